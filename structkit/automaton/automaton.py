@@ -1,0 +1,340 @@
+"""All rules of a target, linked: automata that call each other on a stack.
+
+A text being read is at one or more `Frame`s. A frame is a state with the rule's counter, on top of the frames to
+return to. `Automaton` holds the arrays that the kernels walk; its methods are their meaning, byte by byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.automaton import kernels
+from structkit.automaton.build import rule_dfa
+from structkit.automaton.dfa import DEAD, LEAVE, TICK, Dfa
+from structkit.automaton.nfa import Key
+from structkit.errors import LimitExceeded, UnsatisfiableSchema
+from structkit.limits import Limits
+from structkit.regex.nodes import Repeat, Rules
+
+__all__ = ["Automaton", "Frame", "link"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Frame:
+    """A state of a rule, the rounds its counter has seen, and the frame to return to when the rule ends.
+
+    Made by `Automaton.frame`, which makes equal frames one object: comparing two is comparing their identity,
+    however deep the stack.
+    """
+
+    state: int
+    count: int
+    below: Frame | None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Shortest:
+    """The shortest way from each state to the end of its rule.
+
+    Attributes:
+        end: int32[states], the fewest bytes; `structkit.automaton.kernels.FAR` where there is no end.
+        hop: int32[states], the first step of a shortest way: a byte, `-1 - call`, or `kernels.END`.
+        rounds: int32[rules], the bytes of one round of the rule's counted repetition.
+        first_byte: uint8[rules, 256], a byte of each class.
+        width: int32[rules], the byte classes of each rule.
+    """
+
+    end: NDArray[np.int32]
+    hop: NDArray[np.int32]
+    rounds: NDArray[np.int32]
+    first_byte: NDArray[np.uint8]
+    width: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Automaton:
+    """The rules' automata side by side. Rule 0 is the start. States are numbered through all rules.
+
+    Attributes:
+        row: int32[states], where the state's transitions begin in `targets`.
+        targets: int32[...], `next_state << 2 | operation` by byte class, or `DEAD`; see `structkit.automaton.dfa`.
+        classes: uint8[rules, 256], the class of each byte in each rule.
+        rule: int32[states], the rule that the state belongs to.
+        final: bool[states], whether the rule may end here.
+        live: bool[states], whether any byte leaves the state.
+        call_first: int32[states + 1], where the state's calls begin in the three arrays below.
+        call_rule: int32[calls], the rule called.
+        call_next: int32[calls], the state after it.
+        call_operation: int32[calls].
+        start: int32[rules], the first state of each rule.
+        least: int32[rules], the rounds that the rule's counter needs.
+        most: int32[rules], the rounds that it allows, -1 for any number.
+    """
+
+    row: NDArray[np.int32]
+    targets: NDArray[np.int32]
+    classes: NDArray[np.uint8]
+    rule: NDArray[np.int32]
+    final: NDArray[np.bool_]
+    live: NDArray[np.bool_]
+    call_first: NDArray[np.int32]
+    call_rule: NDArray[np.int32]
+    call_next: NDArray[np.int32]
+    call_operation: NDArray[np.int32]
+    start: NDArray[np.int32]
+    least: NDArray[np.int32]
+    most: NDArray[np.int32]
+    dfas: tuple[Dfa, ...]
+    limits: Limits
+    frames: WeakValueDictionary[tuple[int, int, int], Frame] = field(default_factory=WeakValueDictionary)
+
+    def frame(self, state: int, count: int = 0, below: Frame | None = None) -> Frame:
+        """The frame of these values."""
+        # The frame below lives as long as the one above it, so its id is not used for another meanwhile.
+        key = (state, count, id(below))
+        frame = self.frames.get(key)
+        if frame is None:
+            frame = self.frames[key] = Frame(state, count, below)
+        return frame
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything that decides what the automaton accepts."""
+        digest = hashlib.blake2b(digest_size=16)
+        for array in (self.row, self.targets, self.classes, self.final, self.call_first, self.call_rule):
+            digest.update(array.tobytes())
+        for array in (self.call_next, self.call_operation, self.start, self.least, self.most):
+            digest.update(array.tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def shortest(self) -> Shortest:
+        """The shortest way to each rule's end, in bytes."""
+        states = len(self.row)
+        end, hop = np.empty(states, np.int32), np.empty(states, np.int32)
+        rounds = np.empty(len(self.start), np.int32)
+        width = np.array([dfa.targets.shape[1] for dfa in self.dfas], np.int32)
+        first_byte = np.zeros((len(self.dfas), 256), np.uint8)
+        for rule, dfa in enumerate(self.dfas):
+            first_byte[rule, dfa.classes[::-1]] = np.arange(255, -1, -1, dtype=np.uint8)
+        kernels.distances(
+            self.row, self.targets, width, self.rule, self.final, self.call_first, self.call_rule, self.call_next,
+            self.call_operation, self.start, self.least, first_byte, end, rounds, hop,
+        )  # fmt: skip
+        return Shortest(end, hop, rounds, first_byte, width)
+
+    def first(self) -> frozenset[Frame]:
+        """Where every text begins."""
+        return self.settle([self.frame(int(self.start[0]))])
+
+    def step(self, frames: Iterable[Frame], byte: int) -> frozenset[Frame]:
+        """Where a text is after one more byte; empty if the byte is not allowed."""
+        moved = []
+        for frame in frames:
+            rule = self.rule[frame.state]
+            target = int(self.targets[self.row[frame.state] + self.classes[rule, byte]])
+            if target == DEAD:
+                continue
+            count = self._counted(int(rule), frame.count, target & 3)
+            if count is not None:
+                moved.append(self.frame(target >> 2, count, frame.below))
+        return self.settle(moved)
+
+    def shortest_text(self, frame: Frame) -> bytes:
+        """A text of the fewest bytes, or nearly, that leads from a frame to the end of the language."""
+        text = bytearray()
+        at: Frame | None = frame
+        hop, first_byte = self.shortest.hop, self.shortest.first_byte
+        while at is not None:
+            state, rule = at.state, int(self.rule[at.state])
+            step = int(hop[state])
+            if at.count < self.least[rule]:
+                step = self._round(state, rule, step, first_byte[rule])
+            if step == kernels.END:
+                at = at.below
+            elif step < 0:
+                call = -1 - step
+                count = self._counted(rule, at.count, int(self.call_operation[call]))
+                back = self.frame(int(self.call_next[call]), count or 0, at.below)
+                at = self.frame(int(self.start[self.call_rule[call]]), 0, back)
+            else:
+                text.append(step)
+                target = int(self.targets[self.row[state] + self.classes[rule, step]])
+                at = self.frame(target >> 2, self._counted(rule, at.count, target & 3) or 0, at.below)
+        return bytes(text)
+
+    def _round(self, state: int, rule: int, step: int, first_byte: NDArray[np.uint8]) -> int:
+        """The shortest step that begins a round of the counted repetition, or `step` if none begins here."""
+        end, best, farthest = self.shortest.end, step, 2 * kernels.FAR
+        row = int(self.row[state])
+        for klass, target in enumerate(self.targets[row : row + int(self.shortest.width[rule])].tolist()):
+            if target != DEAD and target & 3 == TICK and end[target >> 2] < farthest:
+                best, farthest = int(first_byte[klass]), int(end[target >> 2])
+        for call in range(self.call_first[state], self.call_first[state + 1]):
+            far = int(end[self.start[self.call_rule[call]]]) + int(end[self.call_next[call]])
+            if self.call_operation[call] == TICK and far < farthest:
+                best, farthest = -1 - call, far
+        return best
+
+    def only_byte(self, frames: Iterable[Frame]) -> int | None:
+        """The byte that must come next, or `None` if there are several or none."""
+        only: int | None = None
+        for frame in frames:
+            rule = int(self.rule[frame.state])
+            row = int(self.row[frame.state])
+            for klass in range(self.dfas[rule].targets.shape[1]):
+                target = int(self.targets[row + klass])
+                if target == DEAD or self._counted(rule, frame.count, target & 3) is None:
+                    continue
+                members = np.flatnonzero(self.classes[rule] == klass)
+                if len(members) > 1 or only not in (None, int(members[0])):
+                    return None
+                only = int(members[0])
+        return only
+
+    def bytes_used(self) -> set[int]:
+        """The bytes that occur in any text of the language."""
+        used: set[int] = set()
+        ends = np.append(self.row[1:], len(self.targets))
+        for state, (low, high) in enumerate(zip(self.row.tolist(), ends.tolist(), strict=True)):
+            alive = self.targets[low:high] != DEAD
+            used.update(np.flatnonzero(alive[self.classes[self.rule[state]]]).tolist())
+        return used
+
+    def can_end(self, frames: Iterable[Frame]) -> bool:
+        """Whether the text may end here."""
+        return any(frame.below is None and self._is_final(frame) for frame in frames)
+
+    def accepts(self, text: bytes) -> bool:
+        """Whether the automaton holds the text.
+
+        >>> from structkit.regex.nodes import Alt, Call, Rules, Seq, Text
+        >>> nested = Rules(Call("a"), {"a": Alt((Text("x"), Seq((Text("("), Call("a"), Text(")")))))})
+        >>> link(nested).accepts(b"((x))")
+        True
+        """
+        frames = self.first()
+        for byte in text:
+            frames = self.step(frames, byte)
+        return self.can_end(frames)
+
+    def settle(self, frames: Iterable[Frame]) -> frozenset[Frame]:
+        """Enter the rules that may be called and leave those that may have ended, without a byte."""
+        settled: set[Frame] = set()
+        pending = list(frames)
+        while pending:
+            frame = pending.pop()
+            if frame in settled:
+                continue
+            settled.add(frame)
+            if len(settled) > self.limits.configurations:
+                raise LimitExceeded("configurations", self.limits.configurations, "the ways to read one text")
+            if frame.below is not None and self._is_final(frame):
+                pending.append(frame.below)
+            for call in range(self.call_first[frame.state], self.call_first[frame.state + 1]):
+                operation = int(self.call_operation[call])
+                count = self._counted(int(self.rule[frame.state]), frame.count, operation)
+                if count is not None:
+                    back = self.frame(int(self.call_next[call]), count, frame.below)
+                    pending.append(self.frame(int(self.start[self.call_rule[call]]), 0, back))
+        return frozenset(f for f in settled if self.live[f.state] or (f.below is None and self._is_final(f)))
+
+    def _counted(self, rule: int, count: int, operation: int) -> int | None:
+        """The counter after an operation, or `None` if it is forbidden."""
+        least, most = int(self.least[rule]), int(self.most[rule])
+        if operation == TICK:
+            if most >= 0:
+                return count + 1 if count < most else None
+            return min(count + 1, least)
+        if operation == LEAVE and count < least:
+            return None
+        return count
+
+    def _is_final(self, frame: Frame) -> bool:
+        return bool(self.final[frame.state]) and frame.count >= self.least[self.rule[frame.state]]
+
+
+def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
+    """Build the automata of a target's rules and link them.
+
+    Raises:
+        LimitExceeded: An automaton would be too large.
+        UnsatisfiableSchema: The language is empty.
+    """
+    numbers: dict[Key | None, int] = {None: 0}
+    waiting: deque[Key | None] = deque(numbers)
+    dfas: list[Dfa] = []
+    while waiting:
+        key = waiting.popleft()
+        node = rules.start if key is None else key if isinstance(key, Repeat) else rules.rules[key]
+        dfa = rule_dfa(node, limits)
+        for _, callee, _, _ in dfa.calls:
+            if callee not in numbers:
+                numbers[callee] = len(numbers)
+                waiting.append(callee)
+        dfas.append(dfa)
+    return _without_dead_ends(_assemble(dfas, numbers, limits))
+
+
+def _without_dead_ends(automaton: Automaton) -> Automaton:
+    """Remove the ways into states from which no end can be reached, such as calls of an empty rule."""
+    dead = automaton.shortest.end >= kernels.FAR
+    if not dead.any():
+        return automaton
+    if dead[0]:
+        raise UnsatisfiableSchema("no text satisfies all parts of the target")
+    targets = np.where(dead[automaton.targets >> 2], DEAD, automaton.targets)
+    live = automaton.live.copy()
+    ends = np.append(automaton.row[1:], len(targets))
+    for state, (low, high) in enumerate(zip(automaton.row.tolist(), ends.tolist(), strict=True)):
+        live[state] = (targets[low:high] != DEAD).any()
+    kept = ~(dead[automaton.start[automaton.call_rule]] | dead[automaton.call_next])
+    first = np.concatenate([[0], np.cumsum(kept)])[automaton.call_first]
+    return replace(
+        automaton,
+        targets=targets.astype(np.int32),
+        live=live,
+        call_first=first.astype(np.int32),
+        call_rule=automaton.call_rule[kept],
+        call_next=automaton.call_next[kept],
+        call_operation=automaton.call_operation[kept],
+    )
+
+
+def _assemble(dfas: list[Dfa], numbers: dict[Key | None, int], limits: Limits) -> Automaton:
+    sizes = [len(dfa.final) for dfa in dfas]
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    rows, targets, offset = [], [], 0
+    calls: list[tuple[int, int, int, int]] = []
+    for dfa, base in zip(dfas, starts.tolist(), strict=False):
+        states, width = dfa.targets.shape
+        rows.append(np.arange(states, dtype=np.int32) * width + offset)
+        targets.append(np.where(dfa.targets == DEAD, DEAD, dfa.targets + (base << 2)).ravel())
+        offset += states * width
+        calls += [(base + state, numbers[key], base + after, operation) for state, key, after, operation in dfa.calls]
+    call_table = np.array(calls, np.int32).reshape(-1, 4)
+    return Automaton(
+        row=np.concatenate(rows),
+        targets=np.concatenate(targets).astype(np.int32),
+        classes=np.stack([dfa.classes for dfa in dfas]),
+        rule=np.repeat(np.arange(len(dfas), dtype=np.int32), sizes),
+        final=np.concatenate([dfa.final for dfa in dfas]),
+        live=np.concatenate([(dfa.targets != DEAD).any(axis=1) for dfa in dfas]),
+        call_first=np.searchsorted(call_table[:, 0], np.arange(starts[-1] + 1)).astype(np.int32),
+        call_rule=np.ascontiguousarray(call_table[:, 1]),
+        call_next=np.ascontiguousarray(call_table[:, 2]),
+        call_operation=np.ascontiguousarray(call_table[:, 3]),
+        start=starts[:-1].copy(),
+        least=np.array([dfa.least for dfa in dfas], np.int32),
+        most=np.array([-1 if dfa.most is None else dfa.most for dfa in dfas], np.int32),
+        dfas=tuple(dfas),
+        limits=limits,
+    )

@@ -1,0 +1,129 @@
+"""Deterministic automata over bytes, with calls of other rules and one counter.
+
+A `Dfa` is the automaton of one rule. Bytes that no state tells apart share a class. A transition is one number,
+`next_state << 2 | operation`; `DEAD` where there is none. The operations drive the rule's counter, which counts
+the rounds of one large repetition so that it need not be unrolled:
+
+- `KEEP`: nothing;
+- `TICK`: a round begins: allowed while fewer than `most` have begun;
+- `LEAVE`: the repetition is over: allowed once `least` rounds have begun.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["DEAD", "KEEP", "LEAVE", "TICK", "Dfa", "intersection", "trim"]
+
+DEAD = -1
+KEEP, TICK, LEAVE = 0, 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class Dfa:
+    """The automaton of one rule. The start is state 0.
+
+    Attributes:
+        classes: uint8[256], the class of each byte.
+        targets: int32[states, classes], `next_state << 2 | operation` or `DEAD`.
+        final: bool[states], whether the rule may end here (once `least` rounds are done).
+        calls: `(state, callee, state after the callee, operation)`, ordered by state.
+        least: Rounds that the counted repetition needs; 0 without one.
+        most: Rounds that it allows; `None` for any number.
+    """
+
+    classes: NDArray[np.uint8]
+    targets: NDArray[np.int32]
+    final: NDArray[np.bool_]
+    calls: tuple[tuple[int, object, int, int], ...] = ()
+    least: int = 0
+    most: int | None = None
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """A hash of the automaton without the bounds of its counter."""
+        digest = hashlib.blake2b(digest_size=16)
+        for array in (self.classes, self.targets, self.final):
+            digest.update(array.tobytes())
+        return digest.digest()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the language is empty."""
+        return not self.final.any()
+
+    def accepts(self, text: bytes) -> bool:
+        """Whether the rule holds `text`; for automata without calls and counter.
+
+        >>> from structkit.automaton.build import regular
+        >>> from structkit.regex.nodes import Text
+        >>> regular(Text("ab")).accepts(b"ab")
+        True
+        """
+        state = 0
+        for byte in text:
+            target = int(self.targets[state, self.classes[byte]])
+            if target == DEAD:
+                return False
+            state = target >> 2
+        return bool(self.final[state])
+
+
+def intersection(left: Dfa, right: Dfa, most_states: int, *, negate: bool = False) -> Dfa | None:
+    """Texts of `left` that are in `right` (not in `right` with `negate`); `None` past `most_states`.
+
+    Both must be without calls and counter. The result is trimmed.
+    """
+    pairs, classes = np.unique(
+        np.stack([left.classes, right.classes]).astype(np.int32), axis=1, return_inverse=True
+    )
+    step_left = left.targets[:, pairs[0]] >> 2
+    step_right = right.targets[:, pairs[1]] >> 2
+    numbers = {(0, 0): 0}
+    queue = [(0, 0)]
+    rows: list[list[int]] = []
+    for a, b in queue:
+        row = []
+        after_right = step_right[b].tolist() if b >= 0 else [DEAD] * pairs.shape[1]
+        for pair in zip(step_left[a].tolist(), after_right, strict=True):
+            if pair[0] < 0 or (pair[1] < 0 and not negate):
+                row.append(DEAD)
+                continue
+            number = numbers.setdefault(pair, len(numbers))
+            if number == len(queue):
+                queue.append(pair)
+            row.append(number << 2)
+        rows.append(row)
+        if len(queue) > most_states:
+            return None
+    final = [bool(left.final[a]) and (b >= 0 and bool(right.final[b])) != negate for a, b in queue]
+    return trim(
+        Dfa(classes.reshape(256).astype(np.uint8), np.array(rows, np.int32).reshape(len(queue), -1), np.array(final))
+    )
+
+
+def trim(dfa: Dfa) -> Dfa:
+    """Without the states from which no end can be reached. The start stays, even if it is one."""
+    states = len(dfa.final)
+    after = dfa.targets >> 2
+    alive = dfa.final.copy()
+    while True:
+        reaches = (alive[after] & (after >= 0)).any(axis=1)
+        if not (reaches & ~alive).any():
+            break
+        alive |= reaches
+    if alive.all():
+        return dfa
+    alive[0] = True
+    numbers = np.cumsum(alive) - 1
+    kept = dfa.targets[alive]
+    lives = (kept != DEAD) & alive[kept >> 2]
+    if not dfa.final.any():
+        lives[:] = False
+    targets = np.where(lives, numbers[kept >> 2] << 2 | kept & 3, DEAD)
+    return Dfa(dfa.classes, targets.astype(np.int32), dfa.final[alive])

@@ -1,0 +1,325 @@
+"""Regex nodes as a nondeterministic automaton over bytes (Thompson 1968), with calls and one counter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa
+from structkit.automaton.utf8 import byte_sequences
+from structkit.errors import LimitExceeded, SchemaError
+from structkit.limits import Limits
+from structkit.regex.nodes import Alt, Both, Call, Chars, Joined, Multiple, Node, Part, Repeat, Seq, Text, seq
+
+__all__ = ["Key", "Nfa", "build_nfa"]
+
+Key: TypeAlias = "str | Repeat"
+"""What a call names: a rule of the target, or a large repetition that became a rule of its own."""
+
+_UNROLL = 64
+"""NFA states that a bounded repetition may be copied into; larger ones are counted instead."""
+
+
+@dataclass(slots=True)
+class Nfa:
+    """The automaton under construction. The start is state 0.
+
+    Attributes:
+        edges: `(source, first byte, last byte, target, operation)`.
+        silent: For each state the states reached without a byte.
+        calls: `(source, callee, target, operation)`.
+        final: The one state at which the rule ends.
+        least: Rounds that the counted repetition needs.
+        most: Rounds that it allows.
+    """
+
+    edges: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    silent: list[list[int]] = field(default_factory=lambda: [[]])
+    calls: list[tuple[int, Key, int, int]] = field(default_factory=list)
+    final: int = 0
+    least: int = 0
+    most: int | None = None
+
+    def closure(self, states: Iterable[int]) -> set[int]:
+        """The states reached from `states` without a byte, themselves included."""
+        reached = set(states)
+        pending = list(reached)
+        while pending:
+            for state in self.silent[pending.pop()]:
+                if state not in reached:
+                    reached.add(state)
+                    pending.append(state)
+        return reached
+
+
+def build_nfa(node: Node, *, count: bool, limits: Limits, rules: Mapping[str, Node] | None = None) -> Nfa:
+    """Build the automaton of a node.
+
+    Args:
+        node: The language.
+        count: Whether one large repetition may use the counter.
+        limits: Bounds `nfa_states`.
+        rules: What calls stand for where all must be written out, because the automaton is to be multiplied with
+            another; then nothing is counted. `None` keeps calls, and makes calls of further large repetitions.
+
+    Raises:
+        LimitExceeded: The automaton would be larger than `limits.nfa_states`.
+    """
+    builder = _Builder(limits, rules)
+    parts = node.parts if isinstance(node, Seq) else (node,)
+    state = 0
+    leaving: int | None = None
+    for part in parts:
+        if isinstance(part, Repeat) and leaving is None and rules is None and builder.is_large(part):
+            leaving = builder.count(part, state) if count else None
+            state = builder.unroll(part, state) if leaving is None else leaving
+        else:
+            state = builder.emit(part, state)
+    builder.nfa.final = state
+    if leaving is not None:
+        _mark(builder.nfa, builder.nfa.closure([leaving]), LEAVE)
+    return builder.nfa
+
+
+class _Builder:
+    """Adds fragments to one automaton; each `emit` returns the state at which the fragment ends."""
+
+    def __init__(self, limits: Limits, rules: Mapping[str, Node] | None) -> None:
+        self.nfa = Nfa()
+        self.limits = limits
+        self.rules = rules
+        self.open_calls: list[str] = []
+        self.sizes: dict[int, tuple[Node, int]] = {}  # the node is kept, so that its id stays its own
+
+    def state(self) -> int:
+        silent = self.nfa.silent
+        if len(silent) >= self.limits.nfa_states:
+            raise LimitExceeded("nfa_states", self.limits.nfa_states, "the automaton of a rule")
+        silent.append([])
+        return len(silent) - 1
+
+    def emit(self, node: Node, start: int) -> int:
+        match node:
+            case Text(value):
+                return self.text(value, start)
+            case Seq(parts):
+                for part in parts:
+                    start = self.emit(part, start)
+                return start
+            case Call(rule):
+                return self.call(rule, start)
+            case Joined(parts, separator):
+                return self.joined(parts, separator, start)
+            case Alt(parts):
+                end = self.state()
+                for part in parts:
+                    self.link(self.emit(part, start), end)
+                return end
+            case Repeat():
+                return self.repeat(node, start)
+            case Chars(ranges):
+                return self.chars(ranges, start)
+            case Both():
+                return self.embed(self.product(node), start)
+            case Multiple(of):
+                return self.multiple(of, start)
+
+    def link(self, source: int, target: int) -> None:
+        self.nfa.silent[source].append(target)
+
+    def text(self, value: str, start: int) -> int:
+        for byte in value.encode():
+            end = self.state()
+            self.nfa.edges.append((start, byte, byte, end, KEEP))
+            start = end
+        return start
+
+    def chars(self, ranges: tuple[tuple[int, int], ...], start: int) -> int:
+        """Spellings with equal ends share the states of those ends, so that large classes stay small."""
+        end = self.state()
+        states: dict[tuple[tuple[int, int], ...], int] = {(): end}
+        for sequence in byte_sequences(ranges):
+            target = end
+            for position in range(len(sequence) - 1, 0, -1):
+                rest = sequence[position:]
+                if rest not in states:
+                    states[rest] = self.state()
+                    self.nfa.edges.append((states[rest], *rest[0], target, KEEP))
+                target = states[rest]
+            self.nfa.edges.append((start, *sequence[0], target, KEEP))
+        return end
+
+    def call(self, rule: str, start: int) -> int:
+        if self.rules is None:
+            end = self.state()
+            self.nfa.calls.append((start, rule, end, KEEP))
+            return end
+        if rule in self.open_calls:
+            raise SchemaError("a recursive value cannot be combined with a pattern or a negation")
+        self.open_calls.append(rule)
+        end = self.emit(self.rules[rule], start)
+        self.open_calls.pop()
+        return end
+
+    def repeat(self, node: Repeat, start: int) -> int:
+        if self.rules is not None or not self.is_large(node):
+            return self.unroll(node, start)
+        end = self.state()
+        self.nfa.calls.append((start, node, end, KEEP))
+        return end
+
+    def unroll(self, node: Repeat, start: int) -> int:
+        part, least, most = node.part, node.least, node.most
+        copies = least if most is not None else max(least - 1, 0)
+        for _ in range(copies):
+            start = self.emit(part, start)
+        if most is None:
+            loop = self.state()
+            self.link(start, loop)
+            end = self.emit(part, loop)
+            self.link(end, loop)
+            return end if least else loop
+        end = self.state()
+        for _ in range(most - least):
+            self.link(start, end)
+            inner = self.state()
+            self.link(start, inner)
+            start = self.emit(part, inner)
+        self.link(start, end)
+        return end
+
+    def is_large(self, node: Repeat) -> bool:
+        rounds = node.least if node.most is None else node.most
+        return rounds > 1 and rounds * self.size(node.part) > _UNROLL
+
+    def count(self, node: Repeat, start: int) -> int | None:
+        """Emit the repetition as one loop under the rule's counter; `None` if its rounds cannot be told apart."""
+        loop, first, leave = self.state(), self.state(), self.state()
+        self.link(start, loop)
+        end = self.emit(node.part, first)
+        nfa = self.nfa
+        opening = nfa.closure([first])
+        entered = {target for source, _, _, target, _ in nfa.edges} | {target for _, _, target, _ in nfa.calls}
+        entered |= {target for state, targets in enumerate(nfa.silent) if state not in opening for target in targets}
+        if end in opening or entered & opening:
+            return None
+        _mark(nfa, opening, TICK)
+        self.link(loop, first)
+        self.link(end, loop)
+        self.link(loop, leave)
+        nfa.least, nfa.most = node.least, node.most
+        return leave
+
+    def joined(self, parts: tuple[Part, ...], separator: str, start: int) -> int:
+        """Two tracks run side by side, before and after the first written part, so that size stays linear."""
+        nothing: int | None = start
+        written: int | None = None
+        for part in parts:
+            if part.most == 0:
+                continue
+            entry = self.state()
+            if nothing is not None:
+                self.link(nothing, entry)
+            if written is not None:
+                self.link(self.text(separator, written), entry)
+            if part.least <= 1 and part.most is None:
+                end = self.emit(part.node, entry)
+                self.link(self.text(separator, end), entry)
+            else:
+                end = self.emit(part.node, entry)
+                if part.most != 1:
+                    most = None if part.most is None else part.most - 1
+                    again = seq(Text(separator), part.node)
+                    end = self.repeat(Repeat(again, max(part.least - 1, 0), most), end)
+            after = self.state()
+            self.link(end, after)
+            if part.least == 0:
+                if written is not None:
+                    self.link(written, after)
+            else:
+                nothing = None
+            written = after
+        end = self.state()
+        for state in (nothing, written):
+            if state is not None:
+                self.link(state, end)
+        return end
+
+    def multiple(self, of: int, start: int) -> int:
+        """One state for each remainder; a digit d leads from r to 10 r + d."""
+        end = self.state()
+        remainders = [self.state() for _ in range(of)]
+        edges = self.nfa.edges
+        for digit in range(10):
+            byte = 0x30 + digit
+            edges.append((start, byte, byte, remainders[digit % of] if digit else end, KEEP))
+            for remainder, state in enumerate(remainders):
+                edges.append((state, byte, byte, remainders[(10 * remainder + digit) % of], KEEP))
+        self.link(remainders[0], end)
+        return end
+
+    def product(self, node: Both) -> Dfa:
+        from structkit.automaton.build import product  # the two call each other, as nodes hold nodes
+
+        return product(node, self.limits, self.rules)
+
+    def embed(self, dfa: Dfa, start: int) -> int:
+        """Copy a deterministic automaton in, with an edge for each run of bytes of one class."""
+        end = self.state()
+        if dfa.is_empty:
+            return end
+        states = [self.state() for _ in range(len(dfa.final))]
+        self.link(start, states[0])
+        runs = _runs(dfa.classes.tolist())
+        for state, row in enumerate(dfa.targets.tolist()):
+            for first, last, klass in runs:
+                if row[klass] != DEAD:
+                    self.nfa.edges.append((states[state], first, last, states[row[klass] >> 2], KEEP))
+            if dfa.final[state]:
+                self.link(states[state], end)
+        return end
+
+    def size(self, node: Node) -> int:
+        """About how many states the node takes; counted repetitions take none, for they are rules."""
+        known = self.sizes.get(id(node))
+        if known is not None:
+            return known[1]
+        match node:
+            case Text(value):
+                size = len(value)
+            case Seq(parts) | Alt(parts):
+                size = sum(map(self.size, parts))
+            case Repeat(part, least, most):
+                size = self.size(part) * max(least, 1 if most is None else most)
+            case Joined(parts, separator):
+                size = sum((self.size(p.node) + len(separator)) * min(max(p.least, p.most or 1), _UNROLL) for p in parts)
+            case Both(left, right):
+                size = self.size(left) + self.size(right)
+            case Multiple(of):
+                size = of
+            case Chars() | Call():
+                size = 1
+        self.sizes[id(node)] = (node, size)
+        return size
+
+
+def _mark(nfa: Nfa, sources: set[int], operation: int) -> None:
+    """Give the operation to every edge and call that leaves `sources`."""
+    nfa.edges = [
+        (source, first, last, target, operation if source in sources else old)
+        for source, first, last, target, old in nfa.edges
+    ]
+    nfa.calls = [
+        (source, key, target, operation if source in sources else old) for source, key, target, old in nfa.calls
+    ]
+
+
+def _runs(classes: list[int]) -> list[tuple[int, int, int]]:
+    runs: list[tuple[int, int, int]] = []
+    for byte, klass in enumerate(classes):
+        if runs and runs[-1][2] == klass:
+            runs[-1] = (runs[-1][0], byte, klass)
+        else:
+            runs.append((byte, byte, klass))
+    return runs

@@ -1,0 +1,55 @@
+"""UTF-8: ranges of code points as sequences of byte ranges (RFC 3629, section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+__all__ = ["byte_sequences"]
+
+ByteRange = tuple[int, int]
+
+_LAST_OF_LENGTH = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)
+
+
+@lru_cache(maxsize=512)
+def byte_sequences(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[ByteRange, ...], ...]:
+    """The UTF-8 spellings of code point ranges, each a sequence of byte ranges.
+
+    Surrogates have no spelling and are left out.
+
+    >>> byte_sequences(((0x20, 0x7E), (0xE9, 0xE9)))
+    (((32, 126),), ((195, 195), (169, 169)))
+    """
+    return tuple(sequence for low, high in ranges for sequence in _split(low, high))
+
+
+def _split(low: int, high: int) -> Iterator[tuple[ByteRange, ...]]:
+    """Cut a range until the first and the last code point of each piece differ only in full trailing bytes."""
+    pending = [(low, high)]
+    while pending:
+        low, high = pending.pop()
+        if low > high:
+            continue
+        if low <= 0xDFFF and high >= 0xD800:
+            pending += [(0xE000, high), (low, 0xD7FF)]
+            continue
+        border = next((last for last in _LAST_OF_LENGTH if low <= last < high), None)
+        if border is None and high > 0x7F:
+            border = _uneven(low, high)
+        if border is not None:
+            pending += [(border + 1, high), (low, border)]
+            continue
+        yield tuple(zip(chr(low).encode(), chr(high).encode(), strict=True))
+
+
+def _uneven(low: int, high: int) -> int | None:
+    """The last code point of a first piece of the range, or `None` if the range is one byte sequence."""
+    for bits in (6, 12, 18):
+        trailing = (1 << bits) - 1
+        if low & ~trailing != high & ~trailing:
+            if low & trailing:
+                return low | trailing
+            if high & trailing != trailing:
+                return (high & ~trailing) - 1
+    return None

@@ -1,0 +1,173 @@
+"""Budgets: of the allowed tokens, those after which a complete value still fits.
+
+Three measures say how many tokens a state needs, each closer and slower than the one before:
+
+- `need`: a way to the end that surely exists, summed over the stack. Any sequence whose budget is at least the
+  `need` of its start can be held within it by this measure alone.
+- `spelled`: the fewest tokens that spell a shortest text to the end, across the borders of rules.
+- `fewest`: exact, by a breadth-first search over states; for budgets below `spelled`, and for vocabularies that
+  cannot spell every byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.automaton.automaton import Frame
+from structkit.errors import LimitExceeded
+from structkit.guide.state import State, mask_of, rows
+from structkit.index.index import FAR, Index
+
+__all__ = ["Budgets"]
+
+T = TypeVar("T")
+Step = Callable[[State, int], State]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Groups:
+    """Allowed tokens by where they lead.
+
+    Attributes:
+        number: int32[32 * words], the group of each token, -1 where it is not allowed.
+        first: int64[groups], one token of each group.
+    """
+
+    number: NDArray[np.int32]
+    first: NDArray[np.int64]
+
+
+class Budgets:
+    """Answers about budgets for one index; remembers the searches it made.
+
+    Args:
+        index: The masks.
+        step: The state after a token that is known to be allowed.
+    """
+
+    def __init__(self, index: Index, step: Step) -> None:
+        self.index = index
+        self.step = step
+        self._fewest: dict[State, int] = {}
+        self._groups: dict[State, Groups] = {}
+        self._spelled: dict[State, tuple[int, tuple[int, ...]]] = {}
+
+    def need(self, state: State) -> int:
+        """Tokens that surely lead to an end; `FAR` where this measure knows no way."""
+        if state.can_end:
+            return 0
+        return min((self.index.need(frame) for frame in state.frames), default=FAR)
+
+    def spelled(self, state: State) -> tuple[int, tuple[int, ...]]:
+        """The tokens of a shortest text to the end, and the ids of the first of them; `FAR` if none spell it."""
+        if state.can_end:
+            return 0, ()
+        known = self._spelled.get(state)
+        if known is None:
+            shortest = self.index.automaton.shortest_text
+            known = min((self.index.split(shortest(frame)) for frame in state.frames), default=(FAR, ()))
+            _remember(self._spelled, state, known)
+        return known
+
+    def fits(self, state: State, budget: int) -> bool:
+        """Whether a value can be completed within `budget` more tokens."""
+        return (
+            self.need(state) <= budget or self.spelled(state)[0] <= budget or self.fewest(state, budget) <= budget
+        )
+
+    def mask(self, state: State, left: int) -> NDArray[np.uint32]:
+        """uint32[words]: allowed tokens after which at most `left` more complete the value; all of them if there is room."""
+        mask = mask_of(state, self.index)
+        if state.growth <= left:
+            return mask
+        if self.need(state) <= left + 1:
+            narrow = self._narrowed(state, left)
+            if narrow.any():
+                return narrow
+        return self._searched(state, left)
+
+    def fewest(self, state: State, most: int = FAR) -> int:
+        """The fewest tokens to an end, exactly; `FAR` if there are none or more than `most`.
+
+        Raises:
+            LimitExceeded: The search looked at `limits.search_states` states.
+        """
+        if state in self._fewest:
+            return self._fewest[state]
+        spelled = self.spelled(state)[0]
+        most = min(most, spelled - 1)
+        limit = self.index.automaton.limits.search_states
+        seen = {state}
+        level, frontier = 0, [state]
+        while frontier:
+            if any(s.can_end for s in frontier):
+                return _remember(self._fewest, state, level)
+            if level >= most:
+                return _remember(self._fewest, state, spelled) if most == spelled - 1 else FAR
+            reached = []
+            for current in frontier:
+                for token in self.groups(current).first.tolist():
+                    after = self.step(current, token)
+                    if after not in seen:
+                        seen.add(after)
+                        reached.append(after)
+                        if len(seen) > limit:
+                            raise LimitExceeded("search_states", limit, "the search for the fewest tokens")
+            frontier = reached
+            level += 1
+        return _remember(self._fewest, state, spelled)
+
+    def groups(self, state: State) -> Groups:
+        """The allowed tokens by where they lead."""
+        known = self._groups.get(state)
+        if known is not None:
+            return known
+        size = self.index.vocabulary.words * 32
+        signs = np.zeros(size, np.int64)
+        for exits, frame in _walks(state, self.index):
+            self.index.within(exits, frame, 1 << 40, _salt(frame.below), signs)
+        number, first = self.index.group(signs, mask_of(state, self.index))
+        return _remember(self._groups, state, Groups(number, first))
+
+    def _narrowed(self, state: State, left: int) -> NDArray[np.uint32]:
+        union = np.zeros(self.index.vocabulary.words, np.uint32)
+        for exits, frame in _walks(state, self.index):
+            below = self.index.need(frame.below)
+            if below <= left:
+                union |= self.index.within(exits, frame, left - below, 0, None).mask
+        return union
+
+    def _searched(self, state: State, left: int) -> NDArray[np.uint32]:
+        groups = self.groups(state)
+        after = [self.step(state, token) for token in groups.first.tolist()]
+        fits = np.array([min(self.need(s), self.spelled(s)[0]) <= left for s in after] + [False])
+        if not fits.any():
+            fits = np.array([self.fewest(s, left) <= left for s in after] + [False])
+        return np.packbits(fits[groups.number], bitorder="little").view(np.uint32)
+
+
+def _walks(state: State, index: Index) -> list[tuple[NDArray[np.int32] | None, Frame]]:
+    """The walks whose union is the state's mask: the exits to read on from (`None`: from the start) and the frame."""
+    walks: list[tuple[NDArray[np.int32] | None, Frame]] = []
+    exits: NDArray[np.int32] | None = None
+    for row, frame in rows(state, index):
+        walks.append((exits, frame))
+        exits = row.exits if frame.below is not None and len(row.exits) else None
+    return walks
+
+
+def _salt(frame: Frame | None) -> int:
+    return 0 if frame is None else id(frame)
+
+
+def _remember(memory: dict[State, T], state: State, answer: T, most: int = 2048) -> T:
+    """Keep an answer; when there are too many, begin anew."""
+    if len(memory) >= most:
+        memory.clear()
+    memory[state] = answer
+    return answer

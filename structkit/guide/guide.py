@@ -1,0 +1,244 @@
+"""A guide is a compiled language over a vocabulary; a cursor is one sequence that follows it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.automaton.automaton import Automaton, Frame
+from structkit.errors import TokenRefused, VocabularyError
+from structkit.guide.budget import Budgets
+from structkit.guide.state import State, mask_of
+from structkit.index.index import FAR, Index
+from structkit.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["Cursor", "Guide"]
+
+_STATES = 50_000
+"""States that a guide remembers; each is about 500 bytes, and is made again when it was forgotten."""
+
+
+class Guide:
+    """One compiled language over one vocabulary: shared by any number of sequences, in any thread.
+
+    Made by `structkit.compile`.
+
+    Attributes:
+        vocabulary: The tokens.
+        automaton: The language.
+        compile_seconds: How long making it took.
+        end_mask: uint32[words], the end tokens.
+    """
+
+    def __init__(self, automaton: Automaton, vocabulary: Vocabulary, *, cache: bool = False) -> None:
+        self.vocabulary = vocabulary
+        self.automaton = automaton
+        self.compile_seconds = 0.0
+        self.index = Index(automaton, vocabulary, cache=cache)
+        self.budgets = Budgets(self.index, self._step)
+        self.end_mask = _packed(vocabulary)
+        self._states: dict[frozenset[Frame], State] = {}
+        self._start = self._state(automaton.first())
+        if not self.budgets.fits(self._start, FAR - 1):
+            raise VocabularyError(_unspelled(automaton, vocabulary))
+
+    def cursor(self) -> Cursor:
+        """A new sequence at the start of the language."""
+        return Cursor(self, self._start)
+
+    def precompute(self, most: int = 10_000) -> int:
+        """Make the masks of every state that tokens reach, up to `most` states, and save them.
+
+        Returns:
+            How many states there were.
+        """
+        seen, pending = {self._start}, [self._start]
+        while pending and len(seen) < most:
+            state = pending.pop()
+            for token in self.budgets.groups(state).first.tolist():
+                after = self._step(state, token)
+                if after not in seen:
+                    seen.add(after)
+                    pending.append(after)
+        self.save()
+        return len(seen)
+
+    def save(self) -> None:
+        """Write the masks made so far to the disk cache."""
+        self.index.save()
+
+    def advance(self, state: State, token_id: int) -> State | None:
+        """The state after a token, or `None` if the mask forbids it; end tokens are the cursor's affair."""
+        if not 0 <= token_id < self.vocabulary.size or not self._allows(state, token_id):
+            return None
+        return self._step(state, token_id)
+
+    def mask(self, state: State, budget: int | None) -> NDArray[np.uint32]:
+        """uint32[words]: the tokens that may come next, without the end tokens; see `Cursor.fill_mask`."""
+        if budget is not None:
+            return self.budgets.mask(state, min(budget, FAR) - 1)
+        mask = mask_of(state, self.index)
+        return mask if state.growth < FAR else self.budgets.mask(state, FAR - 1)
+
+    def _allows(self, state: State, token_id: int) -> bool:
+        mask = self.mask(state, None)
+        return bool(mask[token_id >> 5] >> np.uint32(token_id & 31) & 1)
+
+    def _step(self, state: State, token_id: int) -> State:
+        after = state.next.get(token_id)
+        if after is None:
+            frames = state.frames
+            for byte in self.vocabulary.tokens[token_id]:
+                frames = self.automaton.step(frames, byte)
+            after = state.next[token_id] = self._state(frames)
+        return after
+
+    def _state(self, frames: frozenset[Frame]) -> State:
+        state = self._states.get(frames)
+        if state is None:
+            if len(self._states) >= _STATES:
+                self._states.clear()
+            state = self._states[frames] = State(frames, self.automaton.can_end(frames))
+        return state
+
+
+class Cursor:
+    """One sequence under a guide: the one small mutable thing. Not for several threads at once.
+
+    >>> from structkit.testing import byte_vocabulary
+    >>> import structkit as sk
+    >>> cursor = sk.compile(bool, byte_vocabulary()).cursor()
+    >>> cursor.advance(ord("t"))
+    >>> cursor.forced_bytes()
+    b'rue'
+    """
+
+    def __init__(self, guide: Guide, state: State) -> None:
+        self.guide = guide
+        self._states = [state]
+        self._tokens: list[int] = []
+        self._ended = False
+
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        """The tokens so far, an end token included."""
+        return tuple(self._tokens)
+
+    @property
+    def can_end(self) -> bool:
+        """Whether the value is complete, so that an end token is allowed."""
+        return self._states[-1].can_end
+
+    @property
+    def ended(self) -> bool:
+        """Whether an end token was taken."""
+        return self._ended
+
+    @property
+    def must_end(self) -> bool:
+        """Whether nothing but an end token can follow."""
+        state = self._states[-1]
+        return self._ended or (state.can_end and not self.guide.mask(state, None).any())
+
+    def fill_mask(self, out: NDArray[np.uint32], budget: int | None = None) -> None:
+        """Write the tokens that may come next.
+
+        Args:
+            out: uint32[ceil(vocabulary.size / 32)]; bit t % 32 of word t // 32 is set if token t is allowed. End
+                tokens are set when the value may end; after an end token, only they are.
+            budget: The tokens that may still be written, the next one included and the end token not counted.
+                Only tokens after which a complete value still fits are allowed.
+
+        Raises:
+            ValueError: `out` has the wrong shape or dtype.
+        """
+        words = self.guide.vocabulary.words
+        if out.shape != (words,) or out.dtype != np.uint32:
+            raise ValueError(f"out must be uint32[{words}], not {out.dtype}{list(out.shape)}")
+        state = self._states[-1]
+        if self._ended or (budget is not None and budget <= 0):
+            out[:] = 0
+        else:
+            out[:] = self.guide.mask(state, budget)
+        if state.can_end:
+            out |= self.guide.end_mask
+
+    def advance(self, token_id: int) -> None:
+        """Take a token.
+
+        Raises:
+            TokenRefused: The mask forbids it; the cursor is unchanged.
+        """
+        state = self._states[-1]
+        if token_id in self.guide.vocabulary.end_ids:
+            if not (state.can_end or self._ended):
+                raise self._refused(token_id, "the value is not complete")
+            self._ended = True
+            self._states.append(state)
+        else:
+            after = None if self._ended else self.guide.advance(state, token_id)
+            if after is None:
+                raise self._refused(token_id, "the text has ended" if self._ended else "the language does not allow it")
+            self._states.append(after)
+        self._tokens.append(token_id)
+
+    def tokens_to_end(self) -> int:
+        """The fewest tokens that complete the value from here, the end token not counted."""
+        return self.guide.budgets.fewest(self._states[-1])
+
+    def fits(self, budget: int) -> bool:
+        """Whether the value can be completed within `budget` more tokens."""
+        return self.guide.budgets.fits(self._states[-1], budget)
+
+    def forced_bytes(self) -> bytes:
+        """The bytes that must come next, whatever is chosen; empty where there is a choice or the value may end."""
+        automaton = self.guide.automaton
+        frames, forced = self._states[-1].frames, bytearray()
+        while not self._ended and not automaton.can_end(frames) and len(forced) < 4096:
+            byte = automaton.only_byte(frames)
+            if byte is None:
+                break
+            forced.append(byte)
+            frames = automaton.step(frames, byte)
+        return bytes(forced)
+
+    def fork(self) -> Cursor:
+        """A second cursor at the same place, with the same past."""
+        copy = Cursor(self.guide, self._states[0])
+        copy._states = self._states.copy()
+        copy._tokens = self._tokens.copy()
+        copy._ended = self._ended
+        return copy
+
+    def rollback(self, n: int) -> None:
+        """Take back the last `n` tokens.
+
+        Raises:
+            ValueError: There are fewer than `n`.
+        """
+        if not 0 <= n <= len(self._tokens):
+            raise ValueError(f"cannot take back {n} of {len(self._tokens)} tokens")
+        if n:
+            del self._states[-n:], self._tokens[-n:]
+            self._ended = bool(self._tokens) and self._tokens[-1] in self.guide.vocabulary.end_ids
+
+    def _refused(self, token_id: int, reason: str) -> TokenRefused:
+        vocabulary = self.guide.vocabulary
+        text = vocabulary.tokens[token_id] if 0 <= token_id < vocabulary.size else None
+        name = f"token {token_id}" if text is None else f"token {token_id} ({text!r})"
+        return TokenRefused(token_id, f"{name} is refused: {reason}", place=f"token {len(self._tokens)}")
+
+
+def _packed(vocabulary: Vocabulary) -> NDArray[np.uint32]:
+    """uint32[words]: the end tokens."""
+    ends = np.zeros(32 * vocabulary.words, bool)
+    ends[list(vocabulary.end_ids)] = True
+    return np.packbits(ends, bitorder="little").view(np.uint32)
+
+
+def _unspelled(automaton: Automaton, vocabulary: Vocabulary) -> str:
+    missing = bytes(sorted(automaton.bytes_used() - {token[0] for token in vocabulary.tokens if len(token) == 1}))
+    return (
+        "no sequence of tokens spells any text of the target; "
+        f"of the bytes it uses these are no tokens of their own: {missing!r}"
+    )

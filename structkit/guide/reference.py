@@ -1,0 +1,63 @@
+"""A guide without any precomputation: every token against the automaton, byte by byte. Always right, never fast."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.automaton.automaton import Automaton
+from structkit.errors import TokenRefused
+from structkit.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["ReferenceCursor"]
+
+
+class ReferenceCursor:
+    """One sequence under a language, for tests to compare `Cursor` with.
+
+    Its masks hold the tokens that keep the text a beginning of some text of the language. `Cursor` also leaves out
+    tokens after which the vocabulary could not spell the rest, which no vocabulary with all bytes has.
+    """
+
+    def __init__(self, automaton: Automaton, vocabulary: Vocabulary) -> None:
+        self.automaton = automaton
+        self.vocabulary = vocabulary
+        self.past = [automaton.first()]
+
+    @property
+    def can_end(self) -> bool:
+        """Whether the value is complete."""
+        return self.automaton.can_end(self.past[-1])
+
+    def fill_mask(self, out: NDArray[np.uint32]) -> None:
+        """Write the tokens that may come next, end tokens included; see `Cursor.fill_mask`."""
+        allowed = np.zeros(32 * self.vocabulary.words, bool)
+        for token_id, token in enumerate(self.vocabulary.tokens):
+            allowed[token_id] = bool(token) and self._reads(token)
+        allowed[list(self.vocabulary.end_ids)] = self.can_end
+        out[:] = np.packbits(allowed, bitorder="little").view(np.uint32)
+
+    def advance(self, token_id: int) -> None:
+        """Take a token that is not an end token.
+
+        Raises:
+            TokenRefused: It is not allowed.
+        """
+        frames = self.past[-1]
+        for byte in self.vocabulary.tokens[token_id]:
+            frames = self.automaton.step(frames, byte)
+        if not frames:
+            raise TokenRefused(token_id, f"token {token_id} is refused", place=f"token {len(self.past) - 1}")
+        self.past.append(frames)
+
+    def rollback(self, n: int) -> None:
+        """Take back the last `n` tokens."""
+        del self.past[len(self.past) - n :]
+
+    def _reads(self, token: bytes) -> bool:
+        frames = self.past[-1]
+        for byte in token:
+            frames = self.automaton.step(frames, byte)
+            if not frames:
+                return False
+        return True

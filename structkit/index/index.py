@@ -1,0 +1,215 @@
+"""Masks: for a frame of an automaton, the tokens of a vocabulary that it allows (Willard and Louf 2023).
+
+A `Row` is the answer for one frame alone: the tokens that stay inside its rule, whatever lies below on the stack,
+and the trie nodes at which the rule can end inside a token. Those few are read on against the frame below when a
+stack is at hand. Rows are made when first asked for.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.automaton.automaton import Automaton, Frame
+from structkit.errors import LimitExceeded
+from structkit.index import kernels, store
+from structkit.index.rows import Row, RowCache, RowKey, cuts, pack, shared_rows, unpack, within
+from structkit.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["FAR", "Index"]
+
+FAR = kernels.FAR
+_NO_SIGNS: NDArray[np.int64] = np.empty(0, np.int64)
+_ROOT: NDArray[np.int32] = np.zeros(1, np.int32)
+
+
+class Index:
+    """The masks of one automaton over one vocabulary.
+
+    Args:
+        automaton: The language.
+        vocabulary: The tokens.
+        cache: Whether rows are kept on disk too.
+    """
+
+    def __init__(self, automaton: Automaton, vocabulary: Vocabulary, *, cache: bool = False) -> None:
+        self.automaton = automaton
+        self.vocabulary = vocabulary
+        self.cache = cache
+        self.rows = RowCache(automaton.limits.row_bytes)
+        self.shared = shared_rows(vocabulary, automaton.limits.row_bytes)
+        self._exits: list[NDArray[np.int32]] = []
+        self._exit_numbers: dict[bytes, int] = {}
+        self._saved = 0
+        if cache:
+            self._load()
+
+    @cached_property
+    def tokens(self) -> NDArray[np.int32]:
+        """int32[2, ...]: tokens that surely lead from each state to its rule's end, and per round of each rule."""
+        automaton, trie, shortest = self.automaton, self.vocabulary.trie, self.automaton.shortest
+        tokens = np.empty((2, max(len(automaton.row), len(automaton.start))), np.int32)
+        order = np.lexsort((-np.arange(len(automaton.row)), shortest.end)).astype(np.int32)
+        kernels.fewest_tokens(
+            trie.byte, trie.end, trie.first,
+            automaton.row, automaton.targets, automaton.classes, automaton.rule, automaton.call_first,
+            automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.start, automaton.least,
+            shortest.first_byte, shortest.width, shortest.end, shortest.hop, order, tokens,
+        )  # fmt: skip
+        return tokens
+
+    def row(self, frame: Frame) -> Row:
+        """What the frame allows, without the frames below it."""
+        key = self._key(-1, frame)
+        row = self.rows.get(None, key)
+        if row is None:
+            row = self._shared(key, frame) or self._walk(_ROOT, frame)
+            self.rows.put(None, key, row)
+        return row
+
+    def after(self, exits: NDArray[np.int32], frame: Frame) -> Row:
+        """What the frame allows of the tokens that reach it at the given trie nodes, from a rule above that ended."""
+        key = self._key(self._number(exits), frame)
+        row = self.rows.get(None, key)
+        if row is None:
+            row = self._walk(exits, frame)
+            self.rows.put(None, key, row)
+        return row
+
+    def within(
+        self, exits: NDArray[np.int32] | None, frame: Frame, left: int, salt: int, signs: NDArray[np.int64] | None
+    ) -> Row:
+        """Like `row` and `after`, of tokens after which at most `left` more end the frame's rule; not kept.
+
+        `signs` (int64[size]) receives for each such token a hash of where it leads, `salt` standing for what is below.
+        """
+        return self._walk(_ROOT if exits is None else exits, frame, left, salt, _NO_SIGNS if signs is None else signs)
+
+    def need(self, frame: Frame | None) -> int:
+        """The tokens that surely lead from the frame, through those below it, to the end of the text."""
+        total = 0
+        while frame is not None:
+            total += int(self.tokens[0, frame.state]) + self.pending(frame)
+            frame = frame.below
+        return min(total, FAR)
+
+    def pending(self, frame: Frame) -> int:
+        """The tokens that the rounds take which the frame's counter still needs."""
+        rule = self.automaton.rule[frame.state]
+        return max(int(self.automaton.least[rule]) - frame.count, 0) * int(self.tokens[1, rule])
+
+    def split(self, text: bytes) -> tuple[int, tuple[int, ...]]:
+        """The fewest tokens that spell a text, and the ids that the first of them has; `FAR` if none do."""
+        trie = self.vocabulary.trie
+        tokens, node = kernels.split(trie.byte, trie.end, trie.first, np.frombuffer(text, np.uint8))
+        return tokens, tuple(trie.ids[trie.first[node] : trie.first[node + 1]].tolist()) if node >= 0 else ()
+
+    def group(self, signs: NDArray[np.int64], mask: NDArray[np.uint32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Number equal signs: int32[tokens], the number of each token in the mask, and int64[signs], a token of each."""
+        number, first = np.full(len(signs), -1, np.int32), np.empty(len(signs), np.int64)
+        found = kernels.group(signs, mask, number, first)
+        return number, first[:found]
+
+    def save(self) -> None:
+        """Write the rows made since the last time to the disk cache, if there is one."""
+        if not self.cache or self.rows.made == self._saved:
+            return
+        self._saved = self.rows.made
+        limit = self.automaton.limits.disk_bytes
+        lists = np.concatenate([[0], np.cumsum([len(exits) for exits in self._exits])]).astype(np.int64)
+        arrays = pack(self.rows.owned(None))
+        arrays["lists_first"] = lists
+        arrays["lists"] = np.concatenate(self._exits) if self._exits else np.empty(0, np.int32)
+        store.save(self._address, arrays, limit)
+        for fingerprint in {dfa.fingerprint for dfa in self.automaton.dfas if not dfa.calls}:
+            store.save(self._shared_address(fingerprint), pack(self.shared.owned(fingerprint)), limit)
+
+    @cached_property
+    def _address(self) -> str:
+        return f"index:{self.automaton.fingerprint}:{self.vocabulary.fingerprint}"
+
+    def _shared_address(self, fingerprint: bytes) -> str:
+        return f"rule:{fingerprint.hex()}:{self.vocabulary.fingerprint}"
+
+    def _load(self) -> None:
+        nodes = len(self.vocabulary.trie.byte)
+        for dfa in self.automaton.dfas:
+            if not dfa.calls and (arrays := store.load(self._shared_address(dfa.fingerprint))) is not None:
+                for key, row in (unpack(arrays, self.vocabulary.words, len(dfa.final), nodes) or {}).items():
+                    self.shared.put(dfa.fingerprint, key, row)
+        arrays = store.load(self._address)
+        rows = unpack(arrays, self.vocabulary.words, len(self.automaton.row), nodes) if arrays else None
+        if arrays is None or rows is None:
+            return
+        first, lists = arrays.get("lists_first"), arrays.get("lists")
+        if first is None or lists is None or not cuts(first, len(first) - 1, len(lists)) or not within(lists, nodes):
+            return
+        for low, high in zip(first[:-1].tolist(), first[1:].tolist(), strict=True):
+            self._number(lists[low:high].astype(np.int32))
+        for key, row in rows.items():
+            if key[0] < len(self._exits):
+                self.rows.put(None, key, row)
+        self._saved = self.rows.made
+
+    def _shared(self, key: RowKey, frame: Frame) -> Row | None:
+        """The row of a rule that calls no other: the same for all targets."""
+        rule = int(self.automaton.rule[frame.state])
+        dfa = self.automaton.dfas[rule]
+        if dfa.calls:
+            return None
+        shared_key = (-1, frame.state - int(self.automaton.start[rule]), key[2], key[3])
+        row = self.shared.get(dfa.fingerprint, shared_key)
+        if row is None:
+            row = self._walk(_ROOT, frame)
+            self.shared.put(dfa.fingerprint, shared_key, row)
+        return row
+
+    def _number(self, exits: NDArray[np.int32]) -> int:
+        number = self._exit_numbers.setdefault(exits.tobytes(), len(self._exits))
+        if number == len(self._exits):
+            self._exits.append(exits)
+        return number
+
+    def _key(self, exits: int, frame: Frame) -> RowKey:
+        """Frames with equal keys have equal rows: no token is long enough to tell larger counts apart."""
+        automaton = self.automaton
+        rule = automaton.rule[frame.state]
+        longest = self.vocabulary.longest + 1
+        most = int(automaton.most[rule])
+        return (
+            exits,
+            frame.state,
+            min(max(int(automaton.least[rule]) - frame.count, 0), longest),
+            -1 if most < 0 else min(most - frame.count, longest),
+        )
+
+    def _walk(
+        self,
+        nodes: NDArray[np.int32],
+        frame: Frame,
+        left: int = 1 << 40,
+        salt: int = 0,
+        signs: NDArray[np.int64] = _NO_SIGNS,
+    ) -> Row:
+        automaton, trie = self.automaton, self.vocabulary.trie
+        mask = np.zeros(self.vocabulary.words, np.uint32)
+        exits = np.empty(len(trie.byte), np.int32)
+        room = kernels.ARENA
+        while True:
+            found, worst = kernels.walk(
+                trie.byte, trie.depth, trie.end, trie.first, trie.ids,
+                automaton.row, automaton.targets, automaton.classes, automaton.rule, automaton.final, automaton.live,
+                automaton.call_first, automaton.call_rule, automaton.call_next, automaton.call_operation,
+                automaton.start, automaton.least, automaton.most, self.tokens,
+                nodes, frame.state, frame.count, left, room, salt, mask, exits, signs,
+            )  # fmt: skip
+            if found != kernels.OVERFLOW:
+                mask.setflags(write=False)
+                return Row(mask, exits[:found].copy(), worst - self.pending(frame))
+            room *= 8
+            if room > kernels.ARENA * 8**3:
+                raise LimitExceeded("configurations", automaton.limits.configurations, "the ways to read one token")
+            mask[:] = 0
+            signs[:] = 0

@@ -1,0 +1,426 @@
+"""The loops that must be fast, compiled by numba and cached on disk. `plain.py` says the same slowly.
+
+All arrays are those of `Trie` and `Automaton`; see there for shapes and meaning. Within one walk, frames live in an
+arena of parallel arrays and name each other by position: `state`, `count`, `below` (-1 at the frame the walk began
+with) and `rest`, the tokens that the frames under it still need.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from structkit.automaton.kernels import END, FAR
+
+__all__ = ["ARENA", "FAR", "OVERFLOW", "fewest_tokens", "group", "split", "walk"]
+
+ARENA = 1 << 11
+"""Frames that a walk has room for at first; a walk that overflows is tried again with more."""
+
+OVERFLOW = -1
+"""What a kernel answers when the arena is full."""
+
+_jit = numba.njit(cache=True, nogil=True, boundscheck=False)
+
+
+@_jit
+def _counted(count, operation, least, most):
+    """The counter after an operation, or -1 if it is forbidden."""
+    if operation == 1:
+        if most >= 0:
+            return count + 1 if count < most else -1
+        return min(count + 1, least)
+    if operation == 2 and count < least:
+        return -1
+    return count
+
+
+@_jit
+def _intern(arena, flags, bottom, top, state, count, below, rest):
+    """Find the frame among those made since `bottom`, or make it; returns its position."""
+    for i in range(bottom, top):
+        if arena[0, i] == state and arena[1, i] == count and arena[2, i] == below:
+            return i
+    arena[0, top] = state
+    arena[1, top] = count
+    arena[2, top] = below
+    arena[3, top] = rest
+    flags[top] = False
+    return top
+
+
+@_jit
+def _mixed(left, right):
+    """A hash of two numbers (the finaliser of SplitMix64, Steele et al. 2014, on their combination)."""
+    z = np.uint64(left) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(right)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.int64(z ^ (z >> np.uint64(31)))
+
+
+@_jit
+def _sign(arena, frame, salt):
+    """A hash of a frame and all frames below it."""
+    sign = np.int64(salt)
+    while frame >= 0:
+        sign = _mixed(_mixed(sign, arena[0, frame] + 2), arena[1, frame])
+        frame = arena[2, frame]
+    return sign
+
+
+@_jit
+def _settle(
+    arena, flags, active, bottom, top, low, high,
+    live, final, rule, call_first, call_rule, call_next, call_operation, start, least, most, tokens,
+):
+    """Enter the rules that may be called and leave those that may have ended, without a byte.
+
+    `active[low:high]` are the frames to settle; settled ones that a byte can leave replace them.
+    Returns `(top, high, ended)`, `ended` if the frame the walk began with may have ended; `top` is `OVERFLOW` if full.
+    """
+    ended = False
+    kept = low
+    # Frames to settle wait behind the settled ones, at the far end of `active`.
+    waiting = active.shape[0]
+    for i in range(low, high):
+        waiting -= 1
+        active[waiting] = active[i]
+        flags[active[i]] = True
+    while waiting < active.shape[0]:
+        frame = active[waiting]
+        waiting += 1
+        state = arena[0, frame]
+        count = arena[1, frame]
+        below = arena[2, frame]
+        rest = arena[3, frame]
+        r = rule[state]
+        if live[state]:
+            active[kept] = frame
+            kept += 1
+        if final[state] and count >= least[r]:
+            if below < 0:
+                ended = True
+            else:
+                if top + 2 >= arena.shape[1] or kept + 2 >= waiting:
+                    return OVERFLOW, kept, ended
+                # A copy made now: the frame itself may be older than `bottom`, and siblings share it.
+                up = _intern(
+                    arena, flags, bottom, top, arena[0, below], arena[1, below], arena[2, below], arena[3, below]
+                )
+                if up == top:
+                    top += 1
+                if not flags[up]:
+                    flags[up] = True
+                    waiting -= 1
+                    active[waiting] = up
+        for call in range(call_first[state], call_first[state + 1]):
+            after = _counted(count, call_operation[call], least[r], most[r])
+            if after < 0:
+                continue
+            if top + 2 >= arena.shape[1] or kept + 2 >= waiting:
+                return OVERFLOW, kept, ended
+            back_state = call_next[call]
+            back = _intern(arena, flags, bottom, top, back_state, after, below, rest)
+            if back == top:
+                top += 1
+            need = max(least[r] - after, 0)
+            callee = call_rule[call]
+            inner_rest = min(FAR, rest + tokens[0, back_state] + need * tokens[1, r])
+            inner = _intern(arena, flags, bottom, top, start[callee], 0, back, inner_rest)
+            if inner == top:
+                top += 1
+            if not flags[inner]:
+                flags[inner] = True
+                waiting -= 1
+                active[waiting] = inner
+    return top, kept, ended
+
+
+@_jit
+def walk(
+    trie_byte, trie_depth, trie_end, trie_first, trie_ids,
+    row, targets, classes, rule, final, live,
+    call_first, call_rule, call_next, call_operation, start, least, most, tokens,
+    nodes, state, count, left, room, salt, mask, exits, signs,
+):
+    """Mark the tokens that a frame allows, read on from the given trie nodes.
+
+    Args:
+        tokens: int32[2, states or rules]: row 0 the fewest tokens from each state to its rule's end, row 1 the
+            tokens that one round of a rule's counted repetition takes.
+        nodes: int32[k], the trie nodes to read on from; node 0 stands for the start of every token.
+        state: The frame's state.
+        count: The frame's counter.
+        left: Tokens that may be needed after the next one; larger than `FAR` for no budget.
+        room: Frames that the arena holds.
+        salt: A number for the frames under this one, part of the signs.
+        mask: uint32[words], receives the bits of the allowed tokens.
+        exits: int32[trie nodes], receives the nodes at which the frame's rule can end.
+        signs: int64[tokens] or int64[0]; where a token is allowed, a hash of the frames after it is added, so that
+            tokens with equal signs lead to the same frames.
+
+    Returns:
+        `(exits found, most tokens needed after any allowed token)`; the first is `OVERFLOW` if the arena is full.
+    """
+    arena = np.empty((4, room), np.int32)
+    flags = np.empty(room, np.bool_)
+    active = np.empty(room, np.int32)
+    lows = np.empty(room, np.int32)
+    highs = np.empty(room, np.int32)
+    tops = np.empty(room, np.int32)
+    found = 0
+    worst = 0
+    for begin in nodes:
+        depth = trie_depth[begin]
+        arena[0, 0] = state
+        arena[1, 0] = count
+        arena[2, 0] = -1
+        arena[3, 0] = 0
+        active[0] = 0
+        lows[depth] = 0
+        top, high, ended = _settle(
+            arena, flags, active, 0, 1, 0, 1,
+            live, final, rule, call_first, call_rule, call_next, call_operation, start, least, most, tokens,
+        )
+        if top < 0:
+            return OVERFLOW, worst
+        tops[depth] = top
+        highs[depth] = high
+        if ended and begin > 0:
+            exits[found] = begin
+            found += 1
+        node = begin + 1
+        last = trie_end[begin]
+        while node < last:
+            depth = trie_depth[node]
+            byte = trie_byte[node]
+            bottom = tops[depth - 1]
+            top = bottom
+            low = highs[depth - 1]
+            high = low
+            for i in range(lows[depth - 1], low):
+                frame = active[i]
+                s = arena[0, frame]
+                r = rule[s]
+                target = targets[row[s] + classes[r, byte]]
+                if target < 0:
+                    continue
+                c = _counted(arena[1, frame], target & 3, least[r], most[r])
+                if c < 0:
+                    continue
+                if top + 2 >= room or high + 2 >= room or depth + 1 >= room:
+                    return OVERFLOW, worst
+                position = _intern(arena, flags, bottom, top, target >> 2, c, arena[2, frame], arena[3, frame])
+                if position == top:
+                    top += 1
+                    active[high] = position
+                    high += 1
+            if high == low:
+                node = trie_end[node]
+                continue
+            top, high, ended = _settle(
+                arena, flags, active, bottom, top, low, high,
+                live, final, rule, call_first, call_rule, call_next, call_operation, start, least, most, tokens,
+            )
+            if top < 0:
+                return OVERFLOW, worst
+            if ended:
+                exits[found] = node
+                found += 1
+            if trie_first[node] < trie_first[node + 1]:
+                need = 0 if ended else FAR
+                for i in range(low, high):
+                    frame = active[i]
+                    s = arena[0, frame]
+                    r = rule[s]
+                    n = arena[3, frame] + tokens[0, s] + max(least[r] - arena[1, frame], 0) * tokens[1, r]
+                    need = min(need, n)
+                if need <= left:
+                    worst = max(worst, need)
+                    for i in range(trie_first[node], trie_first[node + 1]):
+                        token = trie_ids[i]
+                        mask[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
+                    if len(signs) > 0:
+                        sign = _mixed(salt, 1) if ended else np.int64(0)
+                        for i in range(low, high):
+                            sign += _sign(arena, active[i], salt)
+                        for i in range(trie_first[node], trie_first[node + 1]):
+                            signs[trie_ids[i]] += sign
+            if high == low:
+                node = trie_end[node]
+                continue
+            lows[depth] = low
+            highs[depth] = high
+            tops[depth] = top
+            node += 1
+    return found, worst
+
+
+@_jit
+def _child(trie_byte, trie_end, node, byte):
+    """The child of a trie node for a byte, or -1."""
+    child = node + 1
+    while child < trie_end[node]:
+        if trie_byte[child] == byte:
+            return child
+        child = trie_end[child]
+    return -1
+
+
+@_jit
+def _fewest(
+    trie_byte, trie_end, trie_first,
+    row, targets, classes, rule, call_rule, call_next, start, least, hop, tokens,
+    state, first, stack, rests,
+):
+    """The fewest tokens along the shortest text from `state`, its first byte `first` if that is not negative.
+
+    Only tokens that end before the state's rule does, and that neither leave a rule they did not enter nor cross the
+    end of a counted repetition: then what follows a token needs exactly one token less, whatever the stack.
+    """
+    best = FAR
+    depth = 0
+    rest = 0
+    node = 0
+    while depth < len(stack):
+        step = first if first >= 0 and node == 0 else hop[state]
+        if step == END:
+            if depth == 0:
+                break
+            depth -= 1
+            state = stack[depth]
+            rest = rests[depth]
+        elif step < 0:
+            callee = call_rule[-1 - step]
+            back = call_next[-1 - step]
+            if least[callee] > 0:
+                if node == 0:
+                    needs = tokens[0, start[callee]] + least[callee] * tokens[1, callee] + tokens[0, back] + rest
+                    best = min(best, needs)
+                break
+            stack[depth] = back
+            rests[depth] = rest
+            rest += tokens[0, back]
+            depth += 1
+            state = start[callee]
+        else:
+            target = targets[row[state] + classes[rule[state], step]]
+            if target & 3 == 2 and least[rule[state]] > 0 and node != 0:
+                break
+            node = _child(trie_byte, trie_end, node, step)
+            if node < 0:
+                break
+            state = target >> 2
+            if trie_first[node] < trie_first[node + 1]:
+                best = min(best, 1 + tokens[0, state] + rest)
+    return min(best, FAR)
+
+
+@_jit
+def fewest_tokens(
+    trie_byte, trie_end, trie_first,
+    row, targets, classes, rule, call_first, call_rule, call_next, call_operation, start, least, first_byte, width,
+    end, hop, order, tokens,
+):
+    """The tokens that surely lead from each state to the end of its rule.
+
+    Args:
+        end: int32[states], from `distances`.
+        hop: int32[states], from `distances`.
+        order: int32[states], the states by distance, of equal ones the last first.
+        tokens: int32[2, max(states, rules)], receives in row 0 the tokens from each state to its rule's end, in row 1
+            the tokens that each round takes which a rule's counter still needs.
+    """
+    stack = np.empty(256, np.int32)
+    rests = np.empty(256, np.int64)
+    tokens[:] = FAR
+    tokens[1, :] = 0
+    changed = True
+    while changed:
+        changed = False
+        for state in order:
+            if end[state] >= FAR:
+                continue
+            best = 0 if hop[state] == END else _fewest(
+                trie_byte, trie_end, trie_first,
+                row, targets, classes, rule, call_rule, call_next, start, least, hop, tokens,
+                state, -1, stack, rests,
+            )
+            if best != tokens[0, state]:
+                tokens[0, state] = best
+                changed = True
+        for r in range(len(start)):
+            if least[r] == 0:
+                continue
+            shortest = FAR
+            last = start[r + 1] if r + 1 < len(start) else len(row)
+            for state in range(start[r], last):
+                if tokens[0, state] >= FAR:
+                    continue
+                for klass in range(width[r]):
+                    target = targets[row[state] + klass]
+                    if target >= 0 and target & 3 == 1:
+                        needs = _fewest(
+                            trie_byte, trie_end, trie_first,
+                            row, targets, classes, rule, call_rule, call_next, start, least, hop, tokens,
+                            state, np.int64(first_byte[r, klass]), stack, rests,
+                        )
+                        shortest = min(shortest, needs - tokens[0, state])
+                for call in range(call_first[state], call_first[state + 1]):
+                    if call_operation[call] == 1:
+                        callee = call_rule[call]
+                        needs = tokens[0, start[callee]] + least[callee] * tokens[1, callee]
+                        shortest = min(shortest, needs + tokens[0, call_next[call]] - tokens[0, state])
+            shortest = min(max(shortest, 0), FAR // least[r])
+            if shortest > tokens[1, r]:
+                tokens[1, r] = shortest
+                changed = True
+
+
+@_jit
+def split(trie_byte, trie_end, trie_first, text):
+    """The fewest tokens that spell a text: `(tokens, trie node of the first one)`; `FAR` tokens if none do."""
+    costs = np.full(len(text) + 1, FAR, np.int64)
+    costs[len(text)] = 0
+    first_node = -1
+    for begin in range(len(text) - 1, -1, -1):
+        node = 0
+        for position in range(begin, len(text)):
+            node = _child(trie_byte, trie_end, node, text[position])
+            if node < 0:
+                break
+            if trie_first[node] < trie_first[node + 1] and costs[position + 1] + 1 < costs[begin]:
+                costs[begin] = costs[position + 1] + 1
+                if begin == 0:
+                    first_node = node
+    return costs[0], first_node
+
+
+@_jit
+def group(signs, mask, number, first):
+    """Number the signs of the tokens in the mask.
+
+    Args:
+        number: int32[tokens], receives for each token in the mask the number of its sign, from 0.
+        first: int64[tokens], receives for each sign the first token that has it.
+
+    Returns:
+        How many different signs there are.
+    """
+    size = 1024
+    while size < 2 * len(signs):
+        size *= 2
+    slots = np.full(size, -1, np.int32)
+    found = 0
+    for token in range(len(signs)):
+        if not mask[token >> 5] >> np.uint32(token & 31) & np.uint32(1):
+            continue
+        slot = signs[token] & (size - 1)
+        while slots[slot] >= 0 and signs[first[slots[slot]]] != signs[token]:
+            slot = (slot + 1) & (size - 1)
+        if slots[slot] < 0:
+            slots[slot] = found
+            first[found] = token
+            found += 1
+        number[token] = slots[slot]
+    return found

@@ -1,0 +1,57 @@
+"""Limits: every number that bounds work or memory, with its reason and its measured cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Limits"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What structkit will do for one target before it raises `LimitExceeded`.
+
+    The defaults leave room for real schemas and stop hostile ones within about a second.
+
+    >>> Limits(states=1_000).states
+    1000
+    """
+
+    schema_nodes: int = 500_000
+    """Subschemas in one schema. Reading takes about 5 µs each."""
+
+    schema_depth: int = 100
+    """Schemas nested in schemas. Pydantic itself refuses JSON nested deeper than 200."""
+
+    pattern_length: int = 10_000
+    """Characters of one pattern; longer ones are data, not patterns."""
+
+    regex_nodes: int = 1_000_000
+    """Nodes of one regex after expansion."""
+
+    nfa_states: int = 2_000_000
+    """States of one rule's nondeterministic automaton: about 100 bytes each."""
+
+    states: int = 200_000
+    """States of one rule's automaton: about 200 bytes and 2 µs each."""
+
+    products: int = 100_000
+    """States of a product (`pattern` with another pattern): about 20 µs each, for they are made in Python."""
+
+    configurations: int = 512
+    """Ways in which one text may be read at once; JSON needs one or two."""
+
+    row_bytes: int = 256 * 2**20
+    """Masks that one index keeps in memory; the oldest are made again when asked for."""
+
+    disk_bytes: int = 2**30
+    """The size of the disk cache; the files unused for longest are removed first."""
+
+    integer_digits: int = 18
+    """Digits of an integer of a Python type without bounds: any 64-bit integer but the last few."""
+
+    fraction_digits: int = 17
+    """Digits after the point in a float of a Python type: as many as the shortest exact spelling needs."""
+
+    search_states: int = 200_000
+    """Configurations looked at to find the fewest tokens to an end when the budget is tight."""

@@ -1,0 +1,164 @@
+"""Regex nodes: a language of texts (code points), as a closed family of frozen values.
+
+A node denotes its whole language, never a leftmost-first match: `a|ab` holds both `a` and `ab`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+__all__ = [
+    "EMPTY",
+    "NEVER",
+    "Alt",
+    "Both",
+    "Call",
+    "Chars",
+    "Joined",
+    "Multiple",
+    "Node",
+    "Part",
+    "Repeat",
+    "Rules",
+    "Seq",
+    "Text",
+    "alt",
+    "seq",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Exactly this text; `Text("")` is the empty text."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """One code point of the ranges: sorted, disjoint, not adjacent, ends included, without surrogates."""
+
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """One part after the other."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alt:
+    """Any of the parts; `Alt(())` is the empty language."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`part`, from `least` to `most` times; `most=None` is without end."""
+
+    part: Node
+    least: int = 0
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Texts in `left` and in `right` (`negate` false), or in `left` and not in `right` (`negate` true).
+
+    `end` is what must follow wherever the node is used: a character that no text of the node holds unescaped.
+    It lets the node be printed for `re` as a lookahead.
+    """
+
+    left: Node
+    right: Node
+    negate: bool = False
+    end: str = r"\Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Multiple:
+    """Decimal digits, without leading zeros, that spell a multiple of `of`: `0|[1-9][0-9]*` and the remainder 0."""
+
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of `Joined`, written from `least` to `most` times in a row; `unique` when no two may be equal."""
+
+    node: Node
+    least: int = 1
+    most: int | None = 1
+    unique: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The parts in their order with `separator` between any two that are written.
+
+    `Joined((Part(a, 0, 1), Part(b, 0, None)), ",")` holds the empty text, `a`, `a,b`, `b,b` but not `,b`.
+    """
+
+    parts: tuple[Part, ...]
+    separator: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The language of a named rule."""
+
+    rule: str
+
+
+Node: TypeAlias = Text | Chars | Seq | Alt | Repeat | Both | Multiple | Joined | Call
+
+EMPTY = Text("")
+NEVER = Alt(())
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A start node and the rules that it and they call. Rules may call each other in cycles."""
+
+    start: Node
+    rules: Mapping[str, Node]
+
+
+def seq(*parts: Node) -> Node:
+    """One after the other: flattened, texts merged, `NEVER` if any part is.
+
+    >>> seq(Text("a"), Text("b"), seq(EMPTY, Text("c")))
+    Text(value='abc')
+    """
+    flat: list[Node] = []
+    for part in parts:
+        for piece in part.parts if isinstance(part, Seq) else (part,):
+            if piece == NEVER:
+                return NEVER
+            if isinstance(piece, Text):
+                if not piece.value:
+                    continue
+                if flat and isinstance(last := flat[-1], Text):
+                    flat[-1] = Text(last.value + piece.value)
+                    continue
+            flat.append(piece)
+    if not flat:
+        return EMPTY
+    return flat[0] if len(flat) == 1 else Seq(tuple(flat))
+
+
+def alt(parts: Iterable[Node]) -> Node:
+    """Any of the parts: flattened, equal parts once.
+
+    >>> alt([Text("a"), alt([Text("b"), Text("a")])])
+    Alt(parts=(Text(value='a'), Text(value='b')))
+    """
+    flat: dict[Node, None] = {}
+    for part in parts:
+        flat.update(dict.fromkeys(part.parts if isinstance(part, Alt) else (part,)))
+    return next(iter(flat)) if len(flat) == 1 else Alt(tuple(flat))

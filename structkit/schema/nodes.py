@@ -1,0 +1,178 @@
+"""Schema nodes: what a type or a JSON Schema says, read once into a closed family of frozen values.
+
+Everything later (the regex, the description in the prompt) is a walk over these nodes, never over dicts.
+A node denotes a set of JSON values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TypeAlias
+
+__all__ = [
+    "Anything",
+    "Array",
+    "Boolean",
+    "Bound",
+    "Const",
+    "Document",
+    "Integer",
+    "Never",
+    "Note",
+    "Null",
+    "Number",
+    "Object",
+    "Property",
+    "Ref",
+    "Schema",
+    "String",
+    "Union",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a schema says to its reader and not about its values."""
+
+    title: str | None = None
+    description: str | None = None
+    examples: tuple[str, ...] = ()
+    """Example values, as JSON text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Node:
+    note: Note | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Never(_Node):
+    """No value. `reason` says why, for the error message."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Anything(_Node):
+    """Every JSON value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Null(_Node):
+    """`null`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean(_Node):
+    """`true` and `false`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Const(_Node):
+    """One JSON value. `text` is its compact JSON: `json.dumps(value, ensure_ascii=False, separators=(",", ":"))`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One end of a range of numbers."""
+
+    value: Decimal
+    exclusive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Integer(_Node):
+    """Whole numbers, ends included."""
+
+    minimum: int | None = None
+    maximum: int | None = None
+    multiple_of: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Number(_Node):
+    """Numbers with or without a fraction."""
+
+    minimum: Bound | None = None
+    maximum: Bound | None = None
+    multiple_of: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class String(_Node):
+    """Strings: lengths in code points; every pattern and the format must hold together."""
+
+    min_length: int = 0
+    max_length: int | None = None
+    patterns: tuple[str, ...] = ()
+    format: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Array(_Node):
+    """Arrays: the `prefix` first, each after its schema, then any number of `items`."""
+
+    prefix: tuple[Schema, ...] = ()
+    items: Schema = field(default_factory=Anything)
+    min_items: int = 0
+    max_items: int | None = None
+    unique: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One declared key of an object."""
+
+    name: str
+    value: Schema
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Object(_Node):
+    """Objects: the declared properties in their order, then additional keys.
+
+    `names` restricts the additional keys; `additional` is their value, `None` where they are forbidden.
+    """
+
+    properties: tuple[Property, ...] = ()
+    additional: Schema | None = None
+    names: String = field(default_factory=String)
+    min_properties: int = 0
+    max_properties: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Union(_Node):
+    """Values of any of the branches."""
+
+    branches: tuple[Schema, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ref(_Node):
+    """A named definition of the document."""
+
+    name: str
+
+
+Schema: TypeAlias = (
+    Never | Anything | Null | Boolean | Const | Integer | Number | String | Array | Object | Union | Ref
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A schema and the definitions it refers to.
+
+    `bounded` holds for Python types: their numbers have a bounded count of digits, so that a model cannot
+    write digits for ever. A JSON Schema given as a dict means what the specification says.
+    """
+
+    root: Schema
+    definitions: Mapping[str, Schema] = field(default_factory=dict)
+    bounded: bool = True

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from tests.languages import matches, nodes, pattern, plain_nodes, texts
+
+from structkit.automaton.automaton import link
+from structkit.automaton.build import regular, rule_dfa
+from structkit.automaton.utf8 import byte_sequences
+from structkit.errors import LimitExceeded, UnsatisfiableSchema
+from structkit.limits import Limits
+from structkit.regex.nodes import NEVER, Alt, Both, Call, Chars, Multiple, Node, Repeat, Rules, Seq, Text
+
+_LETTER = Chars(((0x61, 0x7A),))
+
+
+@given(nodes, texts)
+def test_automaton_is_fullmatch(node: Node, text: str) -> None:
+    assert regular(node).accepts(text.encode()) == matches(node, text)
+
+
+@given(plain_nodes, texts)
+def test_linked_rules_are_fullmatch(node: Node, text: str) -> None:
+    automaton = _linked(node)
+    assert (automaton is not None and automaton.accepts(text.encode())) == matches(node, text)
+
+
+def _linked(node: Node) -> object:
+    try:
+        return link(Rules(node, {}))
+    except UnsatisfiableSchema:
+        return None
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 0x10FFFF), (0x7F, 0x800), (0xD7FF, 0xE000), (0xFFFF, 0x10000), (0xE9, 0x2FA1)])
+def test_utf8_ranges_hold_exactly_their_code_points(low: int, high: int) -> None:
+    sequences = byte_sequences(((low, high),))
+    for code in {low - 1, low, low + 1, 0x7F, 0x80, 0x7FF, 0x800, 0xFFFF, 0x10000, high - 1, high, high + 1}:
+        if not 0 <= code <= 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+            continue
+        spelling = chr(code).encode()
+        held = sum(
+            len(spelling) == len(sequence) and all(a <= byte <= b for byte, (a, b) in zip(spelling, sequence, strict=True))
+            for sequence in sequences
+        )
+        assert held == (low <= code <= high)
+
+
+def test_language_is_not_leftmost_first() -> None:
+    assert regular(Alt((Text("a"), Text("ab")))).accepts(b"ab")
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 7, 12, 97])
+def test_multiples(of: int) -> None:
+    dfa = regular(Multiple(of))
+    for number in range(0, 1200):
+        assert dfa.accepts(str(number).encode()) == (number % of == 0)
+    assert not dfa.accepts(b"00") and not dfa.accepts(b"")
+
+
+@pytest.mark.parametrize(("least", "most"), [(0, 200), (70, 100), (100, 100), (99, None)])
+@pytest.mark.parametrize("end", ["!", ""])
+def test_counted_repetition(least: int, most: int | None, end: str) -> None:
+    node = Seq((Text("<"), Repeat(Alt((_LETTER, Text("éé"))), least, most), Text(end)))
+    dfa = rule_dfa(node, Limits())
+    assert len(dfa.final) < 20, "counts are not unrolled"
+    automaton = link(Rules(node, {}))
+    expected = re.compile(pattern(node))
+    for rounds in (0, 1, 69, 70, 99, 100, 101, 199, 200, 201, 500):
+        for text in ("<" + "x" * rounds + end, "<" + "éé" * rounds + end, "<" + "x" * rounds + "é" + end):
+            assert automaton.accepts(text.encode()) == bool(expected.fullmatch(text)), text
+
+
+def test_ambiguous_rounds_are_unrolled() -> None:
+    node = Repeat(Alt((Text("a"), Text("aa"), Text("aaa"))), 50, 60)
+    automaton = link(Rules(node, {}))
+    assert [automaton.accepts(b"a" * n) for n in (49, 50, 180, 181)] == [False, True, True, False]
+
+
+def test_recursion_has_no_depth() -> None:
+    nested = Rules(Call("a"), {"a": Alt((Text("x"), Seq((Text("("), Call("a"), Text(")")))))})
+    automaton = link(nested)
+    assert automaton.accepts(b"(" * 3000 + b"x" + b")" * 3000)
+    assert not automaton.accepts(b"(" * 3000 + b"x" + b")" * 2999)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        Rules(NEVER, {}),
+        Rules(Call("a"), {"a": Seq((Text("("), Call("a"), Text(")")))}),
+        Rules(Both(Text("a"), Text("b")), {}),
+        Rules(Seq((Text("a"), Call("b"))), {"b": NEVER}),
+    ],
+)
+def test_empty_language_is_refused(rules: Rules) -> None:
+    with pytest.raises(UnsatisfiableSchema):
+        link(rules)
+
+
+def test_dead_ends_are_cut() -> None:
+    automaton = link(Rules(Alt((Text("ab"), Seq((Text("ac"), Call("never"))))), {"never": NEVER}))
+    assert not automaton.step(automaton.step(automaton.first(), ord("a")), ord("c"))
+
+
+def test_limits_are_named() -> None:
+    with pytest.raises(LimitExceeded, match="states=50"):
+        rule_dfa(Alt(tuple(Text(f"{n}:{n * n}") for n in range(100))), Limits(states=50))
+    with pytest.raises(LimitExceeded, match="nfa_states=1000"):
+        rule_dfa(Repeat(Alt((Text("a"), Text("aa"))), 0, 10_000), Limits(nfa_states=1000))
+    with pytest.raises(LimitExceeded, match="products=20"):
+        regular(Both(Repeat(Text("aaaa")), Repeat(Text("aaaaaaa"))), Limits(products=20))

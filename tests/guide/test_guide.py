@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.languages import recursive_rules, vocabulary
+
+from structkit.automaton.automaton import Automaton, link
+from structkit.errors import TokenRefused, UnsatisfiableSchema, VocabularyError
+from structkit.guide.guide import Cursor, Guide
+from structkit.guide.reference import ReferenceCursor
+from structkit.regex.nodes import Alt, Call, Chars, Repeat, Rules, Seq, Text
+from structkit.vocabulary.vocabulary import Vocabulary
+
+V = vocabulary()
+END = 300
+
+
+def _mask(cursor: Cursor | ReferenceCursor, budget: int | None = None) -> list[int]:
+    out = np.empty(V.words, np.uint32)
+    if isinstance(cursor, Cursor):
+        cursor.fill_mask(out, budget)
+    else:
+        cursor.fill_mask(out)
+    return np.flatnonzero(np.unpackbits(out.view(np.uint8), bitorder="little")).tolist()
+
+
+def _linked(rules: Rules) -> Automaton | None:
+    try:
+        return link(rules)
+    except UnsatisfiableSchema:
+        return None
+
+
+@given(recursive_rules, st.data())
+def test_guide_equals_the_reference(rules: Rules, data: st.DataObject) -> None:
+    automaton = _linked(rules)
+    if automaton is None:
+        return
+    cursor, reference = Guide(automaton, V).cursor(), ReferenceCursor(automaton, V)
+    for _ in range(6):
+        allowed = _mask(cursor)
+        assert allowed == _mask(reference)
+        assert cursor.can_end == reference.can_end
+        tokens = [token for token in allowed if token != END]
+        if not tokens:
+            break
+        token = data.draw(st.sampled_from(tokens))
+        cursor.advance(token)
+        reference.advance(token)
+
+
+@given(recursive_rules, st.integers(0, 12), st.data())
+def test_any_budget_that_fits_is_met(rules: Rules, extra: int, data: st.DataObject) -> None:
+    automaton = _linked(rules)
+    if automaton is None:
+        return
+    cursor = Guide(automaton, V).cursor()
+    fewest = cursor.tokens_to_end()
+    assert fewest == 0 or not cursor.fits(fewest - 1)
+    budget = fewest + extra
+    text = b""
+    for left in range(budget, -1, -1):
+        allowed = _mask(cursor, left)
+        assert allowed, "the mask never narrows to nothing"
+        tokens = [token for token in allowed if token != END]
+        if not tokens or (END in allowed and data.draw(st.booleans())):
+            break
+        token = data.draw(st.sampled_from(tokens))
+        cursor.advance(token)
+        text += V.tokens[token]
+        assert cursor.fits(left - 1)
+    assert cursor.can_end and automaton.accepts(text)
+
+
+@given(recursive_rules, st.data())
+def test_rollback_undoes_advance(rules: Rules, data: st.DataObject) -> None:
+    automaton = _linked(rules)
+    if automaton is None:
+        return
+    cursor = Guide(automaton, V).cursor()
+    masks = []
+    for _ in range(4):
+        masks.append(_mask(cursor))
+        if not masks[-1]:
+            break
+        cursor.advance(data.draw(st.sampled_from(masks[-1])))
+        if cursor.ended:
+            break
+    taken = len(cursor.token_ids)
+    other = cursor.fork()
+    for back in range(1, taken + 1):
+        other.rollback(1)
+        assert _mask(other) == masks[taken - back]
+    cursor.rollback(taken)
+    assert _mask(cursor) == masks[0] and cursor.token_ids == () and not cursor.ended
+
+
+def test_refused_token_leaves_the_cursor_unchanged() -> None:
+    cursor = Guide(link(Rules(Text("abc"), {})), V).cursor()
+    cursor.advance(ord("a"))
+    for token in (ord("x"), END, 10_000, -1, 299):
+        with pytest.raises(TokenRefused, match="at `token 1`"):
+            cursor.advance(token)
+    assert cursor.token_ids == (ord("a"),) and cursor.forced_bytes() == b"bc"
+
+
+def test_end_token_ends() -> None:
+    cursor = Guide(link(Rules(Repeat(Text("a"), 0, 2), {})), V).cursor()
+    assert cursor.can_end and not cursor.must_end
+    cursor.advance(END)
+    assert cursor.ended and _mask(cursor) == [END]
+    with pytest.raises(TokenRefused):
+        cursor.advance(ord("a"))
+    cursor.rollback(1)
+    cursor.advance(ord("a"))
+    cursor.advance(ord("a"))
+    assert cursor.must_end and _mask(cursor) == [END]
+
+
+def test_several_ends_and_tokens_of_equal_bytes() -> None:
+    twins = Vocabulary([b"a", b"b", b"a", None, b"</s>"], end_ids={4, 7})
+    out = np.zeros(1, np.uint32)
+    Guide(link(Rules(Repeat(Text("a")), {})), twins).cursor().fill_mask(out)
+    assert out[0] == 0b10010101
+
+
+def test_tokens_that_lead_where_the_vocabulary_cannot_go_are_masked() -> None:
+    # After "ab" only "d" could follow, which is no token; after "a" there is "c".
+    poor = Vocabulary([b"a", b"ab", b"c", b"e"], end_ids={4})
+    cursor = Guide(link(Rules(Alt((Text("abd"), Text("ac"))), {})), poor).cursor()
+    out = np.zeros(1, np.uint32)
+    cursor.fill_mask(out)
+    assert out[0] == 0b1
+    with pytest.raises(TokenRefused):
+        cursor.advance(1)
+    cursor.advance(0)
+    cursor.fill_mask(out)
+    assert out[0] == 0b100
+
+
+def test_vocabulary_that_cannot_spell_the_language_is_refused() -> None:
+    with pytest.raises(VocabularyError, match="b'z'"):
+        Guide(link(Rules(Text("az"), {})), Vocabulary([b"a", b"b"], end_ids={2}))
+
+
+def test_budget_crosses_rules() -> None:
+    """`",0` closes the string, and one token writes all that follows: no budget measure may miss it."""
+    rules = Rules(
+        Seq((Text('"'), Call("text"), Text(",0"))), {"text": Seq((Repeat(Chars(((0x61, 0x7A),))), Text('"')))}
+    )
+    cursor = Guide(link(rules), V).cursor()
+    assert cursor.tokens_to_end() == 2
+    assert _mask(cursor, 2) == [ord('"')]
+    cursor.advance(ord('"'))
+    assert [V.tokens[token] for token in _mask(cursor, 1)] == [b'",0']
+
+
+def test_long_minimum_length_is_cheap_and_exact() -> None:
+    rules = Rules(Seq((Repeat(Chars(((0x61, 0x7A),)), 5000, 6000), Text('"'))), {})
+    cursor = Guide(link(rules), vocabulary(b"a" * 100)).cursor()
+    assert cursor.fits(51) and cursor.tokens_to_end() == 51
+
+
+@pytest.mark.parametrize("shape", [(9,), (11,), (1, 10)])
+def test_mask_of_wrong_shape_is_refused(shape: tuple[int, ...]) -> None:
+    cursor = Guide(link(Rules(Text("a"), {})), V).cursor()
+    with pytest.raises(ValueError, match=r"uint32\[10\]"):
+        cursor.fill_mask(np.zeros(shape, np.uint32))

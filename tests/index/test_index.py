@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.languages import recursive_rules, texts, vocabulary
+
+from structkit.automaton.automaton import Automaton, Frame, link
+from structkit.errors import UnsatisfiableSchema
+from structkit.index import plain
+from structkit.index.index import FAR, Index
+from structkit.regex.nodes import Rules
+
+V = vocabulary()
+
+
+def _reached(automaton: Automaton, text: str) -> list[Frame]:
+    """The frames along the way of the longest beginning of the text that the automaton reads."""
+    frames = automaton.first()
+    found = list(frames)
+    for byte in text.encode():
+        frames = automaton.step(frames, byte)
+        found += frames
+    return found
+
+
+def _linked(rules: Rules) -> Automaton | None:
+    try:
+        return link(rules)
+    except UnsatisfiableSchema:
+        return None
+
+
+@given(recursive_rules, st.text('ab0é",[]()', max_size=12))
+def test_kernel_walks_as_the_plain_twin(rules: Rules, text: str) -> None:
+    automaton = _linked(rules)
+    if automaton is None:
+        return
+    index = Index(automaton, V)
+    for frame in _reached(automaton, text):
+        row = index.row(frame)
+        mask, exits = plain.walk(automaton, V, np.zeros(1, np.int32), frame)
+        assert (row.mask == mask).all() and row.exits.tolist() == exits
+        if frame.below is not None and exits:
+            after = index.after(row.exits, frame.below)
+            mask, exits = plain.walk(automaton, V, row.exits, frame.below)
+            assert (after.mask == mask).all() and after.exits.tolist() == exits
+
+
+@given(recursive_rules, st.text('ab0é",[]()', max_size=12))
+def test_needed_tokens_lead_to_an_end(rules: Rules, text: str) -> None:
+    automaton = _linked(rules)
+    if automaton is None:
+        return
+    index = Index(automaton, V)
+    for frame in _reached(automaton, text):
+        shortest = automaton.shortest_text(frame)
+        frames = automaton.settle([frame])
+        for byte in shortest:
+            frames = automaton.step(frames, byte)
+        assert automaton.can_end(frames)
+        assert index.split(shortest)[0] <= index.need(frame) < FAR
+
+
+@given(texts)
+def test_split_is_the_plain_twin(text: str) -> None:
+    automaton = link(Rules(next(iter(_ANY.rules.values())), {}))
+    assert Index(automaton, V).split(text.encode())[0] == plain.split(V, text.encode())
+
+
+from structkit.regex.nodes import Text  # noqa: E402
+
+_ANY = Rules(Text("a"), {"a": Text("a")})
