@@ -6,7 +6,7 @@ import re
 
 from hypothesis import strategies as st
 
-from structkit.regex.nodes import Alt, Both, Call, Chars, Joined, Multiple, Node, Part, Repeat, Rules, Seq, Text
+from structkit.regex.nodes import Alt, Both, Call, Chars, Joined, Multiple, Node, Part, Repeat, Rules, Seq, Text, Unique
 from structkit.vocabulary.vocabulary import Vocabulary
 
 ALPHABET = "abé0😀"
@@ -72,7 +72,7 @@ def pattern(node: Node) -> str:
             return f"(?:{pattern(part)}){{{least},{'' if most is None else most}}}"
         case Joined(parts, separator):
             return _joined([(pattern(p.node), p.least, p.most) for p in parts], re.escape(separator), False)
-        case Both() | Multiple() | Call():
+        case Both() | Multiple() | Call() | Unique():
             raise ValueError(node)
 
 
@@ -96,6 +96,8 @@ _RULES: dict[str, Node] = {
     "text": Seq((Repeat(_LETTER), Text('"'))),
     "short": Seq((Repeat(_LETTER, 2, 90), Text('"'))),
     "tree": Alt((Text("0"), Seq((Text("["), Joined((Part(Call("tree"), 0, None),), ","), Text("]"))))),
+    "set": Seq((Text("["), Joined((Part(Unique(Alt((Call("tree"), Text("a"), Repeat(_LETTER, 1, 2)))), 0, None),), ","), Text("]"))),
+    "few": Seq((Text("("), Joined((Part(Unique(Alt((Text("a"), Text("ab"), Text("b")))), 2, 3),), ","), Text(")"))),
     "even": Seq((Text("("), Call("odd"), Text(")"))),
     "odd": Alt((Text("a"), Call("even"), Seq((Text('"'), Call("text"))))),
 }

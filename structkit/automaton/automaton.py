@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from weakref import WeakValueDictionary
@@ -16,13 +16,13 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton import kernels
+from structkit.automaton import kernels, unique
 from structkit.automaton.build import rule_dfa
 from structkit.automaton.dfa import DEAD, LEAVE, TICK, Dfa
 from structkit.automaton.nfa import Key
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
-from structkit.regex.nodes import Repeat, Rules
+from structkit.regex.nodes import Node, Repeat, Rules, Unique
 
 __all__ = ["Automaton", "Frame", "link"]
 
@@ -38,6 +38,17 @@ class Frame:
     state: int
     count: int
     below: Frame | None
+    memory: Memory | None = None
+    opened: bool = False
+    """Whether this frame or one below it is inside a unique text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The unique texts that one entry of a rule has seen, and where the open one begins in the text kept for it."""
+
+    seen: frozenset[bytes] = frozenset()
+    begin: int | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -74,6 +85,7 @@ class Automaton:
         call_rule: int32[calls], the rule called.
         call_next: int32[calls], the state after it.
         call_operation: int32[calls].
+        call_unique: bool[calls], whether what is called is a unique text.
         start: int32[rules], the first state of each rule.
         least: int32[rules], the rounds that the rule's counter needs.
         most: int32[rules], the rounds that it allows, -1 for any number.
@@ -89,20 +101,26 @@ class Automaton:
     call_rule: NDArray[np.int32]
     call_next: NDArray[np.int32]
     call_operation: NDArray[np.int32]
+    call_unique: NDArray[np.bool_]
     start: NDArray[np.int32]
     least: NDArray[np.int32]
     most: NDArray[np.int32]
     dfas: tuple[Dfa, ...]
     limits: Limits
-    frames: WeakValueDictionary[tuple[int, int, int], Frame] = field(default_factory=WeakValueDictionary)
+    frames: WeakValueDictionary[tuple[int, int, int, Memory | None], Frame] = field(
+        default_factory=WeakValueDictionary
+    )
 
-    def frame(self, state: int, count: int = 0, below: Frame | None = None) -> Frame:
+    def frame(
+        self, state: int, count: int = 0, below: Frame | None = None, memory: Memory | None = None
+    ) -> Frame:
         """The frame of these values."""
         # The frame below lives as long as the one above it, so its id is not used for another meanwhile.
-        key = (state, count, id(below))
+        key = (state, count, id(below), memory)
         frame = self.frames.get(key)
         if frame is None:
-            frame = self.frames[key] = Frame(state, count, below)
+            opened = (below is not None and below.opened) or (memory is not None and memory.begin is not None)
+            frame = self.frames[key] = Frame(state, count, below, memory, opened)
         return frame
 
     @cached_property
@@ -114,6 +132,11 @@ class Automaton:
         for array in (self.call_next, self.call_operation, self.start, self.least, self.most):
             digest.update(array.tobytes())
         return digest.hexdigest()
+
+    @property
+    def remembers(self) -> bool:
+        """Whether any text must be unique."""
+        return bool(self.call_unique.any())
 
     @cached_property
     def shortest(self) -> Shortest:
@@ -135,8 +158,11 @@ class Automaton:
         """Where every text begins."""
         return self.settle([self.frame(int(self.start[0]))])
 
-    def step(self, frames: Iterable[Frame], byte: int) -> frozenset[Frame]:
-        """Where a text is after one more byte; empty if the byte is not allowed."""
+    def step(self, frames: Iterable[Frame], byte: int, kept: bytes = b"") -> frozenset[Frame]:
+        """Where a text is after one more byte; empty if the byte is not allowed.
+
+        `kept` is the text since the first open unique text began, up to and with the byte; see `read`.
+        """
         moved = []
         for frame in frames:
             rule = self.rule[frame.state]
@@ -145,8 +171,70 @@ class Automaton:
                 continue
             count = self._counted(int(rule), frame.count, target & 3)
             if count is not None:
-                moved.append(self.frame(target >> 2, count, frame.below))
-        return self.settle(moved)
+                moved.append(self.frame(target >> 2, count, frame.below, frame.memory))
+        return self.settle(moved, kept)
+
+    def read(self, frames: frozenset[Frame], kept: bytes, text: bytes) -> tuple[frozenset[Frame], bytes]:
+        """Where a text is after more bytes, and the text kept for the unique texts that are open then."""
+        if not self.remembers:
+            for byte in text:
+                frames = self.step(frames, byte)
+            return frames, b""
+        for byte in text:
+            kept += bytes((byte,))
+            frames = frozenset(f for f in self.step(frames, byte, kept) if unique.leaves_room(self, f, kept))
+            if not any(frame.opened for frame in frames):
+                kept = b""
+        return frames, kept
+
+    def can_end(self, frames: Iterable[Frame]) -> bool:
+        """Whether the text may end here."""
+        return any(frame.below is None and self._is_final(frame) for frame in frames)
+
+    def accepts(self, text: bytes) -> bool:
+        """Whether the automaton holds the text.
+
+        >>> from structkit.regex.nodes import Alt, Call, Rules, Seq, Text
+        >>> nested = Rules(Call("a"), {"a": Alt((Text("x"), Seq((Text("("), Call("a"), Text(")")))))})
+        >>> link(nested).accepts(b"((x))")
+        True
+        """
+        return self.can_end(self.read(self.first(), b"", text)[0])
+
+    def settle(self, frames: Iterable[Frame], kept: bytes = b"") -> frozenset[Frame]:
+        """Enter the rules that may be called and leave those that may have ended, without a byte."""
+        settled: set[Frame] = set()
+        pending = list(frames)
+        while pending:
+            frame = pending.pop()
+            if frame in settled:
+                continue
+            settled.add(frame)
+            if len(settled) > self.limits.configurations:
+                raise LimitExceeded("configurations", self.limits.configurations, "the ways to read one text")
+            if frame.below is not None and self._is_final(frame):
+                back = self._back(frame.below, kept)
+                if back is not None:
+                    pending.append(back)
+            for call in range(self.call_first[frame.state], self.call_first[frame.state + 1]):
+                operation = int(self.call_operation[call])
+                count = self._counted(int(self.rule[frame.state]), frame.count, operation)
+                if count is not None:
+                    memory = frame.memory
+                    if self.call_unique[call]:
+                        memory = Memory(memory.seen if memory else frozenset(), len(kept))
+                    back = self.frame(int(self.call_next[call]), count, frame.below, memory)
+                    pending.append(self.frame(int(self.start[self.call_rule[call]]), 0, back))
+        return frozenset(f for f in settled if self.live[f.state] or (f.below is None and self._is_final(f)))
+
+    def _back(self, frame: Frame, kept: bytes) -> Frame | None:
+        """The frame to return to, with the unique text that ends here remembered; `None` if it is not the first."""
+        if frame.memory is None or frame.memory.begin is None:
+            return frame
+        text = kept[frame.memory.begin :]
+        if text in frame.memory.seen:
+            return None
+        return self.frame(frame.state, frame.count, frame.below, Memory(frame.memory.seen | {text}))
 
     def shortest_text(self, frame: Frame) -> bytes:
         """A text of the fewest bytes, or nearly, that leads from a frame to the end of the language."""
@@ -184,20 +272,22 @@ class Automaton:
                 best, farthest = -1 - call, far
         return best
 
+    def next_bytes(self, frames: Iterable[Frame]) -> Iterator[int]:
+        """The bytes that may come next, some perhaps more than once; unique texts are not looked at."""
+        for frame in frames:
+            rule, row = int(self.rule[frame.state]), int(self.row[frame.state])
+            targets = self.targets[row : row + self.dfas[rule].targets.shape[1]]
+            for klass in np.flatnonzero(targets != DEAD).tolist():
+                if self._counted(rule, frame.count, int(targets[klass]) & 3) is not None:
+                    yield from np.flatnonzero(self.classes[rule] == klass).tolist()
+
     def only_byte(self, frames: Iterable[Frame]) -> int | None:
         """The byte that must come next, or `None` if there are several or none."""
         only: int | None = None
-        for frame in frames:
-            rule = int(self.rule[frame.state])
-            row = int(self.row[frame.state])
-            for klass in range(self.dfas[rule].targets.shape[1]):
-                target = int(self.targets[row + klass])
-                if target == DEAD or self._counted(rule, frame.count, target & 3) is None:
-                    continue
-                members = np.flatnonzero(self.classes[rule] == klass)
-                if len(members) > 1 or only not in (None, int(members[0])):
-                    return None
-                only = int(members[0])
+        for byte in self.next_bytes(frames):
+            if only not in (None, byte):
+                return None
+            only = byte
         return only
 
     def bytes_used(self) -> set[int]:
@@ -208,44 +298,6 @@ class Automaton:
             alive = self.targets[low:high] != DEAD
             used.update(np.flatnonzero(alive[self.classes[self.rule[state]]]).tolist())
         return used
-
-    def can_end(self, frames: Iterable[Frame]) -> bool:
-        """Whether the text may end here."""
-        return any(frame.below is None and self._is_final(frame) for frame in frames)
-
-    def accepts(self, text: bytes) -> bool:
-        """Whether the automaton holds the text.
-
-        >>> from structkit.regex.nodes import Alt, Call, Rules, Seq, Text
-        >>> nested = Rules(Call("a"), {"a": Alt((Text("x"), Seq((Text("("), Call("a"), Text(")")))))})
-        >>> link(nested).accepts(b"((x))")
-        True
-        """
-        frames = self.first()
-        for byte in text:
-            frames = self.step(frames, byte)
-        return self.can_end(frames)
-
-    def settle(self, frames: Iterable[Frame]) -> frozenset[Frame]:
-        """Enter the rules that may be called and leave those that may have ended, without a byte."""
-        settled: set[Frame] = set()
-        pending = list(frames)
-        while pending:
-            frame = pending.pop()
-            if frame in settled:
-                continue
-            settled.add(frame)
-            if len(settled) > self.limits.configurations:
-                raise LimitExceeded("configurations", self.limits.configurations, "the ways to read one text")
-            if frame.below is not None and self._is_final(frame):
-                pending.append(frame.below)
-            for call in range(self.call_first[frame.state], self.call_first[frame.state + 1]):
-                operation = int(self.call_operation[call])
-                count = self._counted(int(self.rule[frame.state]), frame.count, operation)
-                if count is not None:
-                    back = self.frame(int(self.call_next[call]), count, frame.below)
-                    pending.append(self.frame(int(self.start[self.call_rule[call]]), 0, back))
-        return frozenset(f for f in settled if self.live[f.state] or (f.below is None and self._is_final(f)))
 
     def _counted(self, rule: int, count: int, operation: int) -> int | None:
         """The counter after an operation, or `None` if it is forbidden."""
@@ -274,7 +326,7 @@ def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
     dfas: list[Dfa] = []
     while waiting:
         key = waiting.popleft()
-        node = rules.start if key is None else key if isinstance(key, Repeat) else rules.rules[key]
+        node = _node(rules, key)
         dfa = rule_dfa(node, limits)
         for _, callee, _, _ in dfa.calls:
             if callee not in numbers:
@@ -282,6 +334,18 @@ def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
                 waiting.append(callee)
         dfas.append(dfa)
     return _without_dead_ends(_assemble(dfas, numbers, limits))
+
+
+def _node(rules: Rules, key: Key | None) -> Node:
+    match key:
+        case None:
+            return rules.start
+        case str():
+            return rules.rules[key]
+        case Unique(node):
+            return node
+        case Repeat():
+            return key
 
 
 def _without_dead_ends(automaton: Automaton) -> Automaton:
@@ -306,6 +370,7 @@ def _without_dead_ends(automaton: Automaton) -> Automaton:
         call_rule=automaton.call_rule[kept],
         call_next=automaton.call_next[kept],
         call_operation=automaton.call_operation[kept],
+        call_unique=automaton.call_unique[kept],
     )
 
 
@@ -313,14 +378,17 @@ def _assemble(dfas: list[Dfa], numbers: dict[Key | None, int], limits: Limits) -
     sizes = [len(dfa.final) for dfa in dfas]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
     rows, targets, offset = [], [], 0
-    calls: list[tuple[int, int, int, int]] = []
+    calls: list[tuple[int, int, int, int, int]] = []
     for dfa, base in zip(dfas, starts.tolist(), strict=False):
         states, width = dfa.targets.shape
         rows.append(np.arange(states, dtype=np.int32) * width + offset)
         targets.append(np.where(dfa.targets == DEAD, DEAD, dfa.targets + (base << 2)).ravel())
         offset += states * width
-        calls += [(base + state, numbers[key], base + after, operation) for state, key, after, operation in dfa.calls]
-    call_table = np.array(calls, np.int32).reshape(-1, 4)
+        calls += [
+            (base + state, numbers[key], base + after, operation, isinstance(key, Unique))
+            for state, key, after, operation in dfa.calls
+        ]
+    call_table = np.array(calls, np.int32).reshape(-1, 5)
     return Automaton(
         row=np.concatenate(rows),
         targets=np.concatenate(targets).astype(np.int32),
@@ -332,6 +400,7 @@ def _assemble(dfas: list[Dfa], numbers: dict[Key | None, int], limits: Limits) -
         call_rule=np.ascontiguousarray(call_table[:, 1]),
         call_next=np.ascontiguousarray(call_table[:, 2]),
         call_operation=np.ascontiguousarray(call_table[:, 3]),
+        call_unique=call_table[:, 4].astype(bool),
         start=starts[:-1].copy(),
         least=np.array([dfa.least for dfa in dfas], np.int32),
         most=np.array([-1 if dfa.most is None else dfa.most for dfa in dfas], np.int32),

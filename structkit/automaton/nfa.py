@@ -10,12 +10,12 @@ from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa
 from structkit.automaton.utf8 import byte_sequences
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
-from structkit.regex.nodes import Alt, Both, Call, Chars, Joined, Multiple, Node, Part, Repeat, Seq, Text, seq
+from structkit.regex.nodes import Alt, Both, Call, Chars, Joined, Multiple, Node, Part, Repeat, Seq, Text, Unique, seq
 
 __all__ = ["Key", "Nfa", "build_nfa"]
 
-Key: TypeAlias = "str | Repeat"
-"""What a call names: a rule of the target, or a large repetition that became a rule of its own."""
+Key: TypeAlias = "str | Repeat | Unique"
+"""What a call names: a rule of the target, or a large repetition or a unique text that became a rule of its own."""
 
 _UNROLL = 64
 """NFA states that a bounded repetition may be copied into; larger ones are counted instead."""
@@ -109,6 +109,8 @@ class _Builder:
                 return start
             case Call(rule):
                 return self.call(rule, start)
+            case Unique(inner):
+                return self.enter(node, start) if self.rules is None else self.emit(inner, start)
             case Joined(parts, separator):
                 return self.joined(parts, separator, start)
             case Alt(parts):
@@ -152,9 +154,7 @@ class _Builder:
 
     def call(self, rule: str, start: int) -> int:
         if self.rules is None:
-            end = self.state()
-            self.nfa.calls.append((start, rule, end, KEEP))
-            return end
+            return self.enter(rule, start)
         if rule in self.open_calls:
             raise SchemaError("a recursive value cannot be combined with a pattern or a negation")
         self.open_calls.append(rule)
@@ -165,8 +165,11 @@ class _Builder:
     def repeat(self, node: Repeat, start: int) -> int:
         if self.rules is not None or not self.is_large(node):
             return self.unroll(node, start)
+        return self.enter(node, start)
+
+    def enter(self, key: Key, start: int) -> int:
         end = self.state()
-        self.nfa.calls.append((start, node, end, KEEP))
+        self.nfa.calls.append((start, key, end, KEEP))
         return end
 
     def unroll(self, node: Repeat, start: int) -> int:
@@ -298,7 +301,7 @@ class _Builder:
                 size = self.size(left) + self.size(right)
             case Multiple(of):
                 size = of
-            case Chars() | Call():
+            case Chars() | Call() | Unique():
                 size = 1
         self.sizes[id(node)] = (node, size)
         return size

@@ -11,7 +11,6 @@ Three measures say how many tokens a state needs, each closer and slower than th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -20,13 +19,12 @@ from numpy.typing import NDArray
 
 from structkit.automaton.automaton import Frame
 from structkit.errors import LimitExceeded
-from structkit.guide.state import State, mask_of, rows
+from structkit.guide.state import State, Step, mask_of, rows
 from structkit.index.index import FAR, Index
 
 __all__ = ["Budgets"]
 
 T = TypeVar("T")
-Step = Callable[[State, int], State]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -55,7 +53,7 @@ class Budgets:
         self.step = step
         self._fewest: dict[State, int] = {}
         self._groups: dict[State, Groups] = {}
-        self._spelled: dict[State, tuple[int, tuple[int, ...]]] = {}
+        self._spelled: dict[State, int] = {}
 
     def need(self, state: State) -> int:
         """Tokens that surely lead to an end; `FAR` where this measure knows no way."""
@@ -63,43 +61,46 @@ class Budgets:
             return 0
         return min((self.index.need(frame) for frame in state.frames), default=FAR)
 
-    def spelled(self, state: State) -> tuple[int, tuple[int, ...]]:
-        """The tokens of a shortest text to the end, and the ids of the first of them; `FAR` if none spell it."""
+    def spelled(self, state: State) -> int:
+        """The tokens of a shortest text to the end; `FAR` if none spell it."""
         if state.can_end:
-            return 0, ()
+            return 0
         known = self._spelled.get(state)
         if known is None:
-            shortest = self.index.automaton.shortest_text
-            known = min((self.index.split(shortest(frame)) for frame in state.frames), default=(FAR, ()))
+            known = self._spell(state)
             _remember(self._spelled, state, known)
         return known
 
     def fits(self, state: State, budget: int) -> bool:
         """Whether a value can be completed within `budget` more tokens."""
         return (
-            self.need(state) <= budget or self.spelled(state)[0] <= budget or self.fewest(state, budget) <= budget
+            self.need(state) <= budget or self.spelled(state) <= budget or self.fewest(state, budget) <= budget
         )
 
     def mask(self, state: State, left: int) -> NDArray[np.uint32]:
         """uint32[words]: allowed tokens after which at most `left` more complete the value; all of them if there is room."""
-        mask = mask_of(state, self.index)
+        mask = mask_of(state, self.index, self.step)
         if state.growth <= left:
             return mask
         if self.need(state) <= left + 1:
-            narrow = self._narrowed(state, left)
+            narrow = mask & self._narrowed(state, left)
             if narrow.any():
                 return narrow
         return self._searched(state, left)
 
     def fewest(self, state: State, most: int = FAR) -> int:
-        """The fewest tokens to an end, exactly; `FAR` if there are none or more than `most`.
+        """The fewest tokens to an end; `FAR` if there are none or more than `most`.
+
+        Exact but for targets with unique texts, whose states are too many to search: there it is `spelled`.
 
         Raises:
             LimitExceeded: The search looked at `limits.search_states` states.
         """
         if state in self._fewest:
             return self._fewest[state]
-        spelled = self.spelled(state)[0]
+        spelled = self.spelled(state)
+        if self.index.automaton.remembers:
+            return spelled
         most = min(most, spelled - 1)
         limit = self.index.automaton.limits.search_states
         seen = {state}
@@ -131,8 +132,27 @@ class Budgets:
         signs = np.zeros(size, np.int64)
         for exits, frame in _walks(state, self.index):
             self.index.within(exits, frame, 1 << 40, _salt(frame.below), signs)
-        number, first = self.index.group(signs, mask_of(state, self.index))
+        number, first = self.index.group(signs, mask_of(state, self.index, self.step))
         return _remember(self._groups, state, Groups(number, first))
+
+    def _spell(self, state: State) -> int:
+        automaton = self.index.automaton
+        texts = [automaton.shortest_text(frame) for frame in state.frames]
+        if automaton.remembers:
+            # The shortest text knows nothing of what was seen, and may repeat it.
+            texts = [text for text in texts if automaton.can_end(automaton.read(state.frames, state.kept, text)[0])]
+        return min(map(self.index.split, texts), default=FAR) if texts else self._walked(state)
+
+    def _walked(self, state: State) -> int:
+        """The tokens of one way to an end, found by taking the token that needs least after it, again and again."""
+        for tokens in range(min(2 * self.need(state), self.index.automaton.limits.search_states)):
+            if state.can_end:
+                return tokens
+            reached = [self.step(state, token) for token in self.groups(state).first.tolist()]
+            if not reached:
+                break
+            state = min(reached, key=self.need)
+        return FAR
 
     def _narrowed(self, state: State, left: int) -> NDArray[np.uint32]:
         union = np.zeros(self.index.vocabulary.words, np.uint32)
@@ -145,7 +165,7 @@ class Budgets:
     def _searched(self, state: State, left: int) -> NDArray[np.uint32]:
         groups = self.groups(state)
         after = [self.step(state, token) for token in groups.first.tolist()]
-        fits = np.array([min(self.need(s), self.spelled(s)[0]) <= left for s in after] + [False])
+        fits = np.array([min(self.need(s), self.spelled(s)) <= left for s in after] + [False])
         if not fits.any():
             fits = np.array([self.fewest(s, left) <= left for s in after] + [False])
         return np.packbits(fits[groups.number], bitorder="little").view(np.uint32)

@@ -14,6 +14,9 @@ from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Cursor", "Guide"]
 
+_FORCED = 4096
+"""Bytes of forced text told at once."""
+
 _STATES = 50_000
 """States that a guide remembers; each is about 500 bytes, and is made again when it was forgotten."""
 
@@ -37,8 +40,8 @@ class Guide:
         self.index = Index(automaton, vocabulary, cache=cache)
         self.budgets = Budgets(self.index, self._step)
         self.end_mask = _packed(vocabulary)
-        self._states: dict[frozenset[Frame], State] = {}
-        self._start = self._state(automaton.first())
+        self._states: dict[tuple[frozenset[Frame], bytes], State] = {}
+        self._start = self._state(automaton.first(), b"")
         if not self.budgets.fits(self._start, FAR - 1):
             raise VocabularyError(_unspelled(automaton, vocabulary))
 
@@ -77,7 +80,7 @@ class Guide:
         """uint32[words]: the tokens that may come next, without the end tokens; see `Cursor.fill_mask`."""
         if budget is not None:
             return self.budgets.mask(state, min(budget, FAR) - 1)
-        mask = mask_of(state, self.index)
+        mask = mask_of(state, self.index, self._step)
         return mask if state.growth < FAR else self.budgets.mask(state, FAR - 1)
 
     def _allows(self, state: State, token_id: int) -> bool:
@@ -87,18 +90,16 @@ class Guide:
     def _step(self, state: State, token_id: int) -> State:
         after = state.next.get(token_id)
         if after is None:
-            frames = state.frames
-            for byte in self.vocabulary.tokens[token_id]:
-                frames = self.automaton.step(frames, byte)
-            after = state.next[token_id] = self._state(frames)
+            frames, kept = self.automaton.read(state.frames, state.kept, self.vocabulary.tokens[token_id])
+            after = state.next[token_id] = self._state(frames, kept)
         return after
 
-    def _state(self, frames: frozenset[Frame]) -> State:
-        state = self._states.get(frames)
+    def _state(self, frames: frozenset[Frame], kept: bytes) -> State:
+        state = self._states.get((frames, kept))
         if state is None:
             if len(self._states) >= _STATES:
                 self._states.clear()
-            state = self._states[frames] = State(frames, self.automaton.can_end(frames))
+            state = self._states[frames, kept] = State(frames, kept, self.automaton.can_end(frames))
         return state
 
 
@@ -193,13 +194,14 @@ class Cursor:
     def forced_bytes(self) -> bytes:
         """The bytes that must come next, whatever is chosen; empty where there is a choice or the value may end."""
         automaton = self.guide.automaton
-        frames, forced = self._states[-1].frames, bytearray()
-        while not self._ended and not automaton.can_end(frames) and len(forced) < 4096:
+        frames, kept = self._states[-1].frames, self._states[-1].kept
+        forced = bytearray()
+        while not self._ended and not automaton.can_end(frames) and len(forced) < _FORCED:
             byte = automaton.only_byte(frames)
             if byte is None:
                 break
             forced.append(byte)
-            frames = automaton.step(frames, byte)
+            frames, kept = automaton.read(frames, kept, bytes((byte,)))
         return bytes(forced)
 
     def fork(self) -> Cursor:

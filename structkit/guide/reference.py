@@ -22,12 +22,12 @@ class ReferenceCursor:
     def __init__(self, automaton: Automaton, vocabulary: Vocabulary) -> None:
         self.automaton = automaton
         self.vocabulary = vocabulary
-        self.past = [automaton.first()]
+        self.past = [(automaton.first(), b"")]
 
     @property
     def can_end(self) -> bool:
         """Whether the value is complete."""
-        return self.automaton.can_end(self.past[-1])
+        return self.automaton.can_end(self.past[-1][0])
 
     def fill_mask(self, out: NDArray[np.uint32]) -> None:
         """Write the tokens that may come next, end tokens included; see `Cursor.fill_mask`."""
@@ -43,21 +43,14 @@ class ReferenceCursor:
         Raises:
             TokenRefused: It is not allowed.
         """
-        frames = self.past[-1]
-        for byte in self.vocabulary.tokens[token_id]:
-            frames = self.automaton.step(frames, byte)
-        if not frames:
+        after = self.automaton.read(*self.past[-1], self.vocabulary.tokens[token_id])
+        if not after[0]:
             raise TokenRefused(token_id, f"token {token_id} is refused", place=f"token {len(self.past) - 1}")
-        self.past.append(frames)
+        self.past.append(after)
 
     def rollback(self, n: int) -> None:
         """Take back the last `n` tokens."""
         del self.past[len(self.past) - n :]
 
     def _reads(self, token: bytes) -> bool:
-        frames = self.past[-1]
-        for byte in token:
-            frames = self.automaton.step(frames, byte)
-            if not frames:
-                return False
-        return True
+        return bool(self.automaton.read(*self.past[-1], token)[0])

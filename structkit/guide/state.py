@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.automaton import Frame
+from structkit.automaton.unique import ahead
 from structkit.index.index import Index
 from structkit.index.rows import Row
 
-__all__ = ["State", "mask_of", "rows"]
+__all__ = ["State", "Step", "mask_of", "rows"]
 
 
 class State:
@@ -19,23 +21,29 @@ class State:
 
     Attributes:
         frames: The frames.
+        kept: The text since the first unique text began that is still open; empty without one.
         can_end: Whether the text may end here.
         next: The states after tokens taken from here before.
         mask: uint32[words], the allowed tokens without the end tokens, once asked for.
         growth: With `mask`, the most tokens that may be needed to an end after any allowed token.
     """
 
-    __slots__ = ("can_end", "frames", "growth", "mask", "next")
+    __slots__ = ("can_end", "frames", "growth", "kept", "mask", "next")
 
-    def __init__(self, frames: frozenset[Frame], can_end: bool) -> None:
+    def __init__(self, frames: frozenset[Frame], kept: bytes, can_end: bool) -> None:
         self.frames = frames
+        self.kept = kept
         self.can_end = can_end
         self.next: dict[int, State] = {}
         self.mask: NDArray[np.uint32] | None = None
         self.growth = 0
 
 
-def mask_of(state: State, index: Index) -> NDArray[np.uint32]:
+Step: TypeAlias = Callable[[State, int], State]
+"""The state after a token that is known to be allowed; one without frames if it repeats a unique text."""
+
+
+def mask_of(state: State, index: Index, step: Step) -> NDArray[np.uint32]:
     """uint32[words]: the tokens that the state allows, without the end tokens."""
     if state.mask is None:
         growth = 0
@@ -43,7 +51,8 @@ def mask_of(state: State, index: Index) -> NDArray[np.uint32]:
         for row, frame in rows(state, index):
             masks.append(row.mask)
             growth = max(growth, row.growth + index.pending(frame) + index.need(frame.below))
-        state.mask = masks[0] if len(masks) == 1 else _union(masks, index.vocabulary.words)
+        mask = masks[0] if len(masks) == 1 else _union(masks, index.vocabulary.words)
+        state.mask = _without_repeats(mask, state, index, step) if index.automaton.remembers else mask
         state.growth = growth
     return state.mask
 
@@ -66,3 +75,33 @@ def _union(masks: list[NDArray[np.uint32]], words: int) -> NDArray[np.uint32]:
         union |= mask
     union.setflags(write=False)
     return union
+
+
+def _without_repeats(mask: NDArray[np.uint32], state: State, index: Index, step: Step) -> NDArray[np.uint32]:
+    """Without the tokens that end a unique text as one seen before, or lead where no other end is left.
+
+    Rows know nothing of what was seen, so the tokens that might are tried one by one: those along the seen texts,
+    those that pass the end of a unique text, and those long enough to hold two of them.
+    """
+    suspects: set[int] = set()
+    for row, frame in rows(state, index):
+        if frame.memory is not None:
+            suspects.update(_tokens(row.mask))
+        elif index.automaton.dfas[int(index.automaton.rule[frame.state])].calls:
+            suspects.update(t for t in _tokens(row.mask) if b"," in index.vocabulary.tokens[t])
+    for frame in state.frames:
+        at: Frame | None = frame
+        while at is not None and at.opened:
+            for rest in ahead(at, state.kept):
+                suspects.update(index.prefixes(rest))
+            at = at.below
+    narrow = mask.copy()
+    for token in suspects:
+        if narrow[token >> 5] >> np.uint32(token & 31) & 1 and not step(state, token).frames:
+            narrow[token >> 5] &= ~np.uint32(1 << (token & 31))
+    narrow.setflags(write=False)
+    return narrow
+
+
+def _tokens(mask: NDArray[np.uint32]) -> list[int]:
+    return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()

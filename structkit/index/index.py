@@ -55,8 +55,8 @@ class Index:
         kernels.fewest_tokens(
             trie.byte, trie.end, trie.first,
             automaton.row, automaton.targets, automaton.classes, automaton.rule, automaton.call_first,
-            automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.start, automaton.least,
-            shortest.first_byte, shortest.width, shortest.end, shortest.hop, order, tokens,
+            automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.call_unique, automaton.start,
+            automaton.least, shortest.first_byte, shortest.width, shortest.end, shortest.hop, order, tokens,
         )  # fmt: skip
         return tokens
 
@@ -96,15 +96,22 @@ class Index:
         return min(total, FAR)
 
     def pending(self, frame: Frame) -> int:
-        """The tokens that the rounds take which the frame's counter still needs."""
+        """The tokens that the rounds take which the frame's counter still needs, and that an open unique text may."""
         rule = self.automaton.rule[frame.state]
-        return max(int(self.automaton.least[rule]) - frame.count, 0) * int(self.tokens[1, rule])
+        rounds = max(int(self.automaton.least[rule]) - frame.count, 0)
+        to_differ = kernels.TO_DIFFER if frame.memory is not None and frame.memory.begin is not None else 0
+        return rounds * int(self.tokens[1, rule]) + to_differ
 
-    def split(self, text: bytes) -> tuple[int, tuple[int, ...]]:
-        """The fewest tokens that spell a text, and the ids that the first of them has; `FAR` if none do."""
+    def split(self, text: bytes) -> int:
+        """The fewest tokens that spell a text; `FAR` if none do."""
         trie = self.vocabulary.trie
-        tokens, node = kernels.split(trie.byte, trie.end, trie.first, np.frombuffer(text, np.uint8))
-        return tokens, tuple(trie.ids[trie.first[node] : trie.first[node + 1]].tolist()) if node >= 0 else ()
+        return int(kernels.split(trie.byte, trie.end, trie.first, np.frombuffer(text, np.uint8)))
+
+    def prefixes(self, text: bytes) -> list[int]:
+        """The tokens that a text begins with."""
+        trie = self.vocabulary.trie
+        nodes = kernels.path(trie.byte, trie.end, np.frombuffer(text, np.uint8))
+        return [token for node in nodes.tolist() for token in trie.ids[trie.first[node] : trie.first[node + 1]].tolist()]
 
     def group(self, signs: NDArray[np.int64], mask: NDArray[np.uint32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Number equal signs: int32[tokens], the number of each token in the mask, and int64[signs], a token of each."""
@@ -202,7 +209,7 @@ class Index:
                 trie.byte, trie.depth, trie.end, trie.first, trie.ids,
                 automaton.row, automaton.targets, automaton.classes, automaton.rule, automaton.final, automaton.live,
                 automaton.call_first, automaton.call_rule, automaton.call_next, automaton.call_operation,
-                automaton.start, automaton.least, automaton.most, self.tokens,
+                automaton.call_unique, automaton.start, automaton.least, automaton.most, self.tokens,
                 nodes, frame.state, frame.count, left, room, salt, mask, exits, signs,
             )  # fmt: skip
             if found != kernels.OVERFLOW:

@@ -12,10 +12,13 @@ import numpy as np
 
 from structkit.automaton.kernels import END, FAR
 
-__all__ = ["ARENA", "FAR", "OVERFLOW", "fewest_tokens", "group", "split", "walk"]
+__all__ = ["ARENA", "FAR", "OVERFLOW", "TO_DIFFER", "fewest_tokens", "group", "path", "split", "walk"]
 
 ARENA = 1 << 11
 """Frames that a walk has room for at first; a walk that overflows is tried again with more."""
+
+TO_DIFFER = 3
+"""Tokens more than the shortest that a unique text may need to differ from those seen: three digits, say."""
 
 OVERFLOW = -1
 """What a kernel answers when the arena is full."""
@@ -71,7 +74,7 @@ def _sign(arena, frame, salt):
 @_jit
 def _settle(
     arena, flags, active, bottom, top, low, high,
-    live, final, rule, call_first, call_rule, call_next, call_operation, start, least, most, tokens,
+    live, final, rule, call_first, call_rule, call_next, call_operation, call_unique, start, least, most, tokens,
 ):
     """Enter the rules that may be called and leave those that may have ended, without a byte.
 
@@ -125,7 +128,7 @@ def _settle(
                 top += 1
             need = max(least[r] - after, 0)
             callee = call_rule[call]
-            inner_rest = min(FAR, rest + tokens[0, back_state] + need * tokens[1, r])
+            inner_rest = min(FAR, rest + tokens[0, back_state] + need * tokens[1, r] + TO_DIFFER * call_unique[call])
             inner = _intern(arena, flags, bottom, top, start[callee], 0, back, inner_rest)
             if inner == top:
                 top += 1
@@ -140,7 +143,7 @@ def _settle(
 def walk(
     trie_byte, trie_depth, trie_end, trie_first, trie_ids,
     row, targets, classes, rule, final, live,
-    call_first, call_rule, call_next, call_operation, start, least, most, tokens,
+    call_first, call_rule, call_next, call_operation, call_unique, start, least, most, tokens,
     nodes, state, count, left, room, salt, mask, exits, signs,
 ):
     """Mark the tokens that a frame allows, read on from the given trie nodes.
@@ -178,15 +181,17 @@ def walk(
         arena[3, 0] = 0
         active[0] = 0
         lows[depth] = 0
-        top, high, ended = _settle(
-            arena, flags, active, 0, 1, 0, 1,
-            live, final, rule, call_first, call_rule, call_next, call_operation, start, least, most, tokens,
-        )
-        if top < 0:
-            return OVERFLOW, worst
+        top, high, ended = 1, 1, False
+        if begin > 0:  # at the start of a token the frame is one of several that are settled already
+            top, high, ended = _settle(
+                arena, flags, active, 0, 1, 0, 1,
+                live, final, rule, call_first, call_rule, call_next, call_operation, call_unique, start, least, most, tokens,
+            )
+            if top < 0:
+                return OVERFLOW, worst
         tops[depth] = top
         highs[depth] = high
-        if ended and begin > 0:
+        if ended:
             exits[found] = begin
             found += 1
         node = begin + 1
@@ -220,7 +225,7 @@ def walk(
                 continue
             top, high, ended = _settle(
                 arena, flags, active, bottom, top, low, high,
-                live, final, rule, call_first, call_rule, call_next, call_operation, start, least, most, tokens,
+                live, final, rule, call_first, call_rule, call_next, call_operation, call_unique, start, least, most, tokens,
             )
             if top < 0:
                 return OVERFLOW, worst
@@ -270,7 +275,7 @@ def _child(trie_byte, trie_end, node, byte):
 @_jit
 def _fewest(
     trie_byte, trie_end, trie_first,
-    row, targets, classes, rule, call_rule, call_next, start, least, hop, tokens,
+    row, targets, classes, rule, call_rule, call_next, call_unique, start, least, hop, tokens,
     state, first, stack, rests,
 ):
     """The fewest tokens along the shortest text from `state`, its first byte `first` if that is not negative.
@@ -293,10 +298,10 @@ def _fewest(
         elif step < 0:
             callee = call_rule[-1 - step]
             back = call_next[-1 - step]
-            if least[callee] > 0:
+            if least[callee] > 0 or call_unique[-1 - step]:
                 if node == 0:
                     needs = tokens[0, start[callee]] + least[callee] * tokens[1, callee] + tokens[0, back] + rest
-                    best = min(best, needs)
+                    best = min(best, needs + TO_DIFFER * call_unique[-1 - step])
                 break
             stack[depth] = back
             rests[depth] = rest
@@ -319,8 +324,8 @@ def _fewest(
 @_jit
 def fewest_tokens(
     trie_byte, trie_end, trie_first,
-    row, targets, classes, rule, call_first, call_rule, call_next, call_operation, start, least, first_byte, width,
-    end, hop, order, tokens,
+    row, targets, classes, rule, call_first, call_rule, call_next, call_operation, call_unique, start, least,
+    first_byte, width, end, hop, order, tokens,
 ):
     """The tokens that surely lead from each state to the end of its rule.
 
@@ -343,7 +348,7 @@ def fewest_tokens(
                 continue
             best = 0 if hop[state] == END else _fewest(
                 trie_byte, trie_end, trie_first,
-                row, targets, classes, rule, call_rule, call_next, start, least, hop, tokens,
+                row, targets, classes, rule, call_rule, call_next, call_unique, start, least, hop, tokens,
                 state, -1, stack, rests,
             )
             if best != tokens[0, state]:
@@ -362,7 +367,7 @@ def fewest_tokens(
                     if target >= 0 and target & 3 == 1:
                         needs = _fewest(
                             trie_byte, trie_end, trie_first,
-                            row, targets, classes, rule, call_rule, call_next, start, least, hop, tokens,
+                            row, targets, classes, rule, call_rule, call_next, call_unique, start, least, hop, tokens,
                             state, np.int64(first_byte[r, klass]), stack, rests,
                         )
                         shortest = min(shortest, needs - tokens[0, state])
@@ -370,6 +375,7 @@ def fewest_tokens(
                     if call_operation[call] == 1:
                         callee = call_rule[call]
                         needs = tokens[0, start[callee]] + least[callee] * tokens[1, callee]
+                        needs += TO_DIFFER * call_unique[call]
                         shortest = min(shortest, needs + tokens[0, call_next[call]] - tokens[0, state])
             shortest = min(max(shortest, 0), FAR // least[r])
             if shortest > tokens[1, r]:
@@ -378,22 +384,32 @@ def fewest_tokens(
 
 
 @_jit
+def path(trie_byte, trie_end, text):
+    """int32[...]: the trie nodes along a text, as far as the trie goes."""
+    nodes = np.empty(len(text), np.int32)
+    node = 0
+    for position in range(len(text)):
+        node = _child(trie_byte, trie_end, node, text[position])
+        if node < 0:
+            return nodes[:position]
+        nodes[position] = node
+    return nodes
+
+
+@_jit
 def split(trie_byte, trie_end, trie_first, text):
-    """The fewest tokens that spell a text: `(tokens, trie node of the first one)`; `FAR` tokens if none do."""
+    """The fewest tokens that spell a text, `FAR` if none do."""
     costs = np.full(len(text) + 1, FAR, np.int64)
     costs[len(text)] = 0
-    first_node = -1
     for begin in range(len(text) - 1, -1, -1):
         node = 0
         for position in range(begin, len(text)):
             node = _child(trie_byte, trie_end, node, text[position])
             if node < 0:
                 break
-            if trie_first[node] < trie_first[node + 1] and costs[position + 1] + 1 < costs[begin]:
-                costs[begin] = costs[position + 1] + 1
-                if begin == 0:
-                    first_node = node
-    return costs[0], first_node
+            if trie_first[node] < trie_first[node + 1]:
+                costs[begin] = min(costs[begin], costs[position + 1] + 1)
+    return costs[0]
 
 
 @_jit

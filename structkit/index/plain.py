@@ -23,7 +23,8 @@ def walk(
     mask = np.zeros(vocabulary.words, np.uint32)
     exits: list[int] = []
     for begin in nodes.tolist():
-        at = {int(trie.depth[begin]): automaton.settle([automaton.frame(frame.state, frame.count)])}
+        alone = frozenset([automaton.frame(frame.state, frame.count)])
+        at = {int(trie.depth[begin]): automaton.settle(alone) if begin else alone}
         if begin and automaton.can_end(at[int(trie.depth[begin])]):
             exits.append(begin)
         node, last = begin + 1, int(trie.end[begin])

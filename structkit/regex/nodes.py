@@ -24,6 +24,7 @@ __all__ = [
     "Rules",
     "Seq",
     "Text",
+    "Unique",
     "alt",
     "seq",
 ]
@@ -89,12 +90,11 @@ class Multiple:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of `Joined`, written from `least` to `most` times in a row; `unique` when no two may be equal."""
+    """A part of `Joined`, written from `least` to `most` times in a row."""
 
     node: Node
     least: int = 1
     most: int | None = 1
-    unique: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,18 @@ class Call:
     rule: str
 
 
-Node: TypeAlias = Text | Chars | Seq | Alt | Repeat | Both | Multiple | Joined | Call
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """`node`, but no text that an earlier `Unique` of the same entry of a rule had.
+
+    A rule may be entered many times; each entry remembers its own texts. No regular language can say this: the
+    sequence's state holds it.
+    """
+
+    node: Node
+
+
+Node: TypeAlias = Text | Chars | Seq | Alt | Repeat | Both | Multiple | Joined | Call | Unique
 
 EMPTY = Text("")
 NEVER = Alt(())
