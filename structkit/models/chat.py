@@ -1,0 +1,220 @@
+"""Prompts as tokens: the chat template, one beginning of sequence, and no control token that a person typed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, cast
+
+from structkit.errors import ModelFailed
+from structkit.models.base import Message
+from structkit.vocabulary.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+__all__ = ["PromptEncoder"]
+
+_NO_THINKING = {"enable_thinking": False, "thinking": False}
+"""What templates of reasoning models are told: the answer begins at once, for the mask lets nothing else be said."""
+
+
+class PromptEncoder:
+    """A tokenizer of transformers, used so that text stays text.
+
+    A template's control tokens and those in a person's text look alike once rendered. So control tokens in the
+    contents are put between marks, private-use characters that no content has, before the template sees them;
+    the rendered text is cut at the marks, and what was between them is spelled with ordinary tokens.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, vocabulary: Vocabulary) -> None:
+        self._tokenizer = tokenizer
+        self._vocabulary = vocabulary
+        # Splitting control tokens is a switch inside the tokenizer, which threads would turn under each other.
+        self._lock = Lock()
+
+    def encode(self, prompt: str | Sequence[Message]) -> list[int]:
+        """Turn a prompt into the first tokens of a sequence; see `LogitsModel.encode`.
+
+        Raises:
+            ModelFailed: There is no chat template for the messages, it refuses them, or the text is not Unicode.
+        """
+        messages = _messages(prompt)
+        if _is_mistral_common(self._tokenizer):
+            return self._templated(messages)
+        start, end = _unused_characters(2, "".join(m["role"] + m["content"] for m in messages))
+        for message in messages:
+            own = message["role"] == "assistant"
+            message["role"] = self._marked(message["role"], start, end)
+            message["content"] = self._marked(message["content"], start, end, own=own)
+        if self._tokenizer.chat_template is not None:
+            rendered = self._rendered(messages)
+        elif isinstance(prompt, str):
+            rendered = messages[0]["content"]
+        else:
+            raise ModelFailed(
+                "the tokenizer has no chat template, so it cannot take messages; "
+                "pass the prompt as one string, or set tokenizer.chat_template"
+            )
+        pieces = re.split(f"{start}([^{start}{end}]*){end}|[{start}{end}]", rendered)
+        return self._opened(self._encode_pieces([piece or "" for piece in pieces]))
+
+    def encode_text(self, text: str) -> list[int]:
+        """Spell text in the middle of a sequence as the tokenizer would; see `LogitsModel.encode_text`.
+
+        Raises:
+            ModelFailed: The text is not Unicode.
+            VocabularyError: The tokenizer cannot spell it.
+        """
+        _check_unicode(text)
+        if not text:
+            return []
+        wanted = text.encode()
+        for ids in self._spellings(text):
+            if b"".join(map(self._text_of, ids)) == wanted and all(map(self._text_of, ids)):
+                return ids
+        return self._vocabulary.spell(wanted)
+
+    def _spellings(self, text: str) -> Iterable[list[int]]:
+        yield self._plain(text, split_special_tokens=True)
+        # A sentencepiece tokenizer writes a space before the first word; after a line break it does not.
+        anchor = self._plain("\n")
+        anchored = self._plain("\n" + text, split_special_tokens=True)
+        if anchored[: len(anchor)] == anchor:
+            yield anchored[len(anchor) :]
+
+    def _text_of(self, token_id: int) -> bytes:
+        return self._vocabulary.tokens[token_id] if token_id < self._vocabulary.size else b""
+
+    def _plain(self, text: str, *, split_special_tokens: bool = False) -> list[int]:
+        """The tokenizer, without the tokens it puts around a text."""
+        if _is_mistral_common(self._tokenizer):
+            # It never reads control tokens from text, and knows no such option.
+            return list(self._tokenizer.encode(text, add_special_tokens=False))
+        with self._lock:
+            ids = self._tokenizer(
+                text, add_special_tokens=False, split_special_tokens=split_special_tokens, verbose=False
+            )["input_ids"]
+        return list(ids)
+
+    def _encode_pieces(self, pieces: list[str]) -> list[int]:
+        """Encode a rendered prompt; every second piece is a control token that a person typed."""
+        ids = self._plain(pieces[0])
+        for typed, following in zip(pieces[1::2], pieces[2::2]):
+            # Cut after its first character, it cannot be taken for the token, not even where that one is text.
+            ids += self.encode_text(typed[:1]) + self.encode_text(typed[1:])
+            control = self._controls.search(following)
+            cut = control.start() if control else len(following)
+            ids += self.encode_text(following[:cut]) + self._plain(following[cut:])
+        return ids
+
+    def _opened(self, ids: list[int]) -> list[int]:
+        """Begin with what the tokenizer puts before every text, exactly once."""
+        opening = self._opening
+        while opening and ids[: len(opening)] == opening:
+            ids = ids[len(opening) :]
+        return opening + ids
+
+    @cached_property
+    def _opening(self) -> list[int]:
+        plain = self._plain("a")
+        whole = list(self._tokenizer("a", verbose=False)["input_ids"])
+        starts = (start for start in range(len(whole)) if whole[start : start + len(plain)] == plain)
+        return whole[: next(starts, 0)]
+
+    @cached_property
+    def _controls(self) -> re.Pattern[str]:
+        """The added tokens that are not text."""
+        return _any_of(content for token_id, content in self._added.items() if not self._text_of(token_id))
+
+    @cached_property
+    def _protocol(self) -> re.Pattern[str]:
+        """Those, and the added tokens that the template writes, such as `<tool_call>`."""
+        template = str(self._tokenizer.chat_template or "")
+        return _any_of(
+            content
+            for token_id, content in self._added.items()
+            if not self._text_of(token_id) or (content in template and content.strip())
+        )
+
+    @cached_property
+    def _added(self) -> Mapping[int, str]:
+        return {token_id: token.content for token_id, token in self._tokenizer.added_tokens_decoder.items()}
+
+    def _marked(self, text: str, start: str, end: str, *, own: bool = False) -> str:
+        # A model's own turns may hold the tokens its template writes, such as <think>; nobody else's may.
+        pieces = (self._controls if own else self._protocol).split(text)
+        typed = [position % 2 == 1 or self._hides_control(piece) for position, piece in enumerate(pieces)]
+        return "".join(f"{start}{piece}{end}" if mark else piece for piece, mark in zip(pieces, typed))
+
+    def _hides_control(self, text: str) -> bool:
+        """Whether the tokenizer's normalizer makes a control token of the text, as NFKC does of full-width `＜`."""
+        if getattr(getattr(self._tokenizer, "backend_tokenizer", None), "normalizer", None) is None:
+            return False
+        unknown = self._tokenizer.unk_token_id
+        return any(token_id != unknown and not self._text_of(token_id) for token_id in self._plain(text))
+
+    def _rendered(self, messages: list[Message]) -> str:
+        template: Callable[..., object] = self._tokenizer.apply_chat_template
+        try:
+            rendered: object = template(messages, tokenize=False, add_generation_prompt=True, **_NO_THINKING)
+        except ImportError as error:
+            raise ModelFailed(
+                "the chat template needs jinja2; install it with `pip install structkit[transformers]`"
+            ) from error
+        except Exception as error:  # the template is a program of the model's author and may raise anything
+            raise ModelFailed(f"the model's chat template refuses these messages: {error}") from error
+        return str(rendered)
+
+    def _templated(self, messages: list[Message]) -> list[int]:
+        """The messages as mistral-common encodes them; it reads no control tokens from text."""
+        template: Callable[..., object] = self._tokenizer.apply_chat_template
+        try:
+            encoded: object = template(messages, tokenize=True, return_dict=True)
+        except Exception as error:  # mistral-common validates conversations with exceptions of its own
+            raise ModelFailed(f"the model's chat format refuses these messages: {error}") from error
+        return list(cast("Mapping[str, list[int]]", encoded)["input_ids"])
+
+
+def _messages(prompt: str | Sequence[Message]) -> list[Message]:
+    """Copies of the messages, or of the one that a string is."""
+    messages: list[Message] = []
+    for message in [Message(role="user", content=prompt)] if isinstance(prompt, str) else prompt:
+        if set(message) != {"role", "content"} or not all(isinstance(text, str) for text in message.values()):
+            raise ModelFailed(
+                "a message is {'role': ..., 'content': ...}, both of them strings; write all else into the content",
+                place=f"prompt[{len(messages)}]",
+            )
+        _check_unicode(message["role"] + message["content"])
+        messages.append(message.copy())
+    return messages
+
+
+def _any_of(contents: Iterable[str]) -> re.Pattern[str]:
+    """A pattern, one group, for the longest of the contents that fits; it never matches if there are none."""
+    longest_first = sorted(filter(None, contents), key=len, reverse=True)
+    return re.compile(f"({'|'.join(map(re.escape, longest_first)) or '(?!)'})")
+
+
+def _unused_characters(count: int, text: str) -> list[str]:
+    """Private-use characters that are not in the text."""
+    used = set(text)
+    unused = (character for character in map(chr, range(0xF0000, 0xFFFFE)) if character not in used)
+    return [next(unused) for _ in range(count)]
+
+
+def _check_unicode(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ModelFailed(
+            f"the text is not Unicode: character {error.start} is half of a surrogate pair; "
+            "decode it with errors='replace'",
+            place="prompt",
+        ) from error
+
+
+def _is_mistral_common(tokenizer: PreTrainedTokenizerBase) -> bool:
+    return hasattr(getattr(tokenizer, "tokenizer", None), "instruct_tokenizer")

@@ -1,0 +1,412 @@
+"""The door to torch and transformers: any causal language model of theirs, with its tokenizer and its KV cache.
+
+Both packages are imported when a model is loaded, never before.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+import structkit.demo
+from structkit.errors import ModelFailed, VocabularyError
+from structkit.models.base import Message
+from structkit.models.chat import PromptEncoder
+from structkit.vocabulary.tokenizers import find_end_ids, read_tokens
+from structkit.vocabulary.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import Cache, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+    from transformers.modeling_outputs import CausalLMOutputWithPast
+
+__all__ = ["TransformersModel", "TransformersSession", "from_transformers", "load"]
+
+_CONTEXT_NAMES = ("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_len")
+
+
+def load(
+    name_or_folder: str | Path | None = None,
+    *,
+    device: str | None = None,
+    dtype: str | torch.dtype | None = None,
+) -> TransformersModel:
+    """Load a causal language model and its tokenizer.
+
+    Only safetensors weights are read, and no code that comes with a model is run. A model that needs either is
+    loaded with transformers and given to `from_transformers`.
+
+    Args:
+        name_or_folder: A folder in the Hugging Face format, or a name on its hub; by default the demo model that
+            ships with structkit.
+        device: Where the model computes, such as `"cuda"`; by default a CUDA device if there is one, else the CPU.
+        dtype: The type of the weights, such as `"bfloat16"`, or `"auto"` for that of the checkpoint; by default
+            float32 on a CPU, where half precision is slow, and that of the checkpoint elsewhere.
+
+    Raises:
+        ModelFailed: The packages are missing, there is no such model, or it is not a causal language model.
+        VocabularyError: Its tokenizer cannot be read as bytes.
+
+    >>> load("./no/such/folder")
+    Traceback (most recent call last):
+    structkit.errors.ModelFailed: there is no such folder; give one that holds config.json at `no/such/folder`
+    """
+    _check_packages()
+    import torch
+    import transformers
+
+    source = _demo_folder() if name_or_folder is None else _found(name_or_folder)
+    place = str(source)
+    target = _device(device)
+    if dtype is None:
+        dtype = torch.float32 if target.type == "cpu" else "auto"
+    elif isinstance(dtype, str) and dtype != "auto":
+        dtype = _dtype(dtype)
+    try:
+        with _quiet(isinstance(source, Path)):
+            config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False)
+            _check_causal(config, place)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+            loader: Any = transformers.AutoModelForCausalLM  # typed as if it returned the model alone
+            model, report = loader.from_pretrained(
+                source,
+                config=config,
+                dtype=dtype,
+                use_safetensors=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+            )
+            model.to(target)
+    except ModelFailed:
+        raise
+    except Exception as error:  # checkpoints break in as many ways as there are libraries beneath
+        raise _failure(error, place) from error
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise ModelFailed(
+            f"the checkpoint lacks weights of a causal language model ({', '.join(missing[:3])}); "
+            "choose one that was saved with its language-model head",
+            place=place,
+        )
+    return TransformersModel(model, tokenizer, name="demo" if name_or_folder is None else place)
+
+
+def from_transformers(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> TransformersModel:
+    """Use a model that is already loaded; it is put into evaluation mode and stays where it is.
+
+    Args:
+        model: A causal language model of transformers.
+        tokenizer: Its tokenizer.
+
+    Raises:
+        ModelFailed: It is not a causal language model, or they are not of transformers.
+        VocabularyError: Its tokenizer cannot be read as bytes.
+    """
+    if not hasattr(tokenizer, "apply_chat_template") or not hasattr(model, "get_input_embeddings"):
+        raise ModelFailed(
+            f"a {type(model).__name__} with a {type(tokenizer).__name__} is no model and tokenizer of transformers; "
+            "wrap a tokenizers.Tokenizer in PreTrainedTokenizerFast(tokenizer_object=...)"
+        )
+    name = getattr(model.config, "_name_or_path", "") or type(model).__name__
+    _check_causal(model.config, name)
+    return TransformersModel(model, tokenizer, name=name)
+
+
+class TransformersModel:
+    """A causal language model of transformers as a `LogitsModel`.
+
+    Attributes:
+        model: The model, in evaluation mode.
+        tokenizer: Its tokenizer.
+    """
+
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, name: str) -> None:
+        self.model = model
+        self.model.train(False)
+        self.tokenizer = tokenizer
+        self._name = name
+        self._context_length = _context_length(model.config)
+        self._vocabulary = _vocabulary(model, tokenizer)
+        self._encoder = PromptEncoder(tokenizer, self._vocabulary)
+
+    @property
+    def name(self) -> str:
+        """The folder or the hub name; `demo` for the demo model."""
+        return self._name
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens that the model can say; the logits may be wider."""
+        return self._vocabulary
+
+    @property
+    def context_length(self) -> int | None:
+        """How many tokens the model was made to read, if its configuration says so."""
+        return self._context_length
+
+    def encode(self, prompt: str | Sequence[Message]) -> list[int]:
+        """Turn a prompt into the first tokens of a sequence; see `LogitsModel.encode`.
+
+        Raises:
+            ModelFailed: There is no chat template for the messages, or it refuses them.
+        """
+        return self._encoder.encode(prompt)
+
+    def encode_text(self, text: str) -> list[int]:
+        """Spell text in the middle of a sequence; see `LogitsModel.encode_text`.
+
+        Raises:
+            VocabularyError: The tokenizer cannot spell it.
+        """
+        return self._encoder.encode_text(text)
+
+    def session(self) -> TransformersSession:
+        """Begin a sequence with an empty KV cache."""
+        return TransformersSession(self)
+
+    def __repr__(self) -> str:
+        return f"<TransformersModel {self._name}>"
+
+
+class TransformersSession:
+    """One sequence and its KV cache; see `Session`.
+
+    The cache holds the first `_cached` of the tokens that were fed. Where it cannot be cut back, as past a sliding
+    window or in a recurrent model, it is dropped, and the tokens are fed again with the next ones.
+    """
+
+    def __init__(self, model: TransformersModel) -> None:
+        self._owner = model
+        self._model = model.model
+        embeddings = cast("torch.nn.Embedding", self._model.get_input_embeddings())
+        self._device = embeddings.weight.device
+        self._readable = embeddings.weight.shape[0]
+        self._keeps_last = "logits_to_keep" in inspect.signature(self._model.forward).parameters
+        self._fed: list[int] = []
+        self._cached = 0
+        self._cache: Cache | None = None
+
+    @property
+    def length(self) -> int:
+        """How many tokens were fed."""
+        return len(self._fed)
+
+    def logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
+        """Feed tokens, at least one, and return the logits of the token that follows them: float32[width].
+
+        Raises:
+            ModelFailed: The model broke, its logits are useless, or the sequence is too long for it.
+        """
+        import torch
+
+        fed = [*self._fed, *token_ids]
+        self._check(fed, len(token_ids))
+        try:
+            with torch.inference_mode():
+                output = self._forward(torch.tensor([fed[self._cached :]], device=self._device))
+                row = cast("torch.Tensor", output.logits)[0, -1].float().cpu().numpy()
+        except Exception as error:  # out of memory, or anything from the model's own code
+            self._forget()
+            raise ModelFailed(
+                f"the model broke while reading: {error}", place=f"{self._owner.name}, token {len(fed)}"
+            ) from error
+        self._fed = fed
+        self._cache = getattr(output, "past_key_values", None)
+        self._cached = 0 if self._cache is None else len(fed)
+        if not np.isfinite(row.max()):
+            raise ModelFailed(
+                "the logits are NaN or infinite; load the model with dtype='float32'",
+                place=f"{self._owner.name}, token {len(fed)}",
+            )
+        return cast("NDArray[np.float32]", row)
+
+    def crop(self, length: int) -> None:
+        """Forget all but the first `length` tokens that were fed.
+
+        Raises:
+            ModelFailed: Fewer than `length` tokens were fed.
+        """
+        if not 0 <= length <= len(self._fed):
+            raise ModelFailed(f"{len(self._fed)} tokens were fed, so they cannot be cropped to {length}")
+        surplus = self._cached - length
+        del self._fed[length:]
+        if surplus <= 0:
+            return
+        if length and _cut(self._cache, surplus, length):
+            self._cached = length
+        else:
+            self._forget()
+
+    def _forward(self, ids: torch.Tensor) -> CausalLMOutputWithPast:
+        """Read the tokens that follow the cache; positions and the mask follow from its length."""
+        options: dict[str, object] = {"use_cache": True, "return_dict": True}
+        if self._keeps_last:
+            options["logits_to_keep"] = 1
+        if self._cache is not None:
+            options["past_key_values"] = self._cache
+        return cast("CausalLMOutputWithPast", self._model(input_ids=ids, **options))
+
+    def _check(self, fed: list[int], new: int) -> None:
+        place = f"{self._owner.name}, token {len(fed)}"
+        if not new:
+            raise ModelFailed("no token was given; feed at least one", place=place)
+        longest = self._owner.context_length
+        if longest is not None and len(fed) > longest:
+            raise ModelFailed(
+                f"the sequence has {len(fed)} tokens, {len(fed) - longest} more than the {longest} the model can read; "
+                "shorten the prompt or lower max_tokens",
+                place=place,
+            )
+        # On an accelerator an id past the embeddings would not raise but break the device for good.
+        strange = next((token_id for token_id in fed[-new:] if not 0 <= token_id < self._readable), None)
+        if strange is not None:
+            raise ModelFailed(
+                f"token {strange} is none of the {self._readable} that the model knows; is the tokenizer its own?",
+                place=place,
+            )
+
+    def _forget(self) -> None:
+        self._cache = None
+        self._cached = 0
+
+
+def _cut(cache: object, surplus: int, length: int) -> bool:
+    """Whether the last `surplus` tokens could be taken out of the cache; if not, it may be damaged."""
+    crop: Callable[[int], None] | None = getattr(cache, "crop", None)
+    if crop is None:
+        return False
+    try:
+        crop(-surplus)
+    except (NotImplementedError, RuntimeError, ValueError):
+        return False
+    return cast("Cache", cache).get_seq_length() == length
+
+
+def _vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
+    """The tokenizer's tokens that the model's logits reach, and the ends that either of the two names."""
+    tokens = read_tokens(tokenizer)
+    head: object = cast(Any, model).get_output_embeddings()
+    width = getattr(head, "out_features", None) or getattr(model.config.get_text_config(), "vocab_size", None)
+    tokens = tokens[:width]
+    declared = getattr(model.generation_config, "eos_token_id", None)
+    declared = [declared] if isinstance(declared, int) else declared or []
+    # A configuration left at its defaults may call ordinary text an end, which would make that text unsayable.
+    ends = find_end_ids(tokenizer) | {end for end in declared if end < len(tokens) and not tokens[end]}
+    reached = [end for end in ends if width is None or end < width]
+    if not reached:
+        raise VocabularyError("the tokenizer does not say which token ends a text; set tokenizer.eos_token")
+    return Vocabulary(tokens, reached)
+
+
+def _context_length(config: PreTrainedConfig) -> int | None:
+    text = config.get_text_config()
+    for name in _CONTEXT_NAMES:
+        length = getattr(text, name, None)
+        if isinstance(length, int) and length > 0:
+            return length
+    return None
+
+
+def _check_causal(config: PreTrainedConfig, place: str) -> None:
+    """Refuse models that read in both directions; transformers loads many of them as causal ones, with a warning."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
+    both_ways = config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    if getattr(config, "is_encoder_decoder", False):
+        kind = "has an encoder and a decoder"
+    elif both_ways and getattr(config, "is_decoder", True) is False:
+        kind = "is an encoder, which reads in both directions"
+    else:
+        return
+    raise ModelFailed(
+        f"a {config.model_type} model {kind}; choose one that writes from left to right, such as Qwen/Qwen3-0.6B",
+        place=place,
+    )
+
+
+def _check_packages() -> None:
+    for package in ("torch", "transformers"):
+        if importlib.util.find_spec(package) is None:
+            raise ModelFailed(
+                f"{package} is not installed; install it with `pip install structkit[transformers]`"
+            )
+
+
+def _demo_folder() -> Path:
+    folder = Path(structkit.demo.__file__).parent / "model"
+    if not (folder / "config.json").is_file():
+        raise ModelFailed(
+            "the demo model is not installed; install structkit from its wheel", place=str(folder)
+        )
+    return folder
+
+
+def _found(name_or_folder: str | Path) -> str | Path:
+    """A folder that holds a model, or else what may be a name on the hub."""
+    folder = Path(name_or_folder).expanduser()
+    if (folder / "config.json").is_file():
+        return folder
+    if folder.exists():
+        raise ModelFailed("this is no model: it holds no config.json", place=str(folder))
+    # A hub name is `name` or `organization/name`, and nothing else that a path may be.
+    if isinstance(name_or_folder, str) and re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", name_or_folder):
+        return name_or_folder
+    raise ModelFailed("there is no such folder; give one that holds config.json", place=str(folder))
+
+
+def _device(device: str | None) -> torch.device:
+    import torch
+
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.empty(0, device=device).device
+    except (AssertionError, RuntimeError) as error:
+        raise ModelFailed(f"there is no such device; try 'cpu' ({error})", place=device) from error
+
+
+def _dtype(name: str) -> torch.dtype:
+    import torch
+
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype):
+        raise ModelFailed("there is no such dtype; try 'float32', 'bfloat16' or 'auto'", place=name)
+    return dtype
+
+
+@contextmanager
+def _quiet(silence: bool) -> Iterator[None]:
+    """Without progress bars: they are for downloads."""
+    import transformers
+
+    logging: Any = transformers.utils.logging
+    silence = silence and logging.is_progress_bar_enabled()
+    if silence:
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if silence:
+            logging.enable_progress_bar()
+
+
+def _failure(error: Exception, place: str) -> ModelFailed:
+    """Say what may be done about what transformers raised."""
+    said = str(error).strip().split("\n")[0] or type(error).__name__
+    if "trust_remote_code" in str(error):
+        remedy = "it needs code of its own; load it with transformers and use from_transformers"
+    elif "safetensors" in str(error):
+        remedy = "only safetensors weights are read; load it with transformers and use from_transformers"
+    elif isinstance(error, ImportError):
+        remedy = "install what it names"
+    else:
+        remedy = "check the name and the network, or give a folder that holds the model"
+    return ModelFailed(f"the model could not be loaded: {said}; {remedy}", place=place)

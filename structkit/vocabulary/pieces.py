@@ -1,0 +1,63 @@
+"""Pieces, the strings in a tokenizer's tables, read as the bytes that they add in the middle of a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+__all__ = ["UNDERSCORE", "is_control", "read_byte_level", "read_metaspace"]
+
+UNDERSCORE = "\N{LOWER ONE EIGHTH BLOCK}"
+"""What sentencepiece writes for a space."""
+
+_BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
+_CONTROL = re.compile(r"<[|\N{FULLWIDTH VERTICAL LINE}]|[<\[](?:unused|reserved)")
+
+
+def read_byte_level(pieces: Sequence[str]) -> list[bytes]:
+    r"""Read pieces of byte-level BPE, in which every character stands for one byte.
+
+    The alphabet is that of GPT-2 (`bytes_to_unicode` in its `encoder.py`): printable Latin-1 stands for itself,
+    and the other 68 bytes, in order, for the characters from U+0100 on. Pieces with other characters are literal.
+
+    >>> read_byte_level(["\u0120caf\u00c3\u00a9", "\u010a", "\u2581"])
+    [b' caf\xc3\xa9', b'\n', b'\xe2\x96\x81']
+    """
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = [byte for byte in range(256) if byte not in printable]
+    alphabet = {byte: byte for byte in printable} | {0x100 + i: byte for i, byte in enumerate(others)}
+    # A character outside the alphabet, and Latin-1 that stands for no byte, must not be mistaken for one.
+    table = alphabet | {code: 0x100 for code in others}
+    read: list[bytes] = []
+    for piece in pieces:
+        try:
+            read.append(piece.translate(table).encode("latin-1"))
+        except UnicodeEncodeError:
+            read.append(piece.encode("utf-8", "surrogatepass"))
+    return read
+
+
+def read_metaspace(pieces: Sequence[str], *, byte_fallback: bool) -> list[bytes]:
+    r"""Read pieces of sentencepiece: `▁` is a space, and `<0x0A>` a byte where there is byte fallback.
+
+    >>> read_metaspace(["\u2581a", "<0x0A>"], byte_fallback=True)
+    [b' a', b'\n']
+    >>> read_metaspace(["<0x0A>"], byte_fallback=False)
+    [b'<0x0A>']
+    """
+    read: list[bytes] = []
+    for piece in pieces:
+        byte = _BYTE_PIECE.fullmatch(piece) if byte_fallback else None
+        read.append(bytes([int(byte[1], 16)]) if byte else piece.replace(UNDERSCORE, " ").encode())
+    return read
+
+
+def is_control(content: str) -> bool:
+    """Whether an added token looks like a control token although its tokenizer does not call it special.
+
+    DeepSeek's `<｜User｜>` and Gemma's `<unused7>` are such. `<think>` is not: its text is part of the answer.
+
+    >>> is_control("<|tool|>"), is_control("<think>"), is_control("    ")
+    (True, False, False)
+    """
+    return _CONTROL.match(content) is not None

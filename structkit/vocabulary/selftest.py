@@ -1,0 +1,94 @@
+"""The self-test of a vocabulary: sample texts, spelled by the tokenizer, must come back from the tokens' bytes."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+
+from structkit.errors import VocabularyError
+from structkit.vocabulary.pieces import UNDERSCORE
+
+__all__ = ["check_round_trip"]
+
+_SAMPLES = (
+    '{"name": "Ana", "n": [1, 2.5, -3e10, true, null]}',
+    "The quick brown fox; jumps (over) the lazy dog!",
+    "Crème brûlée, naïve, Ærøskøbing, señor, Łódź, Привет, שלום, مرحبا, नमस्ते",
+    "東京都の天気は晴れです。 한국어, 中文",
+    "👩‍👩‍👧 🎉 𝒳",
+    "a  b   c    d\n\n\te\r\n f        g",
+    "0123456789 12345678901234567890 3.14159",
+    '"\\"\\\\\'`\\n\\u00e9</',
+)
+
+
+def check_round_trip(
+    tokens: Sequence[bytes], encode: Callable[[str], Sequence[int]], normalize: Callable[[str], str]
+) -> None:
+    """Spell samples with the tokenizer and compare what its tokens' bytes say.
+
+    A text may gain one space at its start, which sentencepiece writes there, and may differ by what the tokenizer's
+    own normalizer does to it. Characters that the tokenizer cannot spell at all are left out.
+
+    Args:
+        tokens: The bytes of each id, as they were read.
+        encode: The tokenizer, without the special tokens it puts around a text.
+        normalize: What the tokenizer does to a text before it is cut.
+
+    Raises:
+        VocabularyError: A sample comes back as something else.
+
+    >>> check_round_trip([b"a", b"b"], lambda text: [0 for letter in text if letter == "a"], str)
+    """
+    spelled = 0
+    for sample in (*_SAMPLES, *_every_byte()):
+        text = normalize(sample).replace(UNDERSCORE, " ")
+        if _difference(text, encode(text), tokens) is None:
+            spelled += len(text)
+            continue
+        text = "".join(c for c in text if _spellable(c, encode(c), tokens))
+        spelled += len(text)
+        found = _difference(text, encode(text), tokens)
+        if found is not None:
+            raise VocabularyError(f"the tokenizer cannot be read as bytes: {found}")
+    if not spelled:
+        raise VocabularyError("the tokenizer cannot be read as bytes: it spells nothing of the sample texts")
+
+
+def _every_byte() -> list[str]:
+    """Texts in which every byte that UTF-8 uses occurs."""
+    starts = [code << 6 for code in range(3, 0x20)] + [0x800] + [code << 12 for code in range(1, 0x10)]
+    leads = [*starts, 0x10000, *(code << 18 for code in range(1, 5))]
+    text = "".join([*map(chr, range(0xC0)), *map(_plainest, leads)])
+    return [text[start : start + 32] for start in range(0, len(text), 32)]
+
+
+def _plainest(start: int) -> str:
+    """A character with the same first byte as `start`, if possible a letter that no normalizer changes."""
+    lead = chr(start).encode()[0]
+    letters = (letter for letter in map(chr, range(start, start + 0x1000)) if letter.isalpha())
+    stable = (c for c in letters if c.encode()[0] == lead and unicodedata.normalize("NFKC", c) == c)
+    return next(stable, chr(start))
+
+
+def _spellable(character: str, ids: Sequence[int], tokens: Sequence[bytes]) -> bool:
+    """Whether a tokenizer has all of a character: some drop what they lack, some write an unknown token for it."""
+    read = [tokens[token_id] for token_id in ids]
+    return all(read) and sum(map(len, read)) >= len(character.encode())
+
+
+def _difference(text: str, ids: Sequence[int], tokens: Sequence[bytes]) -> str | None:
+    """What the tokens say instead of the text, or nothing if they say it."""
+    wanted = text.encode()
+    got = b"".join(tokens[token_id] for token_id in ids)
+    if got in (wanted, b" " + wanted):
+        return None
+    if got.startswith(b" ") and not wanted.startswith(b" "):
+        wanted = b" " + wanted
+    position = 0
+    for token_id in ids:
+        token = tokens[token_id]
+        if not wanted.startswith(token, position) or not token:
+            return f"in {text!r}, byte {position}, token {token_id} reads as {token!r}, not {wanted[position:][:12]!r}"
+        position += len(token)
+    return f"{text!r} comes back as {got!r}"

@@ -1,0 +1,334 @@
+"""Tokenizers of every make, read as a list of byte strings from their own tables, never from decoded text.
+
+A decoded part of a character is U+FFFD and would let broken UTF-8 into a text; the tables have the bytes. What a
+tokenizer is, is told by its methods: none of the packages is imported.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol, cast, runtime_checkable
+
+from structkit.errors import VocabularyError
+from structkit.vocabulary.pieces import UNDERSCORE, is_control, read_byte_level, read_metaspace
+from structkit.vocabulary.selftest import check_round_trip
+
+__all__ = ["find_end_ids", "read_tokens"]
+
+_TURN_ENDS = (
+    "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|end|>", "<|return|>", "<|end_of_turn|>", "<end_of_turn>",
+    "<turn|>", "<|endofturn|>", "<|END_OF_TURN_TOKEN|>",
+)  # fmt: skip
+_TEXT_ENDS = (
+    "</s>", "<eos>", "<|eos|>", "<|endoftext|>", "<|end_of_text|>", "<|EOT|>",
+    "<\uff5cend\u2581of\u2581sentence\uff5c>",
+)  # fmt: skip
+
+
+def read_tokens(tokenizer: object) -> list[bytes]:
+    """Read what each token adds in the middle of a text.
+
+    Args:
+        tokenizer: See `Vocabulary.from_tokenizer`.
+
+    Returns:
+        The bytes of each id; `b""` for ids that are not text.
+
+    Raises:
+        VocabularyError: The tokenizer is unknown, its tokens are not bytes, or the self-test found a difference.
+
+    >>> from tokenizers import Tokenizer, models
+    >>> read_tokens(Tokenizer(models.BPE(vocab={"a": 0, "b": 1, "ab": 2}, merges=[("a", "b")])))
+    [b'a', b'b', b'ab']
+    """
+    reading = _read(_unwrapped(tokenizer))
+    check_round_trip(reading.tokens, reading.encode, reading.normalize)
+    return reading.tokens
+
+
+def find_end_ids(tokenizer: object) -> frozenset[int]:
+    """Find the ids that end a text, and those that end a turn if the chat template uses them.
+
+    >>> from tokenizers import Tokenizer, models
+    >>> tokenizer = Tokenizer(models.BPE(vocab={"a": 0}, merges=[]))
+    >>> _ = tokenizer.add_special_tokens(["<|endoftext|>"])
+    >>> sorted(find_end_ids(tokenizer))
+    [1]
+    """
+    if isinstance(tokenizer, _Transformers):
+        template = str(tokenizer.chat_template or "")
+        turns = [tokenizer.added_tokens_encoder.get(name) for name in _TURN_ENDS if name in template]
+        return _ids(tokenizer.eos_token_id, *turns)
+    tokenizer = _unwrapped(tokenizer)
+    names = (*_TURN_ENDS, *_TEXT_ENDS)
+    if isinstance(tokenizer, _Tokenizers):
+        return _ids(*map(tokenizer.token_to_id, names))
+    if isinstance(tokenizer, _Tiktoken):
+        return _ids(*map(tokenizer.encode_single_token, tokenizer.special_tokens_set & set(names)))
+    if isinstance(tokenizer, _SentencePiece):
+        return _ids(tokenizer.eos_id())
+    if isinstance(tokenizer, _MistralCommon):
+        return _ids(tokenizer.eos_id)
+    return frozenset()
+
+
+# What is asked of each make of tokenizer. `runtime_checkable` compares names only, which is the point.
+
+
+@runtime_checkable
+class _Transformers(Protocol):
+    """A tokenizer of transformers, fast or slow."""
+
+    eos_token_id: int | list[int] | None
+    chat_template: object
+
+    @property
+    def added_tokens_encoder(self) -> Mapping[str, int]: ...
+
+
+class _AddedToken(Protocol):
+    content: str
+    special: bool
+
+
+@runtime_checkable
+class _Tokenizers(Protocol):
+    """`tokenizers.Tokenizer`."""
+
+    model: object
+    normalizer: object
+    pre_tokenizer: object
+    decoder: object
+
+    def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]: ...
+    def get_added_tokens_decoder(self) -> Mapping[int, _AddedToken]: ...
+    def token_to_id(self, token: str) -> int | None: ...
+    def encode(self, sequence: str, *, add_special_tokens: bool = True) -> _Encoding: ...
+
+
+class _Encoding(Protocol):
+    ids: list[int]
+    attention_mask: list[int]
+
+
+@runtime_checkable
+class _Tiktoken(Protocol):
+    """`tiktoken.Encoding`."""
+
+    @property
+    def n_vocab(self) -> int: ...
+    @property
+    def special_tokens_set(self) -> set[str]: ...
+    def encode_single_token(self, text_or_bytes: str | bytes) -> int: ...
+    def decode_single_token_bytes(self, token: int) -> bytes: ...
+    def encode_ordinary(self, text: str) -> list[int]: ...
+
+
+@runtime_checkable
+class _SentencePiece(Protocol):
+    """`sentencepiece.SentencePieceProcessor`."""
+
+    def get_piece_size(self) -> int: ...
+    def eos_id(self) -> int: ...
+    def id_to_piece(self, ids: list[int]) -> list[str]: ...
+    def piece_to_id(self, piece: str) -> int: ...
+    def is_control(self, ids: list[int]) -> list[bool]: ...
+    def is_unknown(self, ids: list[int]) -> list[bool]: ...
+    def is_unused(self, ids: list[int]) -> list[bool]: ...
+    def is_byte(self, ids: list[int]) -> list[bool]: ...
+    def encode(self, text: str) -> list[int]: ...
+
+
+@runtime_checkable
+class _SlowSentencePiece(Protocol):
+    """A tokenizer of transformers around a sentencepiece model, with ids of its own."""
+
+    sp_model: _SentencePiece
+
+    @property
+    def added_tokens_decoder(self) -> Mapping[int, _AddedToken]: ...
+    def get_vocab(self) -> dict[str, int]: ...
+    def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]: ...
+
+
+@runtime_checkable
+class _MistralCommon(Protocol):
+    """The innermost tokenizer of mistral-common: a tiktoken or sentencepiece model after its control tokens."""
+
+    _model: object
+    eos_id: int
+    n_words: int
+
+    def encode(self, text: str, *, bos: bool, eos: bool) -> list[int]: ...
+
+
+def _unwrapped(tokenizer: object) -> object:
+    """The tokenizer inside the wrappers of transformers and mistral-common."""
+    tokenizer = getattr(tokenizer, "backend_tokenizer", None) or tokenizer
+    for wrapper in (getattr(tokenizer, "tokenizer", None), tokenizer):
+        instruct = getattr(wrapper, "instruct_tokenizer", None)
+        if instruct is not None:
+            return cast(object, instruct.tokenizer)
+    return tokenizer
+
+
+# One reader for each make.
+
+
+class _Reading(NamedTuple):
+    """The bytes of each id, and what the self-test needs: the tokenizer without special tokens, and its normalizer."""
+
+    tokens: list[bytes]
+    encode: Callable[[str], Sequence[int]]
+    normalize: Callable[[str], str] = str
+
+
+def _read(tokenizer: object) -> _Reading:
+    if isinstance(tokenizer, _Tokenizers):
+        return _read_tokenizers(tokenizer)
+    if isinstance(tokenizer, _Tiktoken):
+        return _read_tiktoken(tokenizer)
+    if isinstance(tokenizer, _SentencePiece):
+        return _read_sentencepiece(tokenizer)
+    if isinstance(tokenizer, _SlowSentencePiece):
+        return _read_slow_sentencepiece(tokenizer)
+    if isinstance(tokenizer, _MistralCommon):
+        return _read_mistral_common(tokenizer)
+    raise VocabularyError(
+        f"a {type(tokenizer).__module__}.{type(tokenizer).__qualname__} is no tokenizer that structkit can read; "
+        "pass one of transformers, tokenizers, tiktoken or sentencepiece, or write Vocabulary(tokens, end_ids)"
+    )
+
+
+def _read_tokenizers(tokenizer: _Tokenizers) -> _Reading:
+    vocabulary = tokenizer.get_vocab(with_added_tokens=False)
+    added = tokenizer.get_added_tokens_decoder()
+    tokens = _placed(vocabulary.values(), _reader(tokenizer, vocabulary)(list(vocabulary)), added)
+    unknown = getattr(tokenizer.model, "unk_token", None)
+    if unknown in vocabulary:
+        tokens[vocabulary[unknown]] = b""
+
+    def encode(text: str) -> list[int]:
+        encoding = tokenizer.encode(text, add_special_tokens=False)
+        return [token_id for token_id, kept in zip(encoding.ids, encoding.attention_mask) if kept]
+
+    return _Reading(tokens, encode, getattr(tokenizer.normalizer, "normalize_str", str))
+
+
+def _reader(tokenizer: _Tokenizers, vocabulary: Mapping[str, int]) -> Callable[[Sequence[str]], list[bytes]]:
+    """Choose how pieces become bytes by the parts that the tokenizer is made of."""
+    model = type(tokenizer.model).__name__
+    prefix = getattr(tokenizer.model, "continuing_subword_prefix", None)
+    suffix = getattr(tokenizer.model, "end_of_word_suffix", None)
+    if model not in ("BPE", "Unigram") or prefix or suffix:
+        mark = f" with {prefix or suffix!r}" if prefix or suffix else ""
+        raise VocabularyError(
+            f"the tokenizer cannot be read as bytes: a {model} model{mark} does not say where its spaces go; "
+            "choose a model with byte-level BPE or sentencepiece"
+        )
+    parts = [part for attribute in (tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.decoder)
+             for part in _parts(attribute)]  # fmt: skip
+    kinds = {part["type"] for part in parts}
+    if "ByteLevel" in kinds:
+        return read_byte_level
+    if "Metaspace" in kinds or any(UNDERSCORE in json.dumps(part, ensure_ascii=False) for part in parts):
+        declared = "ByteFallback" in kinds or getattr(tokenizer.model, "byte_fallback", False)
+        fallback = bool(declared) or all(f"<0x{byte:02X}>" in vocabulary for byte in range(256))
+        return lambda pieces: read_metaspace(pieces, byte_fallback=fallback)
+    return lambda pieces: [piece.encode() for piece in pieces]
+
+
+def _parts(component: object) -> Iterator[Mapping[str, object]]:
+    """The parts of a normalizer, pre-tokenizer or decoder, as its JSON lists them."""
+    if component is None:
+        return
+    try:
+        state = cast(bytes, component.__getstate__())
+        described: object = json.loads(state)
+    except Exception as error:  # for a component written in Python, tokenizers raises a bare exception
+        raise VocabularyError(
+            f"the tokenizer cannot be read as bytes: its {type(component).__name__} does not describe itself ({error})"
+        ) from error
+    yield from _flattened(described)
+
+
+def _flattened(described: object) -> Iterator[Mapping[str, object]]:
+    if isinstance(described, list):
+        for item in described:
+            yield from _flattened(item)
+    elif isinstance(described, dict):
+        if "type" in described:
+            yield described
+        for item in described.values():
+            yield from _flattened(item)
+
+
+def _read_tiktoken(encoding: _Tiktoken) -> _Reading:
+    special = {encoding.encode_single_token(name) for name in encoding.special_tokens_set}
+    tokens: list[bytes] = []
+    for token_id in range(encoding.n_vocab):
+        try:
+            tokens.append(b"" if token_id in special else encoding.decode_single_token_bytes(token_id))
+        except KeyError:  # an id between the ranks and the special tokens that is not used
+            tokens.append(b"")
+    return _Reading(tokens, encoding.encode_ordinary)
+
+
+def _read_sentencepiece(processor: _SentencePiece) -> _Reading:
+    tokens = _sentencepiece_tokens(processor, list(range(processor.get_piece_size())))
+    return _Reading(tokens, processor.encode, getattr(processor, "normalize", str))
+
+
+def _sentencepiece_tokens(processor: _SentencePiece, ids: list[int]) -> list[bytes]:
+    read = read_metaspace(processor.id_to_piece(ids), byte_fallback=any(processor.is_byte(ids)))
+    kinds = zip(processor.is_control(ids), processor.is_unknown(ids), processor.is_unused(ids))
+    return [b"" if any(kind) else token for token, kind in zip(read, kinds)]
+
+
+def _read_slow_sentencepiece(tokenizer: _SlowSentencePiece) -> _Reading:
+    added = tokenizer.added_tokens_decoder
+    vocabulary = {piece: index for piece, index in tokenizer.get_vocab().items() if index not in added}
+    inner = [tokenizer.sp_model.piece_to_id(piece) for piece in vocabulary]
+    tokens = _placed(vocabulary.values(), _sentencepiece_tokens(tokenizer.sp_model, inner), added)
+
+    def encode(text: str) -> list[int]:
+        return tokenizer.encode(text, add_special_tokens=False)
+
+    def normalize(text: str) -> str:
+        for step in (
+            getattr(tokenizer, "preprocess_text", str),
+            getattr(tokenizer.sp_model, "normalize", str),
+        ):
+            text = step(text)
+        return text
+
+    return _Reading(tokens, encode, normalize)
+
+
+def _read_mistral_common(tokenizer: _MistralCommon) -> _Reading:
+    inner = _read(tokenizer._model)
+    # The control tokens are a part of a sentencepiece model, and come before a tiktoken one.
+    missing = max(0, tokenizer.n_words - len(inner.tokens))
+
+    def encode(text: str) -> list[int]:
+        return tokenizer.encode(text, bos=False, eos=False)
+
+    return _Reading([b""] * missing + inner.tokens, encode, inner.normalize)
+
+
+def _placed(ids: Iterable[int], read: Sequence[bytes], added: Mapping[int, _AddedToken]) -> list[bytes]:
+    """Put each token in the place of its id; added tokens that are text are matched literally."""
+    by_id = dict(zip(ids, read))
+    for token_id, token in added.items():
+        if token.special or is_control(token.content):
+            by_id[token_id] = b""
+        else:
+            by_id.setdefault(token_id, token.content.encode())
+    return [by_id.get(token_id, b"") for token_id in range(max(by_id, default=-1) + 1)]
+
+
+def _ids(*found: int | Sequence[int] | None) -> frozenset[int]:
+    """The ids among what a tokenizer gave: one, several, none, or -1 for none."""
+    several = [[item] if isinstance(item, int) else item or [] for item in found]
+    return frozenset(token_id for ids in several for token_id in ids if token_id >= 0)

@@ -1,0 +1,118 @@
+"""The trie of a vocabulary: every token's bytes, laid out in depth-first order as flat arrays.
+
+One pass over the arrays is one walk over all tokens: a node's children follow it, and where a byte is refused the
+walk jumps to `end` of that node, past everything that begins with the refused bytes. The trie knows nothing of
+languages and has no pointers, so a compiled kernel reads it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Trie"]
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Trie:
+    """A trie of n nodes over m tokens; node 0 is the root, and the arrays are read-only.
+
+    Children come in the order of their bytes. Several ids may spell the same bytes.
+
+    Attributes:
+        byte: uint8[n], the byte that leads to the node; 0 at the root.
+        depth: int32[n], how many bytes lead to the node; 0 at the root.
+        end: int32[n], one past the last node of the subtree.
+        first: int32[n + 1], the tokens that end exactly at node i are `ids[first[i]:first[i + 1]]`.
+        ids: int32[m], token ids, ascending where several end at one node.
+    """
+
+    byte: NDArray[np.uint8]
+    depth: NDArray[np.int32]
+    end: NDArray[np.int32]
+    first: NDArray[np.int32]
+    ids: NDArray[np.int32]
+
+    @staticmethod
+    def build(tokens: Sequence[bytes]) -> Trie:
+        r"""Lay out the tokens; empty ones are not text and are left out.
+
+        Args:
+            tokens: The bytes of each token; the id is the position.
+
+        >>> trie = Trie.build([b"ab", b"b", b"", b"abc"])
+        >>> bytes(trie.byte), trie.depth.tolist()
+        (b'\x00abcb', [0, 1, 2, 3, 1])
+        >>> trie.end.tolist(), trie.first.tolist(), trie.ids.tolist()
+        ([5, 4, 4, 4, 5], [0, 0, 0, 1, 2, 3], [0, 3, 1])
+        """
+        ids = sorted((token_id for token_id, token in enumerate(tokens) if token), key=tokens.__getitem__)
+        words = [tokens[token_id] for token_id in ids]
+        text = np.frombuffer(b"".join(words), np.uint8)
+        lengths = np.fromiter(map(len, words), np.int64, len(words))
+        starts = np.cumsum(lengths) - lengths
+        shared = _shared_with_previous(text, starts, lengths)
+
+        # Each word adds one node for each byte that it does not share with the word before it.
+        fresh = lengths - shared
+        last = np.cumsum(fresh)
+        word = np.repeat(np.arange(len(words)), fresh)
+        depth = np.arange(len(word)) - (last - fresh - shared)[word]
+        byte = text[starts[word] + depth]
+        depth = np.concatenate([[0], depth + 1]).astype(np.int32)
+        counts = np.bincount(last, minlength=len(depth))
+        return Trie(
+            byte=_frozen(np.concatenate([np.zeros(1, np.uint8), byte])),
+            depth=_frozen(depth),
+            end=_frozen(_subtree_ends(depth)),
+            first=_frozen(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)),
+            ids=_frozen(np.array(ids, np.int32)),
+        )
+
+    def __len__(self) -> int:
+        """How many nodes there are, the root included."""
+        return len(self.byte)
+
+    def __repr__(self) -> str:
+        return f"<Trie of {len(self)} nodes over {len(self.ids)} tokens>"
+
+
+def _shared_with_previous(
+    text: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """How many leading bytes each of the sorted words shares with the word before it."""
+    shared = np.zeros(len(starts), np.int64)
+    alike = np.arange(1, len(starts))
+    depth = 0
+    while len(alike):
+        alike = alike[(lengths[alike] > depth) & (lengths[alike - 1] > depth)]
+        alike = alike[text[starts[alike] + depth] == text[starts[alike - 1] + depth]]
+        depth += 1
+        shared[alike] = depth
+    return shared
+
+
+def _subtree_ends(depth: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Where each node's subtree ends: at the next node of its own depth, or where its parent's ends."""
+    size = len(depth)
+    end = np.full(size, size, np.int32)
+    by_depth = np.argsort(depth, kind="stable")
+    levels = np.split(by_depth, np.cumsum(np.bincount(depth))[:-1])
+    parents = levels[0]
+    for nodes in levels[1:]:
+        parent = parents[np.searchsorted(parents, nodes) - 1]
+        following = np.append(nodes[1:], size)
+        end[nodes] = np.minimum(following, end[parent])
+        parents = nodes
+    return end
+
+
+def _frozen(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
+    array.setflags(write=False)
+    return array

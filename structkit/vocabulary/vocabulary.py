@@ -1,0 +1,209 @@
+"""The vocabulary: what each token id adds to a text, as bytes, and which ids end one."""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+from collections.abc import Iterable
+from typing import SupportsIndex
+
+import numpy as np
+
+from structkit.errors import VocabularyError
+from structkit.vocabulary.tokenizers import find_end_ids, read_tokens
+from structkit.vocabulary.trie import Trie
+
+__all__ = ["Vocabulary"]
+
+_MOST_IDS = 1 << 24
+"""Sixty times the largest vocabulary in use; every id up to the last takes 8 bytes, so a stray one must not count."""
+
+
+class Vocabulary:
+    """The bytes of every token and the ids that end a sequence: an immutable value, equal by content.
+
+    A token without bytes (`None` or `b""`) is not text: a control token or an unused id, which no mask ever
+    allows. End ids are never text, whatever bytes they are given.
+
+    >>> vocabulary = Vocabulary([b"a", b"ab", None], end_ids={3})
+    >>> vocabulary
+    <Vocabulary of 2 tokens, size 4, ends 3>
+    >>> vocabulary.tokens
+    (b'a', b'ab', b'', b'')
+    """
+
+    __slots__ = ("_end_ids", "_fingerprint", "_longest", "_tokens", "_trie")
+
+    def __init__(self, tokens: Iterable[bytes | None], end_ids: Iterable[int]) -> None:
+        """Make a vocabulary by hand.
+
+        Args:
+            tokens: The bytes of each token; the id is the position.
+            end_ids: The ids that end a sequence; they may lie past `tokens`.
+
+        Raises:
+            VocabularyError: No token is text, there is no end id, or one of them is not what it should be.
+        """
+        listed = [b"" if token is None else token for token in tokens]
+        ends = sorted({_token_id(end) for end in end_ids})
+        _check(listed, ends)
+        listed += [b""] * (ends[-1] + 1 - len(listed))
+        for end in ends:
+            listed[end] = b""
+        if not any(listed):
+            raise VocabularyError("no token is text; give the tokens' bytes, for example [b'a', b'b']")
+        self._tokens = tuple(listed)
+        self._end_ids = tuple(ends)
+        self._longest: int | None = None
+        self._fingerprint: str | None = None
+        self._trie: Trie | None = None
+
+    @classmethod
+    def from_tokenizer(
+        cls, tokenizer: object, *, end_ids: Iterable[int] | None = None, size: int | None = None
+    ) -> Vocabulary:
+        """Read a tokenizer's own tables, and check on sample texts that they mean what they seem to.
+
+        Args:
+            tokenizer: A tokenizer of transformers, a `tokenizers.Tokenizer`, a `tiktoken.Encoding`, a
+                `sentencepiece.SentencePieceProcessor`, or a tokenizer of mistral-common.
+            end_ids: The ids that end a sequence, instead of those that the tokenizer names.
+            size: The width of the model's logits, where it is not the tokenizer's size. Ids past the tokenizer's
+                last are not text; ids from `size` on, which such a model cannot say, are left out.
+
+        Raises:
+            VocabularyError: The tokenizer's tokens cannot be read as bytes, or it names no end.
+
+        >>> import tiktoken
+        >>> ranks = {bytes([byte]): byte for byte in range(256)}
+        >>> encoding = tiktoken.Encoding("bytes", pat_str=r".|[^.]", mergeable_ranks=ranks,
+        ...                              special_tokens={"<|endoftext|>": 256})
+        >>> Vocabulary.from_tokenizer(encoding)
+        <Vocabulary of 256 tokens, size 257, ends 256>
+        """
+        tokens = read_tokens(tokenizer)
+        ends = find_end_ids(tokenizer) if end_ids is None else frozenset(end_ids)
+        if size is not None:
+            _token_id(size)
+            tokens = tokens[:size] + [b""] * (size - len(tokens))
+            ends = frozenset(end for end in ends if end < size)
+        if not ends:
+            raise VocabularyError("the tokenizer does not say which token ends a text; pass end_ids={...}")
+        return cls(tokens, ends)
+
+    @property
+    def tokens(self) -> tuple[bytes, ...]:
+        """The bytes of each id; `b""` where it is not text. As long as `size`."""
+        return self._tokens
+
+    @property
+    def end_ids(self) -> tuple[int, ...]:
+        """The ids that end a sequence, ascending; at least one."""
+        return self._end_ids
+
+    @property
+    def size(self) -> int:
+        """One past the last id."""
+        return len(self._tokens)
+
+    @property
+    def words(self) -> int:
+        """How many 32-bit words a mask has: `ceil(size / 32)`."""
+        return (len(self._tokens) + 31) // 32
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest token, in bytes."""
+        if self._longest is None:
+            self._longest = max(map(len, self._tokens))
+        return self._longest
+
+    @property
+    def fingerprint(self) -> str:
+        """The SHA-256 of the content, in hexadecimal: two vocabularies are equal if and only if these are."""
+        if self._fingerprint is None:
+            self._fingerprint = _digest(self._tokens, self._end_ids)
+        return self._fingerprint
+
+    @property
+    def trie(self) -> Trie:
+        """The tokens as a trie, made when first asked for (about 0.1 s for 128,000 tokens) and kept."""
+        if self._trie is None:
+            self._trie = Trie.build(self._tokens)
+        return self._trie
+
+    def spell(self, text: bytes) -> list[int]:
+        """Spell a text with the fewest tokens; a model's own tokenizer may well choose others.
+
+        Raises:
+            VocabularyError: A byte of the text is in no token that fits.
+
+        >>> Vocabulary([b"a", b"ab", b"bc"], end_ids={3}).spell(b"abc")
+        [0, 2]
+        """
+        fewest: list[tuple[int, int, int]] = [(0, 0, -1)]
+        unreached = (len(text) + 1, 0, -1)
+        ids = {token: token_id for token_id, token in reversed(list(enumerate(self._tokens))) if token}
+        lengths = sorted({len(token) for token in ids})
+        for stop in range(1, len(text) + 1):
+            ways = [
+                (fewest[stop - length][0] + 1, stop - length, ids[text[stop - length : stop]])
+                for length in lengths
+                if length <= stop and text[stop - length : stop] in ids
+            ]
+            fewest.append(min(ways, default=unreached))
+        if fewest[-1][0] > len(text):
+            raise VocabularyError(f"no tokens spell {text!r}; the tokenizer lacks some of its bytes")
+        spelled: list[int] = []
+        stop = len(text)
+        while stop:
+            _, start, token_id = fewest[stop]
+            spelled.append(token_id)
+            stop = start
+        return spelled[::-1]
+
+    def __len__(self) -> int:
+        """The same as `size`."""
+        return len(self._tokens)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self is other or self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        texts = sum(map(bool, self._tokens))
+        ends = ", ".join(map(str, self._end_ids[:8])) + (", ..." if len(self._end_ids) > 8 else "")
+        return f"<Vocabulary of {texts} tokens, size {self.size}, ends {ends}>"
+
+
+def _token_id(value: SupportsIndex) -> int:
+    try:
+        token_id = operator.index(value)
+    except TypeError:
+        token_id = -1
+    if 0 <= token_id < _MOST_IDS:
+        return token_id
+    raise VocabularyError(f"{value!r} is no token id; ids are whole numbers from 0", place="end_ids")
+
+
+def _check(tokens: list[bytes], ends: list[int]) -> None:
+    for token_id, token in enumerate(tokens):
+        if not isinstance(token, bytes):
+            raise VocabularyError(
+                f"the token {token!r} is not bytes; write it as b'...', and as None if it is not text",
+                place=f"tokens[{token_id}]",
+            )
+    if not ends:
+        raise VocabularyError("there is no end id, so no text could ever end; pass end_ids={...}")
+
+
+def _digest(tokens: tuple[bytes, ...], end_ids: tuple[int, ...]) -> str:
+    digest = hashlib.sha256(b"structkit vocabulary 1\n")
+    for numbers in ([len(tokens), len(end_ids)], end_ids, list(map(len, tokens))):
+        digest.update(np.array(numbers, "<i8").tobytes())
+    digest.update(b"".join(tokens))
+    return digest.hexdigest()

@@ -1,0 +1,96 @@
+"""Vocabularies made by hand."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structkit.errors import VocabularyError
+from structkit.vocabulary.vocabulary import Vocabulary
+
+
+def test_ids_are_positions_and_ends_are_not_text() -> None:
+    vocabulary = Vocabulary([b"a", None, b"bc", b"", b"</s>"], end_ids=[4, 33, 4])
+    assert vocabulary.tokens[:6] == (b"a", b"", b"bc", b"", b"", b"")
+    assert vocabulary.end_ids == (4, 33)
+    assert vocabulary.size == len(vocabulary) == len(vocabulary.tokens) == 34
+    assert vocabulary.words == 2
+    assert vocabulary.longest == 2
+    assert vocabulary.trie.ids.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "ends", "said"),
+    [
+        ([], [0], "no token is text"),
+        ([b"a"], [0], "no token is text"),
+        ([b"a"], [], "no end id"),
+        ([b"a"], [-1], "-1 is no token id"),
+        ([b"a"], ["1"], "'1' is no token id"),
+        ([b"a"], [2**30], "is no token id"),
+        ([b"a"], [1.0], "1.0 is no token id"),
+        ([b"a", "b"], [2], r"'b' is not bytes.*at `tokens\[1\]`"),
+    ],
+)
+def test_nonsense_is_refused(tokens, ends, said) -> None:
+    with pytest.raises(VocabularyError, match=said):
+        Vocabulary(tokens, ends)
+
+
+DIFFERENT = [
+    ([b"a", b"b"], [2]),
+    ([b"ab"], [2]),
+    ([b"b", b"a"], [2]),
+    ([b"a", b"b"], [3]),
+    ([b"a", b"b"], [2, 3]),
+    ([b"a", b"b", None, None], [2]),
+    ([b"a", b"b\0"], [2]),
+]
+
+
+def test_vocabularies_are_equal_by_content() -> None:
+    vocabularies = [Vocabulary(*content) for content in DIFFERENT]
+    assert len({vocabulary.fingerprint for vocabulary in vocabularies}) == len(DIFFERENT)
+    assert len(set(vocabularies)) == len(DIFFERENT)
+    assert vocabularies[0] == Vocabulary(iter([b"a", b"b", None]), {2})
+    assert vocabularies[0] == Vocabulary([b"a", b"b"], np.array([2]))
+    assert vocabularies[0] != "ab"
+
+
+def test_the_fingerprint_is_fixed() -> None:
+    """Files on disk carry it: changing what it covers must be a decision."""
+    fingerprint = Vocabulary([b"a", b"b"], [2]).fingerprint
+    assert fingerprint == "965ffc6f7fcd8adca9035e5e3ace76233f60f2329c5ba0410ac769c248b07636"
+
+
+def test_a_vocabulary_survives_pickling() -> None:
+    vocabulary = Vocabulary([b"a", b"ab"], [2])
+    assert vocabulary.trie is vocabulary.trie
+    assert pickle.loads(pickle.dumps(vocabulary)) == vocabulary
+
+
+@given(
+    st.lists(st.text("abc", min_size=1, max_size=3).map(str.encode), min_size=1),
+    st.text("abcd").map(str.encode),
+)
+def test_spelling_is_exact_and_shortest(tokens: list[bytes], text: bytes) -> None:
+    vocabulary = Vocabulary(tokens, [len(tokens)])
+    shortest = {b"": 0}
+    reached = [b""]
+    for prefix in reached:
+        for token in tokens:
+            longer = prefix + token
+            if longer not in shortest and text.startswith(longer):
+                shortest[longer] = shortest[prefix] + 1
+                reached.append(longer)
+    if text not in shortest:
+        with pytest.raises(VocabularyError, match="no tokens spell"):
+            vocabulary.spell(text)
+        return
+    ids = vocabulary.spell(text)
+    assert b"".join(tokens[token_id] for token_id in ids) == text
+    assert len(ids) == shortest[text]
