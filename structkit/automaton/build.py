@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
-from structkit.automaton.dfa import DEAD, KEEP, Dfa, intersection, trim
+from structkit.automaton import kernels
+from structkit.automaton.dfa import Dfa, intersection, trim
 from structkit.automaton.nfa import Nfa, build_nfa
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
 from structkit.regex.nodes import Both, Node
 
-__all__ = ["product", "regular", "rule_dfa"]
+__all__ = ["Ambiguous", "byte_classes", "product", "regular", "rule_dfa"]
 
 
 @lru_cache(maxsize=1024)
@@ -25,7 +28,7 @@ def rule_dfa(node: Node, limits: Limits) -> Dfa:
     """
     try:
         return _determinise(build_nfa(node, count=True, limits=limits), limits)
-    except _Ambiguous:
+    except Ambiguous:
         return _determinise(build_nfa(node, count=False, limits=limits), limits)
 
 
@@ -48,90 +51,50 @@ def product(node: Both, limits: Limits, rules: Mapping[str, Node] | None) -> Dfa
     return result
 
 
-class _Ambiguous(Exception):
+class Ambiguous(Exception):  # noqa: N818
     """The rounds of a counted repetition cannot be told apart byte by byte."""
 
 
 def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
     """Subset construction. States keep only those of the automaton that a byte, a call or the end can leave."""
-    classes, first_bytes = _byte_classes(nfa)
-    outgoing = _edges_by_state(nfa, classes)
-    calls: dict[int, list[tuple[object, int, int]]] = {}
-    for source, key, target, operation in nfa.calls:
-        calls.setdefault(source, []).append((key, target, operation))
-    closures: dict[int, frozenset[int]] = {}
-
-    def closed(states: frozenset[int]) -> frozenset[int]:
-        if len(states) == 1:
-            (state,) = states
-            if state not in closures:
-                closures[state] = kernel(nfa.closure(states))
-            return closures[state]
-        return frozenset().union(*(closed(frozenset((state,))) for state in states))
-
-    def kernel(states: set[int]) -> frozenset[int]:
-        return frozenset(s for s in states if outgoing[s] or s in calls or s == nfa.final)
-
-    start = closed(frozenset((0,)))
-    numbers = {start: 0}
-    queue = [start]
-    rows: list[list[int]] = []
-    found_calls: list[tuple[int, object, int, int]] = []
-
-    def number(states: frozenset[int]) -> int:
-        if states not in numbers:
-            if len(numbers) >= limits.states:
-                raise LimitExceeded("states", limits.states, "the automaton of a rule")
-            numbers[states] = len(numbers)
-            queue.append(states)
-        return numbers[states]
-
-    for state, members in enumerate(queue):
-        row = [DEAD] * len(first_bytes)
-        reached: dict[int, tuple[set[int], int]] = {}
-        for member in members:
-            for klass, target, operation in outgoing[member]:
-                known = reached.setdefault(klass, (set(), operation))
-                if known[1] != operation:
-                    raise _Ambiguous
-                known[0].add(target)
-        for klass, (targets, operation) in reached.items():
-            row[klass] = number(closed(frozenset(targets))) << 2 | operation
-        rows.append(row)
-        called: dict[tuple[object, int], set[int]] = {}
-        for member in members:
-            for key, target, operation in calls.get(member, ()):
-                called.setdefault((key, operation), set()).add(target)
-        for (key, operation), targets in called.items():
-            found_calls.append((state, key, number(closed(frozenset(targets))), operation))
-    final = np.array([nfa.final in members for members in queue])
-    dfa = Dfa(
-        np.array(classes, np.uint8),
-        np.array(rows, np.int32).reshape(len(queue), len(first_bytes)),
-        final,
-        tuple(found_calls),
-        nfa.least,
-        nfa.most,
-    )
-    return dfa if found_calls else trim(dfa)
+    size = len(nfa.silent)
+    edges = np.array(nfa.edges, np.int32).reshape(-1, 5)
+    edges = edges[np.argsort(edges[:, 0], kind="stable")]
+    classes, width = byte_classes(edges)
+    keys = list(dict.fromkeys(key for _, key, _, _ in nfa.calls))
+    numbers = {key: number for number, key in enumerate(keys)}
+    calls = np.array(
+        [(source, numbers[key], target, operation) for source, key, target, operation in nfa.calls], np.int32
+    ).reshape(-1, 4)
+    calls = calls[np.argsort(calls[:, 0], kind="stable")]
+    lengths = np.fromiter(map(len, nfa.silent), np.int64, size)
+    states, targets, final, found = kernels.determinise(
+        _first(edges[:, 0], size), classes[edges[:, 1]].astype(np.int32), classes[edges[:, 2]].astype(np.int32),
+        np.ascontiguousarray(edges[:, 3]), np.ascontiguousarray(edges[:, 4]),
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32),
+        np.fromiter(chain.from_iterable(nfa.silent), np.int32, int(lengths.sum())),
+        _first(calls[:, 0], size), np.ascontiguousarray(calls[:, 1]), np.ascontiguousarray(calls[:, 2]),
+        np.ascontiguousarray(calls[:, 3]), nfa.final, width, limits.states,
+    )  # fmt: skip
+    if states == kernels.AMBIGUOUS:
+        raise Ambiguous
+    if states == kernels.TOO_MANY:
+        raise LimitExceeded("states", limits.states, "the automaton of a rule")
+    table = tuple((state, keys[key], after, operation) for state, key, after, operation in found.tolist())
+    dfa = Dfa(classes, targets.copy(), final.ravel().copy(), table, nfa.least, nfa.most)
+    return dfa if table else trim(dfa)
 
 
-def _byte_classes(nfa: Nfa) -> tuple[list[int], list[int]]:
-    """The class of each byte, and the first byte of each class: bytes no edge tells apart share one."""
-    starts = {0} | {first for _, first, _, _, _ in nfa.edges} | {last + 1 for _, _, last, _, _ in nfa.edges}
-    first_bytes = sorted(start for start in starts if start < 256)
-    classes = []
-    for byte in range(256):
-        if len(classes) == 0:
-            classes.append(0)
-        else:
-            classes.append(classes[-1] + (byte in starts))
-    return classes, first_bytes
+def byte_classes(edges: NDArray[np.int32]) -> tuple[NDArray[np.uint8], int]:
+    """uint8[256], the class of each byte, and how many there are: bytes that no edge tells apart share one."""
+    starts = np.zeros(257, bool)
+    starts[edges[:, 1]] = True
+    starts[edges[:, 2] + 1] = True
+    starts[0] = False
+    classes = np.cumsum(starts[:256])
+    return classes.astype(np.uint8), int(classes[-1]) + 1
 
 
-def _edges_by_state(nfa: Nfa, classes: list[int]) -> list[list[tuple[int, int, int]]]:
-    outgoing: list[list[tuple[int, int, int]]] = [[] for _ in nfa.silent]
-    for source, first, last, target, operation in nfa.edges:
-        for klass in range(classes[first], classes[last] + 1):
-            outgoing[source].append((klass, target, operation))
-    return outgoing
+def _first(sources: NDArray[np.int32], size: int) -> NDArray[np.int32]:
+    """int32[size + 1], where the entries of each source begin."""
+    return np.searchsorted(sources, np.arange(size + 1)).astype(np.int32)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numba
+import numpy as np
 
-__all__ = ["END", "FAR", "distances"]
+__all__ = ["AMBIGUOUS", "END", "FAR", "TOO_MANY", "determinise", "distances"]
 
 FAR = 1 << 29
 """Further than any end: an end that cannot be reached."""
@@ -80,3 +81,243 @@ def distances(
             if shortest > rounds[r]:
                 rounds[r] = shortest
                 agreed = False
+
+
+AMBIGUOUS = -1
+"""What `determinise` answers when edges for one byte differ in their operation."""
+
+TOO_MANY = -2
+"""What `determinise` answers when there would be too many states."""
+
+
+@numba.njit(cache=True, nogil=True)
+def _close(state, silent_first, silent, matters, stamp, mark, stack, found, count):
+    """Add the states that `state` reaches without a byte, and that matter, to `found[:count]`; returns the count."""
+    if stamp[state] == mark:
+        return count
+    stamp[state] = mark
+    stack[0] = state
+    top = 1
+    while top > 0:
+        top -= 1
+        state = stack[top]
+        if matters[state]:
+            found[count] = state
+            count += 1
+        for i in range(silent_first[state], silent_first[state + 1]):
+            if stamp[silent[i]] != mark:
+                stamp[silent[i]] = mark
+                stack[top] = silent[i]
+                top += 1
+    return count
+
+
+@numba.njit(cache=True, nogil=True)
+def _doubled(array):
+    larger = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
+    larger[: array.shape[0]] = array
+    return larger
+
+
+@numba.njit(cache=True, nogil=True)
+def determinise(
+    edge_first, edge_low, edge_high, edge_target, edge_operation, silent_first, silent,
+    call_first, call_key, call_target, call_operation, final, width, most,
+):
+    """Subset construction over byte classes.
+
+    Args:
+        edge_first: int32[nfa states + 1], where a state's edges begin in the arrays below.
+        edge_low: int32[edges], the first class of an edge.
+        edge_high: int32[edges], the last class.
+        edge_target: int32[edges].
+        edge_operation: int32[edges].
+        silent_first: int32[nfa states + 1], where a state's silent moves begin in `silent`.
+        silent: int32[...], their targets.
+        call_first: int32[nfa states + 1], where a state's calls begin in the arrays below.
+        call_key: int32[calls], the number of the callee.
+        call_target: int32[calls].
+        call_operation: int32[calls].
+        final: The one final state.
+        width: How many classes there are.
+        most: How many states there may be.
+
+    Returns:
+        `(states, targets int32[states, classes], final bool[states, 1], calls int32[calls, 4])`; the first is
+        `AMBIGUOUS` or `TOO_MANY` on failure.
+    """
+    size = len(edge_first) - 1
+    matters = np.zeros(size, np.bool_)
+    for state in range(size):
+        matters[state] = (
+            edge_first[state] < edge_first[state + 1] or call_first[state] < call_first[state + 1] or state == final
+        )
+    stamp = np.zeros(size, np.int64)
+    mark = np.int64(0)
+    stack = np.empty(size + 1, np.int32)
+    found = np.empty(size + 1, np.int32)
+    # Members of state s: members[first[s, 0] : first[s + 1, 0], 0].
+    members = np.empty((256, 1), np.int32)
+    first = np.zeros((64, 1), np.int64)
+    hashes = np.empty((64, 1), np.int64)
+    targets = np.empty((64, width), np.int32)
+    finals = np.empty((64, 1), np.bool_)
+    calls = np.empty((16, 4), np.int32)
+    slots = np.full(256, -1, np.int32)
+    ambiguous = False
+    states = 0
+    made_calls = 0
+    pending = 0
+    counts = np.zeros(width + 1, np.int32)
+    operations = np.zeros(width, np.int32)
+    moves = np.empty(256, np.int32)
+    state = -1
+    while True:
+        # Work items of `state` are its classes, then its groups of calls; state -1 stands for the start.
+        groups = 1
+        if state >= 0:
+            low, high = first[state, 0], first[state + 1, 0]
+            counts[:] = 0
+            for m in range(low, high):
+                member = members[m, 0]
+                for e in range(edge_first[member], edge_first[member + 1]):
+                    for klass in range(edge_low[e], edge_high[e] + 1):
+                        if counts[klass] == 0:
+                            operations[klass] = edge_operation[e]
+                        elif operations[klass] != edge_operation[e]:
+                            ambiguous = True
+                        counts[klass] += 1
+            if ambiguous:
+                return AMBIGUOUS, targets, finals, calls
+            total = 0
+            for klass in range(width):
+                count = counts[klass]
+                counts[klass] = total
+                total += count
+            counts[width] = total
+            if total > len(moves):
+                moves = np.empty(2 * total, np.int32)
+            for m in range(low, high):
+                member = members[m, 0]
+                for e in range(edge_first[member], edge_first[member + 1]):
+                    for klass in range(edge_low[e], edge_high[e] + 1):
+                        moves[counts[klass]] = edge_target[e]
+                        counts[klass] += 1
+            for klass in range(width, 0, -1):
+                counts[klass] = counts[klass - 1]
+            counts[0] = 0
+            groups = width
+            for m in range(low, high):
+                groups += call_first[members[m, 0] + 1] - call_first[members[m, 0]]
+        if states + groups + 2 >= len(first):
+            while states + groups + 2 >= len(first):
+                first = _doubled(first)
+                hashes = _doubled(hashes)
+                targets = _doubled(targets)
+                finals = _doubled(finals)
+        number = -1
+        nth_call = 0
+        for item in range(groups):
+            mark += 1
+            count = 0
+            key = -1
+            operation = 0
+            if state < 0:
+                count = _close(0, silent_first, silent, matters, stamp, mark, stack, found, count)
+            elif item < width:
+                begin, stop = counts[item], counts[item + 1]
+                if begin == stop:
+                    targets[state, item] = -1
+                    continue
+                operation = operations[item]
+                if item > 0 and number >= 0 and stop - begin == begin - counts[item - 1]:
+                    same = True
+                    for i in range(stop - begin):
+                        if moves[begin + i] != moves[counts[item - 1] + i]:
+                            same = False
+                            break
+                    if same:
+                        targets[state, item] = number << 2 | operation
+                        continue
+                for i in range(begin, stop):
+                    count = _close(moves[i], silent_first, silent, matters, stamp, mark, stack, found, count)
+            else:
+                # The nth call of the members, with all later ones of the same callee and operation.
+                position = 0
+                seen_before = False
+                for m in range(first[state, 0], first[state + 1, 0]):
+                    member = members[m, 0]
+                    for c in range(call_first[member], call_first[member + 1]):
+                        if position == nth_call:
+                            key, operation = call_key[c], call_operation[c]
+                        position += 1
+                position = 0
+                for m in range(first[state, 0], first[state + 1, 0]):
+                    member = members[m, 0]
+                    for c in range(call_first[member], call_first[member + 1]):
+                        if call_key[c] == key and call_operation[c] == operation:
+                            if position < nth_call:
+                                seen_before = True
+                            count = _close(
+                                call_target[c], silent_first, silent, matters, stamp, mark, stack, found, count
+                            )
+                        position += 1
+                nth_call += 1
+                if seen_before:
+                    continue
+            chosen = found[:count]
+            chosen.sort()
+            value = np.int64(count)
+            for i in range(count):
+                value = (value ^ np.int64(chosen[i])) * np.int64(1099511628211)
+            slot = (value ^ (value >> 29)) & (len(slots) - 1)
+            number = -1
+            while slots[slot] >= 0:
+                other = slots[slot]
+                if hashes[other, 0] == value and first[other + 1, 0] - first[other, 0] == count:
+                    equal = True
+                    for i in range(count):
+                        if members[first[other, 0] + i, 0] != chosen[i]:
+                            equal = False
+                            break
+                    if equal:
+                        number = other
+                        break
+                slot = (slot + 1) & (len(slots) - 1)
+            if number < 0:
+                if states >= most:
+                    return TOO_MANY, targets, finals, calls
+                number = states
+                states += 1
+                begin = first[number, 0]
+                while begin + count > len(members):
+                    members = _doubled(members)
+                finals[number, 0] = False
+                for i in range(count):
+                    members[begin + i, 0] = chosen[i]
+                    if chosen[i] == final:
+                        finals[number, 0] = True
+                first[number + 1, 0] = begin + count
+                hashes[number, 0] = value
+                slots[slot] = number
+                if 2 * states > len(slots):
+                    slots = np.full(2 * len(slots), -1, np.int32)
+                    for old in range(states):
+                        slot = (hashes[old, 0] ^ (hashes[old, 0] >> 29)) & (len(slots) - 1)
+                        while slots[slot] >= 0:
+                            slot = (slot + 1) & (len(slots) - 1)
+                        slots[slot] = old
+            if state >= 0 and item < width:
+                targets[state, item] = number << 2 | operation
+            elif state >= 0:
+                if made_calls == len(calls):
+                    calls = _doubled(calls)
+                calls[made_calls, 0] = state
+                calls[made_calls, 1] = key
+                calls[made_calls, 2] = number
+                calls[made_calls, 3] = operation
+                made_calls += 1
+        pending = state + 1
+        if pending >= states:
+            return states, targets[:states], finals[:states], calls[:made_calls]
+        state = pending

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from tests.languages import nodes, recursive_rules
+
+from structkit.automaton import build, plain
+from structkit.automaton.dfa import Dfa, trim
+from structkit.automaton.nfa import build_nfa
+from structkit.limits import Limits
+from structkit.regex.nodes import Node, Repeat, Rules, Text
+
+LIMITS = Limits()
+
+
+def _equal(left: Dfa, right: Dfa) -> bool:
+    return (
+        np.array_equal(left.classes, right.classes)
+        and np.array_equal(left.targets, right.targets)
+        and np.array_equal(left.final, right.final)
+        and left.calls == right.calls
+        and (left.least, left.most) == (right.least, right.most)
+    )
+
+
+def _trimmed(dfa: Dfa) -> Dfa:
+    return dfa if dfa.calls else trim(dfa)
+
+
+@given(nodes)
+def test_kernel_determinises_as_the_plain_twin(node: Node) -> None:
+    nfa = build_nfa(node, count=True, limits=LIMITS)
+    try:
+        expected = plain.determinise(nfa)
+    except build.Ambiguous:
+        with pytest.raises(build.Ambiguous):
+            build._determinise(nfa, LIMITS)
+    else:
+        assert _equal(build._determinise(nfa, LIMITS), _trimmed(expected))
+
+
+@given(recursive_rules)
+def test_kernel_determinises_calls_as_the_plain_twin(rules: Rules) -> None:
+    for node in (rules.start, *rules.rules.values()):
+        nfa = build_nfa(node, count=True, limits=LIMITS)
+        assert _equal(build._determinise(nfa, LIMITS), _trimmed(plain.determinise(nfa)))
+
+
+def test_many_states_grow_the_tables() -> None:
+    dfa = build.regular(Repeat(Text("abcdefgh"), 500, 500))
+    assert len(dfa.final) == 4001 and dfa.accepts(b"abcdefgh" * 500)
