@@ -6,7 +6,21 @@ import re
 
 from hypothesis import strategies as st
 
-from structkit.regex.nodes import Alt, Both, Call, Chars, Joined, Multiple, Node, Part, Repeat, Rules, Seq, Text, Unique
+from structkit.regex.nodes import (
+    Alt,
+    Both,
+    Call,
+    Chars,
+    Joined,
+    Multiple,
+    Node,
+    Part,
+    Repeat,
+    Rules,
+    Seq,
+    Text,
+    Unique,
+)
 from structkit.vocabulary.vocabulary import Vocabulary
 
 ALPHABET = "abé0😀"
@@ -63,7 +77,9 @@ def pattern(node: Node) -> str:
         case Text(value):
             return re.escape(value)
         case Chars(ranges):
-            return "[" + "".join(f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in ranges) + "]"
+            return (
+                "[" + "".join(f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in ranges) + "]"
+            )
         case Seq(parts):
             return "".join(f"(?:{pattern(part)})" for part in parts)
         case Alt(parts):
@@ -96,8 +112,16 @@ _RULES: dict[str, Node] = {
     "text": Seq((Repeat(_LETTER), Text('"'))),
     "short": Seq((Repeat(_LETTER, 2, 90), Text('"'))),
     "tree": Alt((Text("0"), Seq((Text("["), Joined((Part(Call("tree"), 0, None),), ","), Text("]"))))),
-    "set": Seq((Text("["), Joined((Part(Unique(Alt((Call("tree"), Text("a"), Repeat(_LETTER, 1, 2)))), 0, None),), ","), Text("]"))),
-    "few": Seq((Text("("), Joined((Part(Unique(Alt((Text("a"), Text("ab"), Text("b")))), 2, 3),), ","), Text(")"))),
+    "set": Seq(
+        (
+            Text("["),
+            Joined((Part(Unique(Alt((Call("tree"), Text("a"), Repeat(_LETTER, 1, 2)))), 0, None),), ","),
+            Text("]"),
+        )
+    ),
+    "few": Seq(
+        (Text("("), Joined((Part(Unique(Alt((Text("a"), Text("ab"), Text("b")))), 2, 3),), ","), Text(")"))
+    ),
     "even": Seq((Text("("), Call("odd"), Text(")"))),
     "odd": Alt((Text("a"), Call("even"), Seq((Text('"'), Call("text"))))),
 }
@@ -112,5 +136,20 @@ recursive_rules: st.SearchStrategy[Rules] = st.recursive(
 
 def vocabulary(*extra: bytes) -> Vocabulary:
     """All single bytes and a few longer tokens; the end is token 300."""
-    longer = (b"ab", b"ba", b'a"', b'",', b'",0', b"0]", b"],[", b"[[", b"]]", b"\xc3\xa9a", b"\xa9", b"aab", b"(a)", b",")
+    longer = (
+        b"ab",
+        b"ba",
+        b'a"',
+        b'",',
+        b'",0',
+        b"0]",
+        b"],[",
+        b"[[",
+        b"]]",
+        b"\xc3\xa9a",
+        b"\xa9",
+        b"aab",
+        b"(a)",
+        b",",
+    )
     return Vocabulary([bytes([byte]) for byte in range(256)] + list(longer) + list(extra), end_ids={300})

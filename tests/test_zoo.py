@@ -8,10 +8,10 @@ import re
 
 import pytest
 from pydantic import TypeAdapter
-from tests.zoo import ZOO
 
 import structkit as sk
 from structkit.testing import RandomModel, byte_vocabulary
+from tests.zoo import ZOO
 
 WALKS = int(os.environ.get("STRUCTKIT_WALKS", "4"))
 NAMES = list(ZOO)

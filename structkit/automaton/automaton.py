@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from structkit.automaton import kernels, unique
 from structkit.automaton.build import rule_dfa
-from structkit.automaton.dfa import DEAD, LEAVE, TICK, Dfa
-from structkit.automaton.nfa import Key
+from structkit.automaton.dfa import DEAD, LEAVE, TICK, Dfa, Key
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.regex.nodes import Node, Repeat, Rules, Unique
@@ -27,20 +26,35 @@ from structkit.regex.nodes import Node, Repeat, Rules, Unique
 __all__ = ["Automaton", "Frame", "link"]
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Frame:
     """A state of a rule, the rounds its counter has seen, and the frame to return to when the rule ends.
 
     Made by `Automaton.frame`, which makes equal frames one object: comparing two is comparing their identity,
-    however deep the stack.
+    however deep the stack. Not to be changed.
+
+    Attributes:
+        state: The state.
+        count: The rounds of the rule's counted repetition that have begun.
+        below: The frame to return to, `None` in the first rule.
+        memory: The unique texts of this entry of the rule.
+        opened: Whether this frame or one below it is inside a unique text.
     """
 
-    state: int
-    count: int
-    below: Frame | None
-    memory: Memory | None = None
-    opened: bool = False
-    """Whether this frame or one below it is inside a unique text."""
+    __slots__ = ("__weakref__", "below", "count", "memory", "opened", "state")
+
+    opened: bool
+
+    def __init__(self, state: int, count: int, below: Frame | None, memory: Memory | None) -> None:
+        self.state = state
+        self.count = count
+        self.below = below
+        self.memory = memory
+        self.opened = (below is not None and below.opened) or (
+            memory is not None and memory.begin is not None
+        )
+
+    def __repr__(self) -> str:
+        return f"<Frame {self.state}:{self.count}{'' if self.below is None else f' on {self.below.state}'}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +133,7 @@ class Automaton:
         key = (state, count, id(below), memory)
         frame = self.frames.get(key)
         if frame is None:
-            opened = (below is not None and below.opened) or (memory is not None and memory.begin is not None)
-            frame = self.frames[key] = Frame(state, count, below, memory, opened)
+            frame = self.frames[key] = Frame(state, count, below, memory)
         return frame
 
     @cached_property

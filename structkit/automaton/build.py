@@ -51,7 +51,7 @@ def product(node: Both, limits: Limits, rules: Mapping[str, Node] | None) -> Dfa
     return result
 
 
-class Ambiguous(Exception):  # noqa: N818
+class Ambiguous(Exception):
     """The rounds of a counted repetition cannot be told apart byte by byte."""
 
 

@@ -14,11 +14,17 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DEAD", "KEEP", "LEAVE", "TICK", "Dfa", "intersection", "trim"]
+from structkit.regex.nodes import Repeat, Unique
+
+__all__ = ["DEAD", "KEEP", "LEAVE", "TICK", "Dfa", "Key", "intersection", "trim"]
+
+Key: TypeAlias = str | Repeat | Unique
+"""What a call names: a rule of the target, or a large repetition or a unique text that became a rule of its own."""
 
 DEAD = -1
 KEEP, TICK, LEAVE = 0, 1, 2
@@ -40,7 +46,7 @@ class Dfa:
     classes: NDArray[np.uint8]
     targets: NDArray[np.int32]
     final: NDArray[np.bool_]
-    calls: tuple[tuple[int, object, int, int], ...] = ()
+    calls: tuple[tuple[int, Key, int, int], ...] = ()
     least: int = 0
     most: int | None = None
 
@@ -103,13 +109,16 @@ def intersection(left: Dfa, right: Dfa, most_states: int, *, negate: bool = Fals
             return None
     final = [bool(left.final[a]) and (b >= 0 and bool(right.final[b])) != negate for a, b in queue]
     return trim(
-        Dfa(classes.reshape(256).astype(np.uint8), np.array(rows, np.int32).reshape(len(queue), -1), np.array(final))
+        Dfa(
+            classes.reshape(256).astype(np.uint8),
+            np.array(rows, np.int32).reshape(len(queue), -1),
+            np.array(final),
+        )
     )
 
 
 def trim(dfa: Dfa) -> Dfa:
     """Without the states from which no end can be reached. The start stays, even if it is one."""
-    states = len(dfa.final)
     after = dfa.targets >> 2
     alive = dfa.final.copy()
     while True:

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
-from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa
+from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key
 from structkit.automaton.utf8 import byte_sequences
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
-from structkit.regex.nodes import Alt, Both, Call, Chars, Joined, Multiple, Node, Part, Repeat, Seq, Text, Unique, seq
+from structkit.regex.nodes import (
+    Alt,
+    Both,
+    Call,
+    Chars,
+    Joined,
+    Multiple,
+    Node,
+    Part,
+    Repeat,
+    Seq,
+    Text,
+    Unique,
+    seq,
+)
 
-__all__ = ["Key", "Nfa", "build_nfa"]
-
-Key: TypeAlias = "str | Repeat | Unique"
-"""What a call names: a rule of the target, or a large repetition or a unique text that became a rule of its own."""
+__all__ = ["Nfa", "build_nfa"]
 
 _UNROLL = 64
 """NFA states that a bounded repetition may be copied into; larger ones are counted instead."""
@@ -203,8 +213,12 @@ class _Builder:
         end = self.emit(node.part, first)
         nfa = self.nfa
         opening = nfa.closure([first])
-        entered = {target for source, _, _, target, _ in nfa.edges} | {target for _, _, target, _ in nfa.calls}
-        entered |= {target for state, targets in enumerate(nfa.silent) if state not in opening for target in targets}
+        entered = {target for source, _, _, target, _ in nfa.edges} | {
+            target for _, _, target, _ in nfa.calls
+        }
+        entered |= {
+            target for state, targets in enumerate(nfa.silent) if state not in opening for target in targets
+        }
         if end in opening or entered & opening:
             return None
         _mark(nfa, opening, TICK)
@@ -296,7 +310,10 @@ class _Builder:
             case Repeat(part, least, most):
                 size = self.size(part) * max(least, 1 if most is None else most)
             case Joined(parts, separator):
-                size = sum((self.size(p.node) + len(separator)) * min(max(p.least, p.most or 1), _UNROLL) for p in parts)
+                size = sum(
+                    (self.size(p.node) + len(separator)) * min(max(p.least, p.most or 1), _UNROLL)
+                    for p in parts
+                )
             case Both(left, right):
                 size = self.size(left) + self.size(right)
             case Multiple(of):
@@ -314,7 +331,8 @@ def _mark(nfa: Nfa, sources: set[int], operation: int) -> None:
         for source, first, last, target, old in nfa.edges
     ]
     nfa.calls = [
-        (source, key, target, operation if source in sources else old) for source, key, target, old in nfa.calls
+        (source, key, target, operation if source in sources else old)
+        for source, key, target, old in nfa.calls
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from structkit.automaton.build import Ambiguous, byte_classes
-from structkit.automaton.dfa import DEAD, Dfa
+from structkit.automaton.dfa import DEAD, Dfa, Key
 from structkit.automaton.nfa import Nfa
 
 __all__ = ["determinise"]
@@ -24,7 +24,7 @@ def determinise(nfa: Nfa) -> Dfa:
     queue = [closed([0])]
     numbers = {queue[0]: 0}
     rows: list[list[int]] = []
-    calls: list[tuple[int, object, int, int]] = []
+    calls: list[tuple[int, Key, int, int]] = []
 
     def number(states: frozenset[int]) -> int:
         if states not in numbers:
@@ -51,4 +51,6 @@ def determinise(nfa: Nfa) -> Dfa:
             after = [t for _, k, t, o in leaves if (k, o) == (key, operation)]
             calls.append((state, key, number(closed(after)), operation))
     final = np.array([nfa.final in members for members in queue])
-    return Dfa(classes, np.array(rows, np.int32).reshape(len(queue), width), final, tuple(calls), nfa.least, nfa.most)
+    return Dfa(
+        classes, np.array(rows, np.int32).reshape(len(queue), width), final, tuple(calls), nfa.least, nfa.most
+    )

@@ -74,11 +74,13 @@ class Budgets:
     def fits(self, state: State, budget: int) -> bool:
         """Whether a value can be completed within `budget` more tokens."""
         return (
-            self.need(state) <= budget or self.spelled(state) <= budget or self.fewest(state, budget) <= budget
+            self.need(state) <= budget
+            or self.spelled(state) <= budget
+            or self.fewest(state, budget) <= budget
         )
 
     def mask(self, state: State, left: int) -> NDArray[np.uint32]:
-        """uint32[words]: allowed tokens after which at most `left` more complete the value; all of them if there is room."""
+        """uint32[words]: the allowed tokens after which at most `left` more complete the value."""
         mask = mask_of(state, self.index, self.step)
         if state.growth <= left:
             return mask
@@ -140,7 +142,9 @@ class Budgets:
         texts = [automaton.shortest_text(frame) for frame in state.frames]
         if automaton.remembers:
             # The shortest text knows nothing of what was seen, and may repeat it.
-            texts = [text for text in texts if automaton.can_end(automaton.read(state.frames, state.kept, text)[0])]
+            texts = [
+                text for text in texts if automaton.can_end(automaton.read(state.frames, state.kept, text)[0])
+            ]
         return min(map(self.index.split, texts), default=FAR) if texts else self._walked(state)
 
     def _walked(self, state: State) -> int:

@@ -179,7 +179,9 @@ class Cursor:
         else:
             after = None if self._ended else self.guide.advance(state, token_id)
             if after is None:
-                raise self._refused(token_id, "the text has ended" if self._ended else "the language does not allow it")
+                raise self._refused(
+                    token_id, "the text has ended" if self._ended else "the language does not allow it"
+                )
             self._states.append(after)
         self._tokens.append(token_id)
 
@@ -239,7 +241,9 @@ def _packed(vocabulary: Vocabulary) -> NDArray[np.uint32]:
 
 
 def _unspelled(automaton: Automaton, vocabulary: Vocabulary) -> str:
-    missing = bytes(sorted(automaton.bytes_used() - {token[0] for token in vocabulary.tokens if len(token) == 1}))
+    missing = bytes(
+        sorted(automaton.bytes_used() - {token[0] for token in vocabulary.tokens if len(token) == 1})
+    )
     return (
         "no sequence of tokens spells any text of the target; "
         f"of the bytes it uses these are no tokens of their own: {missing!r}"

@@ -47,7 +47,7 @@ def mask_of(state: State, index: Index, step: Step) -> NDArray[np.uint32]:
     """uint32[words]: the tokens that the state allows, without the end tokens."""
     if state.mask is None:
         growth = 0
-        masks = []
+        masks: list[NDArray[np.uint32]] = []
         for row, frame in rows(state, index):
             masks.append(row.mask)
             growth = max(growth, row.growth + index.pending(frame) + index.need(frame.below))
@@ -95,7 +95,7 @@ def _without_repeats(mask: NDArray[np.uint32], state: State, index: Index, step:
             for rest in ahead(at, state.kept):
                 suspects.update(index.prefixes(rest))
             at = at.below
-    narrow = mask.copy()
+    narrow: NDArray[np.uint32] = mask.copy()
     for token in suspects:
         if narrow[token >> 5] >> np.uint32(token & 31) & 1 and not step(state, token).frames:
             narrow[token >> 5] &= ~np.uint32(1 << (token & 31))
@@ -104,4 +104,5 @@ def _without_repeats(mask: NDArray[np.uint32], state: State, index: Index, step:
 
 
 def _tokens(mask: NDArray[np.uint32]) -> list[int]:
-    return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
+    tokens: list[int] = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
+    return tokens

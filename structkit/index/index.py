@@ -79,13 +79,20 @@ class Index:
         return row
 
     def within(
-        self, exits: NDArray[np.int32] | None, frame: Frame, left: int, salt: int, signs: NDArray[np.int64] | None
+        self,
+        exits: NDArray[np.int32] | None,
+        frame: Frame,
+        left: int,
+        salt: int,
+        signs: NDArray[np.int64] | None,
     ) -> Row:
         """Like `row` and `after`, of tokens after which at most `left` more end the frame's rule; not kept.
 
         `signs` (int64[size]) receives for each such token a hash of where it leads, `salt` standing for what is below.
         """
-        return self._walk(_ROOT if exits is None else exits, frame, left, salt, _NO_SIGNS if signs is None else signs)
+        return self._walk(
+            _ROOT if exits is None else exits, frame, left, salt, _NO_SIGNS if signs is None else signs
+        )
 
     def need(self, frame: Frame | None) -> int:
         """The tokens that surely lead from the frame, through those below it, to the end of the text."""
@@ -111,10 +118,16 @@ class Index:
         """The tokens that a text begins with."""
         trie = self.vocabulary.trie
         nodes = kernels.path(trie.byte, trie.end, np.frombuffer(text, np.uint8))
-        return [token for node in nodes.tolist() for token in trie.ids[trie.first[node] : trie.first[node + 1]].tolist()]
+        return [
+            token
+            for node in nodes.tolist()
+            for token in trie.ids[trie.first[node] : trie.first[node + 1]].tolist()
+        ]
 
-    def group(self, signs: NDArray[np.int64], mask: NDArray[np.uint32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Number equal signs: int32[tokens], the number of each token in the mask, and int64[signs], a token of each."""
+    def group(
+        self, signs: NDArray[np.int64], mask: NDArray[np.uint32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Number equal signs: int32[tokens], that of each token in the mask; int64[signs], a token of each."""
         number, first = np.full(len(signs), -1, np.int32), np.empty(len(signs), np.int64)
         found = kernels.group(signs, mask, number, first)
         return number, first[:found]
@@ -151,7 +164,12 @@ class Index:
         if arrays is None or rows is None:
             return
         first, lists = arrays.get("lists_first"), arrays.get("lists")
-        if first is None or lists is None or not cuts(first, len(first) - 1, len(lists)) or not within(lists, nodes):
+        if (
+            first is None
+            or lists is None
+            or not cuts(first, len(first) - 1, len(lists))
+            or not within(lists, nodes)
+        ):
             return
         for low, high in zip(first[:-1].tolist(), first[1:].tolist(), strict=True):
             self._number(lists[low:high].astype(np.int32))
@@ -217,6 +235,8 @@ class Index:
                 return Row(mask, exits[:found].copy(), worst - self.pending(frame))
             room *= 8
             if room > kernels.ARENA * 8**3:
-                raise LimitExceeded("configurations", automaton.limits.configurations, "the ways to read one token")
+                raise LimitExceeded(
+                    "configurations", automaton.limits.configurations, "the ways to read one token"
+                )
             mask[:] = 0
             signs[:] = 0

@@ -7,6 +7,9 @@ with) and `rest`, the tokens that the frames under it still need.
 
 from __future__ import annotations
 
+# One name a line would make the arguments of a kernel longer than its body.
+# fmt: off
+# ruff: noqa: D417
 import numba
 import numpy as np
 
@@ -185,7 +188,8 @@ def walk(
         if begin > 0:  # at the start of a token the frame is one of several that are settled already
             top, high, ended = _settle(
                 arena, flags, active, 0, 1, 0, 1,
-                live, final, rule, call_first, call_rule, call_next, call_operation, call_unique, start, least, most, tokens,
+                live, final, rule, call_first, call_rule, call_next, call_operation, call_unique,
+                start, least, most, tokens,
             )
             if top < 0:
                 return OVERFLOW, worst
@@ -225,7 +229,8 @@ def walk(
                 continue
             top, high, ended = _settle(
                 arena, flags, active, bottom, top, low, high,
-                live, final, rule, call_first, call_rule, call_next, call_operation, call_unique, start, least, most, tokens,
+                live, final, rule, call_first, call_rule, call_next, call_operation, call_unique,
+                start, least, most, tokens,
             )
             if top < 0:
                 return OVERFLOW, worst

@@ -106,7 +106,9 @@ def unpack(
     try:
         keys = arrays["keys"].astype(np.int32).reshape(-1, 4)
         growth = arrays["growth"].astype(np.int64)
-        mask_first, mask_words, values = (arrays[name] for name in ("mask_first", "mask_words", "mask_values"))
+        mask_first, mask_words, values = (
+            arrays[name] for name in ("mask_first", "mask_words", "mask_values")
+        )
         exits_first, exits = arrays["exits_first"], arrays["exits"].astype(np.int32)
     except (KeyError, ValueError):
         return None
@@ -136,7 +138,9 @@ def _ends(parts: list[NDArray[np.int64]] | list[NDArray[np.int32]]) -> NDArray[n
     return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
 
 
-def _joined(parts: list[NDArray[np.int64]] | list[NDArray[np.int32]] | list[NDArray[np.uint32]], dtype: type) -> NDArray[np.generic]:
+def _joined(
+    parts: list[NDArray[np.int64]] | list[NDArray[np.int32]] | list[NDArray[np.uint32]], dtype: type
+) -> NDArray[np.generic]:
     return np.concatenate(parts).astype(dtype) if parts else np.empty(0, dtype)
 
 

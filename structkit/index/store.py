@@ -73,18 +73,23 @@ def save(key: str, arrays: Arrays, limit: int) -> bool:
     header = json.dumps(
         {"key": key, "arrays": [[name, a.dtype.name, list(a.shape)] for name, a in arrays.items()]}
     ).encode()
-    body = len(header).to_bytes(4, "little") + header + b"".join(np.ascontiguousarray(a).tobytes() for a in arrays.values())
+    body = (
+        len(header).to_bytes(4, "little")
+        + header
+        + b"".join(np.ascontiguousarray(a).tobytes() for a in arrays.values())
+    )
     path = _path(key)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-        try:
-            with open(handle, "wb") as file:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as file:
+            new = Path(file.name)
+            try:
                 file.write(_MAGIC + hashlib.sha256(body).digest() + body)
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
+                file.close()
+                new.replace(path)
+            except BaseException:
+                new.unlink(missing_ok=True)
+                raise
         _shrink(path.parent, limit)
     except OSError as error:
         _log.debug("nothing is cached on disk: %s", error)

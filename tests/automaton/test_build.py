@@ -4,7 +4,6 @@ import re
 
 import pytest
 from hypothesis import given
-from tests.languages import matches, nodes, pattern, plain_nodes, texts
 
 from structkit.automaton.automaton import link
 from structkit.automaton.build import regular, rule_dfa
@@ -12,6 +11,7 @@ from structkit.automaton.utf8 import byte_sequences
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.regex.nodes import NEVER, Alt, Both, Call, Chars, Multiple, Node, Repeat, Rules, Seq, Text
+from tests.languages import matches, nodes, pattern, plain_nodes, texts
 
 _LETTER = Chars(((0x61, 0x7A),))
 
@@ -34,7 +34,9 @@ def _linked(node: Node) -> object:
         return None
 
 
-@pytest.mark.parametrize(("low", "high"), [(0, 0x10FFFF), (0x7F, 0x800), (0xD7FF, 0xE000), (0xFFFF, 0x10000), (0xE9, 0x2FA1)])
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 0x10FFFF), (0x7F, 0x800), (0xD7FF, 0xE000), (0xFFFF, 0x10000), (0xE9, 0x2FA1)]
+)
 def test_utf8_ranges_hold_exactly_their_code_points(low: int, high: int) -> None:
     sequences = byte_sequences(((low, high),))
     for code in {low - 1, low, low + 1, 0x7F, 0x80, 0x7FF, 0x800, 0xFFFF, 0x10000, high - 1, high, high + 1}:
@@ -42,7 +44,8 @@ def test_utf8_ranges_hold_exactly_their_code_points(low: int, high: int) -> None
             continue
         spelling = chr(code).encode()
         held = sum(
-            len(spelling) == len(sequence) and all(a <= byte <= b for byte, (a, b) in zip(spelling, sequence, strict=True))
+            len(spelling) == len(sequence)
+            and all(a <= byte <= b for byte, (a, b) in zip(spelling, sequence, strict=True))
             for sequence in sequences
         )
         assert held == (low <= code <= high)

@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
-from tests.languages import nodes, recursive_rules
 
 from structkit.automaton import build, plain
 from structkit.automaton.dfa import Dfa, trim
 from structkit.automaton.nfa import build_nfa
 from structkit.limits import Limits
 from structkit.regex.nodes import Node, Repeat, Rules, Text
+from tests.languages import nodes, recursive_rules
 
 LIMITS = Limits()
 

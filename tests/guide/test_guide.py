@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.languages import recursive_rules, vocabulary
 
 from structkit.automaton.automaton import Automaton, link
 from structkit.errors import TokenRefused, UnsatisfiableSchema, VocabularyError
@@ -12,6 +11,7 @@ from structkit.guide.guide import Cursor, Guide
 from structkit.guide.reference import ReferenceCursor
 from structkit.regex.nodes import Alt, Call, Chars, Repeat, Rules, Seq, Text
 from structkit.vocabulary.vocabulary import Vocabulary
+from tests.languages import recursive_rules, vocabulary
 
 V = vocabulary()
 END = 300

@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.languages import recursive_rules, texts, vocabulary
 
 from structkit.automaton.automaton import Automaton, Frame, link
 from structkit.errors import UnsatisfiableSchema
 from structkit.index import plain
 from structkit.index.index import FAR, Index
 from structkit.regex.nodes import Rules, Text
+from tests.languages import recursive_rules, texts, vocabulary
 
 V = vocabulary()
 _ANY = link(Rules(Text("a"), {}))

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import structkit as sk
+from structkit.cli import main
+from structkit.testing import ScriptedModel
+
+SOURCE = """
+from __future__ import annotations
+from pydantic import BaseModel
+from helper_of_the_cli_tests import Age
+
+class Person(BaseModel):
+    name: str
+    age: Age
+    friend: Person | None
+
+    class Inner(BaseModel):
+        x: int
+"""
+ANA = '{"name": "Ana", "age": 34, "friend": null}'
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "helper_of_the_cli_tests.py").write_text("Age = int\n")
+    path = tmp_path / "person.py"
+    path.write_text(SOURCE)
+    return path
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+    model = ScriptedModel([ANA])
+    monkeypatch.setattr("structkit.cli.extract.load", lambda name: model)
+    return model
+
+
+def test_extract_prints_the_instance(
+    file: Path, model: ScriptedModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["extract", "Ana is 34.", "--type", f"{file}:Person"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "Person(name='Ana', age=34, friend=None)\n"
+    assert captured.err == ""
+    assert model.prompts[0].startswith("Ana is 34.\n\nAnswer with JSON")
+
+
+def test_extract_prints_json_and_reads_standard_input(
+    file: Path, model: ScriptedModel, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Ana is 34.\n"))
+    assert main(["extract", "--type", "person:Person", "--json", "--max-tokens", "60", "--seed", "1"]) == 0
+    assert capsys.readouterr().out == ANA + "\n"
+    assert model.prompts[0].startswith("Ana is 34.\n\nAnswer")
+
+
+def test_extract_by_a_json_schema(
+    tmp_path: Path, model: ScriptedModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text('{"type": "object", "properties": {"name": {"const": "Ana"}}, "required": ["name"]}')
+    assert main(["extract", "x", "--schema", str(path), "--temperature", "0.5"]) == 0
+    assert capsys.readouterr().out.startswith("{'name': 'Ana'")
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("nowhere.py:Person", "nowhere.py cannot be imported: FileNotFoundError"),
+        ("no.such.module:Person", "no.such.module cannot be imported: ModuleNotFoundError"),
+        ("person.py:Persons", "person.py has no 'Persons'; its names are Person"),
+        ("person:Person.Inner.y", "person has no 'Person.Inner.y'"),
+        ("broken.py:A", "broken.py cannot be imported: SyntaxError"),
+        ("value.py:A", "3 is no target"),
+    ],
+)
+def test_mistakes_in_the_target_are_one_message(
+    where: str, message: str, file: Path, model: ScriptedModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.with_name("broken.py").write_text("class A(:\n")
+    file.with_name("value.py").write_text("A = 3\n")
+    assert main(["extract", "x", "--type", where]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"structkit: {message}")
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", None])
+def test_a_schema_that_cannot_be_read(
+    content: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "schema.json"
+    if content is not None:
+        path.write_text(content)
+    assert main(["extract", "x", "--schema", str(path)]) == 1
+    assert str(path) in capsys.readouterr().err
+
+
+def test_errors_of_generation_are_one_message(
+    file: Path, model: ScriptedModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["extract", "x", "--type", f"{file}:Person", "--max-tokens", "2"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("structkit: the shortest value needs")
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "required"),
+        (["extract", "x"], "--type --schema is required"),
+        (["extract", "x", "--type", "person.py"], "write path/to/file.py:Name"),
+        (["extract", "x", "--type", "a:B", "--schema", "c"], "not allowed with"),
+        (["extract", "x", "--type", "a:B", "--temperature", "-1"], "temperature must be"),
+        (["extract", "x", "--type", "a:B", "--max-tokens", "many"], "invalid int"),
+        (["extract", "", "--type", "a:B"], "the prompt is empty"),
+    ],
+)
+def test_mistakes_in_usage_exit_with_2(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_version_without_loading_anything_heavy() -> None:
+    code = "import sys; from structkit.cli import main\ntry: main(['--version'])\nfinally: print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["structkit", sk.__version__, "False"]
+
+
+def test_characters_that_the_terminal_cannot_show(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("structkit.cli.extract.load", lambda name: ScriptedModel([ANA.replace("Ana", "é😀")]))
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="latin-1"))
+    assert main(["extract", "x", "--type", f"{file}:Person"]) == 0
+    sys.stdout.flush()
+    assert raw.getvalue() == "Person(name='é\\U0001f600', age=34, friend=None)\n".encode("latin-1")

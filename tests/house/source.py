@@ -1,0 +1,80 @@
+"""The library's own source as syntax trees, for rules about it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "structkit"
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module; `typing_only` if it stands under `if TYPE_CHECKING`."""
+
+    module: str
+    line: int
+    typing_only: bool
+    at_top: bool
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file of the library."""
+
+    path: Path
+
+    @cached_property
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
+
+    @property
+    def place(self) -> str:
+        """Its path inside the package, such as `schema/read.py`."""
+        return self.path.relative_to(PACKAGE).as_posix()
+
+    @property
+    def room(self) -> str:
+        """The folder or file right below the package that it belongs to, such as `schema` or `api`."""
+        return self.path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+    @property
+    def module(self) -> str:
+        """Its dotted name, such as `structkit.schema.read`."""
+        parts = self.path.relative_to(ROOT).with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    def imports(self) -> Iterator[Import]:
+        """Every import in it, wherever it stands."""
+        typing_only = {
+            id(node)
+            for test in ast.walk(self.tree)
+            if isinstance(test, ast.If) and ast.unparse(test.test) == "TYPE_CHECKING"
+            for node in ast.walk(test)
+        }
+        top = {id(node) for node in self.tree.body}
+        for node in ast.walk(self.tree):
+            for name in _imported(node):
+                yield Import(name, node.lineno, id(node) in typing_only, id(node) in top)
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        inside = [f"{node.module}.{alias.name}" for alias in node.names]
+        # `from structkit.index import store` imports a module, `from structkit.limits import Limits` a name.
+        modules = [name for name in inside if (ROOT / name.replace(".", "/")).with_suffix(".py").is_file()]
+        return modules or [node.module or ""]
+    return []
+
+
+SOURCES = [Source(path) for path in sorted(PACKAGE.rglob("*.py"))]

@@ -1,0 +1,96 @@
+"""The river of the design as a test: a room imports only what lies upstream, and heavy things have one door."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+
+import pytest
+from tests.house.source import SOURCES, Source
+
+EVERYONE = {"errors", "limits"}
+
+UPSTREAM = {
+    "errors": set[str](),
+    "limits": set[str](),
+    "schema": set[str](),
+    "vocabulary": set[str](),
+    "demo": set[str](),
+    "regex": {"schema"},
+    "automaton": {"regex"},
+    "index": {"automaton", "vocabulary"},
+    "guide": {"automaton", "vocabulary", "index"},
+    "targets": {"schema", "regex"},
+    "compile": {"targets", "automaton", "vocabulary", "guide"},
+    "models": {"vocabulary", "demo"},
+    "testing": {"vocabulary", "models"},
+    "generate": {"targets", "compile", "guide", "vocabulary", "models", "regex"},
+    "api": {"targets", "compile", "guide", "vocabulary", "models", "regex", "generate"},
+    "cli": {"api", "targets", "generate"},
+    "__main__": {"cli"},
+}
+"""What each room may import besides itself, `errors` and `limits`. Nobody may import `api` but `cli`."""
+
+DOORS = {
+    "pydantic": {"schema/output.py"},
+    "pydantic_core": {"schema/output.py"},
+    "interegular": {"regex/parse.py"},
+    "numba": {"automaton/kernels.py", "index/kernels.py"},
+    "torch": {"models/local.py"},
+    "transformers": {"models/local.py"},
+}
+"""The only files that may import a package; types alone may be imported anywhere."""
+
+ANYWHERE = {"numpy", "typing_extensions"}
+
+NOWHERE = {"http", "marshal", "pickle", "shelve", "socket", "subprocess", "urllib.request"}
+"""Untrusted bytes are never unpickled, nothing is fetched but by transformers, and no process is started."""
+
+LAZY = {"interegular", "numba", "torch", "transformers", "tokenizers"}
+"""What `import structkit` must not import."""
+
+
+@pytest.mark.parametrize("source", [s for s in SOURCES if s.place != "__init__.py"], ids=lambda s: s.place)
+def test_a_room_imports_only_what_lies_upstream(source: Source) -> None:
+    allowed = UPSTREAM[source.room] | EVERYONE | {source.room}
+    rooms = {
+        f"line {each.line}: {each.module}"
+        for each in source.imports()
+        if each.module.startswith("structkit.") and each.module.split(".")[1] not in allowed
+    }
+    assert not rooms, f"{source.place} may import only {sorted(allowed)}"
+
+
+def test_the_table_has_no_circle() -> None:
+    list(TopologicalSorter(UPSTREAM).static_order())  # raises CycleError
+
+
+def test_no_modules_import_each_other() -> None:
+    names = {source.module for source in SOURCES}
+    graph = {
+        source.module: {i.module for i in source.imports() if i.at_top and i.module in names} for source in SOURCES
+    }
+    list(TopologicalSorter(graph).static_order())
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda s: s.place)
+def test_heavy_packages_come_in_by_their_doors(source: Source) -> None:
+    for each in source.imports():
+        package = each.module.split(".")[0]
+        if package in DOORS and not each.typing_only:
+            assert source.place in DOORS[package], f"line {each.line}: {package} has its own door"
+        known = package in sys.stdlib_module_names | ANYWHERE | DOORS.keys() | {"structkit"}
+        assert known, f"line {each.line}: {package} is no dependency of structkit"
+        assert not NOWHERE & {package, each.module}, f"line {each.line}: {each.module} has no place in the library"
+
+
+def test_import_structkit_is_light() -> None:
+    code = (
+        "import time; begin = time.perf_counter(); import structkit; took = time.perf_counter() - begin\n"
+        "import json, sys; print(json.dumps([took, sorted({name.split('.')[0] for name in sys.modules})]))"
+    )
+    took, modules = json.loads(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout)
+    print(f"import structkit took {took:.3f} s")
+    assert not LAZY & set(modules)

@@ -1,0 +1,21 @@
+"""Membership by Python's `re`, through what `show` prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from structkit.regex.nodes import Node, Rules
+from structkit.regex.show import show
+
+
+@lru_cache(maxsize=512)
+def _compiled(node: Node) -> re.Pattern[str]:
+    return re.compile(show(Rules(node, {})))
+
+
+def holds(node: Node, text: str, rules: Mapping[str, Node] | None = None) -> bool:
+    """Whether a node holds the text."""
+    pattern = re.compile(show(Rules(node, rules))) if rules else _compiled(node)
+    return pattern.fullmatch(text) is not None

@@ -1,0 +1,166 @@
+"""Numbers with a fraction against decimal arithmetic and against what Python writes."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structkit.errors import UnsupportedKeyword
+from structkit.regex.nodes import NEVER
+from structkit.regex.numbers import numbers
+from structkit.schema.nodes import Bound, Number
+from tests.regex.oracle import holds
+
+FIXED = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+
+decimals = st.one_of(
+    st.integers(-30, 30).map(Decimal),
+    st.decimals(-12, 12, places=3),
+    st.builds(
+        lambda sign, digits, power: Decimal((sign, digits, power)),
+        st.integers(0, 1),
+        st.tuples(*[st.integers(0, 9)] * 3),
+        st.integers(-8, 20),
+    ),
+)
+bounds = st.none() | st.builds(Bound, decimals, st.booleans())
+
+
+def inside(value: Decimal, low: Bound | None, high: Bound | None) -> bool:
+    above = low is None or value > low.value or (value == low.value and not low.exclusive)
+    below = high is None or value < high.value or (value == high.value and not high.exclusive)
+    return above and below
+
+
+def near(low: Bound | None, high: Bound | None) -> st.SearchStrategy[Decimal]:
+    """Values on the bounds and a digit away from them."""
+    ends = [bound.value for bound in (low, high) if bound is not None] or [Decimal(0)]
+    steps = st.sampled_from([0, 1, -1, 5, -5]).map(Decimal)
+    return st.builds(
+        lambda end, step, power: end + step.scaleb(power), st.sampled_from(ends), steps, st.integers(-6, 3)
+    )
+
+
+@given(bounds, bounds, st.data())
+def test_fixed_point_holds_exactly_the_range(
+    low: Bound | None, high: Bound | None, data: st.DataObject
+) -> None:
+    node = numbers(Number(minimum=low, maximum=high), bounded=False)
+    value = data.draw(decimals | near(low, high))
+    text = format(value, "f") + data.draw(
+        st.sampled_from(["", "0"] if "." in format(value, "f") else ["", ".0"])
+    )
+    if value == 0 and text.startswith("-"):
+        text = text[1:]
+    assert FIXED.fullmatch(text)
+    assert holds(node, text) == inside(Decimal(text), low, high)
+
+
+@given(bounds, bounds, st.integers(-30, 30).filter(lambda power: not -5 < power < 16), st.data())
+def test_exponents_hold_exactly_the_range(
+    low: Bound | None, high: Bound | None, power: int, data: st.DataObject
+) -> None:
+    node = numbers(Number(minimum=low, maximum=high), bounded=False)
+    mantissa = data.draw(st.sampled_from(["1", "9", "5.0", "1.5", "9.99", "-1", "-2.50", "-9.9"]))
+    text = f"{mantissa}e{power:+03}"
+    assert holds(node, text) == inside(Decimal(text), low, high)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False).filter(lambda value: abs(value) < 1e308))
+def test_a_float_is_held_as_json_writes_it(value: float) -> None:
+    assert holds(numbers(Number(), bounded=True), json.dumps(value))
+    assert holds(numbers(Number(), bounded=False), json.dumps(value))
+
+
+finite = st.floats(-1e300, 1e300) | st.floats(-10, 10) | st.sampled_from([0.0, 1.0, 0.1, 5e-324, 1e16, -1e-5])
+
+
+@given(finite, finite, st.booleans(), st.booleans())
+def test_python_floats_under_bounds(bound: float, value: float, exclusive: bool, lower: bool) -> None:
+    end = Bound(Decimal(repr(bound)), exclusive)
+    node = numbers(Number(minimum=end) if lower else Number(maximum=end), bounded=True)
+    wanted = (value == bound and not exclusive) or (value > bound if lower else value < bound)
+    if str(value) == "-0.0" and lower and bound == 0:
+        wanted = False  # -0 is written only where there are negative numbers
+    assert holds(node, json.dumps(value)) == wanted
+
+
+@pytest.mark.parametrize("text", ["0.1000000000000000000001", "0.10000000000000000001"])
+def test_a_decimal_that_rounds_onto_an_excluded_bound_is_refused(text: str) -> None:
+    assert float(text) == 0.1
+    node = numbers(Number(minimum=Bound(Decimal("0.1"), exclusive=True)), bounded=True)
+    assert not holds(node, text)
+    assert holds(node, repr(math.nextafter(0.1, 1)))
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+@pytest.mark.parametrize(
+    "text", ["", "-", "01", "1.", ".5", "NaN", "Infinity", "1e", "+1", "1.5.5", "0x1", "1_0"]
+)
+def test_what_is_no_json_number_is_refused(text: str, bounded: bool) -> None:
+    assert not holds(numbers(Number(), bounded=bounded), text)
+    assert not holds(numbers(Number(minimum=Bound(Decimal(0))), bounded=bounded), text)
+
+
+@pytest.mark.parametrize("text", ["1e400", "1e999", "-1.8e308", "1" * 17, "0." + "1" * 22])
+def test_a_python_number_has_bounded_digits(text: str) -> None:
+    assert not holds(numbers(Number(), bounded=True), text)
+    assert holds(numbers(Number(), bounded=False), text)
+
+
+@pytest.mark.parametrize("of", ["0.1", "0.01", "0.25", "0.05", "2.5", "1.25", "3", "10", "0.5", "0.125"])
+@pytest.mark.parametrize("bounded", [True, False])
+@given(st.integers(-300, 300), st.sampled_from(["0", "0.01", "0.001"]))
+def test_multiples(of: str, bounded: bool, factor: int, off: str) -> None:
+    step = Decimal(of)
+    value = step * factor + Decimal(off)
+    text = re.sub(r"\.?0+$", "", format(value, ".5f")).replace("-0", "0" if value == 0 else "-0")
+    node = numbers(
+        Number(multiple_of=step, minimum=Bound(Decimal(-50)) if bounded else None), bounded=bounded
+    )
+    assert holds(node, text) == (value % step == 0 and (not bounded or value >= -50))
+
+
+def test_few_multiples_are_listed() -> None:
+    schema = Number(minimum=Bound(Decimal(0)), maximum=Bound(Decimal(1)), multiple_of=Decimal("0.3"))
+    node = numbers(schema, bounded=True)
+    assert [text for text in ("0", "0.3", "0.30", "0.6", "0.9", "0.1", "1.2", "1") if holds(node, text)] == [
+        "0", "0.3", "0.6", "0.9",
+    ]  # fmt: skip
+
+
+@given(st.decimals(-50, 50, places=2))
+def test_written_once(value: Decimal) -> None:
+    node = numbers(Number(), bounded=True, once=True)
+    text = format(value, "f")
+    shortest = text.rstrip("0").rstrip(".")
+    assert holds(node, text) == (text == shortest and text != "-0")
+    assert shortest == "-0" or holds(node, shortest)
+
+
+def test_an_empty_range_is_never() -> None:
+    for low, high in ((1, 0), (1, 1)):
+        schema = Number(minimum=Bound(Decimal(low), exclusive=True), maximum=Bound(Decimal(high)))
+        assert numbers(schema, bounded=False) == numbers(schema, bounded=True) == NEVER
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        Number(multiple_of=Decimal("0.3")),
+        Number(multiple_of=Decimal(0)),
+        Number(minimum=Bound(Decimal("1e999999"))),
+        Number(maximum=Bound(Decimal("1e-999999"))),
+        Number(maximum=Bound(Decimal("0." + "12" * 100))),
+        Number(maximum=Bound(Decimal("inf"))),
+    ],
+)
+def test_what_cannot_be_enforced_is_refused(schema: Number) -> None:
+    with pytest.raises(UnsupportedKeyword, match=r"at `\$\.price`"):
+        numbers(schema, bounded=True, place="$.price")

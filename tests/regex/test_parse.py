@@ -1,0 +1,219 @@
+"""Patterns against Python's `re`, and the errors of what is not regular."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from structkit.errors import LimitExceeded, PatternError
+from structkit.regex.nodes import Repeat, Text
+from structkit.regex.parse import parse
+from tests.regex.oracle import holds
+
+atoms = st.sampled_from(
+    ["a", "b", "ab", ".", r"\.", r"\d", r"\w", r"\s", r"\D", r"\W", r"\S", "[ab]", "[^a]", r"[^\d]", r"[a-c\-]", "[]a]",
+     "[^]a]", r"[\w-]", r"\x61", r"\u00e9", r"\n", "é", "[à-ü]", "(?i:A)", "(?i:É)", "(?s:.)", "-", "{", "^", "$", ""]
+)  # fmt: skip
+quantifiers = st.sampled_from(["*", "+", "?", "{2}", "{1,2}", "{0,1}?", "{,2}", "*?", "+?", "??", "{1,}"])
+opening = st.sampled_from(["(", "(?:", "(?P<{}>"])
+
+
+def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    group = st.builds(lambda pattern, start: f"{start}{pattern})", inner, opening)
+    return st.one_of(
+        st.lists(inner, max_size=3).map("".join),
+        st.lists(inner, min_size=2, max_size=3).map(lambda parts: f"(?:{'|'.join(parts)})"),
+        group,
+        st.builds(lambda pattern, quantifier: f"(?:{pattern}){quantifier}", inner, quantifiers),
+    )
+
+
+patterns = st.recursive(atoms, larger, max_leaves=6)
+texts = st.text("ab.-é1 \n{", max_size=6)
+
+
+def numbered(pattern: str) -> str:
+    """Give each named group its own name."""
+    parts = pattern.split("{}")
+    return parts[0] + "".join(f"g{index}{part}" for index, part in enumerate(parts[1:]))
+
+
+def python(pattern: str) -> str:
+    """`$` is the end of the text to us, and to `re` also before a last line break."""
+    return re.sub(
+        r"(\\.|\[\^?\]?(?:\\.|[^\]])*\])|\$", lambda found: found[1] or r"\Z", pattern, flags=re.DOTALL
+    )
+
+
+@given(patterns.map(numbered), texts)
+@example("(^|a)*b", "ab")
+@example("(?:a|$)(?:^|b)", "a")
+@example("(?:^a?$)*", "")
+def test_a_pattern_means_what_it_means_to_re(pattern: str, text: str) -> None:
+    oracle = re.compile(python(pattern))
+    assert holds(parse(pattern, search=False, unicode=True), text) == bool(oracle.fullmatch(text))
+    assert holds(parse(pattern, search=True, unicode=True), text) == bool(oracle.search(text))
+
+
+looks = st.builds(lambda kind, pattern: f"(?{kind}{pattern})", st.sampled_from("=!"), patterns)
+
+
+@given(
+    patterns.map(numbered),
+    looks.map(numbered),
+    patterns.map(numbered),
+    st.sampled_from(["{}", "(?:{}|b)", "(?:{})?", "^{}"]),
+    texts,
+)
+def test_lookaheads_outside_repetitions(before: str, look: str, after: str, around: str, text: str) -> None:
+    pattern = re.sub("P<g([0-9]+)>", ":", before + around.format(look + after) + after)
+    oracle = re.compile(python(pattern))
+    assert holds(parse(pattern, search=False, unicode=True), text) == bool(oracle.fullmatch(text))
+    assert holds(parse(pattern, search=True, unicode=True), text) == bool(oracle.search(text))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "yes", "no"),
+    [
+        (r"^(?=.*\d)(?=.*[a-z]).{4,6}$", "abc1 abcd12".split(), "abcd 1234 a1 abcdef1".split()),
+        (r"^((?!ab).)*$", ["", "ba", "aaa"], ["ab", "cabc"]),
+        (r"^(?:(?!ab)[a-z]){2,}$", ["ba", "aaa"], ["", "b", "cabc"]),
+        (r"(?<!a)$", ["", "b"], ["a", "ba"]),
+        (r"(?<=ab)\Z", ["ab", "cab"], ["", "ba"]),
+        (r"^(?!(?:con|nul)$)[a-z]+$", ["cons", "x"], ["con", "nul", ""]),
+        (r"^\p{Lu}\P{L}$", ["É1", "A-"], ["é1", "AA"]),
+        (r"^\p{Script_Extensions}?x$|\A\pN\z", [], []),
+        (r"^[\u{1F600}-\u{1F64F}]$", ["😀"], ["a"]),
+        (r"^\ud83d\ude00$", ["😀"], [""]),
+        (r"^[\ud83d\ude00]$", ["😀"], [""]),
+        (r"^\cJ\0$", ["\n\0"], ["J"]),
+        (r"^a(?#one)b$", ["ab"], ["a"]),
+        (r"(?i)^straße$", ["STRAßE", "straẞe"], ["strasse"]),
+        ("(?-i:a)(?i)b", ["aB", "ab"], ["Ab"]),
+        (r"(?a)^\w$", ["a"], ["é"]),
+    ],
+)  # fmt: skip
+def test_hand_picked(pattern: str, yes: list[str], no: list[str]) -> None:
+    if not yes:
+        with pytest.raises(PatternError, match="general categories"):
+            parse(pattern, search=True, unicode=True)
+        return
+    node = parse(pattern, search=True, unicode=True)
+    assert [text for text in yes if not holds(node, text)] == []
+    assert [text for text in no if holds(node, text)] == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "yes", "no"),
+    [
+        (r"^\d$", "1", "٣"),
+        (r"^\w$", "a", "é"),
+        (r"^\s$", "\ufeff", "\x1c"),
+        (r"^[^]$", "]", ""),
+        (r"^[]$|a", "a", "]"),
+        (r"^a{,2}$", "a{,2}", "aa"),
+        (r"^[\w-.]$", "-", "/"),
+        (r"^\/\-\_$", "/-_", "/"),
+    ],
+)
+def test_ecma(pattern: str, yes: str, no: str) -> None:
+    node = parse(pattern, search=True, unicode=False)
+    assert holds(node, yes)
+    assert not holds(node, no)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "yes", "no"),
+    [
+        (r"^\d$", "1", "٣"),
+        (r"^\D$", "x", "٣"),
+        (r"^\w$", "éß語_9", "²\u0301‿"),
+        (r"^[^\w]$", "- \n", "é\u0301²\u200d"),
+        (r"^\s$", " \n\u2003\x85", "\x1c"),
+        (r"^\S$", "aé-", "\x1c\x85 "),
+        (r"^[^\S]$", " \n", "\x1c"),
+    ],
+)
+def test_what_rust_and_python_agree_on(pattern: str, yes: str, no: str) -> None:
+    node = parse(pattern, search=True, unicode=True, rust=True)
+    assert [character for character in yes if not holds(node, character)] == []
+    assert [character for character in no if holds(node, character)] == []
+
+
+@pytest.mark.parametrize("letter", "dwsDWS")
+def test_a_class_is_that_of_re(letter: str) -> None:
+    node = parse(rf"\{letter}", search=False, unicode=True)
+    oracle = re.compile(rf"\{letter}")
+    codes = [
+        *range(0x3000),
+        *range(0xA000, 0xD800),
+        *range(0xF900, 0x12000, 7),
+        *range(0x12000, 0x110000, 601),
+    ]
+    assert [code for code in codes if holds(node, chr(code)) != bool(oracle.fullmatch(chr(code)))] == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "column", "message"),
+    [
+        ("x(a", 1, "not closed"),
+        ("xa)", 2, "closes no group"),
+        ("x|*", 2, "nothing to repeat"),
+        ("a**", 2, "follow another"),
+        ("a^*", 2, "anchor"),
+        ("a(?m)b", 1, "flag `m`"),
+        ("a(?x)b", 1, "flag `x`"),
+        (r"(a)\1", 3, "back-reference"),
+        (r"(?P<n>a)(?P=n)", 8, "back-reference"),
+        (r"(?<n>a)\k<n>", 7, "back-reference"),
+        ("a(?>b)", 1, "atomic"),
+        ("a++", 2, "possessive"),
+        ("ab{2}+", 5, "possessive"),
+        ("(a)?(?(1)b)", 4, "conditional"),
+        ("a(?=b)*", 6, "lookaround"),
+        ("a((?=b)b)*", 2, "inside a repetition"),
+        ("(?<=a)b", 0, "before the end"),
+        (r"a\b", 1, "word boundary"),
+        ("a[z-a]", 2, "backwards"),
+        ("a[b", 1, "not closed"),
+        (r"[\d-z]", 1, "one character"),
+        ("a\\", 1, "backslash"),
+        ("a{3,2}", 1, "greater"),
+        (r"a\p{Greek}", 1, "categories"),
+        (r"a\q", 1, "not supported"),
+        (r"a\u12", 1, "hexadecimal"),
+        (r"\u{110000}", 0, "no such"),
+        ("a{99999999999}", 1, "too large"),
+        ("(" * 60 + ")" * 60, 50, "deep"),
+        ("(?#", 0, "comment"),
+    ],
+)  # fmt: skip
+def test_refused(pattern: str, column: int, message: str) -> None:
+    with pytest.raises(PatternError, match=message) as caught:
+        parse(pattern, search=True, unicode=True, place="$.name")
+    assert caught.value.column == column
+    assert "`$.name`" in str(caught.value)
+
+
+@pytest.mark.parametrize("pattern", ["[[:alpha:]]", "[a&&b]", "[a--b]", "[a[b]]"])
+def test_classes_that_mean_more_to_rust(pattern: str) -> None:
+    with pytest.raises(PatternError, match="Rust"):
+        parse(pattern, search=True, unicode=True, rust=True)
+
+
+def test_hostile_patterns_end_soon() -> None:
+    with pytest.raises(LimitExceeded, match="pattern_length=10000"):
+        parse("a" * 10_001, search=True, unicode=True)
+    for pattern in ("(?:a|^|$)*" * 900, "(" * 40 + "a|^|$" + "|b)*" * 40):
+        with pytest.raises(PatternError, match="too many places"):
+            parse(pattern, search=True, unicode=True)
+    assert parse("a{1000000}", search=False, unicode=True) == Repeat(Text("a"), 1_000_000, 1_000_000)
+
+
+def test_many_characters() -> None:
+    text = "".join(map(chr, range(0x4E00, 0x4E00 + 9000)))
+    assert parse(text, search=False, unicode=True) == Text(text)
+    assert holds(parse(f"[{text}]+", search=False, unicode=True), text)

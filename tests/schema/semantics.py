@@ -1,0 +1,130 @@
+"""What Schema nodes mean, said a second time and as plainly as possible: the oracle of this room's tests."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+
+from structkit.schema.nodes import (
+    Anything,
+    Array,
+    Boolean,
+    Const,
+    Document,
+    Integer,
+    Never,
+    Null,
+    Number,
+    Object,
+    Ref,
+    Schema,
+    String,
+    Union,
+)
+
+FORMATS = None
+__all__ = ["holds"]
+
+
+def holds(document: Document, value: object) -> bool:
+    """Whether `value` is one of the document's values. Formats are not looked at, keys may be in any order."""
+    return _holds(document.root, value, document)
+
+
+def _holds(node: Schema, value: object, document: Document) -> bool:
+    match node:
+        case Never():
+            return False
+        case Anything():
+            return True
+        case Null():
+            return value is None
+        case Boolean():
+            return isinstance(value, bool)
+        case Const(text=text):
+            return _same(json.loads(text), value)
+        case Integer() | Number():
+            return _number(node, value)
+        case String():
+            return isinstance(value, str) and _string(node, value)
+        case Array():
+            return isinstance(value, list) and _array(node, value, document)
+        case Object():
+            return isinstance(value, dict) and _object(node, value, document)
+        case Union(branches=branches):
+            return any(_holds(branch, value, document) for branch in branches)
+        case Ref(name=name):
+            return _holds(document.definitions[name], value, document)
+
+
+def _number(node: Integer | Number, value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    exact = Fraction(str(value))
+    if node.multiple_of is not None and (exact / Fraction(node.multiple_of)).denominator != 1:
+        return False
+    if isinstance(node, Integer):
+        low = node.minimum is None or exact >= node.minimum
+        high = node.maximum is None or exact <= node.maximum
+        return low and high and exact.denominator == 1
+    if (low_bound := node.minimum) is not None and not (
+        exact > Fraction(low_bound.value) or (exact == Fraction(low_bound.value) and not low_bound.exclusive)
+    ):
+        return False
+    high_bound = node.maximum
+    return high_bound is None or (
+        exact < Fraction(high_bound.value)
+        or (exact == Fraction(high_bound.value) and not high_bound.exclusive)
+    )
+
+
+def _string(node: String, value: str) -> bool:
+    if len(value) < node.min_length or (node.max_length is not None and len(value) > node.max_length):
+        return False
+    if node.format and FORMATS is not None and not FORMATS.conforms(value, node.format):
+        return False
+    return all(re.search(_to_python(pattern), value) for pattern in node.patterns)
+
+
+def _to_python(pattern: str) -> str:
+    """JSON Schema patterns are ECMA 262: `$` is the very end."""
+    return re.sub(r"(?<!\\)\$$", r"\\Z", pattern).replace("\\/", "/")
+
+
+def _array(node: Array, value: list[object], document: Document) -> bool:
+    if len(value) < node.min_items or (node.max_items is not None and len(value) > node.max_items):
+        return False
+    if node.unique and any(_same(a, b) for i, a in enumerate(value) for b in value[:i]):
+        return False
+    schemas = list(node.prefix) + [node.items] * max(0, len(value) - len(node.prefix))
+    return all(_holds(schema, item, document) for schema, item in zip(schemas, value, strict=False))
+
+
+def _object(node: Object, value: dict[str, object], document: Document) -> bool:
+    declared = {key.name: key for key in node.properties}
+    if any(key.required and key.name not in value for key in node.properties):
+        return False
+    if len(value) < node.min_properties or (
+        node.max_properties is not None and len(value) > node.max_properties
+    ):
+        return False
+    for name, item in value.items():
+        if name in declared:
+            if not _holds(declared[name].value, item, document):
+                return False
+        elif node.additional is None or not _string(node.names, name):
+            return False
+        elif not _holds(node.additional, item, document):
+            return False
+    return True
+
+
+def _same(a: object, b: object) -> bool:
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    return type(a) in (int, float) and type(b) in (int, float) and a == b or (type(a) is type(b) and a == b)

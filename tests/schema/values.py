@@ -1,0 +1,232 @@
+"""Hypothesis strategies: the values of a document, any JSON value, and JSON Schemas."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import json
+import uuid
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil, floor
+
+from hypothesis import strategies as st
+
+from structkit.schema.nodes import (
+    Anything,
+    Array,
+    Boolean,
+    Const,
+    Document,
+    Integer,
+    Never,
+    Null,
+    Number,
+    Object,
+    Ref,
+    Schema,
+    String,
+    Union,
+)
+
+__all__ = ["json_values", "schemas", "values_of"]
+
+Values = st.SearchStrategy[object]
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+NAMES = st.sampled_from(["a", "b", "c", "kind"])
+
+
+def _json(children: Values) -> Values:
+    return st.lists(children, max_size=3) | st.dictionaries(NAMES, children, max_size=3)
+
+
+json_values: Values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 12)
+    | st.sampled_from([0.5, 1.0, 2.5, -1.5, 1e3])
+    | st.sampled_from(["", "a", "ab", "abc", "1", "aé"]),
+    _json,
+    max_leaves=6,
+)
+
+
+def values_of(document: Document) -> Values:
+    """Values that the nodes of a document admit."""
+    named: dict[str, Values] = {}
+    for name in document.definitions:
+        named[name] = st.deferred(lambda name=name: _of(document.definitions[name], named))
+    return _of(document.root, named)
+
+
+def _of(node: Schema, named: dict[str, Values]) -> Values:
+    match node:
+        case Never():
+            return st.nothing()
+        case Anything():
+            return json_values
+        case Null():
+            return st.none()
+        case Boolean():
+            return st.booleans()
+        case Const(text=text):
+            return st.just(json.loads(text))
+        case Integer():
+            return _integers(node)
+        case Number():
+            return _numbers(node)
+        case String():
+            return _strings(node)
+        case Array():
+            return _arrays(node, named)
+        case Object():
+            return _objects(node, named)
+        case Union(branches=branches):
+            return st.one_of([_of(branch, named) for branch in branches])
+        case Ref(name=name):
+            return named[name]
+
+
+def _integers(node: Integer) -> Values:
+    step = node.multiple_of or 1
+    low = -(10**18) + 1 if node.minimum is None else node.minimum
+    high = 10**18 - 1 if node.maximum is None else node.maximum
+    return st.integers(-(-low // step), high // step).map(lambda k: k * step)
+
+
+def _numbers(node: Number) -> Values:
+    step = Fraction(node.multiple_of or Decimal("0.001"))
+    low = Fraction(-(10**9)) if node.minimum is None else Fraction(node.minimum.value)
+    high = Fraction(10**9) if node.maximum is None else Fraction(node.maximum.value)
+    least, most = ceil(low / step), floor(high / step)
+    least += bool(node.minimum and node.minimum.exclusive and least * step == low)
+    most -= bool(node.maximum and node.maximum.exclusive and most * step == high)
+    return st.integers(least, most).map(lambda k: float(k * step))
+
+
+def _strings(node: String) -> Values:
+    if node.format is not None:
+        return FORMATS[node.format]
+    strategy: st.SearchStrategy[str] = st.text(
+        st.characters(exclude_categories=["Cs"]),
+        min_size=node.min_length,
+        max_size=node.min_length + 5 if node.max_length is None else node.max_length,
+    )
+    for pattern in node.patterns:
+        return st.from_regex(pattern.replace(r"\z", r"\Z")).filter(lambda text: _fits(node, text))
+    return strategy
+
+
+def _fits(node: String, text: str) -> bool:
+    from tests.schema.semantics import holds
+
+    return holds(Document(node), text) and text.isprintable()
+
+
+def _arrays(node: Array, named: dict[str, Values]) -> Values:
+    prefix = [_of(item, named) for item in node.prefix]
+    most = node.max_items
+    if most is not None and most <= len(prefix):
+        return st.tuples(*prefix[:most]).map(list)
+    rest = st.lists(
+        _of(node.items, named),
+        min_size=max(0, node.min_items - len(prefix)),
+        max_size=max(2, node.min_items) if most is None else most - len(prefix),
+        unique_by=json.dumps if node.unique else None,
+    )
+    return st.tuples(*prefix).flatmap(lambda head: rest.map(lambda tail: [*head, *tail]))
+
+
+def _objects(node: Object, named: dict[str, Values]) -> Values:
+    required = {key.name: _of(key.value, named) for key in node.properties if key.required}
+    optional = {
+        key.name: _of(key.value, named)
+        for key in node.properties
+        if not key.required and not isinstance(key.value, Never)
+    }
+    declared = st.fixed_dictionaries(required, optional=optional)
+    if node.additional is None:
+        return declared.filter(lambda value: node.min_properties <= len(value))
+    taken = {key.name for key in node.properties}
+    extra = st.dictionaries(
+        _strings(node.names).filter(lambda name: name not in taken),
+        _of(node.additional, named),
+        min_size=max(0, node.min_properties - len(required)),
+        max_size=2 if node.max_properties is None else node.max_properties - len(required),
+    )
+    return st.tuples(declared, extra).map(lambda pair: {**pair[1], **pair[0]})
+
+
+DATES = st.dates()
+TIMES = st.times()
+UUIDS = st.uuids()
+
+FORMATS: dict[str, Values] = {
+    "python:date": DATES.map(datetime.date.isoformat),
+    "python:time": TIMES.map(datetime.time.isoformat),
+    "python:datetime": st.datetimes().map(datetime.datetime.isoformat),
+    "python:datetime-naive": st.datetimes().map(datetime.datetime.isoformat),
+    "python:datetime-aware": st.datetimes().map(lambda when: f"{when.isoformat()}+02:30"),
+    "python:timedelta": st.integers(0, 999).map(lambda days: f"P{days}DT5S"),
+    "python:uuid": UUIDS.map(str),
+    "python:uuid4": st.uuids(version=4).map(str),
+    "python:uuid7": UUIDS.map(
+        lambda value: str(uuid.UUID(int=value.int & ~(0xF << 76) & ~(3 << 62) | 7 << 76 | 2 << 62))
+    ),
+    "ipv4": st.integers(0, 2**32 - 1).map(lambda number: str(ipaddress.IPv4Address(number))),
+    "ipv6": st.integers(0, 2**128 - 1).map(lambda number: str(ipaddress.IPv6Address(number))),
+}
+
+
+def _schemas(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    keywords: dict[str, st.SearchStrategy[object]] = {
+        "items": inner,
+        "prefixItems": st.lists(inner, min_size=1, max_size=2),
+        "properties": st.dictionaries(NAMES, inner, max_size=2),
+        "additionalProperties": inner,
+        "allOf": st.lists(inner, min_size=1, max_size=2),
+        "anyOf": st.lists(inner, min_size=1, max_size=2),
+        "oneOf": st.lists(inner, min_size=1, max_size=2),
+        "$ref": st.sampled_from(["#", "#/$defs/x"]),
+        **PLAIN,
+    }
+    return st.sets(st.sampled_from(sorted(keywords)), max_size=4).flatmap(
+        lambda chosen: st.fixed_dictionaries({name: keywords[name] for name in sorted(chosen)})
+    )
+
+
+KINDS = st.sampled_from(["null", "boolean", "integer", "number", "string", "array", "object"])
+COUNT = st.integers(0, 3)
+BOUND = st.sampled_from([-1.5, 0, 1, 2.5, 3])
+
+PLAIN: dict[str, st.SearchStrategy[object]] = {
+    "type": KINDS | st.lists(KINDS, min_size=1, max_size=3, unique=True),
+    "enum": st.lists(json_values, min_size=1, max_size=3),
+    "const": json_values,
+    "minimum": BOUND,
+    "maximum": BOUND,
+    "exclusiveMinimum": BOUND,
+    "exclusiveMaximum": BOUND,
+    "multipleOf": st.sampled_from([0.5, 1, 1.5, 2]),
+    "minLength": COUNT,
+    "maxLength": COUNT,
+    "minItems": COUNT,
+    "maxItems": COUNT,
+    "uniqueItems": st.booleans(),
+    "minProperties": COUNT,
+    "maxProperties": COUNT,
+    "required": st.lists(NAMES, max_size=2, unique=True),
+    "propertyNames": st.sampled_from(
+        [{"enum": ["a", "b"]}, {"maxLength": 1}, {"const": "kind"}, True, {"minLength": 2}]
+    ),
+}
+
+schemas: st.SearchStrategy[object] = st.recursive(
+    st.booleans()
+    | st.sets(st.sampled_from(sorted(PLAIN)), max_size=3).flatmap(
+        lambda chosen: st.fixed_dictionaries({name: PLAIN[name] for name in sorted(chosen)})
+    ),
+    _schemas,
+    max_leaves=5,
+)
+"""JSON Schemas whose references are `#` and `#/$defs/x`."""

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import enum
+import re
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+import structkit as sk
+from structkit.regex.show import show
+from structkit.targets import Choice, Regex, key_of, read_target
+
+
+class Letter(str, enum.Enum):
+    A = "a"
+    B = "b"
+
+
+class Person(BaseModel):
+    name: str
+
+
+Age = Annotated[int, Field(ge=0)]
+
+
+@pytest.mark.parametrize(
+    ("options", "texts"),
+    [
+        (["yes", "no"], ["yes", "no"]),
+        (["", " "], ["", " "]),
+        (["é\n", '"quoted"'], ["é\n", '"quoted"']),
+        ([1, 2.5, -1e100], ["1", "2.5", "-1e+100"]),
+        ([True, 1, "1", None], ["true", "1", '"1"', "null"]),
+        ([[1, 2], {"a": [True]}], ["[1, 2]", '{"a": [true]}']),
+        (["é", 1], ['"é"', "1"]),
+        (list(Letter), ["a", "b"]),
+    ],
+)
+def test_choice_gives_back_the_option_of_each_text(options: list[Any], texts: list[str]) -> None:
+    target = read_target(Choice(options))
+    pattern = re.compile(show(target.rules()))
+    for option, text in zip(options, texts, strict=True):
+        assert pattern.fullmatch(text)
+        assert target.value(text) is option or target.value(text) == option
+
+
+def test_choice_in_compact_json() -> None:
+    target = read_target(Choice([[1, 2], {"a": 1}]))
+    assert show(target.rules(whitespace="compact")) == r'\[1,2\]|\{"a":1\}'
+    assert target.value('{"a":1}') == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "at least one"),
+        ("yes", "list of options"),
+        (["a", "b", "a"], r"given twice.* at `options\[2\]`"),
+        ([1, 1], "given twice"),
+        ([1, object()], r"JSON value.* at `options\[1\]`"),
+        ([1, float("nan")], "JSON value"),
+        (["\ud800"], "surrogate"),
+        ([1, "\ud800"], "surrogate"),
+    ],
+)
+def test_options_that_cannot_be(options: list[Any], message: str) -> None:
+    with pytest.raises(sk.SchemaError, match=message):
+        Choice(options)
+
+
+@pytest.mark.parametrize(
+    ("target", "hint"),
+    [
+        ("[a-z]+", "Regex("),
+        (["a", "b"], "Choice("),
+        ({"a", "b"}, "Choice("),
+        (3, "give a type"),
+        (True, "give a type"),
+        (b"x", "give a type"),
+        (object(), "object"),
+        (lambda: 1, "a function is no type"),
+        (print, "a function is no type"),
+    ],
+)
+def test_what_is_no_target_says_what_is(target: Any, hint: str) -> None:
+    with pytest.raises(sk.SchemaError, match=re.escape(hint)):
+        read_target(target)
+
+
+def test_regex_takes_a_text() -> None:
+    with pytest.raises(TypeError, match="pattern"):
+        Regex(re.compile("a"))
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "description"),
+    [
+        (Person, "Person", 'JSON of this type:\nPerson = {"name": string}'),
+        (Regex(r"\d+"), r"Regex('\\d+')", r"text matching /\d+/"),
+        (Choice(["a", "b"]), "Choice of 2", "one of: a, b"),
+        (Choice(["a, b", "c"]), "Choice of 2", 'one of: "a, b", "c"'),
+        (Choice([1, "x"]), "Choice of 2", 'one of: 1, "x"'),
+        ({"type": "integer", "title": "Age"}, "Age", "JSON of this type:\nAge = integer"),
+        ({"type": "boolean"}, "JSON Schema", "JSON of this type:\nboolean"),
+    ],
+)
+def test_names_and_descriptions(target: Any, name: str, description: str) -> None:
+    read = read_target(target)
+    assert (read.name, read.description()) == (name, description)
+
+
+@pytest.mark.parametrize("target", [Person, Regex("a|b"), Choice(["a", 1]), {"type": "integer"}, int | None])
+def test_json_schema_of_a_target_is_a_target_too(target: Any) -> None:
+    assert show(read_target(read_target(target).json_schema()).rules())
+
+
+def test_a_read_target_is_read_as_it_is() -> None:
+    read = read_target(Person)
+    assert read_target(read) is read
+
+
+def _local_person() -> type[BaseModel]:
+    class Local(BaseModel):
+        name: str
+
+    return Local
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (int | str, str | int),
+        (Literal[1], Literal[True]),
+        (Choice([1, 2]), Choice([True, 2])),
+        (Choice(["1"]), Choice([1])),
+        (Choice(["a"]), Regex("a")),
+        (_local_person(), _local_person()),
+        ({"enum": [1]}, {"enum": [True]}),
+        ({"properties": {"a": {}, "b": {}}}, {"properties": {"b": {}, "a": {}}}),
+        (Annotated[int, Field(ge=1)], Annotated[int, Field(ge=2)]),
+        (list[_local_person()], list[_local_person()]),
+    ],
+)
+def test_different_targets_have_different_keys(one: Any, other: Any) -> None:
+    assert key_of(one) is not None
+    assert key_of(one) != key_of(other)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Person | None,
+        lambda: list[Person],
+        lambda: Regex("a"),
+        lambda: Choice(["a", [1]]),
+        lambda: {"type": "integer"},
+        lambda: Age,
+    ],
+)
+def test_equal_targets_have_equal_keys(make: Any) -> None:
+    assert key_of(make()) == key_of(make())
+
+
+@pytest.mark.parametrize("target", [{"a": object()}, Annotated[int, {}], [1]])
+def test_what_cannot_be_kept_has_no_key(target: Any) -> None:
+    assert key_of(target) is None
