@@ -202,7 +202,13 @@ class ValidationFailed(GenerationError):
     """
 
     def __init__(
-        self, message: str, *, text: str, attempts: tuple[str, ...], error: Exception, place: str | None = None
+        self,
+        message: str,
+        *,
+        text: str,
+        attempts: tuple[str, ...],
+        error: Exception,
+        place: str | None = None,
     ) -> None:
         super().__init__(message, place=place)
         self.text = text

@@ -133,8 +133,8 @@ class Index:
         return number, first[:found]
 
     def save(self) -> None:
-        """Write the rows made since the last time to the disk cache, if there is one."""
-        if not self.cache or self.rows.made == self._saved:
+        """Write the rows to the disk cache, if there is one and a tenth of them were made since the last time."""
+        if not self.cache or self.rows.made < 1.1 * self._saved or not self.rows.made:
             return
         self._saved = self.rows.made
         limit = self.automaton.limits.disk_bytes

@@ -1,0 +1,1 @@
+"""Measurements of structkit, each runnable as `python -m benchmarks.NAME`; `README.md` says how and what came out."""

@@ -1,0 +1,67 @@
+"""What is measured on: schemas with instances, and tokenizers, read from files given by path."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+__all__ = ["Case", "Instance", "read_cases", "read_tokenizer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A document and whether its schema allows it."""
+
+    valid: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A schema and its instances."""
+
+    name: str
+    schema: Mapping[str, object]
+    instances: tuple[Instance, ...]
+
+
+def read_cases(path: Path, count: int | None, seed: int) -> list[Case]:
+    """Read MaskBench's JSONL, and choose `count` of its schemas at random; all of them if `count` is `None`."""
+    with _opened(path) as file:
+        lines = file.read().splitlines()
+    if count is not None and count < len(lines):
+        chosen = random.Random(seed).sample(range(len(lines)), count)
+        lines = [lines[i] for i in sorted(chosen)]
+    return [_case(json.loads(line)) for line in lines]
+
+
+def read_tokenizer(path: Path) -> Tokenizer:
+    """Read a `tokenizer.json`, gzipped or not."""
+    from tokenizers import Tokenizer
+
+    with _opened(path) as file:
+        return Tokenizer.from_buffer(file.read())
+
+
+def _case(line: dict[str, object]) -> Case:
+    tests = line["tests"]
+    assert isinstance(tests, list)
+    schema = line["schema"]
+    instances = tuple(Instance(test["valid"], json.dumps(test["data"], ensure_ascii=False)) for test in tests)
+    # MaskBench has schemas `true` and `false`; an engine is given the object that means the same.
+    if isinstance(schema, bool):
+        schema = {} if schema else {"not": {}}
+    assert isinstance(schema, dict)
+    return Case(str(line["id"]), schema, instances)
+
+
+def _opened(path: Path) -> gzip.GzipFile:
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]

@@ -1,0 +1,239 @@
+"""Engines: structkit and its peers behind one small protocol, each at its best documented settings.
+
+A peer is imported when it is asked for, and none of them is a dependency of structkit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.metadata import version
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+__all__ = ["ENGINES", "Engine", "Guide", "Refused", "Sequence"]
+
+Schema = Mapping[str, object]
+
+
+class Refused(Exception):
+    """The engine says that it cannot enforce a schema.
+
+    Attributes:
+        group: What it names as the reason: a keyword, a limit, the kind of error.
+    """
+
+    def __init__(self, group: str, message: str) -> None:
+        super().__init__(message)
+        self.group = group
+
+
+class Sequence(Protocol):
+    """One text being written."""
+
+    def fill_mask(self) -> NDArray[np.uint32]:
+        """uint32[words]: the tokens that may come next; bit t % 32 of word t // 32. Valid until the next call."""
+
+    def advance(self, token_id: int) -> bool:
+        """Take a token; whether it was taken."""
+
+
+class Guide(Protocol):
+    """A compiled schema."""
+
+    def sequence(self) -> Sequence:
+        """A new text."""
+
+
+class Engine(Protocol):
+    """Something that compiles schemas over one vocabulary."""
+
+    @property
+    def end_id(self) -> int:
+        """The end token."""
+
+    @property
+    def version(self) -> str:
+        """What was measured."""
+
+    def compile(self, schema: Schema) -> Guide:
+        """Compile without any cache of compiled schemas.
+
+        Raises:
+            Refused: The engine cannot.
+        """
+
+
+class _Structkit:
+    """structkit, without its disk cache."""
+
+    def __init__(self, tokenizer: Tokenizer, *, cache: bool = False) -> None:
+        import structkit as sk
+
+        self._sk = sk
+        self._cache = cache
+        self._vocabulary = sk.Vocabulary.from_tokenizer(tokenizer)
+        self._out = np.zeros(self._vocabulary.words, np.uint32)
+        self.end_id = self._vocabulary.end_ids[0]
+        self.version = sk.__version__
+
+    def compile(self, schema: Schema) -> Guide:
+        sk = self._sk
+        try:
+            return _StructkitGuide(sk.compile(schema, self._vocabulary, cache=self._cache), self._out)
+        except sk.UnsupportedKeyword as error:
+            raise Refused(f"UnsupportedKeyword {error.keyword}", str(error)) from error
+        except sk.LimitExceeded as error:
+            raise Refused(f"LimitExceeded {error.limit}", str(error)) from error
+        except sk.StructkitError as error:
+            raise Refused(type(error).__name__, str(error)) from error
+
+
+class _StructkitGuide:
+    def __init__(self, guide: object, out: NDArray[np.uint32]) -> None:
+        self._guide = guide
+        self._out = out
+
+    def sequence(self) -> Sequence:
+        return _StructkitSequence(self._guide.cursor(), self._out)  # type: ignore[attr-defined]
+
+
+class _StructkitSequence:
+    def __init__(self, cursor: object, out: NDArray[np.uint32]) -> None:
+        from structkit import TokenRefused
+
+        self._fill = cursor.fill_mask  # type: ignore[attr-defined]
+        self._take = cursor.advance  # type: ignore[attr-defined]
+        self._out = out
+        self._refused = TokenRefused
+
+    def fill_mask(self) -> NDArray[np.uint32]:
+        self._fill(self._out)
+        return self._out
+
+    def advance(self, token_id: int) -> bool:
+        try:
+            self._take(token_id)
+        except self._refused:
+            return False
+        return True
+
+
+class _Llguidance:
+    """llguidance through its own bindings: JSON slices, and the white space of `json.dumps`."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        import llguidance
+
+        self._matcher = llguidance.LLMatcher
+        self.end_id = _end_id(tokenizer)
+        slices = llguidance.LLTokenizer.json_slices()
+        self._tokenizer = llguidance.LLTokenizer(tokenizer.to_str(), eos_token=self.end_id, slices=slices)
+        self._out = np.zeros(-(-self._tokenizer.vocab_size // 32), np.uint32)
+        self.version = version("llguidance")
+
+    def compile(self, schema: Schema) -> Guide:
+        spaced = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+        grammar = self._matcher.grammar_from_json_schema(json.dumps(schema), defaults=spaced)
+        matcher = self._matcher(self._tokenizer, grammar, log_level=0)
+        if matcher.is_error():
+            message = matcher.get_error()
+            raise Refused(message.splitlines()[0][:60], message)
+        return _LlguidanceGuide(matcher, self._out)
+
+
+class _LlguidanceGuide:
+    def __init__(self, matcher: Any, out: NDArray[np.uint32]) -> None:
+        self._matcher = matcher
+        self._out = out
+
+    def sequence(self) -> Sequence:
+        return _LlguidanceSequence(self._matcher.deep_copy(), self._out)
+
+
+class _LlguidanceSequence:
+    def __init__(self, matcher: Any, out: NDArray[np.uint32]) -> None:
+        self._matcher = matcher
+        self._fill = matcher.unsafe_compute_mask_ptr
+        self._where = (out.ctypes.data, out.nbytes)
+        self._out = out
+
+    def fill_mask(self) -> NDArray[np.uint32]:
+        self._fill(*self._where)
+        return self._out
+
+    def advance(self, token_id: int) -> bool:
+        return bool(self._matcher.consume_token(token_id))
+
+
+class _Xgrammar:
+    """xgrammar on one thread without its cache, in the white space of `json.dumps`.
+
+    Strict, its default, closes objects wherever the schema is silent; not strict is the specification.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, *, strict: bool) -> None:
+        import structkit as sk
+        import xgrammar
+
+        # The vocabulary in bytes is what both engines are given; xgrammar would read the same from transformers.
+        vocabulary = sk.Vocabulary.from_tokenizer(tokenizer)
+        self.end_id = vocabulary.end_ids[0]
+        self._strict = strict
+        self._matcher = xgrammar.GrammarMatcher
+        info = xgrammar.TokenizerInfo(list(vocabulary.tokens), stop_token_ids=list(vocabulary.end_ids))
+        self._compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+        self._out = np.zeros((1, vocabulary.words), np.int32)
+        self.version = version("xgrammar")
+
+    def compile(self, schema: Schema) -> Guide:
+        text = json.dumps(schema)
+        try:
+            compiled = self._compiler.compile_json_schema(text, any_whitespace=False, strict_mode=self._strict)
+        except RuntimeError as error:
+            raise Refused(str(error).splitlines()[-1][:60], str(error)) from error
+        return _XgrammarGuide(self._matcher, compiled, self._out)
+
+
+class _XgrammarGuide:
+    def __init__(self, matcher: Callable[[object], Any], compiled: object, out: NDArray[np.int32]) -> None:
+        self._new = matcher
+        self._compiled = compiled
+        self._out = out
+
+    def sequence(self) -> Sequence:
+        return _XgrammarSequence(self._new(self._compiled), self._out)
+
+
+class _XgrammarSequence:
+    def __init__(self, matcher: Any, out: NDArray[np.int32]) -> None:
+        self._fill = matcher.fill_next_token_bitmask
+        self._take = matcher.accept_token
+        self._out = out
+        self._mask = out[0].view(np.uint32)
+
+    def fill_mask(self) -> NDArray[np.uint32]:
+        self._fill(self._out)
+        return self._mask
+
+    def advance(self, token_id: int) -> bool:
+        return bool(self._take(token_id))
+
+
+def _end_id(tokenizer: Tokenizer) -> int:
+    from structkit import Vocabulary
+
+    return Vocabulary.from_tokenizer(tokenizer).end_ids[0]
+
+
+ENGINES: Mapping[str, Callable[[Tokenizer], Engine]] = {
+    "structkit": _Structkit,
+    "llguidance": _Llguidance,
+    "xgrammar": partial(_Xgrammar, strict=True),
+    "xgrammar-open": partial(_Xgrammar, strict=False),
+}
+"""The engines by name."""

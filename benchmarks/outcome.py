@@ -1,0 +1,204 @@
+"""What became of one schema in one engine: the verdicts on its instances, and the times."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import signal
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Literal
+
+from tokenizers import Tokenizer
+
+from benchmarks.data import Case, Instance
+from benchmarks.engines import Engine, Guide, Refused
+
+__all__ = ["CLOCKS", "Clock", "Kind", "Outcome", "Verdict", "measure", "peak_bytes"]
+
+Kind = Literal["passed", "too loose", "too strict", "refused", "timeout", "crashed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What seconds are.
+
+    Attributes:
+        now: Seconds so far.
+        timer: The kernel's timer that runs with it.
+        signal: What that timer sends.
+    """
+
+    now: Callable[[], float]
+    timer: int
+    signal: int
+
+
+CLOCKS: Mapping[str, Clock] = {
+    "wall": Clock(time.perf_counter, signal.ITIMER_REAL, signal.SIGALRM),
+    # For a machine that is busy with other things: seconds of processor time, in all threads.
+    "cpu": Clock(time.process_time, signal.ITIMER_PROF, signal.SIGPROF),
+}
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What became of an instance.
+
+    Attributes:
+        valid: What it should be.
+        accepted: What the engine says.
+        tokens: How many it has.
+        stopped: The position of the refused token, `tokens` if the text could not end; -1 if it was accepted.
+        reason: In words, where the verdict is wrong.
+    """
+
+    valid: bool
+    accepted: bool
+    tokens: int
+    stopped: int
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a schema.
+
+    Attributes:
+        name: Its id.
+        kind: In a word.
+        tested: Whether it has instances.
+        group: For a refusal, what the engine names as the reason; for a crash, the exception.
+        reason: The message or traceback.
+        first_mask: Seconds from the schema to the first mask, or to the refusal.
+        steps: Seconds of one mask and one advance, for each token.
+        memory: Bytes that the process grew by up to the first mask.
+        verdicts: Of the instances that were reached.
+    """
+
+    name: str
+    kind: Kind
+    tested: bool
+    group: str = ""
+    reason: str = ""
+    first_mask: float | None = None
+    steps: list[float] = field(default_factory=list)
+    memory: int = 0
+    verdicts: list[Verdict] = field(default_factory=list)
+
+
+class _OutOfTime(BaseException):
+    """The limit has passed; no `Exception`, so that no engine catches it."""
+
+
+def measure(engine: Engine, tokenizer: Tokenizer, case: Case, limit: float, clock: Clock) -> Outcome:
+    """Compile a schema, and walk through its instances, for at most `limit` seconds."""
+    outcome = Outcome(case.name, "passed", bool(case.instances))
+    spelled = [(instance, _spell(tokenizer, instance)) for instance in case.instances]
+    gc.collect()
+    begin = clock.now()
+    try:
+        with _limited(limit, clock):
+            guide = _first_mask(engine, case, outcome, clock)
+            for instance, tokens in spelled:
+                outcome.verdicts.append(_Walk(guide, tokenizer, engine.end_id, clock.now).verdict(instance, tokens, outcome.steps))
+    except _OutOfTime:
+        outcome.kind = "timeout"
+        outcome.group = "first mask" if outcome.first_mask is None else "instances"
+        outcome.reason = f"after {clock.now() - begin:.1f} s\n{traceback.format_exc(limit=-12)}"
+    except Refused as error:
+        outcome.kind, outcome.group, outcome.reason = "refused", error.group, str(error)
+        outcome.first_mask = clock.now() - begin
+    except Exception as error:
+        outcome.kind, outcome.group, outcome.reason = "crashed", type(error).__name__, traceback.format_exc(limit=-12)
+    else:
+        outcome.kind = _kind(outcome.verdicts)
+    return outcome
+
+
+def peak_bytes() -> int:
+    """The most memory that this process ever had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _first_mask(engine: Engine, case: Case, outcome: Outcome, clock: Clock) -> Guide:
+    before = _resident()
+    begin = clock.now()
+    guide = engine.compile(case.schema)
+    guide.sequence().fill_mask()
+    outcome.first_mask = clock.now() - begin
+    outcome.memory = _resident() - before
+    return guide
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A guide, and what is needed to follow a text through it and to tell where it stopped."""
+
+    guide: Guide
+    tokenizer: Tokenizer
+    end_id: int
+    now: Callable[[], float]
+
+    def verdict(self, instance: Instance, tokens: list[int], steps: list[float]) -> Verdict:
+        """Follow the tokens of an instance; the seconds of each step are appended to `steps`."""
+        now, sequence = self.now, self.guide.sequence()
+        for position, token in enumerate(tokens):
+            begin = now()
+            mask = sequence.fill_mask()
+            masked = now()
+            if not mask[token >> 5] >> (token & 31) & 1:
+                return self._refused(instance, tokens, position)
+            resumed = now()
+            taken = sequence.advance(token)
+            steps.append(now() - resumed + masked - begin)
+            if not taken:
+                raise RuntimeError(f"the mask allows token {token} ({position} of {instance.text:.200}), advance not")
+        if not sequence.fill_mask()[self.end_id >> 5] >> (self.end_id & 31) & 1:
+            return self._refused(instance, tokens, len(tokens))
+        return Verdict(instance.valid, True, len(tokens), -1, "" if instance.valid else instance.text[:2000])
+
+    def _refused(self, instance: Instance, tokens: list[int], position: int) -> Verdict:
+        if not instance.valid:
+            return Verdict(False, False, len(tokens), position)
+        before, token, after = (
+            self.tokenizer.decode(tokens[max(0, start) : end], skip_special_tokens=False)
+            for start, end in ((position - 30, position), (position, position + 1), (position, position + 8))
+        )
+        return Verdict(True, False, len(tokens), position, f"refuses {token or 'the end'!r} in …{before} ⟂ {after}…")
+
+
+def _kind(verdicts: list[Verdict]) -> Kind:
+    if any(verdict.accepted and not verdict.valid for verdict in verdicts):
+        return "too loose"
+    return "too strict" if any(verdict.valid and not verdict.accepted for verdict in verdicts) else "passed"
+
+
+def _spell(tokenizer: Tokenizer, instance: Instance) -> list[int]:
+    ids: list[int] = tokenizer.encode(instance.text, add_special_tokens=False).ids
+    return ids
+
+
+def _resident() -> int:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
+@contextmanager
+def _limited(seconds: float, clock: Clock) -> Iterator[None]:
+    """Raise `_OutOfTime` after some seconds; inside compiled code it waits for the next line of Python."""
+
+    def ring(signum: int, frame: FrameType | None) -> None:
+        raise _OutOfTime
+
+    old = signal.signal(clock.signal, ring)
+    signal.setitimer(clock.timer, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(clock.timer, 0)
+        signal.signal(clock.signal, old)

@@ -1,0 +1,110 @@
+"""The table of a run, in Markdown, and its failures, one dict each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from benchmarks.outcome import Kind, Outcome
+
+__all__ = ["PERCENTILES", "failures_of", "report", "spread"]
+
+PERCENTILES = (25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
+
+_KINDS: tuple[Kind, ...] = ("passed", "too loose", "too strict", "refused", "timeout", "crashed")
+
+
+def report(outcomes: Mapping[str, Sequence[Outcome]], peaks: Mapping[str, int], *, limit: float) -> str:
+    """Draw the tables: counts, times in µs, memory, and the reasons of refusals.
+
+    Args:
+        outcomes: By engine.
+        peaks: The most bytes each engine's process had.
+        limit: Seconds that a schema had; one that ran out of them before its first mask counts as that long.
+    """
+    return "\n\n".join(
+        (
+            _table(("", *_count_header()), [row for e in outcomes for row in _counts(e, outcomes[e])]),
+            "Time to first mask, µs (schema in, first mask out; refused schemas apart):",
+            _times({engine: _first_masks(outcomes[engine], limit) for engine in outcomes}),
+            "One mask and one advance, µs:",
+            _times({engine: [s for o in outcomes[engine] for s in o.steps] for engine in outcomes}),
+            "Time to a refusal, µs:",
+            _times({e: [o.first_mask or 0.0 for o in outcomes[e] if o.kind == "refused"] for e in outcomes}),
+            "Memory up to the first mask, KiB a schema, and the process's peak in MiB:",
+            _memory(outcomes, peaks),
+            "Refused:",
+            _table(("engine", "reason", "schemas", "with instances"), [r for e in outcomes for r in _groups(e, outcomes[e])]),
+        )
+    )
+
+
+def failures_of(engine: str, outcome: Outcome) -> Iterator[dict[str, object]]:
+    """What went wrong with one schema: one dict for each wrong verdict, or one for the schema."""
+    common = {"engine": engine, "id": outcome.name, "kind": outcome.kind, "tested": outcome.tested}
+    if outcome.kind in ("refused", "timeout", "crashed"):
+        yield {**common, "group": outcome.group, "reason": outcome.reason, "seconds": outcome.first_mask}
+    for number, verdict in enumerate(outcome.verdicts):
+        if verdict.valid != verdict.accepted:
+            wrong = "too strict" if verdict.valid else "too loose"
+            yield {**common, "kind": wrong, "instance": number, "token": verdict.stopped, "tokens": verdict.tokens, "reason": verdict.reason}  # fmt: skip
+
+
+def spread(seconds: Sequence[float]) -> list[float]:
+    """The percentiles, the largest and the mean, in µs."""
+    if not len(seconds):
+        return [float("nan")] * (len(PERCENTILES) + 2)
+    micros = np.asarray(seconds) * 1e6
+    return [*np.percentile(micros, PERCENTILES).tolist(), float(micros.max()), float(micros.mean())]
+
+
+def _count_header() -> tuple[str, ...]:
+    return ("schemas", *_KINDS, "passed %", "instances", "tokens")
+
+
+def _counts(engine: str, outcomes: Sequence[Outcome]) -> Iterator[list[str]]:
+    for name, chosen in ((engine, outcomes), (f"{engine}, with instances", [o for o in outcomes if o.tested])):
+        kinds = Counter(outcome.kind for outcome in chosen)
+        share = 100 * kinds["passed"] / max(1, len(chosen))
+        instances = sum(len(outcome.verdicts) for outcome in chosen)
+        tokens = sum(len(outcome.steps) for outcome in chosen)
+        numbers = [len(chosen), *(kinds[kind] for kind in _KINDS)]
+        yield [name, *map(str, numbers), f"{share:.1f}", str(instances), str(tokens)]
+
+
+def _first_masks(outcomes: Sequence[Outcome], limit: float) -> list[float]:
+    waited = [o for o in outcomes if o.kind != "refused"]
+    times = [o.first_mask if o.first_mask is not None else limit for o in waited if o.first_mask or o.kind == "timeout"]
+    return times
+
+
+def _times(by_engine: Mapping[str, Sequence[float]]) -> str:
+    header = ("", "n", *(f"p{p:g}" for p in PERCENTILES), "max", "mean")
+    return _table(header, [[e, str(len(s)), *map(_short, spread(s))] for e, s in by_engine.items()])
+
+
+def _memory(outcomes: Mapping[str, Sequence[Outcome]], peaks: Mapping[str, int]) -> str:
+    rows = []
+    for engine, chosen in outcomes.items():
+        grown = np.array([o.memory / 1024 for o in chosen if o.first_mask is not None and o.kind != "refused"] or [0])
+        numbers = [*np.percentile(grown, (50, 90, 99)), grown.max(), grown.mean()]
+        rows.append([engine, *map(_short, map(float, numbers)), f"{peaks[engine] / 2**20:.0f}"])
+    return _table(("", "p50", "p90", "p99", "max", "mean", "peak MiB"), rows)
+
+
+def _groups(engine: str, outcomes: Sequence[Outcome]) -> Iterator[list[str]]:
+    refused = [outcome for outcome in outcomes if outcome.kind == "refused"]
+    tested = Counter(outcome.group for outcome in refused if outcome.tested)
+    for group, count in Counter(outcome.group for outcome in refused).most_common():
+        yield [engine, group, str(count), str(tested[group])]
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,116 @@
+"""Random walks: whatever a model without any sense writes under the mask, pydantic accepts.
+
+```
+python -m benchmarks.walks --tokenizer tokenizer.json --walks 2000
+```
+
+Every type of `tests/zoo.py` in turn, on the whole vocabulary, with another seed, another wish to end and another
+budget for each walk. Prints the counts of each type, and exits with 1 if any text was not valid.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import TypeAdapter
+from tests.zoo import ZOO
+
+import structkit as sk
+from benchmarks.data import read_tokenizer
+from structkit.testing import RandomModel
+
+BREVITIES = (0.0, 4.0, 8.0)
+"""How much the model wants to close what is open: never by itself, sometimes, soon."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the walks through one type."""
+
+    ends: Counter[str] = field(default_factory=Counter)
+    tokens: int = 0
+    seconds: float = 0.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Walk, print the counts, and return 1 if a text was not valid."""
+    options = _parser().parse_args(arguments)
+    vocabulary = sk.Vocabulary.from_tokenizer(read_tokenizer(options.tokenizer))
+    models = [RandomModel(options.seed, vocabulary, brevity=brevity) for brevity in BREVITIES]
+    tallies = {name: Tally() for name in options.types or ZOO}
+    wrong = 0
+    for walk, name in zip(range(options.walks), _in_turn(list(tallies))):
+        wrong += _walk(name, options.seed + walk, models[walk // len(tallies) % len(models)], tallies[name])
+        if (walk + 1) % 200 == 0:
+            print(f"{walk + 1} of {options.walks} walks, {wrong} wrong", file=sys.stderr, flush=True)
+    print(_table(tallies))
+    print(f"\n{options.walks} walks over {len(tallies)} types on {vocabulary}: {wrong} wrong")
+    return 1 if wrong else 0
+
+
+def _walk(name: str, seed: int, model: RandomModel, tally: Tally) -> bool:
+    """Generate one text and validate it; whether anything was wrong, which is then printed."""
+    target = ZOO[name].target
+    budget = random.Random(seed).choice((20, 50, 100, 200, 400))
+    begin = time.perf_counter()
+    text = ""
+    try:
+        result = sk.generate(model, "", target, max_tokens=budget, temperature=1.0, seed=seed)
+        text = result.text
+        TypeAdapter(target).validate_json(text)
+        if result.usage.generated_tokens > budget:
+            raise ValueError(f"{result.usage.generated_tokens} tokens of {budget}")
+    except sk.BudgetTooSmall as error:
+        tally.ends["too small"] += 1
+        return _unfair(error, budget, name)
+    except Exception as error:
+        tally.ends["wrong"] += 1
+        text = getattr(error, "text", text)
+        print(f"WRONG {name}, seed {seed}, max_tokens {budget}: {type(error).__name__}: {error}\n  {text!r}", flush=True)
+        return True
+    tally.ends[result.finish_reason] += 1
+    tally.tokens += result.usage.generated_tokens
+    tally.seconds += time.perf_counter() - begin
+    return False
+
+
+def _unfair(error: sk.BudgetTooSmall, budget: int, name: str) -> bool:
+    """Whether a refusal for want of tokens contradicts itself."""
+    if error.needed > budget:
+        return False
+    print(f"WRONG {name}: {error}, but the budget is {budget}", flush=True)
+    return True
+
+
+def _in_turn(names: Sequence[str]) -> Iterator[str]:
+    while True:
+        yield from names
+
+
+def _table(tallies: dict[str, Tally]) -> str:
+    lines = ["| type | stop | budget | too small | wrong | tokens | ms a token |", "|---|---|---|---|---|---|---|"]
+    for name, tally in tallies.items():
+        ends = " | ".join(str(tally.ends[end]) for end in ("stop", "budget", "too small", "wrong"))
+        each = 1000 * tally.seconds / max(1, tally.tokens)
+        lines.append(f"| {name} | {ends} | {tally.tokens} | {each:.2f} |")
+    return "\n".join(lines)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.walks", description=__doc__)
+    parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json, gzipped or not")
+    parser.add_argument("--walks", type=int, default=2000, help="how many in all, the types in turn")
+    parser.add_argument("--seed", type=int, default=0, help="of the first walk; each has the next")
+    parser.add_argument("--types", nargs="*", choices=list(ZOO), metavar="NAME", help="types of the zoo; else all")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

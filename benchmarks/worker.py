@@ -1,0 +1,110 @@
+"""A process for one engine, so that one that hangs or dies takes nothing else with it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from benchmarks.data import Case, read_tokenizer
+from benchmarks.engines import ENGINES
+from benchmarks.outcome import CLOCKS, Outcome, measure, peak_bytes
+
+__all__ = ["Worker"]
+
+_GRACE = 10.0
+"""Seconds past the limit that compiled code may take to come back to Python before the process is killed."""
+
+_BUSY = 20
+"""How much longer a second of processor time may take on a busy machine."""
+
+_MEMORY = 12 * 2**30
+"""Bytes of address space; past them an engine gets a MemoryError instead of the machine a killer."""
+
+_WARM_UP: dict[str, object] = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}, "b": {"type": "array", "items": {"type": "number"}}, "c": {"enum": ["x"]}},
+    "required": ["a", "b"],
+}
+"""Compiled and walked before the clock runs: an engine's own start is measured by `benchmarks.startup`."""
+
+
+class Worker:
+    """One engine in a process of its own, started again when it had to be killed."""
+
+    def __init__(self, engine: str, tokenizer: Path, limit: float, clock: str) -> None:
+        self.engine = engine
+        self._tokenizer = tokenizer
+        self._limit = limit
+        self._clock = clock
+        self._start()
+
+    def run(self, case: Case) -> Outcome:
+        """Measure one schema."""
+        self._pipe.send(case)
+        if self._pipe.poll((self._limit + _GRACE) * (1 if self._clock == "wall" else _BUSY)):
+            try:
+                outcome = self._pipe.recv()
+            except EOFError:
+                self._process.join()
+                outcome = Outcome(case.name, "crashed", bool(case.instances), "died", f"exit {self._process.exitcode}")
+                self._start()
+        else:
+            outcome = Outcome(case.name, "timeout", bool(case.instances), "killed", "does not come back to Python")
+            self.kill()
+            self._start()
+        assert isinstance(outcome, Outcome)
+        return outcome
+
+    def close(self) -> int:
+        """End the process; the most memory in bytes that it had."""
+        self._pipe.send(None)
+        peak = self._pipe.recv()
+        self._process.join(_GRACE)
+        assert isinstance(peak, int)
+        return peak
+
+    def kill(self) -> None:
+        """End the process, whatever it does."""
+        self._process.kill()
+        self._process.join()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        arguments = (self.engine, self._tokenizer, self._limit, self._clock, theirs)
+        self._process = context.Process(target=_serve, args=arguments, daemon=True)
+        self._process.start()
+        theirs.close()
+        ready = self._pipe.recv()
+        if ready != "ready":
+            raise SystemExit(f"{self.engine} does not start: {ready}")
+
+
+def _serve(name: str, tokenizer_path: Path, limit: float, clock: str, pipe: Connection) -> None:
+    for variable in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        os.environ[variable] = "1"
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    try:
+        tokenizer = read_tokenizer(tokenizer_path)
+        engine = ENGINES[name](tokenizer)
+        _warm_up(engine, tokenizer)
+    except Exception as error:
+        pipe.send(f"{type(error).__name__}: {error}")
+        return
+    pipe.send("ready")
+    while (case := pipe.recv()) is not None:
+        pipe.send(measure(engine, tokenizer, case, limit, CLOCKS[clock]))
+    pipe.send(peak_bytes())
+
+
+def _warm_up(engine: object, tokenizer: object) -> None:
+    from benchmarks.data import Instance
+
+    case = Case("warm-up", _WARM_UP, (Instance(True, '{"a": "Ana é \\n", "b": [1.5, -2], "c": "x"}'),))
+    outcome = measure(engine, tokenizer, case, 600.0, CLOCKS["wall"])  # type: ignore[arg-type]
+    if outcome.kind != "passed":
+        raise RuntimeError(f"the first schema: {outcome.kind} {outcome.reason} {outcome.verdicts}")

@@ -1,0 +1,1 @@
+"""The demo model's corpus: seeded, endless, every sentence made here."""

@@ -1,0 +1,52 @@
+"""Corpus: every kind of exercise, mixed; the endless stream for training and the three sets for grading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from demo_corpus import calls, commerce, frames, heldout, life, nonsense, orders, people
+from demo_corpus.example import Example
+from demo_corpus.values import Source
+
+FRAMES = [*people.FRAMES, *life.FRAMES, *commerce.FRAMES]
+
+
+def train_examples(seed: int) -> Iterator[Example]:
+    """Exercises for training, without end: known sentences, values that are not held out."""
+    source = Source(seed, "train")
+    while True:
+        yield exercise(source)
+
+
+def heldout_values(seed: int, count: int) -> list[Example]:
+    """Known sentences and kinds, filled with strings that training never uses."""
+    source = Source(seed, "heldout")
+    return [exercise(source, nonsense_share=0) for _ in range(count)]
+
+
+def heldout_sentences(seed: int, count: int) -> list[Example]:
+    """Known kinds in sentences that training never uses, with new values too."""
+    source = Source(seed, "heldout")
+    return [exercise(source, nonsense_share=0, heldout=True) for _ in range(count)]
+
+
+def heldout_schemas(seed: int, count: int) -> list[Example]:
+    """Kinds and field names that training never meets, in sentences and with values that it never meets."""
+    source = Source(seed, "heldout")
+    return [frames.exercise(source.rng.choice(heldout.FRAMES), source) for _ in range(count)]
+
+
+def exercise(source: Source, nonsense_share: float = 0.2, heldout: bool = False) -> Example:
+    """One exercise of any kind."""
+    roll = source.rng.random()
+    if roll < nonsense_share:
+        return nonsense.exercise(source)
+    kind = source.rng.random()
+    if kind < 0.12:
+        return orders.order(source, heldout)
+    if kind < 0.21:
+        return orders.review(source, heldout)
+    if kind < 0.34:
+        return calls.call(source, heldout)
+    usable = [each for each in FRAMES if frames.sentences(each.whole, heldout)]
+    return frames.exercise(source.rng.choice(usable), source, heldout)

@@ -1,0 +1,97 @@
+"""Makers: what fills a slot of a frame, for the kinds that many frames share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from demo_corpus.frames import Slot
+from demo_corpus.shapes import BOOLEAN, DATE, DATETIME, INTEGER, NUMBER, STRING, TIME, Shape, enum
+from demo_corpus.values import Said, Source
+
+Maker = Callable[[Source], Said]
+
+
+def plain(make: Callable[[Source], str]) -> Maker:
+    """A string that the answer copies."""
+    def said(source: Source) -> Said:
+        text = make(source)
+        return Said(text, text)
+    return said
+
+
+def copied(keys: str, make: Callable[[Source], str], *comments: str, choice: bool = False) -> Slot:
+    return Slot(keys, STRING, plain(make), comments, make if choice else None)
+
+
+def person(keys: str, *comments: str) -> Slot:
+    return copied(keys, Source.name, *comments)
+
+
+def city(keys: str = "city town location place") -> Slot:
+    return copied(keys, Source.city, "the city", choice=True)
+
+
+def whole(keys: str, low: int, high: int, *comments: str) -> Slot:
+    return Slot(keys, INTEGER, lambda source: source.integer(low, high), comments)
+
+
+def money(keys: str, high: int = 200) -> Slot:
+    return Slot(keys, NUMBER, lambda source: source.price(high), ("without the currency",))
+
+
+def decimal(keys: str, low: float, high: float) -> Slot:
+    return Slot(keys, NUMBER, lambda source: source.decimal(low, high))
+
+
+def day(keys: str = "date day when on") -> Slot:
+    return Slot(keys, DATE, Source.day, ("YYYY-MM-DD",))
+
+
+def clock(keys: str = "time start start_time at hour") -> Slot:
+    return Slot(keys, TIME, Source.clock)
+
+
+def moment(keys: str) -> Slot:
+    """A date and a time of day in one."""
+    def make(source: Source) -> Said:
+        date, time = source.day(), source.clock()
+        return Said(f"{date.text}{source.pick([' at ', ' at ', ', ', ' '])}{time.text}", f"{date.value}T{time.value}")
+    return Slot(keys, DATETIME, make)
+
+
+def listed(keys: str, options: list[str], *comments: str) -> Slot:
+    """A word of a short list, which the text says as it stands; the type may name the list."""
+    def shape(source: Source) -> Shape:
+        if source.chance(0.4):
+            return STRING
+        chosen = list(options)
+        if source.chance(0.4):
+            source.rng.shuffle(chosen)
+        return enum(chosen)
+    return Slot(keys, shape, plain(lambda source: source.pick(options)), comments)
+
+
+def judged(keys: str, cues: dict[str, Callable[[Source], str]]) -> Slot:
+    """A word that the text does not say but mean: each option with a maker of phrases that mean it."""
+    def make(source: Source) -> Said:
+        option = source.pick(list(cues))
+        return Said(cues[option](source), option)
+
+    def shape(source: Source) -> Shape:
+        options = list(cues)
+        if source.chance(0.4):
+            source.rng.shuffle(options)
+        return enum(options)
+    return Slot(keys, shape, make)
+
+
+def flag(keys: str, yes: list[str], no: list[str]) -> Slot:
+    """A fact that is true or false, by phrases for either."""
+    def make(source: Source) -> Said:
+        value = source.chance(0.5)
+        return Said(source.pick(yes if value else no), value)
+    return Slot(keys, BOOLEAN, make)
+
+
+def phrases(*options: str) -> Callable[[Source], str]:
+    return lambda source: source.pick(options)

@@ -1,0 +1,115 @@
+"""Nonsense: `The zorple is bak.` A field's meaning can only come from its name, a value only from the text.
+
+Here the model learns to copy and to look names up; the domains then need only the English around it.
+"""
+
+from __future__ import annotations
+
+from demo_corpus.example import Example
+from demo_corpus.shapes import BOOLEAN, DATE, INTEGER, NUMBER, STRING, TIME, Array, Nullable, Object, Shape, enum
+from demo_corpus.values import Source
+
+FORMS = ["The {key} is {value}.", "{key}: {value}.", "Its {key} is {value}.", "With {value} as the {key}.",
+         "We see {value} for the {key}.", "{value} is the {key}.", "The {key} was {value}.", "a {key} of {value},",
+         "{key} = {value};", "the {key} ({value})", "My {key} is {value}.", "{key} - {value}", "They gave {value} as {key}.",
+         "the {key} {value},", "{value} ({key})", "Her {key} will be {value}.", "For {key} write {value}."]
+ITEM_KEYS = """name age city job price title quantity total amount color size weight date time code email phone street country
+status category author rating brand model year month day score level type kind id number team party speed height width genre
+language currency room floor gate seat platform host guest owner teacher student doctor patient species breed sender recipient
+subject topic duration distance temperature capital population director artist album song course grade club position material
+destination origin departure arrival balance account reason result method source target label tag state region zip""".split()
+
+
+def key_name(source: Source) -> tuple[str, str]:
+    """A field's key and how the text calls it."""
+    roll = source.rng.random()
+    if roll < 0.45:
+        word = source.word(1, 3)
+        return word, word
+    if roll < 0.8:
+        word = source.pick(ITEM_KEYS)
+        return word, word
+    first, second = (source.word(1, 2), source.pick(ITEM_KEYS))
+    return f"{first}_{second}", f"{first} {second}"
+
+
+def any_value(source: Source) -> tuple[str, object, Shape]:
+    """A value's spelling, the value and a shape that holds it."""
+    roll = source.rng.random()
+    if roll < 0.30:
+        word = source.nonsense()
+        return word, word, STRING
+    if roll < 0.45:
+        name = source.name()
+        return name, name, STRING
+    if roll < 0.55:
+        text = source.own(lambda: " ".join(source.word(1, 2) for _ in range(source.rng.randint(2, 3))))
+        return text, text, STRING
+    if roll < 0.60:
+        text = source.pick([source.code(), source.email(), source.phone()])
+        return text, text, STRING
+    if roll < 0.74:
+        said = source.integer(0, source.pick_int((9, 99, 99, 999, 99999)))
+        return said.text, said.value, INTEGER
+    if roll < 0.80:
+        said = source.decimal(0, 300)
+        return said.text, said.value, NUMBER
+    if roll < 0.85:
+        said = source.day()
+        return said.text, said.value, DATE
+    if roll < 0.88:
+        said = source.clock()
+        return said.text, said.value, TIME
+    if roll < 0.94:
+        words = [source.word(1, 2) for _ in range(source.rng.randint(2, 4))]
+        word = source.rng.choice(words)
+        return word, word, enum(words)
+    if roll < 0.97:
+        value = source.chance(0.5)
+        return ("yes" if value else "no"), value, BOOLEAN
+    items = [source.nonsense() for _ in range(source.rng.randint(1, 3))]
+    text = items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1]
+    return text, items, Array(STRING)
+
+
+def facts(source: Source, longest: int = 5) -> Example:
+    """Some named facts in any order; the type asks for some of them, and for some that are not there."""
+    rng = source.rng
+    count = rng.randint(1, longest)
+    rows: dict[str, tuple[str, str, object, Shape]] = {}
+    while len(rows) < count:
+        key, called = key_name(source)
+        text, value, shape = any_value(source)
+        rows[key] = (called, text, value, shape)
+    style = rng.sample(FORMS, rng.randint(1, 3))
+    text = " ".join(rng.choice(style).format(key=called, value=said) for called, said, _, _ in rows.values())
+    fields, answer = [], {}
+    for key in rng.sample(list(rows), rng.randint(1, count)):
+        shape = rows[key][3]
+        fields.append((key, Nullable(shape) if rng.random() < 0.25 else shape, ""))
+        answer[key] = rows[key][2]
+    if rng.random() < 0.3:
+        missing, _ = key_name(source)
+        if missing not in rows:
+            at = rng.randint(0, len(fields))
+            fields.insert(at, (missing, Nullable(any_value(source)[2]), ""))
+            answer = {key: answer.get(key) for key, _, _ in fields}
+    name = source.type_name()
+    return Example(text, Object(name, tuple(fields)), answer)
+
+
+def quotation(source: Source) -> Example:
+    """One string to copy whole: the shortest exercise in copying."""
+    text = source.own(lambda: " ".join(source.word(1, 3) for _ in range(source.rng.randint(1, 5))))
+    if source.chance(0.5):
+        text = text.title() if source.chance(0.5) else text.capitalize()
+    key, called = key_name(source)
+    sentence = source.pick(FORMS).format(key=called, value=text)
+    name = source.type_name()
+    if source.chance(0.2):
+        return Example(sentence, STRING, text)
+    return Example(sentence, Object(name, ((key, STRING, ""),)), {key: text})
+
+
+def exercise(source: Source, longest: int = 5) -> Example:
+    return quotation(source) if source.chance(0.25) else facts(source, longest)

@@ -1,0 +1,70 @@
+"""The demo model's accuracy table: `python scripts/eval_demo.py`, in Markdown.
+
+Three sets, none of them trained on: new values in known sentences, new sentences about known things, and things whose
+field names were never seen. Every answer is made by `structkit.generate`, so every one is valid; the table says how
+many are right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import structkit as sk
+from demo_corpus.corpus import heldout_schemas, heldout_sentences, heldout_values
+from demo_corpus.example import Example
+from demo_corpus.grading import Grade, grade
+from demo_corpus.targets import python_type
+
+SETS: dict[str, Callable[[int, int], list[Example]]] = {
+    "new values in known sentences": heldout_values,
+    "new sentences": heldout_sentences,
+    "schemas never seen": heldout_schemas,
+}
+
+
+def main() -> None:
+    options = read_options()
+    model = sk.load(options.model)
+    lines = ["| held out | exercises | fields right | whole answers right |", "| --- | ---: | ---: | ---: |"]
+    for name, make in SETS.items():
+        examples = make(options.seed, options.count)
+        answers = [answer(model, example, options.max_tokens) for example in examples]
+        lines.append(row(name, grade(examples, answers)))
+        if options.wrong:
+            show_wrong(examples, answers, options.wrong)
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def read_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", type=Path, help="a model folder; by default the demo model of the package")
+    parser.add_argument("--count", type=int, default=300, help="exercises in each set")
+    parser.add_argument("--seed", type=int, default=2024)
+    parser.add_argument("--max-tokens", type=int, default=300)
+    parser.add_argument("--wrong", type=int, default=0, help="how many wrong answers of each set to print to standard error")
+    return parser.parse_args()
+
+
+def answer(model: sk.Model, example: Example, max_tokens: int) -> str:
+    """The model's answer, greedy, as it is written."""
+    return sk.generate(model, example.text, python_type(example.shape), max_tokens=max_tokens).text
+
+
+def row(name: str, result: Grade) -> str:
+    fields, whole = result.fields_right / result.fields, result.objects_right / result.objects
+    return f"| {name} | {result.objects} | {fields:.1%} | {whole:.1%} |"
+
+
+def show_wrong(examples: list[Example], answers: list[str], count: int) -> None:
+    for example, said in zip(examples, answers, strict=True):
+        if count and json.loads(said) != example.value:
+            sys.stderr.write(f"{example.text}\n  wanted {example.answer}\n  got    {said}\n")
+            count -= 1
+
+
+if __name__ == "__main__":
+    main()

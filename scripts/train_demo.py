@@ -1,0 +1,314 @@
+"""Train the demo model from scratch: `python scripts/train_demo.py --out /tmp/demo`, about an hour on two cores.
+
+The corpus is made as it is read (`scripts/demo_corpus`), from one seed. Stages go from nonsense, which teaches
+copying, to everything. Interrupted, the same command goes on from the last checkpoint in `--out`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import torch
+from demo_corpus import nonsense
+from demo_corpus.corpus import train_examples
+from demo_corpus.example import Example
+from demo_corpus.grading import Grade, grade
+from demo_corpus.spelling import TOKENIZER_CONFIG, train_tokenizer, word_texts, wrap
+from demo_corpus.values import Source
+from torch import distributed, multiprocessing
+from torch.nn import functional as F
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+VOCABULARY_SIZE = 4096
+LONGEST = 420  # tokens; longer exercises are left out of training
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run does; everything but the clock follows from it."""
+
+    steps: int
+    step_tokens: int = 5120
+    warm_steps: int = 100
+    nonsense_steps: int = 1000
+    peak: float = 2e-3
+    seed: int = 7
+
+
+def main() -> None:
+    options = read_options()
+    Path(options.out).mkdir(parents=True, exist_ok=True)
+    load_tokenizer(Path(options.out), options.seed)
+    port = random.randint(20_000, 40_000)
+    multiprocessing.spawn(work, args=(options, port), nprocs=options.workers)
+
+
+def work(rank: int, options: argparse.Namespace, port: int) -> None:
+    """One worker with one thread and its share of every step: two such waste less than one with two threads."""
+    address = f"tcp://127.0.0.1:{port}"
+    distributed.init_process_group("gloo", init_method=address, rank=rank, world_size=options.workers)
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    torch.manual_seed(options.seed)
+    out = Path(options.out)
+    tokenizer = load_tokenizer(out, options.seed)
+    model = new_model(tokenizer, options.layers, options.width, options.heads)
+    plan = Plan(steps=options.steps, nonsense_steps=options.nonsense_steps, peak=options.peak, seed=options.seed)
+    with open(options.log if rank == 0 else "/dev/null", "a", encoding="utf-8") as log:
+        Run(model, tokenizer, plan, out, log, options.minutes, rank, options.workers).go()
+    distributed.destroy_process_group()
+
+
+def read_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", default="build/demo", help="folder of the checkpoints and the finished model")
+    parser.add_argument("--log", default="/dev/stdout", help="file to which progress is appended")
+    parser.add_argument("--steps", type=int, default=5000)
+    parser.add_argument("--nonsense-steps", type=int, default=1000)
+    parser.add_argument("--minutes", type=float, default=1e9, help="the learning rate falls to its end by this time at the latest")
+    parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--width", type=int, default=192)
+    parser.add_argument("--heads", type=int, default=6)
+    parser.add_argument("--peak", type=float, default=2e-3)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--workers", type=int, default=2, help="processes of one thread each")
+    return parser.parse_args()
+
+
+# --- the tokenizer and the model ---
+
+
+def load_tokenizer(out: Path, seed: int) -> PreTrainedTokenizerFast:
+    """The tokenizer of `out`, made on the first run."""
+    folder = out / "tokenizer"
+    if not folder.exists():
+        source = Source(seed)
+        texts = [each.prompt + each.answer for each in (nonsense.exercise(source) for _ in range(20_000))]
+        wrap(train_tokenizer(texts + word_texts() * 60, VOCABULARY_SIZE)).save_pretrained(folder)
+    return AutoTokenizer.from_pretrained(folder)
+
+
+def new_model(tokenizer: PreTrainedTokenizerFast, layers: int, width: int, heads: int) -> LlamaForCausalLM:
+    config = LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=width, intermediate_size=width * 8 // 3 // 32 * 32, num_hidden_layers=layers,
+        num_attention_heads=heads, num_key_value_heads=heads, max_position_embeddings=1024, tie_word_embeddings=True,
+        bos_token_id=None, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, rms_norm_eps=1e-5)
+    return LlamaForCausalLM(config)
+
+
+# --- batches ---
+
+
+@dataclass(frozen=True)
+class Batch:
+    """ids[i, t], padded on the right; learnt[i, t] says that the token at t is part of an answer."""
+
+    ids: torch.Tensor
+    learnt: torch.Tensor
+
+
+def batches(examples: Iterator[Example], tokenizer: PreTrainedTokenizerFast, tokens: int, seed: int) -> Iterator[Batch]:
+    """Batches of about `tokens` tokens, each of exercises of nearly one length, so that little is padding."""
+    shuffle = random.Random(seed)
+    while True:
+        pool = sorted(encode([next(examples) for _ in range(2048)], tokenizer), key=lambda pair: len(pair[0]))
+        pool = [pair for pair in pool if len(pair[0]) <= LONGEST]
+        groups: list[list[tuple[list[int], int]]] = [[]]
+        for pair in pool:
+            if len(pair[0]) * (len(groups[-1]) + 1) > tokens:
+                groups.append([])
+            groups[-1].append(pair)
+        shuffle.shuffle(groups)
+        yield from (pad(group, tokenizer.pad_token_id) for group in groups)
+
+
+def encode(examples: list[Example], tokenizer: PreTrainedTokenizerFast) -> list[tuple[list[int], int]]:
+    """For each exercise its ids and where the answer starts."""
+    prompts = tokenizer([each.prompt for each in examples])["input_ids"]
+    answers = tokenizer([each.answer + tokenizer.eos_token for each in examples])["input_ids"]
+    return [(prompt + answer, len(prompt)) for prompt, answer in zip(prompts, answers, strict=True)]
+
+
+def pad(group: list[tuple[list[int], int]], filler: int) -> Batch:
+    longest = max(len(ids) for ids, _ in group)
+    ids = torch.full((len(group), longest), filler)
+    learnt = torch.zeros(len(group), longest, dtype=torch.bool)
+    for row, (tokens, start) in enumerate(group):
+        ids[row, : len(tokens)] = torch.tensor(tokens)
+        learnt[row, start : len(tokens)] = True
+    return Batch(ids, learnt)
+
+
+# --- training ---
+
+
+class Run:
+    """One training run: the optimizers, the clock and the checkpoints."""
+
+    def __init__(self, model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, plan: Plan, out: Path, log: TextIO,
+                 minutes: float, rank: int, workers: int) -> None:
+        self.rank, self.workers = rank, workers
+        self.model, self.tokenizer, self.plan, self.out, self.log = model, tokenizer, plan, out, log
+        self.started = time.monotonic()
+        self.deadline = self.started + minutes * 60
+        self.optimizers = make_optimizers(model, plan.peak)
+        self.step, self.tokens = 0, 0
+
+    def go(self) -> None:
+        self.resume()
+        started, seen, losses = time.monotonic(), 0, []
+        share = self.plan.step_tokens // self.workers
+        stream = batches(self.examples(), self.tokenizer, share, self.plan.seed + self.step + self.rank)
+        while self.step < self.plan.steps:
+            batch = next(stream)
+            losses.append(self.learn(batch, self.rate(self.clock())))
+            self.step += 1
+            seen += batch.ids.numel() * self.workers
+            self.tokens += batch.ids.numel() * self.workers
+            if self.step % 50 == 0:
+                speed = seen / (time.monotonic() - started)
+                self.say(f"step {self.step} tokens {self.tokens / 1e6:.2f}M loss {sum(losses) / len(losses):.4f} {speed:.0f} tokens/s")
+                losses = []
+            if self.step % 400 == 0:
+                self.checkpoint()
+            if self.clock() >= 1:
+                break
+        self.checkpoint()
+
+    def examples(self) -> Iterator[Example]:
+        """Nonsense first, short before long; then everything."""
+        seed = self.plan.seed + 1000 * self.step + self.rank
+        source = Source(seed)
+        everything = train_examples(seed)
+        while True:
+            done = self.step / max(1, self.plan.nonsense_steps)
+            yield nonsense.exercise(source, longest=2 if done < 0.4 else 4) if done < 1 else next(everything)
+
+    def clock(self) -> float:
+        """The share of the time that is gone, agreed between the workers."""
+        gone = torch.tensor([(time.monotonic() - self.started) / max(1.0, self.deadline - self.started)])
+        distributed.all_reduce(gone, distributed.ReduceOp.MAX)
+        return float(gone)
+
+    def rate(self, clock: float) -> float:
+        """The share of the peak rate: up in a line, level for a time, then down in a cosine to nearly nothing."""
+        warm = min(1.0, (self.step + 1) / self.plan.warm_steps)
+        done = min(1.0, max(self.step / self.plan.steps, clock))
+        return warm * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * max(0.0, (done - 0.3) / 0.7))))
+
+    def learn(self, batch: Batch, rate: float) -> float:
+        """One step on one batch; returns its loss per answer token."""
+        targets = batch.ids[:, 1:][batch.learnt[:, 1:]]
+        with torch.autocast("cpu", torch.bfloat16):
+            hidden = self.model.model(input_ids=batch.ids[:, :-1], use_cache=False).last_hidden_state
+            logits = self.model.lm_head(hidden[batch.learnt[:, 1:]])
+        loss = F.cross_entropy(logits.float(), targets)
+        loss.backward()
+        self.share_gradients()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = group["peak"] * rate
+            optimizer.step()
+            optimizer.zero_grad()
+        return float(loss.detach())
+
+    def share_gradients(self) -> None:
+        gradients = [each.grad for each in self.model.parameters() if each.grad is not None]
+        flat = torch.cat([each.reshape(-1) for each in gradients])
+        distributed.all_reduce(flat)
+        for gradient, part in zip(gradients, flat.split([each.numel() for each in gradients]), strict=True):
+            gradient.copy_(part.view_as(gradient) / self.workers)
+
+    def resume(self) -> None:
+        path = self.out / "last.pt"
+        if path.exists():
+            saved = torch.load(path, weights_only=True)
+            self.model.load_state_dict(saved["model"])
+            for optimizer, state in zip(self.optimizers, saved["optimizers"], strict=True):
+                optimizer.load_state_dict(state)
+            self.step, self.tokens = saved["step"], saved["tokens"]
+
+    def checkpoint(self) -> None:
+        """Write what `resume` needs and the model as it would ship; log how well it does."""
+        if self.rank != 0:
+            return
+        state = {"model": self.model.state_dict(), "optimizers": [each.state_dict() for each in self.optimizers],
+                 "step": self.step, "tokens": self.tokens}
+        torch.save(state, self.out / "last.tmp")
+        (self.out / "last.tmp").replace(self.out / "last.pt")
+        export(self.model, self.tokenizer, self.out / "model")
+        self.say(f"step {self.step} " + " ".join(f"{name} {grade.line()}" for name, grade in self.grades().items()))
+
+    def grades(self) -> dict[str, Grade]:
+        source = Source(99, "heldout")
+        exercises = {"nonsense": [nonsense.exercise(source) for _ in range(96)]}
+        if self.step >= self.plan.nonsense_steps:
+            everything = train_examples(98)
+            exercises["train-like"] = [next(everything) for _ in range(128)]
+        return {name: grade(each, answers(self.model, self.tokenizer, each)) for name, each in exercises.items()}
+
+    def say(self, line: str) -> None:
+        self.log.write(time.strftime("%H:%M:%S ") + line + "\n")
+        self.log.flush()
+
+
+def make_optimizers(model: LlamaForCausalLM, peak: float) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices of the layers, AdamW for the embedding and the norms."""
+    matrices = [each for name, each in model.named_parameters() if each.ndim == 2 and "layers" in name]
+    chosen = {id(each) for each in matrices}
+    others = [each for each in model.parameters() if id(each) not in chosen]
+    muon = torch.optim.Muon(matrices, lr=peak, weight_decay=0.01, adjust_lr_fn="match_rms_adamw")
+    adam = torch.optim.AdamW(others, lr=peak, betas=(0.9, 0.95), weight_decay=0.0)
+    for optimizer, share in ((muon, 2.5), (adam, 1.0)):
+        for group in optimizer.param_groups:
+            group["peak"] = share * peak
+    return [muon, adam]
+
+
+# --- answers and the finished model ---
+
+
+@torch.no_grad()
+def answers(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, examples: list[Example]) -> list[str]:
+    """The model's own most likely answers, without any constraint."""
+    said: dict[int, str] = {}
+    order = sorted(range(len(examples)), key=lambda index: len(examples[index].prompt))
+    for at in range(0, len(order), 32):
+        part = order[at : at + 32]
+        inputs = tokenizer([examples[index].prompt for index in part], padding=True, padding_side="left", return_tensors="pt")
+        ids = model.generate(inputs["input_ids"], attention_mask=inputs["attention_mask"], max_new_tokens=160, do_sample=False)
+        for index, row in zip(part, ids, strict=True):
+            said[index] = tokenizer.decode(row[inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+    return [said[index] for index in range(len(examples))]
+
+
+def export(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
+    """The model in half precision with its tokenizer, as transformers (4 and 5) loads it."""
+    fresh = folder.with_suffix(".new")
+    half = LlamaForCausalLM(model.config)
+    half.load_state_dict(model.state_dict())
+    half.half().save_pretrained(fresh)
+    (fresh / "model.safetensors").chmod(0o644)
+    tokenizer.backend_tokenizer.save(str(fresh / "tokenizer.json"))
+    ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id, "do_sample": False}
+    for name, content in (("generation_config.json", ends), ("tokenizer_config.json", TOKENIZER_CONFIG)):
+        (fresh / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    shutil.rmtree(folder, ignore_errors=True)
+    fresh.rename(folder)
+
+
+if __name__ == "__main__":
+    main()

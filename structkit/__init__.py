@@ -1,0 +1,130 @@
+"""Structured output from local language models: a type goes in, a validated instance comes out.
+
+```python
+import structkit as sk
+
+person = sk.extract(sk.load(), "Ana Souza, 34, works as a nurse in Porto.", Person)
+```
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from structkit import testing
+    from structkit.api import (
+        aextract,
+        agenerate,
+        compile,
+        extract,
+        from_transformers,
+        generate,
+        load,
+        preview_prompt,
+        to_json_schema,
+        to_regex,
+    )
+    from structkit.errors import (
+        BudgetTooSmall,
+        GenerationError,
+        GrammarError,
+        LimitExceeded,
+        ModelFailed,
+        PatternError,
+        SchemaError,
+        StructkitError,
+        TokenRefused,
+        UnresolvedReference,
+        UnsatisfiableSchema,
+        UnsupportedKeyword,
+        ValidationFailed,
+        VocabularyError,
+    )
+    from structkit.generate.result import Result, Usage
+    from structkit.guide.guide import Cursor, Guide
+    from structkit.limits import Limits
+    from structkit.targets import Choice, Regex
+    from structkit.vocabulary.vocabulary import Vocabulary
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BudgetTooSmall",
+    "Choice",
+    "Cursor",
+    "GenerationError",
+    "GrammarError",
+    "Guide",
+    "LimitExceeded",
+    "Limits",
+    "ModelFailed",
+    "PatternError",
+    "Regex",
+    "Result",
+    "SchemaError",
+    "StructkitError",
+    "TokenRefused",
+    "UnresolvedReference",
+    "UnsatisfiableSchema",
+    "UnsupportedKeyword",
+    "Usage",
+    "ValidationFailed",
+    "Vocabulary",
+    "VocabularyError",
+    "__version__",
+    "aextract",
+    "agenerate",
+    "compile",
+    "extract",
+    "from_transformers",
+    "generate",
+    "load",
+    "preview_prompt",
+    "testing",
+    "to_json_schema",
+    "to_regex",
+]
+
+_HOMES = {
+    "Choice": "structkit.targets",
+    "Cursor": "structkit.guide.guide",
+    "Guide": "structkit.guide.guide",
+    "Limits": "structkit.limits",
+    "Regex": "structkit.targets",
+    "Result": "structkit.generate.result",
+    "Usage": "structkit.generate.result",
+    "Vocabulary": "structkit.vocabulary.vocabulary",
+}
+"""Where the classes live; errors live in `structkit.errors`, functions in `structkit.api`."""
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used, so that `import structkit` takes a moment and no numba."""
+    if name not in __all__:
+        raise AttributeError(f"module 'structkit' has no attribute {name!r}")
+    if name == "testing":
+        return import_module("structkit.testing")
+    home = _HOMES.get(name, "structkit.errors" if name[0].isupper() else "structkit.api")
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class _Package(ModuleType):
+    """The package, in which `compile` and `generate` are functions although modules have these names too."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # Importing structkit.compile would else put that module in the function's place.
+        if not (isinstance(value, ModuleType) and name in ("compile", "generate")):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,0 +1,241 @@
+"""The public functions: thin, typed, and nothing of their own.
+
+The result's type is that of the third argument: `Person` for `Person`, `str` for `Regex`, an option's type
+for `Choice`, and `object` for a JSON Schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias, TypeVar, overload
+
+from typing_extensions import TypeForm, Unpack
+
+from structkit.compile import compile
+from structkit.generate.drive import in_thread
+from structkit.generate.generation import asked_prompt, run
+from structkit.generate.prompt import Prompt, show_prompt
+from structkit.generate.result import Result
+from structkit.generate.settings import Options, Settings
+from structkit.limits import Limits
+from structkit.models.base import LogitsModel
+from structkit.models.local import from_transformers, load
+from structkit.regex.from_schema import Whitespace
+from structkit.regex.show import show
+from structkit.targets import AnyTarget, Defaults, TextTarget, read_target
+
+__all__ = [
+    "aextract",
+    "agenerate",
+    "compile",
+    "extract",
+    "from_transformers",
+    "generate",
+    "load",
+    "preview_prompt",
+    "to_json_schema",
+    "to_regex",
+]
+
+T = TypeVar("T")
+
+
+Schema: TypeAlias = Mapping[str, object]
+"""A JSON Schema, as `json.loads` gives it."""
+
+
+@overload
+def extract(model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]) -> T: ...
+@overload
+def extract(model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]) -> T: ...
+@overload
+def extract(model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[Options]) -> object: ...
+def extract(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> object:
+    """Have a model write a value of a type, and validate it.
+
+    Args:
+        model: A model, such as `structkit.load()`.
+        prompt: A text, or messages such as `{"role": "user", "content": "..."}`.
+        target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
+        **options: `max_tokens`, `temperature`, `top_k`, `top_p`, `min_p`, `seed`, `describe`, `system`,
+            `forced`, `whitespace`, `defaults` and `limits`; see `Options`.
+
+    Returns:
+        The value: an instance of the type, the text for `Regex`, the option for `Choice`, and what
+        `json.loads` gives for a JSON Schema.
+
+    Raises:
+        StructkitError: See `generate`.
+
+    >>> from structkit.testing import ScriptedModel
+    >>> extract(ScriptedModel(["[1, 2]"]), "One and two.", list[int])
+    [1, 2]
+    """
+    return run(model, prompt, target, Settings.read("extract", options)).value
+
+
+@overload
+def generate(
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]
+) -> Result[T]: ...
+@overload
+def generate(
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]
+) -> Result[T]: ...
+@overload
+def generate(
+    model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[Options]
+) -> Result[object]: ...
+def generate(
+    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
+) -> Result[object]:
+    """Have a model write a value of a type, and return it with its text and what it took.
+
+    Args:
+        model: A model, such as `structkit.load()`. It writes one sequence at a time; others wait.
+        prompt: A text, or messages such as `{"role": "user", "content": "..."}`.
+        target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
+        **options: `max_tokens`, `temperature`, `top_k`, `top_p`, `min_p`, `seed`, `describe`, `system`,
+            `forced`, `whitespace`, `defaults` and `limits`; see `Options`.
+
+    Returns:
+        The value, the text, the reason for its end, and the tokens and seconds it took.
+
+    Raises:
+        SchemaError: The target cannot be described, or not be enforced, or no value satisfies it.
+        PatternError: A pattern that no regular language can say.
+        VocabularyError: The model's tokens cannot spell any value.
+        LimitExceeded: The target is too large.
+        BudgetTooSmall: The shortest value needs more tokens than `max_tokens`, or than the context leaves.
+        ValidationFailed: A validator of the type's own refuses the value.
+        ModelFailed: The model broke.
+        GenerationError: The prompt leaves no room in the context.
+        ValueError: An option is out of its range.
+        TypeError: An option, or the prompt, is not what it should be.
+
+    >>> from structkit.testing import ScriptedModel
+    >>> result = generate(ScriptedModel(["[1, 2]"]), "One and two.", list[int])
+    >>> result.value, result.text, result.finish_reason, result.usage.generated_tokens
+    ([1, 2], '[1, 2]', 'stop', 5)
+    """
+    return run(model, prompt, target, Settings.read("generate", options))
+
+
+@overload
+async def aextract(
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]
+) -> T: ...
+@overload
+async def aextract(
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]
+) -> T: ...
+@overload
+async def aextract(
+    model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[Options]
+) -> object: ...
+async def aextract(
+    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
+) -> object:
+    """`extract` for async programs: the model works in a thread, so the event loop goes on.
+
+    A model writes one sequence at a time, so several calls on one model take turns. When the task is
+    cancelled the model stops at its next token.
+
+    >>> import asyncio
+    >>> from structkit.testing import ScriptedModel
+    >>> asyncio.run(aextract(ScriptedModel(["true"]), "Is it?", bool))
+    True
+    """
+    return (await _in_turn(model, prompt, target, Settings.read("aextract", options))).value
+
+
+@overload
+async def agenerate(
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]
+) -> Result[T]: ...
+@overload
+async def agenerate(
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]
+) -> Result[T]: ...
+@overload
+async def agenerate(
+    model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[Options]
+) -> Result[object]: ...
+async def agenerate(
+    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
+) -> Result[object]:
+    """`generate` for async programs; see `aextract`.
+
+    >>> import asyncio
+    >>> from structkit.testing import ScriptedModel
+    >>> asyncio.run(agenerate(ScriptedModel(["true"]), "Is it?", bool)).text
+    'true'
+    """
+    return await _in_turn(model, prompt, target, Settings.read("agenerate", options))
+
+
+def preview_prompt(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> str:
+    r"""The exact text that the model would read, after its chat template.
+
+    Takes what `generate` takes; nothing is generated.
+
+    Raises:
+        SchemaError: The target cannot be described.
+
+    >>> from structkit.targets import Choice
+    >>> from structkit.testing import ScriptedModel
+    >>> preview_prompt(ScriptedModel([]), "Did it work?", Choice(["yes", "no"]))
+    'Did it work?\n\nAnswer with one of: yes, no'
+    """
+    settings = Settings.read("preview_prompt", options)
+    writing = settings.writing
+    read = read_target(target, defaults=writing.defaults, limits=writing.limits)
+    return show_prompt(model, asked_prompt(prompt, read, settings))
+
+
+def to_json_schema(target: AnyTarget) -> dict[str, object]:
+    """The JSON Schema of a target: the first visible step of the pipeline.
+
+    Raises:
+        SchemaError: The target cannot be described.
+
+    >>> to_json_schema(list[int])
+    {'items': {'type': 'integer'}, 'type': 'array'}
+    """
+    return read_target(target).json_schema()
+
+
+def to_regex(
+    target: AnyTarget,
+    *,
+    whitespace: Whitespace = "spaced",
+    defaults: Defaults = "always",
+    limits: Limits = Limits(),  # noqa: B008
+) -> str:
+    """The regex of a target's texts: the second visible step of the pipeline.
+
+    Args:
+        target: The target.
+        whitespace: As for `generate`.
+        defaults: As for `generate`.
+        limits: As for `generate`.
+
+    Returns:
+        A pattern for Python's `re.fullmatch`; for a recursive target, which no regex can say, one line for
+        each rule.
+
+    Raises:
+        SchemaError: The target cannot be described or not be enforced.
+        LimitExceeded: The regex would be too long.
+
+    >>> print(to_regex(bool))
+    true|false
+    """
+    target_read = read_target(target, defaults=defaults, limits=limits)
+    return show(target_read.rules(whitespace=whitespace, limits=limits), limits)
+
+
+async def _in_turn(
+    model: LogitsModel, prompt: Prompt, target: AnyTarget, settings: Settings
+) -> Result[object]:
+    return await in_thread(lambda cancelled: run(model, prompt, target, settings, cancelled))

@@ -1,0 +1,120 @@
+"""`structkit extract`: read the target and the prompt, generate, and say what to print."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import cast
+
+from structkit.api import generate, load
+from structkit.errors import SchemaError
+from structkit.generate.settings import Options, Settings
+from structkit.targets import AnyTarget
+
+__all__ = ["extract", "read_options", "read_prompt", "read_schema", "read_type"]
+
+
+def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> str:
+    """Run the command and return what it prints.
+
+    Raises:
+        StructkitError: Anything that went wrong.
+    """
+    target = read_type(*arguments.type) if arguments.type else read_schema(Path(arguments.schema))
+    result = generate(load(arguments.model), prompt, cast("type[object]", target), **options)
+    return result.text if arguments.json else repr(result.value)
+
+
+def read_type(source: str, name: str) -> AnyTarget:
+    """Find a type by its place. The file or module is run, as importing it would.
+
+    Args:
+        source: A file such as `path/to/file.py`, or a module.
+        name: The name of the type in it, with dots for a type within a type.
+
+    Raises:
+        SchemaError: There is no such file, module or name.
+
+    >>> read_type("decimal", "Decimal")
+    <class 'decimal.Decimal'>
+    """
+    try:
+        found: object = _import_file(Path(source)) if source.endswith(".py") else _import_module(source)
+    except Exception as error:  # a user's module may raise anything
+        raise SchemaError(f"{source} cannot be imported: {type(error).__name__}: {error}") from error
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise SchemaError(f"{source} has no {name!r}; {_names(found)}")
+        found = getattr(found, part)
+    return cast("AnyTarget", found)
+
+
+def read_schema(path: Path) -> AnyTarget:
+    """Read a JSON Schema from a file.
+
+    Raises:
+        SchemaError: There is no such file, or it does not hold a JSON object.
+    """
+    try:
+        schema = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise SchemaError(f"the JSON Schema cannot be read: {error}", place=str(path)) from error
+    if not isinstance(schema, dict):
+        raise SchemaError(f"a JSON Schema is an object, not {schema!r:.40}", place=str(path))
+    return cast("dict[str, object]", schema)
+
+
+def read_prompt(prompt: str) -> str:
+    """The prompt, from standard input if it is `-`.
+
+    Raises:
+        ValueError: It is empty.
+    """
+    text = sys.stdin.read().strip() if prompt == "-" else prompt
+    if not text:
+        raise ValueError("the prompt is empty; give a text, or pipe one to standard input")
+    return text
+
+
+def read_options(arguments: argparse.Namespace) -> Options:
+    """The options of `generate` that were given.
+
+    Raises:
+        ValueError: One of them is out of its range.
+    """
+    options = Options(max_tokens=arguments.max_tokens, seed=arguments.seed)
+    if arguments.temperature is not None:
+        options["temperature"] = arguments.temperature
+    Settings.read("extract", options)
+    return options
+
+
+def _import_file(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"structkit_target_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise ImportError("it is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # pydantic looks up the names in annotations there
+    sys.path.insert(0, str(path.resolve().parent))
+    spec.loader.exec_module(module)
+    return module
+
+
+def _import_module(name: str) -> ModuleType:
+    sys.path.insert(0, str(Path.cwd()))
+    return importlib.import_module(name)
+
+
+def _names(found: object) -> str:
+    home = _module_name(found)
+    own = sorted(name for name, value in vars(found).items() if getattr(value, "__module__", "") == home)
+    return f"its names are {', '.join(own[:10])}" if own else "it defines no types"
+
+
+def _module_name(found: object) -> str:
+    return found.__name__ if isinstance(found, ModuleType) else getattr(found, "__module__", "")

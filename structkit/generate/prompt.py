@@ -1,0 +1,117 @@
+"""Prompts: what the user said, with the description of the target, as the model will read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from structkit.errors import GenerationError
+from structkit.models.base import LogitsModel, Message
+
+__all__ = ["Prompt", "build_prompt", "encode_prompt", "show_prompt"]
+
+Prompt: TypeAlias = "str | Sequence[Message]"
+
+
+@runtime_checkable
+class _Shows(Protocol):
+    """A model that can print tokens with its control tokens."""
+
+    def show(self, token_ids: Sequence[int]) -> str: ...
+
+
+def build_prompt(prompt: Prompt, description: str | None = None, system: str | None = None) -> Prompt:
+    r"""Add the description of the target to the last message of the user, and a system message before all.
+
+    Args:
+        prompt: A text or messages; never changed.
+        description: What to answer with, or `None` to leave the prompt as it is.
+        system: A system message, or `None`.
+
+    Returns:
+        A text where a text was given and there is no system message (models without a chat template read only
+        texts), else messages.
+
+    Raises:
+        TypeError: The prompt is neither a text nor messages.
+        ValueError: There is no message of the user to add to, or there would be two system messages.
+
+    >>> build_prompt("Ana is 34.", "JSON of this type:\nPerson {name: string}")
+    'Ana is 34.\n\nAnswer with JSON of this type:\nPerson {name: string}'
+    >>> build_prompt("Hi", system="Be brief.")
+    [{'role': 'system', 'content': 'Be brief.'}, {'role': 'user', 'content': 'Hi'}]
+    """
+    if isinstance(prompt, str):
+        text = _described(prompt, description)
+        return text if system is None else [_system(system), Message(role="user", content=text)]
+    messages = [_read_message(message, position) for position, message in enumerate(_listed(prompt))]
+    if description is not None:
+        asked = [position for position, message in enumerate(messages) if message["role"] == "user"]
+        if not asked:
+            raise ValueError("no message has the role 'user' to add the description to; pass describe=False")
+        last = messages[asked[-1]]
+        last["content"] = _described(last["content"], description)
+    if system is None:
+        return messages
+    if any(message["role"] == "system" for message in messages):
+        raise ValueError("there is a system message among the messages already; leave out system=...")
+    return [_system(system), *messages]
+
+
+def show_prompt(model: LogitsModel, prompt: Prompt) -> str:
+    """The text that the model reads: the prompt after its chat template.
+
+    Control tokens appear as the model's tokenizer writes them; where the model cannot tell, as `<id>`.
+    """
+    token_ids = model.encode(prompt)
+    if isinstance(model, _Shows):
+        return model.show(token_ids)
+    tokens = model.vocabulary.tokens
+    pieces = [tokens[i] if i < len(tokens) and tokens[i] else f"<{i}>".encode() for i in token_ids]
+    return b"".join(pieces).decode("utf-8", errors="replace")
+
+
+def encode_prompt(model: LogitsModel, prompt: Prompt) -> list[int]:
+    """The tokens of a prompt.
+
+    Raises:
+        GenerationError: The prompt leaves no room in the model's context, or is empty.
+    """
+    token_ids = model.encode(prompt)
+    if not token_ids:
+        raise GenerationError("the prompt has no tokens, so the model has nothing to go on; say something")
+    context = model.context_length
+    if context is not None and len(token_ids) >= context:
+        raise GenerationError(
+            f"the prompt is {len(token_ids)} tokens and the context of {model.name} is {context}: it is "
+            f"{len(token_ids) - context + 1} tokens too long to leave room for an answer; shorten it, "
+            "or pass describe=False to leave out the description of the target",
+            place="prompt",
+        )
+    return token_ids
+
+
+def _described(text: str, description: str | None) -> str:
+    return text if description is None else f"{text}\n\nAnswer with {description}"
+
+
+def _system(text: str) -> Message:
+    return Message(role="system", content=text)
+
+
+def _listed(prompt: object) -> Sequence[object]:
+    if isinstance(prompt, Sequence) and not isinstance(prompt, (bytes, bytearray)) and prompt:
+        return prompt
+    raise TypeError(
+        f"a prompt is a text or a list of messages {{'role': 'user', 'content': '...'}}, not {prompt!r:.60}"
+    )
+
+
+def _read_message(message: object, position: int) -> Message:
+    if isinstance(message, Mapping):
+        role, content = message.get("role"), message.get("content")
+        if isinstance(role, str) and isinstance(content, str):
+            return Message(role=role, content=content)
+    raise TypeError(
+        f"message {position} is no {{'role': '...', 'content': '...'}} with two texts, but {message!r:.60}"
+    )

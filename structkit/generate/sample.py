@@ -1,0 +1,183 @@
+"""Sampling: from logits and a mask to one token. Pure but for the random generator that is handed in."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.errors import ModelFailed
+
+__all__ = ["Sampling", "allowed_ids", "check_whole", "pick", "probabilities"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How a token is chosen among the allowed ones.
+
+    >>> Sampling(temperature=0.7, top_p=0.9).temperature
+    0.7
+
+    Raises:
+        ValueError: A number is out of its range.
+        TypeError: It is not a number.
+    """
+
+    temperature: float = 0.0
+    """0 takes the likeliest token; 1 samples as the model says; more makes it bolder."""
+
+    top_k: int | None = None
+    """Only the `top_k` likeliest tokens, and those as likely as the last of them."""
+
+    top_p: float | None = None
+    """Only the fewest tokens that together have this probability (Holtzman et al. 2020)."""
+
+    min_p: float | None = None
+    """Only tokens at least this fraction as likely as the likeliest (Nguyen et al. 2024)."""
+
+    seed: int | None = None
+    """The same seed gives the same tokens; `None` gives others each time."""
+
+    def __post_init__(self) -> None:
+        _check_number("temperature", self.temperature, 0, math.inf)
+        check_whole("top_k", self.top_k, 1)
+        if self.top_p is not None:
+            _check_number("top_p", self.top_p, 0, 1, above=True)
+        if self.min_p is not None:
+            _check_number("min_p", self.min_p, 0, 1)
+        check_whole("seed", self.seed, 0)
+
+    def generator(self) -> np.random.Generator:
+        """The random numbers of one generation."""
+        return np.random.default_rng(self.seed)
+
+
+def allowed_ids(mask: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """The ids whose bits are set, ascending: int64[n].
+
+    Args:
+        mask: uint32[words], bit t % 32 of word t // 32 for token t.
+
+    >>> allowed_ids(np.array([0b1001, 0, 0b1], np.uint32)).tolist()
+    [0, 3, 64]
+    """
+    words = np.flatnonzero(mask)
+    bits = np.unpackbits(mask[words].astype("<u4", copy=False).view(np.uint8), bitorder="little")
+    found = np.flatnonzero(bits)
+    # Only the words with a bit are unpacked: between words a few tokens are allowed, of a hundred thousand.
+    ids: NDArray[np.int64] = (words[found >> 5] << 5) | (found & 31)
+    return ids
+
+
+def pick(
+    logits: NDArray[np.float32],
+    ids: NDArray[np.int64],
+    sampling: Sampling,
+    generator: np.random.Generator,
+    *,
+    place: str | None = None,
+) -> int:
+    """Choose one of the allowed tokens.
+
+    Only the logits of `ids` are read: logits wider than the vocabulary are padding, and ids past their end
+    are tokens that the model cannot say.
+
+    Args:
+        logits: float32[width].
+        ids: int64[n], the allowed tokens, ascending.
+        sampling: How to choose.
+        generator: Moved by one number for each sampled token, by none when greedy.
+        place: The step, for errors.
+
+    Raises:
+        ModelFailed: A logit is NaN or infinite, or the model cannot say any allowed token.
+
+    >>> pick(np.array([1, 9, 5], np.float32), np.array([0, 2]), Sampling(), np.random.default_rng())
+    2
+    """
+    if logits.ndim != 1:
+        raise ModelFailed(
+            f"the model gave logits of shape {list(logits.shape)}; give one row, float32[width]", place=place
+        )
+    sayable = ids[: np.searchsorted(ids, len(logits))]
+    if not len(sayable):
+        raise ModelFailed(
+            f"the model cannot say any of the {len(ids)} allowed tokens: its logits are {len(logits)} wide; "
+            "give the vocabulary that belongs to the model",
+            place=place,
+        )
+    row = logits[sayable]
+    best = int(row.argmax())  # the position of a NaN, if there is one
+    if not np.isfinite(row[best]):
+        raise ModelFailed(
+            f"the logit of token {sayable[best]} is {row[best]}, and it decides; "
+            "load the model in a wider type, such as dtype='float32'",
+            place=place,
+        )
+    if sampling.temperature == 0 or len(sayable) == 1:
+        return int(sayable[best])
+    chances = np.cumsum(probabilities(row, sampling))
+    drawn = int(np.searchsorted(chances, generator.random() * chances[-1], side="right"))
+    return int(sayable[min(drawn, len(sayable) - 1)])
+
+
+def probabilities(row: NDArray[np.float32], sampling: Sampling) -> NDArray[np.float64]:
+    """The chance of each token under the sampling options: temperature first, then top-k, top-p and min-p.
+
+    Args:
+        row: float32[n], finite at its maximum, without NaN.
+        sampling: The options; the temperature is above 0.
+
+    Returns:
+        float64[n], summing to 1.
+
+    >>> row = np.log(np.array([0.5, 0.3, 0.2], np.float32))
+    >>> probabilities(row, Sampling(temperature=1, top_k=2)).round(3).tolist()
+    [0.625, 0.375, 0.0]
+    """
+    wide = row.astype(np.float64)
+    with np.errstate(over="ignore"):  # near temperature 0 the differences grow infinite, as they should
+        chances: NDArray[np.float64] = np.exp((wide - wide.max()) / sampling.temperature)
+    chances /= chances.sum()
+    kept = np.ones(len(row), bool)
+    if sampling.top_k is not None and sampling.top_k < len(row):
+        kept &= wide >= np.partition(wide, -sampling.top_k)[-sampling.top_k]
+    if sampling.top_p is not None:
+        kept &= _nucleus(np.where(kept, chances, 0), sampling.top_p)
+    if sampling.min_p is not None:
+        kept &= chances >= sampling.min_p * chances.max()
+    chances[~kept] = 0
+    chances /= chances.sum()
+    return chances
+
+
+def _nucleus(chances: NDArray[np.float64], top_p: float) -> NDArray[np.bool_]:
+    """The fewest tokens that together have `top_p` of the chances; always at least one."""
+    order = np.argsort(-chances, kind="stable")
+    sums = np.cumsum(chances[order])
+    before = sums - chances[order]
+    kept = np.zeros(len(chances), bool)
+    kept[order[before < top_p * sums[-1]]] = True
+    return kept
+
+
+def _check_number(name: str, value: float, low: float, high: float, *, above: bool = False) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    if not (low < value if above else low <= value) or not value <= high or math.isinf(value):
+        least = f"above {low}" if above else f"at least {low}"
+        most = f" and at most {high}" if high < math.inf else ""
+        raise ValueError(f"{name} must be {least}{most}, not {value!r}")
+
+
+def check_whole(name: str, value: int | None, low: int) -> None:
+    """Raise TypeError or ValueError unless a value is `None` or a whole number, at least `low`."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be a whole number, not {value!r}")
+    if value < low:
+        raise ValueError(f"{name} must be at least {low}, not {value!r}")

@@ -1,0 +1,137 @@
+"""Settings: the keyword arguments of the public functions, checked and put into values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypedDict, get_args
+
+from structkit.generate.sample import Sampling, check_whole
+from structkit.limits import Limits
+from structkit.regex.from_schema import Whitespace
+from structkit.targets import Defaults
+
+__all__ = ["Options", "Settings", "Writing"]
+
+
+class Options(TypedDict, total=False):
+    """The keyword arguments of `extract`, `generate`, `aextract` and `agenerate`."""
+
+    max_tokens: int | None
+    """The most tokens to write; the value is always complete and valid within them. By default as many as the
+    context leaves, but at most 1,024, or what the shortest value needs if that is more."""
+
+    temperature: float
+    """0, the default, takes the likeliest token; above 0 tokens are sampled."""
+
+    top_k: int | None
+    """Sample among the `top_k` likeliest tokens."""
+
+    top_p: float | None
+    """Sample among the fewest tokens that together have this probability."""
+
+    min_p: float | None
+    """Sample among tokens at least this fraction as likely as the likeliest."""
+
+    seed: int | None
+    """With the same seed the same model writes the same tokens."""
+
+    describe: bool
+    """Whether the description of the target is added to the prompt; by default it is."""
+
+    system: str | None
+    """A system message to put before the prompt."""
+
+    forced: bool
+    """Whether text that must come next is taken without sampling, in the tokenizer's own tokens; by default
+    it is. Without it the model chooses the tokens of such text too."""
+
+    whitespace: Whitespace
+    """`"spaced"`, the default, writes JSON as `json.dumps` does; `"compact"` without spaces."""
+
+    defaults: Defaults
+    """`"always"`, the default, writes fields with a default too; `"may_omit"` leaves that to the model."""
+
+    limits: Limits
+    """What may be built for the target."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """How values are written: part of what a guide is made for."""
+
+    whitespace: Whitespace = "spaced"
+    defaults: Defaults = "always"
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("whitespace", self.whitespace, get_args(Whitespace)),
+            ("defaults", self.defaults, get_args(Defaults)),
+        ):
+            if value not in known:
+                raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, not {value!r}")
+        _check_type("limits", self.limits, Limits, "structkit.Limits(...)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything about a generation but its model, prompt and target."""
+
+    max_tokens: int | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+    writing: Writing = field(default_factory=Writing)
+    describe: bool = True
+    system: str | None = None
+    forced: bool = True
+
+    def __post_init__(self) -> None:
+        check_whole("max_tokens", self.max_tokens, 0)
+        _check_type("describe", self.describe, bool, "True or False")
+        _check_type("forced", self.forced, bool, "True or False")
+        _check_type("system", self.system, (str, type(None)), "a text or None")
+
+    @classmethod
+    def read(cls, function: str, options: Options) -> Settings:
+        """Check the keyword arguments of a public function.
+
+        Args:
+            function: Its name, for messages.
+            options: The arguments.
+
+        Raises:
+            TypeError: There is no such argument, or it is of the wrong type.
+            ValueError: It is out of its range.
+
+        >>> Settings.read("extract", {"max_tokens": 20, "temperature": 0.5}).sampling.temperature
+        0.5
+        >>> Settings.read("extract", {"max_token": 20})
+        Traceback (most recent call last):
+        TypeError: extract() has no argument 'max_token'; it takes max_tokens, temperature, top_k, ...
+        """
+        known = Options.__annotations__
+        unknown = [name for name in options if name not in known]
+        if unknown:
+            raise TypeError(f"{function}() has no argument {unknown[0]!r}; it takes {', '.join(known)}")
+        return cls(
+            max_tokens=options.get("max_tokens"),
+            sampling=Sampling(
+                temperature=options.get("temperature", 0.0),
+                top_k=options.get("top_k"),
+                top_p=options.get("top_p"),
+                min_p=options.get("min_p"),
+                seed=options.get("seed"),
+            ),
+            writing=Writing(
+                whitespace=options.get("whitespace", "spaced"),
+                defaults=options.get("defaults", "always"),
+                limits=options.get("limits", Limits()),
+            ),
+            describe=options.get("describe", True),
+            system=options.get("system"),
+            forced=options.get("forced", True),
+        )
+
+
+def _check_type(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be {wanted}, not {value!r}")

@@ -1,0 +1,349 @@
+"""Models without weights, for tests: one that writes what it is told, and one that writes at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import count
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.errors import ModelFailed
+from structkit.models.base import Message
+from structkit.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["RandomModel", "Reply", "ScriptedModel", "byte_vocabulary", "small_vocabulary"]
+
+Reply: TypeAlias = "str | NDArray[np.float32] | Callable[[str], str]"
+"""A text, the logits of each step (float32[steps, width]), or a function from the prompt to a text."""
+
+_WANTED, _LIKED, _ENDING = 20.0, 10.0, 5.0
+"""Logits of tokens that spell the reply, that spell it in other white space, and that end it."""
+
+_CLOSING = tuple(bytes([byte]) for byte in b'"]}')
+
+_WORDS = """
+the of and to in is was for on that with as at by it from are this be have not or an has were their which one
+had its all but also other new name age job city date time email phone price order item items total status
+title type text value id key user address country company street number message note list true false null
+null, true, false, Ana Maria John Smith Monday January Porto London nurse teacher engineer high low medium
+open closed positive negative
+""".split()
+
+_MARKS = """
+{" "} {} [] [{ }] }, ], ]} }} "] ": ", {"name ["a "," ":" "," "}] 00 10 20 19 12 2024 2025 -01 -0 .0 .5 ing ed
+er es ly tion th he in an re on st en nd or ou ea ti it ar te al ll is ss un co de
+""".split()
+
+
+def byte_vocabulary() -> Vocabulary:
+    """The 256 bytes, each the token of its own value, and the end token 256.
+
+    >>> byte_vocabulary()
+    <Vocabulary of 256 tokens, size 257, ends 256>
+    """
+    return Vocabulary([bytes([byte]) for byte in range(256)], end_ids=[256])
+
+
+def small_vocabulary() -> Vocabulary:
+    """The 256 bytes, some hundred common pieces of JSON and English, a control token and two end tokens.
+
+    >>> small_vocabulary().tokens[256:259]
+    (b'{"', b'"}', b'{}')
+    """
+    spaced = ['", "', '": "', '": ', ", ", '"}, {"', "  ", ". "]
+    pieces = [*_MARKS, *spaced, *_WORDS, *(f" {word}" for word in _WORDS)]
+    tokens: list[bytes | None] = [bytes([byte]) for byte in range(256)]
+    tokens += [piece.encode() for piece in dict.fromkeys(pieces) if len(piece) > 1]
+    return Vocabulary([*tokens, None], end_ids=[len(tokens) + 1, len(tokens) + 2])
+
+
+class _Weightless:
+    """What both models share: a vocabulary, spelling, and a memory of prompts."""
+
+    def __init__(self, vocabulary: Vocabulary | None, context_length: int | None, name: str) -> None:
+        self._vocabulary = small_vocabulary() if vocabulary is None else vocabulary
+        self._context_length = context_length
+        self._name = name
+        self._last = ("", 0)
+        self.prompts: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """What the model is called in messages."""
+        return self._name
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens."""
+        return self._vocabulary
+
+    @property
+    def context_length(self) -> int | None:
+        """How many tokens the model reads in all."""
+        return self._context_length
+
+    def encode(self, prompt: str | Sequence[Message]) -> list[int]:
+        """Spell a prompt; messages become lines such as `user: Hi`. Bytes without a token are left out."""
+        lines = [prompt] if isinstance(prompt, str) else [f"{m['role']}: {m['content']}" for m in prompt]
+        text = "\n".join(lines)
+        spelled = self._speller.spell(text.encode())
+        self._last = (text, len(spelled))
+        return spelled
+
+    def encode_text(self, text: str) -> list[int]:
+        """Spell a text, the longest token first; bytes that are in no token are left out."""
+        return self._speller.spell(text.encode())
+
+    def show(self, token_ids: Sequence[int]) -> str:
+        """The text of tokens."""
+        return b"".join(self._vocabulary.tokens[i] for i in token_ids).decode("utf-8", errors="replace")
+
+    @cached_property
+    def _speller(self) -> _Speller:
+        return _Speller(self._vocabulary)
+
+    def _begin(self) -> tuple[str, int]:
+        """Note that a sequence begins, and give its prompt and the tokens of it."""
+        self.prompts.append(self._last[0])
+        return self._last
+
+
+class ScriptedModel(_Weightless):
+    """A model that wants to write the texts it was given, one for each generation, in order.
+
+    Its logits favour tokens that spell the reply from where the text stands, then the end token. Where the
+    text differs from the reply in white space only, it goes on; where it was forced to say something else it
+    has no wish but to close what is open and end.
+
+    Attributes:
+        prompts: The prompt of each sequence so far.
+
+    >>> import structkit as sk
+    >>> model = ScriptedModel(['{"name": "Ana", "age": 34}'])
+    >>> sk.extract(model, "Ana is 34.", dict[str, str | int])
+    {'name': 'Ana', 'age': 34}
+    >>> len(model.prompts)
+    1
+    """
+
+    def __init__(
+        self,
+        replies: Sequence[Reply],
+        vocabulary: Vocabulary | None = None,
+        *,
+        context_length: int | None = None,
+        name: str = "scripted",
+    ) -> None:
+        """Write the script.
+
+        Args:
+            replies: One for each generation: a text, a function that is given the prompt and returns a text,
+                or the logits of each step as float32[steps, width], of which the last row is used again when
+                they run out.
+            vocabulary: The tokens; by default `small_vocabulary()`.
+            context_length: How many tokens the model pretends to read.
+            name: What it is called in messages.
+        """
+        super().__init__(vocabulary, context_length, name)
+        if isinstance(replies, str):
+            raise TypeError(f"replies is a list with one reply for each generation; write [{replies!r:.40}]")
+        self._replies = list(replies)
+
+    def session(self) -> _ScriptedSession | _GivenSession:
+        """Begin the next reply.
+
+        Raises:
+            ModelFailed: There are no more.
+        """
+        prompt, prompt_tokens = self._begin()
+        begun = len(self.prompts)
+        if begun > len(self._replies):
+            raise ModelFailed(
+                f"generation {begun} was begun, and the script has {len(self._replies)} replies; add one",
+                place=self.name,
+            )
+        reply = self._replies[begun - 1]
+        if isinstance(reply, np.ndarray):
+            return _GivenSession(reply, prompt_tokens)
+        text = reply(prompt) if callable(reply) else reply
+        return _ScriptedSession(text.encode(), self._vocabulary, self._speller, prompt_tokens)
+
+
+class RandomModel(_Weightless):
+    """A model whose logits are Gaussian noise: the same for the same seed, sequence and position.
+
+    >>> import structkit as sk
+    >>> all(type(item) is bool for item in sk.extract(RandomModel(seed=1), "Anything", list[bool]))
+    True
+    """
+
+    def __init__(
+        self,
+        seed: int = 0,
+        vocabulary: Vocabulary | None = None,
+        *,
+        brevity: float = 0.0,
+        context_length: int | None = None,
+        name: str = "random",
+    ) -> None:
+        """Make the noise.
+
+        Args:
+            seed: Another seed, other texts.
+            vocabulary: The tokens; by default `small_vocabulary()`.
+            brevity: Added to the logits of end tokens and of tokens that begin with a closing mark (`"`, `]`,
+                `}`). With 0, free text goes on until the budget ends it, for most tokens go on with it.
+            context_length: How many tokens the model pretends to read.
+            name: What it is called in messages.
+        """
+        super().__init__(vocabulary, context_length, name)
+        self._seed = seed
+        self._sessions = count()
+        width = self._vocabulary.size
+        # Every step is a window on one pool of noise: to draw 128,000 numbers a step takes a millisecond.
+        self._pool = np.random.default_rng(seed).standard_normal(2 * width + 4096, dtype=np.float32)
+        self._bias = np.zeros(width, np.float32)
+        self._bias[[*self._speller.closing, *self._vocabulary.end_ids]] = brevity
+        self._biased = brevity != 0
+
+    def session(self) -> _RandomSession:
+        """Begin a sequence with noise of its own."""
+        self._begin()
+        bias = self._bias if self._biased else None
+        return _RandomSession(self._pool, bias, (self._seed, next(self._sessions)))
+
+
+class _Fed:
+    """The tokens that a session was fed."""
+
+    def __init__(self) -> None:
+        self.fed: list[int] = []
+
+    @property
+    def length(self) -> int:
+        """How many there are."""
+        return len(self.fed)
+
+    def crop(self, length: int) -> None:
+        """Forget all but the first `length`."""
+        del self.fed[length:]
+
+
+class _ScriptedSession(_Fed):
+    """One reply being written; see `Session`."""
+
+    def __init__(self, reply: bytes, vocabulary: Vocabulary, speller: _Speller, prompt_tokens: int) -> None:
+        super().__init__()
+        self._reply = reply
+        self._vocabulary = vocabulary
+        self._speller = speller
+        self._prompt_tokens = prompt_tokens
+
+    def logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
+        """Feed tokens; the logits favour what spells the rest of the reply."""
+        self.fed += token_ids
+        tokens = self._vocabulary.tokens
+        rest = _rest(self._reply, b"".join(tokens[i] for i in self.fed[self._prompt_tokens :]))
+        logits = np.zeros(self._vocabulary.size, np.float32)
+        logits[self._speller.closing] = _ENDING
+        if not rest:  # all was written, or what was written is something else
+            logits[list(self._vocabulary.end_ids)] = _WANTED
+            return logits
+        stripped = rest.lstrip(b" \n\r\t")
+        if not stripped:
+            logits[list(self._vocabulary.end_ids)] = _LIKED
+        for text, logit in ((stripped, _LIKED), (b" " + stripped, _LIKED), (rest, _WANTED)):
+            for token_id in self._speller.beginnings(text):
+                logits[token_id] = logit + len(tokens[token_id]) / 256
+        return logits
+
+
+class _GivenSession(_Fed):
+    """Logits that a test gave; see `Session`."""
+
+    def __init__(self, rows: NDArray[np.float32], prompt_tokens: int) -> None:
+        super().__init__()
+        self._rows = rows
+        self._prompt_tokens = prompt_tokens
+
+    def logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
+        """Feed tokens; the row of the step, counted from the end of the prompt."""
+        self.fed += token_ids
+        step = min(len(self.fed) - self._prompt_tokens, len(self._rows) - 1)
+        row: NDArray[np.float32] = self._rows[step].astype(np.float32)
+        return row
+
+
+class _RandomSession(_Fed):
+    """Noise; see `Session`."""
+
+    def __init__(
+        self, pool: NDArray[np.float32], bias: NDArray[np.float32] | None, seed: tuple[int, int]
+    ) -> None:
+        super().__init__()
+        self._pool = pool
+        self._bias = bias
+        self._seed = seed
+
+    def logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
+        """Feed tokens; the noise of the position."""
+        self.fed += token_ids
+        generator = np.random.default_rng([*self._seed, len(self.fed)])
+        width = (len(self._pool) - 4096) // 2
+        start = int(generator.integers(len(self._pool) - width))
+        window = self._pool[start : start + width]
+        return window if self._bias is None else window + self._bias
+
+
+class _Speller:
+    """Texts to tokens, the longest token first."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        # Of equal tokens the first counts.
+        self._ids = {token: i for i, token in reversed(list(enumerate(vocabulary.tokens))) if token}
+        self._lengths = sorted({len(token) for token in self._ids}, reverse=True)
+
+    def spell(self, text: bytes) -> list[int]:
+        """The tokens of a text; bytes that are in no token are left out."""
+        spelled: list[int] = []
+        start = 0
+        while start < len(text):
+            found = next((n for n in self._lengths if text[start : start + n] in self._ids), None)
+            if found is not None:
+                spelled.append(self._ids[text[start : start + found]])
+            start += found or 1
+        return spelled
+
+    def beginnings(self, text: bytes) -> list[int]:
+        """The tokens that a text begins with, the shortest first."""
+        lengths = [length for length in reversed(self._lengths) if length <= len(text)]
+        return [self._ids[text[:length]] for length in lengths if text[:length] in self._ids]
+
+    @cached_property
+    def closing(self) -> list[int]:
+        """The tokens that begin with a mark that closes something in JSON."""
+        return [token_id for token, token_id in self._ids.items() if token.startswith(_CLOSING)]
+
+
+def _rest(reply: bytes, written: bytes) -> bytes:
+    """What of the reply is still to be written; empty if all was, or if something else was.
+
+    White space that only one of them has is passed over.
+
+    >>> _rest(b'{"a":1}', b'{"a": ')
+    b'1}'
+    """
+    position = 0
+    for byte in written:
+        while position < len(reply) and reply[position] != byte and reply[position : position + 1].isspace():
+            if bytes([byte]).isspace():
+                break
+            position += 1
+        if position < len(reply) and reply[position] == byte:
+            position += 1
+        elif not bytes([byte]).isspace():
+            return b""
+    return reply[position:]

@@ -1,0 +1,105 @@
+"""Sets of code points: unions, complements and differences of `Chars`, never with surrogates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from structkit.regex.nodes import Chars
+
+__all__ = ["ANY", "DIGIT", "chars", "complement", "contains", "intersection", "one", "union"]
+
+_LAST = 0x10FFFF
+_SURROGATES = (0xD800, 0xDFFF)
+
+
+def chars(ranges: Iterable[tuple[int, int]]) -> Chars:
+    """The code points of the ranges (ends included), in the normal form of `Chars`.
+
+    >>> chars([(0x62, 0x63), (0x61, 0x61), (0xD700, 0xE000)])
+    Chars(ranges=((97, 99), (55040, 55295), (57344, 57344)))
+    """
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(_without_surrogates(ranges)):
+        # UTF-8 has no surrogates, so the ranges on their two sides stay apart.
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return Chars(tuple(merged))
+
+
+def _without_surrogates(ranges: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+    low, high = _SURROGATES
+    for first, last in ranges:
+        for a, b in ((first, min(last, low - 1)), (max(first, high + 1), last)):
+            if a <= b:
+                yield a, b
+
+
+ANY = chars([(0, _LAST)])
+"""Every code point that text can hold."""
+
+DIGIT = chars([(0x30, 0x39)])
+"""The ten ASCII digits."""
+
+
+def one(character: str) -> Chars:
+    """The set of one character; empty for a surrogate.
+
+    >>> one("a")
+    Chars(ranges=((97, 97),))
+    """
+    return chars([(ord(character), ord(character))])
+
+
+def union(sets: Iterable[Chars]) -> Chars:
+    """The code points in any of the sets.
+
+    >>> union([one("a"), one("b")])
+    Chars(ranges=((97, 98),))
+    """
+    return chars([pair for each in sets for pair in each.ranges])
+
+
+def complement(these: Chars) -> Chars:
+    """The code points not in the set.
+
+    >>> complement(complement(DIGIT)) == DIGIT
+    True
+    """
+    gaps: list[tuple[int, int]] = []
+    start = 0
+    for first, last in these.ranges:
+        gaps.append((start, first - 1))
+        start = last + 1
+    gaps.append((start, _LAST))
+    return chars((first, last) for first, last in gaps if first <= last)
+
+
+def intersection(left: Chars, right: Chars) -> Chars:
+    """The code points in both sets.
+
+    >>> intersection(DIGIT, one("7"))
+    Chars(ranges=((55, 55),))
+    """
+    common: list[tuple[int, int]] = []
+    i = j = 0
+    while i < len(left.ranges) and j < len(right.ranges):
+        first = max(left.ranges[i][0], right.ranges[j][0])
+        last = min(left.ranges[i][1], right.ranges[j][1])
+        if first <= last:
+            common.append((first, last))
+        if left.ranges[i][1] < right.ranges[j][1]:
+            i += 1
+        else:
+            j += 1
+    return Chars(tuple(common))
+
+
+def contains(these: Chars, code: int) -> bool:
+    """Whether the code point is in the set.
+
+    >>> contains(DIGIT, ord("x"))
+    False
+    """
+    return any(first <= code <= last for first, last in these.ranges)

@@ -1,0 +1,199 @@
+r"""Character classes of patterns: `\\d`, `\\w`, `\\s`, general categories and letters without regard to case."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from typing import Literal, TypeAlias
+
+from structkit.regex.chars import DIGIT, chars, complement, union
+from structkit.regex.nodes import Chars
+
+__all__ = ["Dialect", "Span", "category", "ignoring_case", "shorthand"]
+
+Dialect: TypeAlias = Literal["python", "ecma", "rust"]
+"""Whose classes are meant: Python's `re` on `str`, ECMA-262, or what Python's `re` and Rust's `regex` agree on."""
+
+_LETTERS_END = 0x40000
+"""Letters, digits and spaces lie in the first four planes; the rest is unassigned, private or formatting."""
+
+_ECMA_SPACE = chars(
+    (ord(space), ord(space))
+    for space in "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+_ASCII_WORD = chars([(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)])
+
+# Rust's `\w` holds, beyond letters, digits and `_`, marks, connectors, joiners and these letterlike symbols.
+_LETTERLIKE = chars(
+    [(0x200C, 0x200D), (0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189)]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A class on which engines may differ: the characters surely in it, and all that may be.
+
+    The two differ only where the dialect is `rust`. What a pattern accepts is made of the sure ones, and the
+    complement of a class of those that surely are not in it.
+    """
+
+    sure: Chars
+    maybe: Chars
+
+    @classmethod
+    def exactly(cls, these: Chars) -> Span:
+        """A class without doubt."""
+        return cls(these, these)
+
+    def negated(self) -> Span:
+        """The complement."""
+        return Span(complement(self.maybe), complement(self.sure))
+
+    def with_case(self) -> Span:
+        """The class without regard to case."""
+        return Span(ignoring_case(self.sure), ignoring_case(self.maybe))
+
+    @property
+    def single(self) -> int | None:
+        """The one character of the class, if there is one."""
+        (first, last), *others = self.sure.ranges or ((0, 1),)
+        return first if first == last and not others and self.sure == self.maybe else None
+
+    @classmethod
+    def of(cls, spans: Sequence[Span]) -> Span:
+        """What is in any of the classes."""
+        return cls(union(span.sure for span in spans), union(span.maybe for span in spans))
+
+
+def shorthand(letter: str, dialect: Dialect, *, ascii_only: bool = False) -> Span:
+    r"""The class `\d`, `\w`, `\s` or, for a capital letter, its complement.
+
+    >>> shorthand("d", "ecma").sure
+    Chars(ranges=((48, 57),))
+    """
+    if letter.isupper():
+        return shorthand(letter.lower(), dialect, ascii_only=ascii_only).negated()
+    if ascii_only:
+        return Span.exactly({"d": DIGIT, "w": _ASCII_WORD, "s": chars([(9, 13), (32, 32)])}[letter])
+    if dialect == "ecma":
+        return Span.exactly({"d": DIGIT, "w": _ASCII_WORD, "s": _ECMA_SPACE}[letter])
+    if dialect == "python":
+        return Span.exactly(_python_class(letter))
+    return _agreed(letter)
+
+
+@lru_cache(maxsize=3)
+def _python_class(letter: str) -> Chars:
+    text = "".join(map(chr, range(_LETTERS_END)))
+    return chars((run.start(), run.end() - 1) for run in re.finditer(rf"\{letter}+", text))
+
+
+@lru_cache(maxsize=3)
+def _agreed(letter: str) -> Span:
+    """Code points unknown to this Python may be letters or digits to a newer table."""
+    if letter == "s":
+        # Python also takes the four separators before U+0020 for spaces.
+        space = _python_class("s")
+        return Span(complement(union([complement(space), chars([(0x1C, 0x1F)])])), space)
+    if letter == "d":
+        return Span(DIGIT, union([category("Nd"), category("Cn")]))
+    letters = chars(_runs(str.isalpha, _LETTERS_END))
+    doubtful = [category(name) for name in ("M", "N", "Pc", "Cn")]
+    return Span(
+        union([letters, DIGIT, chars([(0x5F, 0x5F)])]), union([_python_class("w"), _LETTERLIKE, *doubtful])
+    )
+
+
+def _runs(holds: Callable[[str], bool], end: int) -> Iterator[tuple[int, int]]:
+    """The runs of characters below `end` of which `holds` is true."""
+    for true, codes in groupby(range(end), key=lambda code: holds(chr(code))):
+        if true:
+            run = list(codes)
+            yield run[0], run[-1]
+
+
+_LONG_NAMES = {
+    "letter": "L", "cased_letter": "LC", "uppercase_letter": "Lu", "lowercase_letter": "Ll", "titlecase_letter": "Lt",
+    "modifier_letter": "Lm", "other_letter": "Lo", "mark": "M", "combining_mark": "M", "nonspacing_mark": "Mn",
+    "spacing_mark": "Mc", "enclosing_mark": "Me", "number": "N", "decimal_number": "Nd", "digit": "Nd",
+    "letter_number": "Nl", "other_number": "No", "punctuation": "P", "punct": "P", "connector_punctuation": "Pc",
+    "dash_punctuation": "Pd", "open_punctuation": "Ps", "close_punctuation": "Pe", "initial_punctuation": "Pi",
+    "final_punctuation": "Pf", "other_punctuation": "Po", "symbol": "S", "math_symbol": "Sm", "currency_symbol": "Sc",
+    "modifier_symbol": "Sk", "other_symbol": "So", "separator": "Z", "space_separator": "Zs", "line_separator": "Zl",
+    "paragraph_separator": "Zp", "other": "C", "control": "Cc", "cntrl": "Cc", "format": "Cf", "private_use": "Co",
+    "unassigned": "Cn",
+}  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _categories() -> dict[str, Chars]:
+    runs: dict[str, list[tuple[int, int]]] = {}
+    code = 0
+    for name, members in groupby(map(unicodedata.category, map(chr, range(0x110000)))):
+        length = sum(1 for _ in members)
+        runs.setdefault(name, []).append((code, code + length - 1))
+        code += length
+    return {name: chars(ranges) for name, ranges in runs.items()}
+
+
+@lru_cache(maxsize=64)
+def category(name: str) -> Chars:
+    r"""The general category of `\p{name}`: `L`, `Lu`, `Letter`, `gc=Lu`, ... (Unicode, section 4.5).
+
+    >>> category("Zs") == category("Space_Separator")
+    True
+
+    Raises:
+        KeyError: There is no such category; scripts and other properties are not known to Python.
+    """
+    name = name.rpartition("=")[2] if name.lower().startswith(("gc=", "general_category=")) else name
+    name = _LONG_NAMES.get(name.lower().replace(" ", "_"), name)
+    table = _categories()
+    if name == "LC":
+        return union([table["Lu"], table["Ll"], table["Lt"]])
+    if len(name) == 1 and name in "LMNPSZC":
+        return union(these for short, these in table.items() if short[0] == name)
+    return table[name]
+
+
+@lru_cache(maxsize=1)
+def _case_groups() -> dict[int, tuple[int, ...]]:
+    """The other characters that `re.IGNORECASE` takes for the same letter."""
+    leader: dict[int, int] = {}
+
+    def find(code: int) -> int:
+        while leader.setdefault(code, code) != code:
+            code = leader[code]
+        return code
+
+    for code in range(0x20000):
+        character = chr(code)
+        for other in (character.lower(), character.upper()):
+            if len(other) == 1 and other != character:
+                leader[find(code)] = find(ord(other))
+    groups: dict[int, list[int]] = {}
+    for code in list(leader):
+        groups.setdefault(find(code), []).append(code)
+    return {code: tuple(members) for members in groups.values() for code in members}
+
+
+@lru_cache(maxsize=256)
+def ignoring_case(these: Chars) -> Chars:
+    """The characters that differ from one of the set in case only.
+
+    >>> ignoring_case(chars([(0x61, 0x61)]))
+    Chars(ranges=((65, 65), (97, 97)))
+    """
+    starts = [first for first, _ in these.ranges]
+    extra: list[tuple[int, int]] = []
+    for code, members in _case_groups().items():
+        index = bisect_right(starts, code) - 1
+        if index >= 0 and code <= these.ranges[index][1]:
+            extra += [(member, member) for member in members]
+    return chars([*these.ranges, *extra])

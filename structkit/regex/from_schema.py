@@ -1,0 +1,405 @@
+"""Schema nodes to rules of regexes over canonical JSON.
+
+JSON is written in one way: the separators of one whitespace style, keys in the order of the schema, every string and
+number in its canonical spelling. So a schema's values are a language of texts, regular but for recursion, and each
+recursive definition becomes a rule that is called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+from structkit.errors import LimitExceeded, UnsatisfiableSchema, UnsupportedKeyword
+from structkit.limits import Limits
+from structkit.regex.chars import ANY
+from structkit.regex.formats import KNOWN_FORMATS
+from structkit.regex.integers import multiples
+from structkit.regex.nodes import (
+    EMPTY,
+    NEVER,
+    Alt,
+    Both,
+    Call,
+    Joined,
+    Node,
+    Part,
+    Repeat,
+    Rules,
+    Text,
+    Unique,
+    alt,
+    seq,
+)
+from structkit.regex.numbers import numbers
+from structkit.regex.parse import parse
+from structkit.regex.references import Use, uses
+from structkit.regex.rules import size
+from structkit.regex.strings import QUOTE, escape, json_text, raw_text, text_body, text_name
+from structkit.schema.nodes import (
+    Anything,
+    Array,
+    Boolean,
+    Const,
+    Document,
+    Integer,
+    Never,
+    Null,
+    Number,
+    Object,
+    Ref,
+    Schema,
+    String,
+    Union,
+)
+from structkit.schema.place import step
+
+__all__ = ["Whitespace", "lower"]
+
+Whitespace: TypeAlias = Literal["spaced", "compact"]
+
+_SEPARATORS = {"spaced": (", ", ": "), "compact": (",", ":")}
+
+_PUNCTUATION = re.compile(r'"(?:[^"\\\\]|\\\\.)*"|[,:]')
+
+_TALLIES = 20_000
+"""Entries in the rules that count the properties of one object."""
+
+_SMALL = 64
+"""Nodes that a definition used more than once may have and still be copied to where it is used."""
+
+_HEIGHT = 16
+"""Schemas nested in schemas within one rule; deeper ones become rules, so that no later walk recurses far."""
+
+
+def lower(
+    document: Document,
+    *,
+    whitespace: Whitespace = "spaced",
+    limits: Limits = Limits(),  # noqa: B008
+) -> Rules:
+    """The language of the canonical JSON texts of a document's values.
+
+    Args:
+        document: The schema and its definitions.
+        whitespace: `spaced` writes `{"a": 1, "b": [1, 2]}`, `compact` writes `{"a":1,"b":[1,2]}`.
+        limits: Bounds digits, nodes and patterns.
+
+    Returns:
+        The start and the rules it calls: `text` and its kin are free text and its closing quote, `json` is any value,
+        names that begin with `#` are definitions or deeply nested parts.
+
+    >>> from structkit.schema.nodes import Document, Null, Object, Property
+    >>> lower(Document(Object((Property("a", Null()),)))).start
+    Text(value='{"a": null}')
+
+    Raises:
+        UnsatisfiableSchema: No value satisfies the schema.
+        UnsupportedKeyword: A keyword, or a value of one, that cannot be enforced.
+        PatternError: A pattern that cannot be read.
+        LimitExceeded: The schema is too large or too deep.
+    """
+    lowering = _Lowering(document, whitespace, limits)
+    try:
+        for name, use in uses(document).items():
+            lowering.define(name, use)
+        rules = Rules(lowering.node(document.root, "$"), lowering.rules)
+    except RecursionError:
+        raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting of the schema") from None
+    if rules.start == NEVER:
+        reason = (
+            document.root.reason
+            if isinstance(document.root, Never)
+            else "no finite value satisfies the schema"
+        )
+        raise UnsatisfiableSchema(reason, place="$")
+    return rules
+
+
+class _Lowering:
+    """The walk over one document; `rules` fills up as it goes."""
+
+    def __init__(self, document: Document, whitespace: Whitespace, limits: Limits) -> None:
+        self.bounded = document.bounded
+        self.limits = limits
+        self.comma, self.colon = _SEPARATORS[whitespace]
+        self.rules: dict[str, Node] = {}
+        self.definitions = document.definitions
+        self.known: dict[str, tuple[Node, int]] = {}
+        self.count = 0
+        self.once = False
+        self.depth = 0
+        self.deepest = 0
+
+    def define(self, name: str, use: Use) -> None:
+        """Lower a definition once, and decide whether its uses are copies or calls."""
+        self.depth = self.deepest = 0
+        node = self.node(self.definitions[name], use.place)
+        large = use.count > 1 and size(node) > _SMALL
+        if use.recursive or (node != NEVER and (large or self.deepest >= _HEIGHT)):
+            self.rules[f"#{name}"] = node
+            self.known[name] = Call(f"#{name}"), 0
+        else:
+            self.known[name] = node, self.deepest
+        self.depth = self.deepest = 0
+
+    def node(self, schema: Schema, place: str) -> Node:
+        """The texts of one schema."""
+        self.count += 1
+        if self.count > self.limits.regex_nodes:
+            raise LimitExceeded(
+                "regex_nodes", self.limits.regex_nodes, "the regex of the schema", place=place
+            )
+        match schema:
+            case Object() | Array() | Union():
+                return self.nested(schema, place)
+            case String():
+                return self.string(schema, place)
+            case Integer(minimum=low, maximum=high, multiple_of=of):
+                digits = self.limits.integer_digits if self.bounded else None
+                return multiples(low, high, of or 1, digits, limits=self.limits, place=place)
+            case Number():
+                return self.number(schema, place)
+            case Boolean():
+                return Alt((Text("true"), Text("false")))
+            case Null():
+                return Text("null")
+            case Const(text):
+                return Text(self.spaced(text))
+            case Anything():
+                return self.anything()
+            case Ref(name):
+                node, height = self.known.get(name, (Call(f"#{name}"), 0))
+                self.deepest = max(self.deepest, self.depth + height)
+                return node
+            case Never():
+                return NEVER
+
+    def nested(self, schema: Object | Array | Union, place: str) -> Node:
+        """Go one level down; every so many levels begin a rule."""
+        outer = self.depth, self.deepest
+        begins_rule = self.depth == _HEIGHT
+        self.depth = 0 if begins_rule else self.depth + 1
+        self.deepest = self.depth if begins_rule else max(self.depth, self.deepest)
+        match schema:
+            case Object():
+                node = self.object(schema, place)
+            case Array():
+                node = self.array(schema, place)
+            case Union(branches):
+                node = alt(self.node(branch, place) for branch in branches)
+        if not begins_rule:
+            self.depth = outer[0]
+            return node
+        self.depth, self.deepest = outer
+        return self.rule(node, place)
+
+    def rule(self, node: Node, place: str) -> Node:
+        """A call to `node` under a name of its own."""
+        if node == NEVER:
+            return node
+        name = f"#{place}"
+        while self.rules.get(name, node) != node or name[1:] in self.definitions:
+            name += "'"
+        self.rules[name] = node
+        return Call(name)
+
+    def number(self, schema: Number, place: str) -> Node:
+        """A number; that without a range is a rule, for a bounded one takes a thousand steps to build."""
+        node = numbers(schema, bounded=self.bounded, once=self.once, limits=self.limits, place=place)
+        if not self.bounded or self.once or schema != Number():
+            return node
+        self.rules["number"] = node
+        return Call("number")
+
+    def string(self, schema: String, place: str, without: Iterable[str] = ()) -> Node:
+        """A string, quotes included, that is none of `without`."""
+        body = raw_text(self.languages(schema, place), schema.min_length, schema.max_length)
+        if body == NEVER:
+            return NEVER
+        names = list(without)
+        if not names and isinstance(body, Repeat) and body.part == ANY:
+            return seq(QUOTE, self.text(body.least, body.most))
+        if not names and not schema.patterns and (schema.min_length, schema.max_length) == (0, None):
+            self.rules[f"{schema.format}"] = seq(escape(body), QUOTE)
+            return seq(QUOTE, Call(f"{schema.format}"))
+        if names:
+            body = Both(body, alt(Text(name) for name in names), negate=True)
+        return seq(QUOTE, escape(body), QUOTE)
+
+    def text(self, least: int, most: int | None) -> Node:
+        """Free text and its closing quote, a rule that all schemas share."""
+        name = text_name(least, most)
+        self.rules[name] = text_body(least, most)
+        return Call(name)
+
+    def languages(self, schema: String, place: str) -> Iterable[Node]:
+        """What the patterns and the format of a string say about its raw text."""
+        for pattern in schema.patterns:
+            yield parse(
+                pattern, search=True, unicode=self.bounded, rust=self.bounded, limits=self.limits, place=place
+            )
+        if schema.format is None:
+            return
+        if schema.format in KNOWN_FORMATS:
+            yield KNOWN_FORMATS[schema.format]()
+        elif self.bounded:
+            known = ", ".join(sorted(KNOWN_FORMATS))
+            message = f"the format {schema.format!r} cannot be enforced; drop it, or use one of {known}"
+            raise UnsupportedKeyword("format", message, place=place)
+
+    def anything(self) -> Node:
+        """Any JSON value: a rule that calls itself."""
+        if "json" not in self.rules:
+            outer, self.once = self.once, False
+            value = Call("json")
+            key = seq(QUOTE, self.text(0, None))
+            entry = seq(Unique(key) if self.bounded else key, Text(self.colon), value)
+            self.rules["json"] = alt(
+                [
+                    seq(QUOTE, self.text(0, None)),
+                    self.number(Number(), "$"),
+                    seq(Text("{"), Joined((Part(entry, 0, None),), self.comma), Text("}")),
+                    seq(Text("["), Joined((Part(value, 0, None),), self.comma), Text("]")),
+                    *(Text(word) for word in ("true", "false", "null")),
+                ]
+            )
+            self.once = outer
+        return Call("json")
+
+    def spaced(self, text: str) -> str:
+        """Compact JSON in the whitespace style."""
+        return _PUNCTUATION.sub(
+            lambda found: {",": self.comma, ":": self.colon}.get(found[0], found[0]), text
+        )
+
+    def array(self, schema: Array, place: str) -> Node:
+        """The items in brackets."""
+        if schema.unique and schema.prefix and schema.max_items != 1:
+            message = "`uniqueItems` beside `prefixItems` cannot be enforced; drop one of them"
+            raise UnsupportedKeyword("uniqueItems", message, place=place)
+        prefix = [self.node(item, f"{place}[{index}]") for index, item in enumerate(schema.prefix)]
+        most = schema.max_items
+        if NEVER in prefix:
+            most = min(prefix.index(NEVER), len(prefix) if most is None else most)
+        items = NEVER if most is not None and most <= len(prefix) else self.items(schema, f"{place}[]")
+        if items == NEVER:
+            most = len(prefix) if most is None else min(most, len(prefix))
+        if most is not None and schema.min_items > most:
+            return NEVER
+        least = max(schema.min_items - len(prefix), 0)
+        more = None if most is None else max(most - len(prefix), 0)
+        if not prefix:
+            inside: Node = EMPTY if more == 0 else Joined((Part(items, least, more),), self.comma)
+        else:
+            inside = EMPTY if more == 0 else Repeat(seq(Text(self.comma), items), least, more)
+            inside = self.prefixed(prefix[:most], inside, schema.min_items, place)
+        array = seq(Text("["), inside, Text("]"))
+        return self.rule(array, place) if schema.unique else array
+
+    def items(self, schema: Array, place: str) -> Node:
+        """One item after the prefix."""
+        outer, self.once = self.once, self.once or schema.unique
+        node = self.node(schema.items, place)
+        self.once = outer
+        return Unique(node) if schema.unique and node != NEVER else node
+
+    def prefixed(self, prefix: list[Node], inside: Node, least: int, place: str) -> Node:
+        """The prefix and what follows it; an item is there only if all items before it are."""
+        for index in reversed(range(len(prefix))):
+            inside = seq(Text(self.comma if index else ""), prefix[index], inside)
+            if index >= least:
+                inside = Repeat(inside, 0, 1)
+                if index and index % _HEIGHT == 0:
+                    inside = self.rule(inside, f"{place}[{index}]")
+        return inside
+
+    def object(self, schema: Object, place: str) -> Node:
+        """The entries in braces."""
+        parts: list[Part] = []
+        for prop in schema.properties:
+            value = self.node(prop.value, place + step(prop.name))
+            if value == NEVER and not prop.required:
+                continue
+            entry = seq(Text(json_text(prop.name, place=place) + self.colon), value)
+            parts.append(Part(entry, int(prop.required)))
+        more = self.additional(schema, place)
+        inside = self.counted(parts, more, schema.min_properties, schema.max_properties, place)
+        entries = seq(Text("{"), inside, Text("}"))
+        # Each entry of a rule remembers its own unique texts.
+        return self.rule(entries, place) if self.remembers(schema) else entries
+
+    def additional(self, schema: Object, place: str) -> Node:
+        """One additional entry; `NEVER` where there are none."""
+        if schema.additional is None:
+            return NEVER
+        key = self.string(schema.names, place, [prop.name for prop in schema.properties])
+        if self.remembers(schema) and key != NEVER:
+            key = Unique(key)
+        return seq(key, Text(self.colon), self.node(schema.additional, f"{place}[]"))
+
+    def remembers(self, schema: Object) -> bool:
+        """Whether additional keys must differ: always in a Python value, else where they are counted."""
+        return schema.additional is not None and (self.bounded or schema.min_properties > 1)
+
+    def counted(self, parts: list[Part], more: Node, least: int, most: int | None, place: str) -> Node:
+        """From `least` to `most` entries: the declared ones in order, then additional ones."""
+        needed, total = sum(part.least for part in parts), len(parts)
+        if NEVER in (part.node for part in parts) or (most is not None and most < max(needed, least)):
+            return NEVER
+        if more == NEVER and total < least:
+            return NEVER
+        if needed == total:
+            low, high = max(least - total, 0), None if most is None else most - total
+        elif least <= needed and (most is None or (more == NEVER and most >= total)):
+            low, high = 0, None
+        else:
+            return self.tallied(parts, more, least, most, place)
+        if more == NEVER or high == 0:
+            extra: tuple[Part, ...] = ()
+        else:
+            extra = (Part(more, low, high),)
+        if needed < total or extra:
+            return Joined((*parts, *extra), self.comma)
+        joined = [piece for part in parts for piece in (Text(self.comma), part.node)]
+        return seq(*joined[1:])
+
+    def tallied(self, parts: list[Part], more: Node, least: int, most: int | None, place: str) -> Node:
+        """A rule for each declared entry and number of entries written before it."""
+        top = least if most is None else most
+        if len(parts) ** 2 * (top + 1) > _TALLIES:
+            keyword = "minProperties" if most is None else "maxProperties"
+            message = f"`{keyword}` beside {len(parts)} optional properties cannot be enforced; drop it"
+            raise UnsupportedKeyword(keyword, message, place=place)
+        nodes = [
+            self.rule(part.node, f"{place}/{i}") if size(part.node) > _SMALL else part.node
+            for i, part in enumerate(parts)
+        ]
+        after: dict[tuple[int, int], Node] = {}
+        for index in reversed(range(len(parts) + 1)):
+            for written in range(top + 1):
+                comma = Text(self.comma if written else "")
+                options: list[Node] = []
+                for here in range(index, len(parts)):
+                    if written < top or most is None:
+                        options.append(seq(comma, nodes[here], after[here + 1, min(written + 1, top)]))
+                    if parts[here].least:
+                        break
+                else:
+                    options.append(
+                        self.rest(more, least - written, None if most is None else most - written, written)
+                    )
+                node = alt(options)
+                after[index, written] = (
+                    node if size(node) <= 1 else self.rule(node, f"{place}/{index}/{written}")
+                )
+        return after[0, 0]
+
+    def rest(self, more: Node, least: int, most: int | None, written: int) -> Node:
+        """The additional entries after the declared ones."""
+        if more == NEVER or most == 0:
+            return EMPTY if least <= 0 else NEVER
+        if written:
+            return Repeat(seq(Text(self.comma), more), max(least, 0), most)
+        return Joined((Part(more, max(least, 0), most),), self.comma)

@@ -1,0 +1,260 @@
+"""Numbers with a fraction, in a range and of a multiple, exactly.
+
+Exponents are written as `repr(float)` and `json.dumps` write them: one digit other than 0 before the point, a sign and
+at least two digits of exponent, and only for values below 1e-4 or from 1e16 on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+
+from structkit.errors import UnsupportedKeyword
+from structkit.limits import Limits
+from structkit.regex.chars import chars
+from structkit.regex.decimals import exponents, fixed, fraction
+from structkit.regex.integers import MAX_FIGURES, digits, minus, multiples, naturals
+from structkit.regex.nodes import NEVER, Alt, Both, Node, Repeat, Text, alt, seq
+from structkit.schema.nodes import Bound, Number
+
+__all__ = ["numbers"]
+
+_ZERO = Bound(Decimal(0))
+_LARGEST = Bound(Decimal("1e308"), exclusive=True)
+"""Where a float's exponents end, short of the 1.797...e+308 at which it overflows: the regex stays readable."""
+
+_SMALLEST = Bound(Decimal("1e-324"))
+"""Below the smallest float, 5e-324, a text reads as that or as 0; a bound other than 0 is never below it."""
+
+_END = "(?![0-9.eE+-])"
+"""What cannot follow a number in JSON, as a lookahead."""
+
+_INTEGER_DIGITS = 16
+"""Digits before the point of a bounded number: from 1e16 on `repr(float)` writes an exponent."""
+
+_LEADING_ZEROS = 4
+"""Zeros after the point that `repr(float)` writes before the digits that count."""
+
+_MAX_EXPONENT = 1_000
+"""The largest and the smallest power of ten of a bound: a float's go to 308 and -324."""
+
+_LISTED = 1_000
+"""Multiples, or endings of multiples, that are written out one by one."""
+
+_FRACTION = seq(Text("."), digits(0, None), chars([(0x31, 0x39)]))
+_SHORTEST = alt(
+    [Text("0"), minus(alt([seq(naturals(1, None), Repeat(_FRACTION, 0, 1)), seq(Text("0"), _FRACTION)]))]
+)
+"""Fixed point without needless zeros."""
+
+
+def numbers(
+    schema: Number,
+    *,
+    bounded: bool,
+    once: bool = False,
+    limits: Limits = Limits(),  # noqa: B008
+    place: str | None = None,
+) -> Node:
+    """The numbers of a schema.
+
+    Args:
+        schema: The range and the multiple.
+        bounded: Whether the digits are bounded and no value overflows a 64-bit float, as for a Python type. Otherwise
+            the specification's numbers: every JSON number; under a range every fixed-point number, and with an
+            exponent those in the form of `repr(float)`.
+        once: Whether each value is written in one way only, so that different texts are different numbers: in fixed
+            point, without a fraction where it is whole and without trailing zeros.
+        limits: `fraction_digits` bounds the digits that count after the point.
+        place: The schema path, for errors.
+
+    >>> numbers(Number(multiple_of=Decimal("0.1")), bounded=False).parts[0]
+    Repeat(part=Text(value='-'), least=0, most=1)
+
+    Raises:
+        UnsupportedKeyword: A bound with too many digits, or a `multipleOf` that the last digits do not show.
+    """
+    low = _checked("minimum", schema.minimum, place)
+    high = _checked("maximum", schema.maximum, place)
+    if bounded:
+        low, high = _between_floats(low, high)
+    places = limits.fraction_digits + _LEADING_ZEROS if bounded else None
+    if schema.multiple_of is not None:
+        several = _multiples(schema.multiple_of, low, high, bounded, places, limits, place)
+    elif once:
+        several = _fixed(low, high, bounded, places)
+    elif not bounded and low is None and high is None:
+        return _any_number()
+    else:
+        figures = limits.fraction_digits if bounded else None
+        several = alt([_fixed(low, high, bounded, places), _with_exponent(low, high, bounded, figures)])
+    return Both(several, _SHORTEST, end=_END) if once else several
+
+
+def _checked(keyword: str, bound: Bound | None, place: str | None) -> Bound | None:
+    if bound is None:
+        return None
+    if not bound.value.is_finite():
+        raise UnsupportedKeyword(keyword, f"`{keyword}` is {bound.value}; use a finite number", place=place)
+    figures = "".join(map(str, bound.value.as_tuple().digits)).strip("0")
+    if abs(bound.value.adjusted()) > _MAX_EXPONENT or len(figures) > MAX_FIGURES:
+        message = (
+            f"`{keyword}` has more than {MAX_FIGURES} digits that count, or lies beyond 1e{_MAX_EXPONENT}"
+        )
+        raise UnsupportedKeyword(keyword, f"{message}; drop it or use a shorter one", place=place)
+    return bound
+
+
+def _between_floats(low: Bound | None, high: Bound | None) -> tuple[Bound | None, Bound | None]:
+    """Excluded bounds moved to the next float: a decimal between the two would round onto the excluded one."""
+    return _next_float(low, math.inf), _next_float(high, -math.inf)
+
+
+def _next_float(bound: Bound | None, towards: float) -> Bound | None:
+    if (
+        bound is None
+        or not bound.exclusive
+        or math.isinf(following := math.nextafter(float(bound.value), towards))
+    ):
+        return bound
+    return Bound(Decimal(repr(following)))
+
+
+def _any_number() -> Node:
+    """RFC 8259, section 6."""
+    exponent = seq(
+        chars([(0x45, 0x45), (0x65, 0x65)]),
+        Repeat(chars([(0x2B, 0x2B), (0x2D, 0x2D)]), 0, 1),
+        digits(1, None),
+    )
+    return seq(minus(naturals(0, None)), fraction(None), Repeat(exponent, 0, 1))
+
+
+def _fixed(low: Bound | None, high: Bound | None, bounded: bool, places: int | None) -> Node:
+    end = Bound(Decimal(10**_INTEGER_DIGITS), exclusive=True)
+
+    def magnitudes(least: Bound, most: Bound | None) -> Node:
+        return fixed(least, _lesser(most, end) if bounded else most, places)
+
+    return _signed(low, high, magnitudes)
+
+
+def _with_exponent(low: Bound | None, high: Bound | None, bounded: bool, places: int | None) -> Node:
+    def magnitudes(least: Bound, most: Bound | None) -> Node:
+        if not bounded:
+            return exponents(least, most, places)
+        return exponents(
+            _SMALLEST if least.value < _SMALLEST.value else least, _lesser(most, _LARGEST), places
+        )
+
+    return _signed(low, high, magnitudes)
+
+
+def _lesser(bound: Bound | None, end: Bound) -> Bound:
+    return end if bound is None or bound.value >= end.value else bound
+
+
+def _signed(low: Bound | None, high: Bound | None, magnitudes: Callable[[Bound, Bound | None], Node]) -> Node:
+    """A range on both sides of 0; `-0` only where there are negative numbers too."""
+    positive: Node = NEVER
+    negative: Node = NEVER
+    if high is None or high.value > 0 or (high.value == 0 and not high.exclusive):
+        positive = magnitudes(_ZERO if low is None or low.value < 0 else low, high)
+    if low is None or low.value < 0:
+        nearest = _ZERO if high is None or high.value > 0 else _negated(high)
+        negative = magnitudes(nearest, None if low is None else _negated(low))
+    return minus(positive) if positive == negative else alt([positive, seq(Text("-"), negative)])
+
+
+def _negated(bound: Bound) -> Bound:
+    return Bound(bound.value.copy_negate() if bound.value else Decimal(0), bound.exclusive)
+
+
+def _multiples(
+    of: Decimal,
+    low: Bound | None,
+    high: Bound | None,
+    bounded: bool,
+    places: int | None,
+    limits: Limits,
+    place: str | None,
+) -> Node:
+    """Multiples are written in fixed point."""
+    step, shift = _scaled(of, place)
+    least = None if low is None else _ceiling(low, step, shift)
+    most = None if high is None else _floor(high, step, shift)
+    if shift == 0:
+        whole = multiples(
+            least, most, step, limits.integer_digits if bounded else None, limits=limits, place=place
+        )
+        return seq(whole, Repeat(seq(Text("."), Repeat(Text("0"), 1, places)), 0, 1))
+    if step == 1:
+        return _fixed(low, high, bounded, shift if places is None else min(shift, places))
+    if least is not None and most is not None and (most - least) // step < _LISTED:
+        values = range(least, most + 1, step)
+        return alt(_spellings(value, shift) for value in values)
+    endings = _by_endings(step, shift)
+    if endings is None:
+        raise UnsupportedKeyword(
+            "multipleOf",
+            f"`multipleOf` {of} cannot be told from the last digits; use a whole number, a power of ten, or a range",
+            place=place,
+        )
+    if low is None and high is None and not bounded:
+        return minus(endings)
+    return Both(_fixed(low, high, bounded, places), minus(endings), end=_END)
+
+
+def _scaled(of: Decimal, place: str | None) -> tuple[int, int]:
+    """The whole number `step` and the least `shift` with `of == step / 10 ** shift`."""
+    if _checked("multipleOf", Bound(of), place) is None or of <= 0:
+        raise UnsupportedKeyword("multipleOf", "`multipleOf` must be greater than 0", place=place)
+    numerator, denominator = of.as_integer_ratio()
+    shift = next(size for size in range(_MAX_EXPONENT + MAX_FIGURES) if 10**size % denominator == 0)
+    return numerator * 10**shift // denominator, shift
+
+
+def _ceiling(low: Bound, step: int, shift: int) -> int:
+    """The least multiple of `step` inside the range, in units of `10 ** -shift`."""
+    numerator, denominator = low.value.as_integer_ratio()
+    units: int = 10**shift
+    first = -(-numerator * units // (denominator * step)) * step
+    return first + step if low.exclusive and first * denominator == numerator * units else first
+
+
+def _floor(high: Bound, step: int, shift: int) -> int:
+    numerator, denominator = high.value.as_integer_ratio()
+    units: int = 10**shift
+    last = numerator * units // (denominator * step) * step
+    return last - step if high.exclusive and last * denominator == numerator * units else last
+
+
+def _spellings(value: int, shift: int) -> Node:
+    """One number, given in units of `10 ** -shift`, with any of its trailing zeros."""
+    whole, part = divmod(abs(value), 10**shift)
+    sign = "-" if value < 0 else ""
+    return seq(Text(f"{sign}{whole}"), _fraction_of(part, shift))
+
+
+def _fraction_of(part: int, shift: int) -> Node:
+    """The fraction `part / 10 ** shift` with its point, from its shortest spelling to `shift` digits."""
+    figures = f"{part:0{shift}}".rstrip("0")
+    zeros = Repeat(Text("0"), 0, shift - len(figures))
+    if not figures:
+        return Repeat(seq(Text("."), Repeat(Text("0"), 1, shift)), 0, 1)
+    return seq(Text("." + figures), zeros) if len(figures) < shift else Text("." + figures)
+
+
+def _by_endings(step: int, shift: int) -> Node | None:
+    """Multiples of `step / 10 ** shift` told by their last digits: `step` divides a power of ten."""
+    size = next((size for size in range(shift, shift + 4) if 10**size % step == 0), None)
+    if size is None or 10**size // step > _LISTED:
+        return None
+    tail = size - shift  # digits before the point that matter
+    ends = [divmod(value, 10**shift) for value in range(0, 10**size, step)]
+    if tail == 0:
+        return seq(naturals(0, None), alt(_fraction_of(part, shift) for _, part in ends))
+    short: list[Node] = [seq(Text(str(whole)), _fraction_of(part, shift)) for whole, part in ends]
+    longer = [seq(Text(f"{whole:0{tail}}"), _fraction_of(part, shift)) for whole, part in ends]
+    return Alt((*short, seq(chars([(0x31, 0x39)]), digits(0, None), alt(longer))))

@@ -1,0 +1,110 @@
+"""A user's pattern as regex nodes: the only file that knows interegular.
+
+`scan` leaves only the structure of the pattern, interegular parses it, `resolve` removes anchors and lookarounds.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from structkit.errors import LimitExceeded, PatternError
+from structkit.limits import Limits
+from structkit.regex.anchors import Look, Raw, Refused, choice, loop, resolve, row
+from structkit.regex.classes import Dialect
+from structkit.regex.nodes import EMPTY, NEVER, Chars, Node, Text
+from structkit.regex.scan import Atom, Mark, Scan, scan
+
+__all__ = ["parse"]
+
+
+def parse(
+    pattern: str,
+    *,
+    search: bool,
+    unicode: bool,
+    rust: bool = False,
+    limits: Limits = Limits(),  # noqa: B008
+    place: str | None = None,
+) -> Node:
+    r"""The raw texts that a pattern matches.
+
+    Args:
+        pattern: A regular expression in the syntax that Python, ECMA-262 and Rust share, and most of what one of them
+            adds. `$` is the end of the text, never before a last line break.
+        search: Whether the pattern may match anywhere in the text, as in JSON Schema, instead of the whole text.
+        unicode: Whether `\d`, `\w`, `\s` are those of Python's `re` on `str`; otherwise those of ECMA-262.
+        rust: With `unicode`, whether classes are narrowed to what Rust's `regex`, pydantic's engine, accepts too.
+        limits: `pattern_length` characters.
+        place: The schema path, for errors.
+
+    >>> parse(r"^[ab]\.$", search=True, unicode=True)
+    Seq(parts=(Chars(ranges=((97, 98),)), Text(value='.')))
+
+    Raises:
+        PatternError: The pattern cannot be read, or says what no regular language can.
+        LimitExceeded: The pattern is too long.
+    """
+    dialect: Dialect = "ecma" if not unicode else "rust" if rust else "python"
+    if len(pattern) > limits.pattern_length:
+        raise LimitExceeded("pattern_length", limits.pattern_length, "a pattern", place=place)
+    try:
+        return _parse(pattern, search, dialect)
+    except PatternError as error:
+        raise PatternError(error.message, pattern=pattern, column=error.column, place=place) from None
+
+
+@lru_cache(maxsize=256)
+def _parse(pattern: str, search: bool, dialect: Dialect) -> Node:
+    found = scan(pattern, dialect)
+    try:
+        return resolve(_structure(found), search=search)
+    except Refused as refused:
+        raise PatternError(refused.message, pattern=pattern, column=refused.column) from None
+    except RecursionError:
+        message = "groups are nested too deep here; write the pattern flatter"
+        raise PatternError(message, pattern=pattern, column=found.deepest) from None
+
+
+def _structure(found: Scan) -> Raw:
+    """Let interegular parse the structure, and put the atoms back."""
+    from interegular import parse_pattern
+
+    return _tree(parse_pattern(found.text), found.atoms)
+
+
+def _tree(part: object, atoms: dict[str, Atom]) -> Raw:
+    """Interegular's tree of the structure as ours."""
+    from interegular.patterns import Pattern, _CharGroup, _Concatenation, _NonCapturing, _Repeated
+
+    match part:
+        case Pattern():
+            return choice(_tree(option, atoms) for option in part.options)
+        case _Concatenation():
+            return row(_tree(each, atoms) for each in part.parts)
+        case _Repeated():
+            return loop(_tree(part.base, atoms), part.min, part.max)
+        case _CharGroup():
+            return _leaf(atoms["".join(part.chars)])
+        case _NonCapturing():
+            column = _mark(part.inner, atoms)
+            return Look(_tree(part.inner, atoms), not part.backwards, part.negate, column)
+    raise TypeError(f"interegular read something that is not structure: {part!r}")
+
+
+def _leaf(atom: Atom) -> Raw:
+    if not isinstance(atom, Chars):
+        return EMPTY if isinstance(atom, Mark) else atom
+    if not atom.ranges:
+        return NEVER
+    (first, last), *others = atom.ranges
+    return Text(chr(first)) if first == last and not others else atom
+
+
+def _mark(inner: object, atoms: dict[str, Atom]) -> int:
+    """The column of a lookaround, put into it as its first atom."""
+    from interegular.patterns import Pattern, _CharGroup, _Concatenation
+
+    if isinstance(inner, Pattern | _Concatenation):
+        return _mark(inner.options[0] if isinstance(inner, Pattern) else inner.parts[0], atoms)
+    atom = atoms["".join(inner.chars)] if isinstance(inner, _CharGroup) else None
+    return atom.column if isinstance(atom, Mark) else 0

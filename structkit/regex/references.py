@@ -1,0 +1,130 @@
+"""Which definitions of a document are used, in which order they can be lowered, and which are recursive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from structkit.errors import UnresolvedReference
+from structkit.schema.nodes import Array, Document, Object, Ref, Schema, Union
+from structkit.schema.place import step
+
+__all__ = ["Use", "children", "uses"]
+
+
+@dataclass(slots=True)
+class Use:
+    """How a definition is used.
+
+    Attributes:
+        place: The schema path of the first reference to it.
+        count: How many references lead to it.
+        recursive: Whether it contains itself, directly or through others.
+        callees: The definitions that it refers to.
+    """
+
+    place: str
+    count: int = 0
+    recursive: bool = False
+    callees: list[str] = field(default_factory=list)
+
+
+def children(schema: Schema, place: str) -> Iterator[tuple[Schema, str]]:
+    """The direct subschemas, each with its path.
+
+    >>> from structkit.schema.nodes import Null
+    >>> list(children(Array(items=Null()), "$"))
+    [(Null(note=None), '$[]')]
+    """
+    match schema:
+        case Object():
+            for prop in schema.properties:
+                yield prop.value, place + step(prop.name)
+            if schema.additional is not None:
+                yield schema.additional, f"{place}[]"
+        case Array():
+            for index, item in enumerate(schema.prefix):
+                yield item, f"{place}[{index}]"
+            yield schema.items, f"{place}[]"
+        case Union():
+            for branch in schema.branches:
+                yield branch, place
+
+
+def uses(document: Document) -> dict[str, Use]:
+    """The definitions that the root reaches, each after those it refers to where that is possible.
+
+    >>> document = Document(Ref("a"), {"a": Array(items=Ref("a")), "unused": Ref("a")})
+    >>> uses(document)
+    {'a': Use(place='$', count=2, recursive=True, callees=['a'])}
+
+    Raises:
+        UnresolvedReference: A reference leads to no definition.
+    """
+    found: dict[str, Use] = {}
+    roots = _references(document.root, "$", document, found)
+    read: set[str] = set()
+    pending = list(roots)
+    while pending:
+        name = pending.pop()
+        if name not in read:
+            read.add(name)
+            use = found[name]
+            use.callees = _references(document.definitions[name], use.place, document, found)
+            pending += use.callees
+    return {name: found[name] for name in _callees_first(roots, found)}
+
+
+def _references(schema: Schema, place: str, document: Document, found: dict[str, Use]) -> list[str]:
+    """The definitions referred to inside one schema, counted in `found`."""
+    names: dict[str, None] = {}
+    pending = [(schema, place)]
+    while pending:
+        current, where = pending.pop()
+        if isinstance(current, Ref):
+            if current.name not in document.definitions:
+                raise UnresolvedReference(f"there is no definition {current.name!r}", place=where)
+            found.setdefault(current.name, Use(where)).count += 1
+            names[current.name] = None
+        pending += reversed(list(children(current, where)))
+    return list(names)
+
+
+def _callees_first(roots: list[str], found: dict[str, Use]) -> list[str]:
+    """Strongly connected components (Tarjan 1972), without recursion; marks the recursive definitions."""
+    order: list[str] = []
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    on_stack: set[str] = set()
+    for root in roots:
+        if root in index:
+            continue
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        walk = [(root, iter(found[root].callees))]
+        while walk:
+            name, callees = walk[-1]
+            for callee in callees:
+                if callee not in index:
+                    index[callee] = low[callee] = len(index)
+                    stack.append(callee)
+                    on_stack.add(callee)
+                    walk.append((callee, iter(found[callee].callees)))
+                    break
+                if callee in on_stack:
+                    low[name] = min(low[name], index[callee])
+            else:
+                walk.pop()
+                if walk:
+                    low[walk[-1][0]] = min(low[walk[-1][0]], low[name])
+                if low[name] == index[name]:
+                    component: list[str] = []
+                    while not component or component[-1] != name:
+                        component.append(stack.pop())
+                    on_stack.difference_update(component)
+                    for member in component:
+                        found[member].recursive = len(component) > 1 or member in found[member].callees
+                    order += component
+    return order

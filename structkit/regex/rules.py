@@ -1,0 +1,82 @@
+"""Walks over nodes: what is inside, how much of it, and which rules it calls."""
+
+from __future__ import annotations
+
+from structkit.regex.nodes import Alt, Both, Call, Joined, Node, Repeat, Rules, Seq, Unique
+
+__all__ = ["calls", "children", "is_recursive", "size"]
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes directly inside a node.
+
+    >>> children(Repeat(Call("a")))
+    (Call(rule='a'),)
+    """
+    match node:
+        case Seq(parts) | Alt(parts):
+            return parts
+        case Repeat(part) | Unique(part):
+            return (part,)
+        case Both(left, right):
+            return left, right
+        case Joined(parts):
+            return tuple(part.node for part in parts)
+        case _:
+            return ()
+
+
+def size(node: Node) -> int:
+    """How many nodes there are.
+
+    >>> size(Repeat(Call("a")))
+    2
+    """
+    total = 0
+    pending = [node]
+    while pending:
+        total += 1
+        pending += children(pending.pop())
+    return total
+
+
+def calls(node: Node) -> set[str]:
+    """The rules that a node calls directly.
+
+    >>> calls(Repeat(Call("a")))
+    {'a'}
+    """
+    found: set[str] = set()
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, Call):
+            found.add(current.rule)
+        pending += children(current)
+    return found
+
+
+def is_recursive(rules: Rules) -> bool:
+    """Whether a rule that the start reaches calls itself, directly or through others.
+
+    >>> is_recursive(Rules(Call("a"), {"a": Repeat(Call("a"))}))
+    True
+    """
+    done: set[str] = set()
+    opened: set[str] = set()
+    walk: list[tuple[str | None, set[str]]] = [(None, calls(rules.start))]
+    while walk:
+        name, callees = walk[-1]
+        if callees:
+            callee = callees.pop()
+            if callee in opened:
+                return True
+            if callee not in done:
+                opened.add(callee)
+                walk.append((callee, calls(rules.rules[callee])))
+        else:
+            walk.pop()
+            if name is not None:
+                opened.discard(name)
+                done.add(name)
+    return False

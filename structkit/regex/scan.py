@@ -1,0 +1,372 @@
+"""A pattern read once from left to right, its atoms put aside, so that only its structure is left to parse.
+
+Every literal, class, escape and anchor becomes one private-use character that stands for it. What remains are those
+characters, groups, `|` and quantifiers: the part of the syntax on which all engines agree.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import NoReturn, TypeAlias
+
+from structkit.errors import PatternError
+from structkit.regex.anchors import Edge
+from structkit.regex.chars import ANY, chars, complement, one
+from structkit.regex.classes import Dialect, Span, category, shorthand
+from structkit.regex.nodes import Chars
+
+__all__ = ["Atom", "Mark", "Scan", "scan"]
+
+_MAX_NESTING = 50
+"""Groups in groups. Each level takes about a dozen frames of the parser's recursion."""
+
+_MAX_COUNT = 2**32 - 2
+"""The largest count of a quantifier, as in Python's `re`."""
+
+_FIRST_ATOM = 0xF0000
+_LAST_ATOM = 0x10FFFD
+
+_CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_QUANTIFIER = re.compile(r"[*+?]|\{([0-9]*)(,?)([0-9]*)\}")
+_FLAGS = re.compile(r"\(\?([A-Za-z]*)(?:-([A-Za-z]+))?([:)])")
+_NAMED = re.compile(r"\(\?P?<([A-Za-z_][A-Za-z0-9_]*)>")
+_LOOKS = ("(?=", "(?!", "(?<=", "(?<!")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The column of a lookaround, as the first atom inside it."""
+
+    column: int
+
+
+Atom: TypeAlias = Chars | Edge | Mark
+
+
+@dataclass(slots=True)
+class Scan:
+    """What was read.
+
+    Attributes:
+        text: The structure: groups `(`, `(?=`, `(?!`, `(?<=`, `(?<!`, then `|`, quantifiers and one character an atom.
+        atoms: What each of those characters stands for.
+        deepest: The column of the group that is nested deepest.
+    """
+
+    text: str
+    atoms: dict[str, Atom]
+    deepest: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Flags:
+    ignore_case: bool = False
+    dot_all: bool = False
+    ascii_only: bool = False
+
+
+def scan(pattern: str, dialect: Dialect) -> Scan:
+    """Read a pattern.
+
+    >>> found = scan("(?P<name>a[^b])+?", "python")
+    >>> [found.atoms.get(character, character) for character in found.text][:2]
+    ['(', Chars(ranges=((97, 97),))]
+
+    Raises:
+        PatternError: The syntax is wrong, or says what no regular language can.
+    """
+    scanner = _Scanner(pattern, dialect)
+    scanner.run()
+    atoms = {character: atom for atom, character in scanner.atoms.items()}
+    return Scan("".join(scanner.out), atoms, scanner.deepest)
+
+
+@dataclass(slots=True)
+class _Scanner:
+    pattern: str
+    dialect: Dialect
+    at: int = 0
+    out: list[str] = field(default_factory=list)
+    atoms: dict[Atom, str] = field(default_factory=dict)
+    flags: _Flags = field(default_factory=_Flags)
+    groups: list[tuple[int, _Flags, bool]] = field(default_factory=list)
+    deepest: int = 0
+    deepest_level: int = 0
+    repeatable: str | None = None
+    """Why a quantifier may not stand here; `None` where it may."""
+
+    def run(self) -> None:
+        self.repeatable = "there is nothing to repeat"
+        while self.at < len(self.pattern):
+            match self.pattern[self.at]:
+                case "\\":
+                    self.escape()
+                case "[":
+                    self.add(self.bracket().sure)
+                case "(":
+                    self.open()
+                case ")":
+                    self.close()
+                case "|":
+                    self.out.append("|")
+                    self.at += 1
+                    self.repeatable = "there is nothing to repeat"
+                case "^" | "$" as anchor:
+                    self.at += 1
+                    self.anchor(start=anchor == "^")
+                case ".":
+                    self.at += 1
+                    self.add(ANY if self.flags.dot_all else complement(one("\n")))
+                case character:
+                    if not self.quantifier():
+                        self.at += 1
+                        self.add(self.literal(character))
+        if self.groups:
+            self.fail("this group is not closed", self.groups[-1][0])
+
+    def fail(self, message: str, column: int | None = None) -> NoReturn:
+        column = self.at if column is None else column
+        raise PatternError(message, pattern=self.pattern, column=column)
+
+    def add(self, atom: Atom) -> None:
+        character = self.atoms.get(atom)
+        if character is None:
+            if _FIRST_ATOM + len(self.atoms) > _LAST_ATOM:
+                self.fail("the pattern has too many different characters")
+            character = self.atoms[atom] = chr(_FIRST_ATOM + len(self.atoms))
+        self.out.append(character)
+        self.repeatable = None
+
+    def anchor(self, *, start: bool) -> None:
+        self.add(Edge(start))
+        self.repeatable = "an anchor cannot be repeated"
+
+    def literal(self, character: str) -> Chars:
+        span = Span.exactly(one(character))
+        return span.with_case().sure if self.flags.ignore_case else span.sure
+
+    def open(self) -> None:
+        column, rest = self.at, self.pattern[self.at : self.at + 4]
+        outer, look = self.flags, next((opening for opening in _LOOKS if rest.startswith(opening)), None)
+        if look is not None:
+            self.at += len(look)
+            self.out.append(look)
+            self.add(Mark(column))
+        elif not rest.startswith("(?"):
+            self.at += 1
+            self.out.append("(")
+        elif rest.startswith("(?#"):
+            end = self.pattern.find(")", self.at)
+            if end < 0:
+                self.fail("this comment is not closed", column)
+            self.at = end + 1
+            return
+        elif named := _NAMED.match(self.pattern, self.at):
+            self.at = named.end()
+            self.out.append("(")
+        elif flags := _FLAGS.match(self.pattern, self.at):
+            self.at = flags.end()
+            self.set_flags(flags[1], flags[2] or "", column)
+            if flags[3] == ")":
+                return
+            self.out.append("(")
+        else:
+            self.fail(_refused_group(rest), column)
+        self.groups.append((column, outer, look is not None))
+        if len(self.groups) > self.deepest_level:
+            self.deepest, self.deepest_level = column, len(self.groups)
+        if len(self.groups) > _MAX_NESTING:
+            self.fail(f"groups are nested more than {_MAX_NESTING} deep; write the pattern flatter", column)
+        self.repeatable = "there is nothing to repeat"
+
+    def close(self) -> None:
+        if not self.groups:
+            self.fail("this parenthesis closes no group")
+        _, self.flags, look = self.groups.pop()
+        self.out.append(")")
+        self.at += 1
+        self.repeatable = "a lookaround cannot be repeated; put it into a group" if look else None
+
+    def set_flags(self, added: str, removed: str, column: int) -> None:
+        for letter in added + removed:
+            if letter == "m" and letter in added:
+                self.fail("the flag `m` is not supported; name the line breaks in the pattern", column)
+            if letter not in "ismauU":
+                self.fail(f"the flag `{letter}` is not supported; write the pattern without it", column)
+        self.flags = _Flags(
+            ignore_case=("i" in added or self.flags.ignore_case) and "i" not in removed,
+            dot_all=("s" in added or self.flags.dot_all) and "s" not in removed,
+            ascii_only=("a" in added or self.flags.ascii_only) and "a" not in removed and "u" not in added,
+        )
+
+    def quantifier(self) -> bool:
+        """Read a quantifier, if there is one; a `{` that begins none is a literal."""
+        found = _QUANTIFIER.match(self.pattern, self.at)
+        if found is None or found[0] == "{}":
+            return False
+        least, comma, most = found.groups()
+        if found[0][0] == "{" and not least and self.dialect != "python":
+            return False
+        if self.repeatable is not None:
+            self.fail(self.repeatable)
+        text = found[0]
+        if text[0] == "{":
+            low, high = int(least[:20] or 0), int(most[:20] or 0) if most else None
+            if max(low, high or 0) > _MAX_COUNT:
+                self.fail("this count is too large")
+            if high is not None and high < low:
+                self.fail("the least count is greater than the most")
+            text = f"{{{low}{comma}{'' if high is None else high}}}"
+        self.out.append(text)
+        self.at = found.end()
+        following = self.pattern[self.at : self.at + 1]
+        if following == "?":  # lazy: the same language
+            self.at += 1
+        elif following == "+":
+            self.fail("a possessive quantifier is not regular; drop its `+`")
+        self.repeatable = "a quantifier cannot follow another; put the first into a group"
+        return True
+
+    def escape(self) -> None:
+        """An escape outside brackets."""
+        column, letter = self.at, self.pattern[self.at + 1 : self.at + 2]
+        if letter in ("A", "Z", "z"):
+            self.at += 2
+            self.anchor(start=letter == "A")
+        elif letter in ("b", "B"):
+            self.fail(f"a word boundary `\\{letter}` is not supported; name the characters around it", column)
+        elif letter in ("k", "g") or (letter in "123456789" and letter and not self.is_octal()):
+            self.fail("a back-reference is not regular; write the group's content again", column)
+        else:
+            span = self.escaped()
+            self.add(chars((span.with_case() if self.flags.ignore_case else span).sure.ranges))
+
+    def is_octal(self) -> bool:
+        return (
+            self.dialect == "python"
+            and re.match(r"\\[0-3][0-7]{2}", self.pattern[self.at : self.at + 4]) is not None
+        )
+
+    def escaped(self) -> Span:
+        """An escape that means one character or a class; the same inside and outside brackets."""
+        column = self.at
+        self.at += 2
+        letter = self.pattern[column + 1 : self.at]
+        if not letter:
+            self.fail("a backslash ends the pattern", column)
+        if letter in "dDwWsS":
+            return shorthand(letter, self.dialect, ascii_only=self.flags.ascii_only)
+        if letter in "pP":
+            return self.property(letter, column)
+        if letter in "xuU":
+            return Span.exactly(self.code_point(letter, column))
+        if letter in "01234567":
+            octal = re.compile("[0-7]{1,3}").match(self.pattern, column + 1)
+            figures = octal[0] if octal else letter
+            self.at = column + 1 + len(figures)
+            return Span.exactly(chars([(int(figures, 8),) * 2]))
+        if letter == "c" and (control := self.pattern[self.at : self.at + 1]).isalpha() and control.isascii():
+            self.at += 1
+            return Span.exactly(one(chr(ord(control) & 31)))
+        if letter.isalnum() and letter.isascii() and letter not in _CONTROLS:
+            self.fail(f"the escape `\\{letter}` is not supported", column)
+        return Span.exactly(one(_CONTROLS.get(letter, letter)))
+
+    def property(self, letter: str, column: int) -> Span:
+        found = re.compile(r"\{(\^?)([^{}]*)\}|()([A-Za-z])").match(self.pattern, self.at)
+        if found is None:
+            self.fail("`\\p` needs the name of a category in braces", column)
+        self.at = found.end()
+        name = found[2] or found[4] or ""
+        try:
+            these = category(name)
+        except KeyError:
+            self.fail(
+                f"only general categories are known after `\\p`, such as `L` or `Lu`, not {name!r}", column
+            )
+        span = Span.exactly(these)
+        return span.negated() if (letter == "P") is not bool(found[1]) else span
+
+    def code_point(self, letter: str, column: int) -> Chars:
+        r"""`\\xHH`, `\\uHHHH`, `\\UHHHHHHHH`, or any of them with braces; a pair of surrogates is one character."""
+        length = {"x": 2, "u": 4, "U": 8}[letter]
+        found = re.compile(rf"([0-9A-Fa-f]{{{length}}})|\{{([0-9A-Fa-f]{{1,8}})\}}").match(
+            self.pattern, self.at
+        )
+        if found is None:
+            self.fail(f"`\\{letter}` needs {length} hexadecimal digits", column)
+        self.at = found.end()
+        code = int(found[1] or found[2], 16)
+        if code > 0x10FFFF:
+            self.fail("there is no such code point", column)
+        second = re.compile(r"\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})").match(self.pattern, self.at)
+        if 0xD800 <= code <= 0xDBFF and second is not None:
+            self.at = second.end()
+            code = 0x10000 + ((code & 0x3FF) << 10) + (int(second[1], 16) & 0x3FF)
+        return Chars(((code, code),))
+
+    def bracket(self) -> Span:
+        """A class in brackets."""
+        column = self.at
+        self.at += 1
+        negate = self.pattern.startswith("^", self.at)
+        self.at += negate
+        items: list[Span] = []
+        first = True
+        while True:
+            if self.at >= len(self.pattern):
+                self.fail("this class is not closed", column)
+            if self.pattern[self.at] == "]" and not (first and self.dialect != "ecma"):
+                self.at += 1
+                break
+            first = False
+            items.append(self.item())
+        span = Span.of(items)
+        if self.flags.ignore_case:
+            span = span.with_case()
+        return span.negated() if negate else span
+
+    def item(self) -> Span:
+        """One character, escape or range of a class."""
+        column = self.at
+        low = self.member()
+        if not self.pattern.startswith("-", self.at) or self.pattern[self.at + 1 : self.at + 2] in ("]", ""):
+            return low
+        if self.dialect == "rust" and self.pattern.startswith("--", self.at):
+            self.fail("`--` in a class is a difference to Rust; escape it")
+        if low.single is None and self.dialect == "ecma":
+            return low  # the `-` is a literal
+        self.at += 1
+        high = self.member()
+        if low.single is None or high.single is None:
+            if self.dialect == "ecma":
+                return Span.of([low, high, Span.exactly(one("-"))])
+            self.fail("a range needs one character on each side", column)
+        if low.single > high.single:
+            self.fail("this range runs backwards", column)
+        return Span.exactly(chars([(low.single, high.single)]))
+
+    def member(self) -> Span:
+        character = self.pattern[self.at]
+        if character == "\\":
+            if self.pattern.startswith("b", self.at + 1):
+                self.at += 2
+                return Span.exactly(one("\b"))
+            return self.escaped()
+        if self.dialect == "rust" and (
+            character == "[" or self.pattern[self.at : self.at + 2] in ("&&", "~~")
+        ):
+            self.fail(f"`{character}` in a class means more to Rust than to Python; escape it")
+        self.at += 1
+        return Span.exactly(Chars(((ord(character),) * 2,)))
+
+
+def _refused_group(opening: str) -> str:
+    if opening.startswith("(?>"):
+        return "an atomic group is not regular; write `(?:` instead"
+    if opening.startswith("(?P="):
+        return "a back-reference is not regular; write the group's content again"
+    if opening.startswith("(?("):
+        return "a conditional is not regular; write both cases as alternatives"
+    return "this kind of group is not supported"

@@ -1,0 +1,296 @@
+"""Rules as text: one regex that Python's `re` accepts, or, where there is recursion, one line for each rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from structkit.errors import LimitExceeded
+from structkit.limits import Limits
+from structkit.regex.chars import ANY, DIGIT, chars, complement, union
+from structkit.regex.nodes import (
+    EMPTY,
+    NEVER,
+    Alt,
+    Both,
+    Call,
+    Chars,
+    Joined,
+    Multiple,
+    Node,
+    Part,
+    Repeat,
+    Rules,
+    Seq,
+    Text,
+    Unique,
+    alt,
+    seq,
+)
+from structkit.regex.rules import is_recursive
+
+__all__ = ["show"]
+
+_CHOICE, _SEQUENCE, _REPEATED, _ATOM = range(4)
+"""How tightly a printed piece holds together; a looser piece is put into a group."""
+
+_Piece: TypeAlias = "tuple[str, int]"
+
+_LEADING = chars([(0x31, 0x39)])
+
+_NAMED_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\f": r"\f", "\v": r"\v"}
+
+
+def show(rules: Rules, limits: Limits = Limits()) -> str:  # noqa: B008
+    r"""Print rules as a regex.
+
+    Without recursion the text is a pattern for `re.fullmatch`, which then accepts exactly the language (of texts
+    without surrogates). With recursion no regex can say it: every rule is printed on a line of its own, with `<name>`
+    for a call, for people to read.
+
+    >>> print(show(Rules(seq(Text("[1, "), Call("digits"), Text("]")), {"digits": Repeat(Chars(((48, 57),)), 1, 3)})))
+    \[1, [0-9]{1,3}\]
+
+    Raises:
+        LimitExceeded: The text would be longer than `limits.regex_nodes`.
+    """
+    if not is_recursive(rules):
+        return _Printer(rules, limits, inline=True).text(rules.start)
+    printer = _Printer(rules, limits, inline=False)
+    lines = [("start", rules.start), *rules.rules.items()]
+    return "\n".join(f"{name} = {printer.text(node)}" for name, node in lines)
+
+
+class _Printer:
+    """Prints nodes as pieces; calls are written out, or named."""
+
+    def __init__(self, rules: Rules, limits: Limits, *, inline: bool) -> None:
+        self.rules = rules.rules
+        self.limits = limits
+        self.inline = inline
+        self.written_out: dict[str, _Piece] = {}
+        self.groups = 0
+
+    def text(self, node: Node) -> str:
+        return self.piece(node)[0]
+
+    def piece(self, node: Node) -> _Piece:
+        """Print a node, and say how tightly its text holds together."""
+        match node:
+            case Text(value):
+                return _literal(value), _ATOM if len(value) == 1 else _SEQUENCE
+            case Chars():
+                return _class(node), _ATOM
+            case Seq(parts):
+                piece = "".join(self.inside(part, _SEQUENCE) for part in parts), _SEQUENCE
+            case Alt():
+                piece = self.choice(node)
+            case Repeat():
+                piece = self.repeat(node)
+            case Both(left, right, negate, end):
+                look = "(?!" if negate else "(?="
+                piece = (
+                    f"{look}{self.inside(right, _SEQUENCE)}{end}){self.inside(left, _SEQUENCE)}",
+                    _SEQUENCE,
+                )
+            case Multiple(of):
+                piece = self.multiple(of), _CHOICE
+            case Joined():
+                piece = self.joined(node)
+            case Call(rule):
+                piece = self.call(rule)
+            case Unique(inner):
+                piece = self.piece(inner)
+        if len(piece[0]) > self.limits.regex_nodes:
+            raise LimitExceeded("regex_nodes", self.limits.regex_nodes, "the printed regex")
+        return piece
+
+    def inside(self, node: Node, tightness: int) -> str:
+        """Print a node, in a group if it does not hold together as `tightness` wants."""
+        text, own = self.piece(node)
+        return text if own >= tightness else f"(?:{text})"
+
+    def choice(self, node: Alt) -> _Piece:
+        if node == NEVER:
+            return "(?!)", _ATOM
+        single = [
+            part
+            for part in node.parts
+            if isinstance(part, Chars) or (isinstance(part, Text) and len(part.value) == 1)
+        ]
+        rest = [part for part in node.parts if part not in single and part != EMPTY]
+        merged = union(
+            part if isinstance(part, Chars) else Chars(((ord(part.value),) * 2,)) for part in single
+        )
+        pieces = [self.piece(part) for part in rest]
+        if merged.ranges:
+            pieces.insert(0, self.piece(merged))
+        piece = pieces[0] if len(pieces) == 1 else ("|".join(text for text, _ in pieces), _CHOICE)
+        return _suffixed(piece, "?") if EMPTY in node.parts else piece
+
+    def repeat(self, node: Repeat) -> _Piece:
+        if node.most == 0:
+            return "", _SEQUENCE
+        piece = self.piece(node.part)
+        least, most = node.least, node.most
+        if least == most:
+            return piece if least == 1 else _suffixed(piece, f"{{{least}}}")
+        short = {(0, None): "*", (1, None): "+", (0, 1): "?"}
+        return _suffixed(piece, short.get((least, most), f"{{{least},{'' if most is None else most}}}"))
+
+    def call(self, rule: str) -> _Piece:
+        if not self.inline:
+            return f"<{rule}>", _ATOM
+        piece = self.written_out.get(rule)
+        if piece is None:
+            piece = self.piece(self.rules[rule])
+            if "(?P<" not in piece[0]:  # a group name may be used only once
+                self.written_out[rule] = piece
+        return piece
+
+    def joined(self, node: Joined) -> _Piece:
+        parts = [part for part in node.parts if part.most != 0]
+        if not parts:
+            return "", _SEQUENCE
+        some = self.some(parts, Text(node.separator))
+        return some if any(part.least for part in parts) else _suffixed(some, "?")
+
+    def some(self, parts: Sequence[Part], separator: Text) -> _Piece:
+        """At least one part is written, and nothing was before: n log n of the size of the parts."""
+        if len(parts) == 1:
+            (part,) = parts
+            more = Part(part.node, max(part.least - 1, 0), None if part.most is None else part.most - 1)
+            distinct = self.distinct(part.node, separator) if more.most != 0 else ""
+            return (
+                f"{distinct}{self.inside(part.node, _SEQUENCE)}{self.more(more, separator, False)}",
+                _SEQUENCE,
+            )
+        front, back = parts[: len(parts) // 2], parts[len(parts) // 2 :]
+        begun = self.grouped(self.some(front, separator)) + "".join(
+            self.more(part, separator, True) for part in back
+        )
+        if any(part.least for part in front):
+            return begun, _SEQUENCE
+        return f"{begun}|{self.some(back, separator)[0]}", _CHOICE
+
+    def more(self, part: Part, separator: Text, first: bool) -> str:
+        """The part where something was written before; `first` if that was not the part itself."""
+        if part.most == 0:
+            return ""
+        entry = seq(separator, part.node)
+        distinct = self.distinct(part.node, separator, separator) if first and part.most != 1 else ""
+        return distinct + self.grouped(self.repeat(Repeat(entry, part.least, part.most)))
+
+    def grouped(self, piece: _Piece) -> str:
+        return piece[0] if piece[1] >= _SEQUENCE else f"(?:{piece[0]})"
+
+    def distinct(self, entry: Node, separator: Text, before: Node = EMPTY) -> str:
+        """A lookahead that no two of the entries that follow have the same `Unique` text; empty if they have none."""
+        parts = entry.parts if isinstance(entry, Seq) else (entry,)
+        index = next((i for i, part in enumerate(parts) if isinstance(part, Unique)), None)
+        if index is None:
+            return ""
+        self.groups += 1
+        name, comma = f"unique{self.groups}", _literal(separator.value)
+        head, tail = seq(*parts[:index]), seq(*parts[index + 1 :])
+        skip, again = (f"(?:{self.inside(entry, _SEQUENCE)}{comma})*" for _ in range(2))
+        first = f"{self.inside(head, _SEQUENCE)}(?P<{name}>{self.text(parts[index])}){self.inside(tail, _SEQUENCE)}"
+        second = f"{self.inside(head, _SEQUENCE)}(?P={name}){self.inside(tail, _SEQUENCE)}"
+        return rf"(?!{self.text(before)}{skip}{first}{comma}{again}{second}(?:{comma}|[\]}}]))"
+
+    def multiple(self, of: int) -> str:
+        """By the last digits where they decide, otherwise by what remains after each digit."""
+        size = next((size for size in range(5) if 10**size % of == 0), None)
+        if size is None:
+            return self.remainders(of)
+        short = [Text(str(value)) for value in range(0, 10**size, of)]
+        tails = alt(Text(f"{value:0{size}}" if size else "") for value in range(0, 10**size, of))
+        return self.text(alt([*short, seq(_LEADING, Repeat(DIGIT), tails)]))
+
+    def remainders(self, of: int) -> str:
+        """The automaton of remainders as a regex (Kleene 1956): remainders are eliminated one after the other."""
+        paths: dict[tuple[int, int], str] = {}
+        for remainder in range(of):
+            for digit in range(10):
+                key = remainder, (10 * remainder + digit) % of
+                paths[key] = paths.get(key, "") + str(digit)
+        starts: dict[int, str] = {}
+        for digit in range(1, 10):
+            starts[digit % of] = starts.get(digit % of, "") + str(digit)
+        paths = {key: _digits(figures) for key, figures in paths.items()}
+        starts = {remainder: _digits(figures) for remainder, figures in starts.items()}
+        for gone in range(of - 1, 0, -1):
+            self.eliminate(gone, starts, paths)
+        # The digit 0 leads from the remainder 0 back to it.
+        return f"0|{_group(starts[0])}{_group(paths[0, 0])}*"
+
+    def eliminate(self, gone: int, starts: dict[int, str], paths: dict[tuple[int, int], str]) -> None:
+        """Lead every path through the remainder `gone` past it."""
+        loop = paths.pop((gone, gone), None)
+        around = f"{_group(loop)}*" if loop else ""
+        leaving = [(key[1], paths.pop(key)) for key in list(paths) if key[0] == gone]
+        entering = [(key[0], paths.pop(key)) for key in list(paths) if key[1] == gone]
+        start = starts.pop(gone, None)
+        for target, out in leaving:
+            if start is not None:
+                starts[target] = _either(starts.get(target), f"{_group(start)}{around}{_group(out)}")
+            for source, into in entering:
+                path = _either(paths.get((source, target)), f"{_group(into)}{around}{_group(out)}")
+                if len(path) * len(paths) > self.limits.regex_nodes:
+                    raise LimitExceeded(
+                        "regex_nodes", self.limits.regex_nodes, "the printed regex of `multipleOf`"
+                    )
+                paths[source, target] = path
+
+
+def _either(left: str | None, right: str) -> str:
+    return right if left is None else f"{left}|{right}"
+
+
+def _group(digits: str) -> str:
+    return digits if len(digits) == 1 or digits.find("]") == len(digits) - 1 else f"(?:{digits})"
+
+
+def _digits(figures: str) -> str:
+    return figures if len(figures) == 1 else f"[{figures}]"
+
+
+def _suffixed(piece: _Piece, suffix: str) -> _Piece:
+    text, tightness = piece
+    return (text if tightness == _ATOM else f"(?:{text})") + suffix, _REPEATED
+
+
+def _literal(text: str) -> str:
+    return "".join(_character(ord(character), r".^$*+?{}[]\|()") for character in text)
+
+
+def _class(node: Chars) -> str:
+    """A class, negated where that is what a person would write."""
+    if node == ANY:
+        return "(?s:.)"
+    if len(node.ranges) == 1 and node.ranges[0][0] == node.ranges[0][1]:
+        return _literal(chr(node.ranges[0][0]))
+    if not node.ranges:
+        return "(?!)"
+    if node.ranges[-1][1] == ANY.ranges[-1][1]:
+        return f"[^{_ranges(complement(node))}]"
+    return f"[{_ranges(node)}]"
+
+
+def _ranges(node: Chars) -> str:
+    return "".join(_range(first, last) for first, last in node.ranges)
+
+
+def _range(first: int, last: int) -> str:
+    special = r"^[]\-&~|"
+    ends = _character(first, special), _character(last, special)
+    return ends[0] if first == last else "".join(ends) if last == first + 1 else "-".join(ends)
+
+
+def _character(code: int, special: str) -> str:
+    character = chr(code)
+    if character in _NAMED_ESCAPES:
+        return _NAMED_ESCAPES[character]
+    if 0x20 <= code < 0x7F:
+        return f"\\{character}" if character in special else character
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

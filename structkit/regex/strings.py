@@ -1,0 +1,248 @@
+r"""JSON strings: the language of a raw text, of its canonical JSON spelling, and of a whole string value.
+
+Every character has exactly one spelling, the one of `json.dumps(text, ensure_ascii=False)`: a quote and a backslash
+are escaped, controls below U+0020 are short escapes where JSON has them and lowercase `\\u00xx` otherwise, everything
+else is written raw (RFC 8259, section 7).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+
+from structkit.errors import SchemaError
+from structkit.regex.chars import ANY, chars, complement, intersection, union
+from structkit.regex.nodes import (
+    EMPTY,
+    NEVER,
+    Alt,
+    Both,
+    Call,
+    Chars,
+    Joined,
+    Multiple,
+    Node,
+    Part,
+    Repeat,
+    Seq,
+    Text,
+    Unique,
+    alt,
+    seq,
+)
+
+__all__ = [
+    "ESCAPED",
+    "JSON_CHAR",
+    "QUOTE",
+    "escape",
+    "json_text",
+    "lengths",
+    "raw_text",
+    "text_body",
+    "text_name",
+]
+
+QUOTE = Text('"')
+
+_SHORT = {0x08: "b", 0x09: "t", 0x0A: "n", 0x0C: "f", 0x0D: "r", 0x22: '"', 0x5C: "\\"}
+ESCAPED = chars([(0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C)])
+"""The characters that JSON does not write raw."""
+
+_RAW = complement(ESCAPED)
+
+
+def json_text(value: str, *, place: str | None = None) -> str:
+    r"""The canonical JSON of a string, with its quotes.
+
+    >>> json_text('a"b')
+    '"a\\"b"'
+
+    Raises:
+        SchemaError: The string holds a surrogate, which UTF-8 cannot spell.
+    """
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise SchemaError(f"{value!r} holds a surrogate, which no text can spell; remove it", place=place)
+    return json.dumps(value, ensure_ascii=False)
+
+
+@lru_cache(maxsize=1024)
+def _escape_chars(these: Chars) -> Node:
+    """Spellings of one character of the set."""
+    codes = [code for first, last in intersection(these, ESCAPED).ranges for code in range(first, last + 1)]
+    short = union(chars([(ord(_SHORT[code]),) * 2]) for code in codes if code in _SHORT)
+    long: dict[tuple[tuple[int, int], ...], list[int]] = {}
+    for high in (0, 1):
+        low = chars(
+            (ord(f"{code & 15:x}"),) * 2 for code in codes if code not in _SHORT and code >> 4 == high
+        )
+        if low.ranges:
+            long.setdefault(low.ranges, []).append(0x30 + high)
+    spellings: list[Node] = [raw] if (raw := intersection(these, _RAW)).ranges else []
+    if short.ranges:
+        spellings.append(seq(Text("\\"), short))
+    for low_ranges, highs in long.items():
+        first = Text(chr(highs[0])) if len(highs) == 1 else chars((high, high) for high in highs)
+        spellings.append(seq(Text("\\u00"), first, Chars(low_ranges)))
+    return alt(spellings)
+
+
+JSON_CHAR: Node = _escape_chars(ANY)
+"""One canonically spelled character."""
+
+
+def escape(node: Node) -> Node:
+    r"""Map a language of raw texts to the language of their canonical JSON spellings, without the quotes.
+
+    >>> escape(Text("a\n"))
+    Text(value='a\\n')
+
+    Each character is spelled in one way and no spelling begins another, so intersections and differences carry over.
+    """
+    match node:
+        case Text(value):
+            return Text(json.dumps(value, ensure_ascii=False)[1:-1])
+        case Chars():
+            return _escape_chars(node)
+        case Seq(parts):
+            return seq(*(escape(part) for part in parts))
+        case Alt(parts):
+            return alt(escape(part) for part in parts)
+        case Repeat(part, least, most):
+            return Repeat(escape(part), least, most)
+        case Both(left, right, negate):
+            return Both(escape(left), escape(right), negate, end=QUOTE.value)
+        case Joined(parts, separator):
+            escaped = tuple(Part(escape(p.node), p.least, p.most) for p in parts)
+            return Joined(escaped, json.dumps(separator, ensure_ascii=False)[1:-1])
+        case Unique(inner):
+            return Unique(escape(inner))
+        case Multiple() | Call():
+            return node
+
+
+def text_name(least: int, most: int | None) -> str:
+    """The name of the shared rule of free text with these lengths.
+
+    >>> text_name(0, None), text_name(2, 10), text_name(2, None)
+    ('text', 'text{2,10}', 'text{2,}')
+    """
+    if (least, most) == (0, None):
+        return "text"
+    return f"text{{{least},{'' if most is None else most}}}"
+
+
+@lru_cache(maxsize=1024)
+def text_body(least: int, most: int | None) -> Node:
+    """Free text of `least` to `most` characters and the closing quote: the definition of the rule `text_name`.
+
+    >>> text_body(0, None) == Seq((Repeat(JSON_CHAR, 0, None), QUOTE))
+    True
+    """
+    if most == 0:
+        return QUOTE
+    return Seq((Repeat(JSON_CHAR, least, most), QUOTE))
+
+
+def raw_text(languages: Iterable[Node], least: int = 0, most: int | None = None) -> Node:
+    """The raw texts that are in every one of the languages and have `least` to `most` characters.
+
+    Returns:
+        `Repeat(ANY, least, most)` where the languages forbid nothing.
+
+    >>> raw_text([Seq((Text("a"), Repeat(Text("b"))))], 0, 3)
+    Seq(parts=(Text(value='a'), Repeat(part=Text(value='b'), least=0, most=2)))
+    """
+    body: Node = NEVER if most is not None and most < least else Repeat(ANY, least, most)
+    for language in languages:
+        body = _within(language, body)
+    return body
+
+
+def _within(left: Node, right: Node) -> Node:
+    """The intersection of two languages of raw texts; lengths are moved into the pattern where that is exact."""
+    if NEVER in (left, right):
+        return NEVER
+    if isinstance(right, Repeat) and right.part == ANY:
+        return _with_lengths(left, right.least, right.most)
+    if isinstance(left, Repeat) and left.part == ANY:
+        return _with_lengths(right, left.least, left.most)
+    return Both(left, right)
+
+
+def _with_lengths(node: Node, least: int, most: int | None) -> Node:
+    """The texts of `node` that have `least` to `most` characters."""
+    shortest, longest = lengths(node)
+    if (
+        shortest is None
+        or (most is not None and shortest > most)
+        or (longest is not None and longest < least)
+    ):
+        return NEVER
+    if shortest >= least and (most is None or (longest is not None and longest <= most)):
+        return node
+    parts = node.parts if isinstance(node, Seq) else (node,)
+    flexible = [index for index, part in enumerate(parts) if _fixed(part) is None]
+    if (
+        len(flexible) == 1
+        and isinstance(repeat := parts[flexible[0]], Repeat)
+        and (step := _fixed(repeat.part))
+    ):
+        rest = sum(_fixed(part) or 0 for part in parts)
+        low = max(repeat.least, -(-(least - rest) // step))
+        high = _smaller(repeat.most, None if most is None else (most - rest) // step)
+        if high is not None and high < low:
+            return NEVER
+        tight = EMPTY if high == 0 else Repeat(repeat.part, low, high)
+        return seq(*parts[: flexible[0]], tight, *parts[flexible[0] + 1 :])
+    return Both(node, Repeat(ANY, least, most))
+
+
+def _smaller(left: int | None, right: int | None) -> int | None:
+    return right if left is None else left if right is None else min(left, right)
+
+
+def _fixed(node: Node) -> int | None:
+    shortest, longest = lengths(node)
+    return shortest if shortest == longest else None
+
+
+def lengths(node: Node) -> tuple[int | None, int | None]:
+    """Bounds on the characters of the texts of a raw language: the fewest (`None` if it is empty), and the most.
+
+    Intersections are bounded by their left side, so the bounds are safe rather than tight.
+
+    >>> lengths(Repeat(Alt((Text("a"), Text("bcd"))), 2, None))
+    (2, None)
+    """
+    match node:
+        case Text(value):
+            return len(value), len(value)
+        case Chars(ranges):
+            return (1, 1) if ranges else (None, 0)
+        case Seq(parts):
+            bounds = [lengths(part) for part in parts]
+            return _sum([low for low, _ in bounds]), _sum([high for _, high in bounds])
+        case Alt(parts):
+            bounds = [pair for pair in map(lengths, parts) if pair[0] is not None]
+            if not bounds:
+                return None, 0
+            highs = [high for _, high in bounds]
+            longest = None if None in highs else max(high for high in highs if high is not None)
+            return min(low for low, _ in bounds if low is not None), longest
+        case Repeat(part, least, most):
+            low, high = lengths(part)
+            if low is None:
+                return (0, 0) if least == 0 else (None, 0)
+            return low * least, 0 if high == 0 else None if high is None or most is None else high * most
+        case Both(left=inner) | Unique(inner):
+            return lengths(inner)
+        case Multiple():
+            return 1, None
+        case Joined() | Call():
+            return 0, None
+
+
+def _sum(values: list[int | None]) -> int | None:
+    return None if None in values else sum(value for value in values if value is not None)

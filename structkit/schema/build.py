@@ -1,0 +1,112 @@
+"""Makes Schema nodes whose contradictions are already found: a missing item, say, is a `Never` that says why.
+
+Reading, intersecting and settling all make their nodes here, so a node that is not `Never` has no contradiction
+that can be seen without following references.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+from structkit.schema.nodes import (
+    Anything,
+    Array,
+    Never,
+    Note,
+    Null,
+    Object,
+    Schema,
+    String,
+    Union,
+)
+
+__all__ = ["array", "object_", "string", "union", "with_note"]
+
+
+def with_note(node: Schema, note: Note | None) -> Schema:
+    """The same values, with something for the reader; a note that is already there gives way."""
+    return node if note is None else replace(node, note=note)
+
+
+def string(node: String) -> Schema:
+    """Strings whose lengths do not contradict each other."""
+    if node.max_length is not None and node.min_length > node.max_length:
+        return Never(f"no string has at least {node.min_length} and at most {node.max_length} characters")
+    return node
+
+
+def array(node: Array) -> Schema:
+    """Arrays as long as their items allow.
+
+    >>> array(Array((Null(), Never("false allows nothing")), min_items=2))
+    Never(note=None, reason='the array must have 2 items, and item 2 is impossible: false allows nothing')
+    """
+    prefix, most, why = node.prefix, node.max_items, ""
+    for index, item in enumerate(prefix):
+        if isinstance(item, Never):
+            most, why = (
+                index if most is None else min(most, index),
+                f", and item {index + 1} is impossible: {item.reason}",
+            )
+            break
+    if most is not None and most < len(prefix):
+        prefix = prefix[:most]
+    if isinstance(node.items, Never) and (most is None or most > len(prefix)):
+        most, why = len(prefix), f", and item {len(prefix) + 1} is impossible: {node.items.reason}"
+    if most is not None and node.min_items > most:
+        return Never(f"the array must have {node.min_items} items{why or f' and at most {most}'}")
+    if prefix == node.prefix and most == node.max_items:
+        return node
+    return replace(node, prefix=prefix, max_items=most)
+
+
+def object_(node: Object) -> Schema:
+    """Objects that have all they require.
+
+    A forbidden key (an optional property that is `Never`) is kept where additional keys would else allow it.
+
+    >>> object_(Object((Property("a", Never("no integer is at least 5 and at most 3")),)))
+    Never(note=None, reason='the required key "a" is impossible: no integer is at least 5 and at most 3')
+    """
+    if isinstance(node.additional, Never):
+        node = replace(node, additional=None)
+    dead = [key for key in node.properties if isinstance(key.value, Never)]
+    required = next((key for key in dead if key.required), None)
+    if required is not None and isinstance(required.value, Never):
+        return Never(f'the required key "{required.name}" is impossible: {required.value.reason}')
+    if dead and node.additional is None:
+        node = replace(node, properties=tuple(key for key in node.properties if key not in dead))
+    return _counted(node, len(dead)) if node.min_properties or node.max_properties is not None else node
+
+
+def _counted(node: Object, dead: int) -> Schema:
+    """The object, if it can have as many keys as it must."""
+    least = max(node.min_properties, sum(key.required for key in node.properties))
+    most = math.inf if node.additional is not None else len(node.properties) - dead
+    if node.max_properties is not None:
+        most = min(most, node.max_properties)
+    return node if least <= most else Never(f"the object must have {least} keys and at most {most}")
+
+
+def union(branches: Iterable[Schema], reason: str = "no alternative is possible") -> Schema:
+    """Any of the branches: flattened, equal ones once, impossible ones dropped; `reason` if none is left.
+
+    >>> union([Null(), union([String(), Null()]), Never("")]).branches == (Null(), String())
+    True
+    """
+    flat: dict[Schema, None] = {}
+    reasons: list[str] = []
+    for branch in branches:
+        if isinstance(branch, Never):
+            reasons.append(branch.reason)
+        elif isinstance(branch, Union):
+            flat.update(dict.fromkeys(branch.branches))
+        else:
+            flat.setdefault(branch)
+    if any(isinstance(branch, Anything) for branch in flat):
+        return Anything()
+    if not flat:
+        return Never(": ".join((reason, *reasons[:1])) if len(reasons) > 1 else "".join(reasons) or reason)
+    return next(iter(flat)) if len(flat) == 1 else Union(tuple(flat))

@@ -1,0 +1,263 @@
+"""The compact description of a target that the prompt shows to the model: a type expression with comments.
+
+`Person = {"name": string, "age": integer (0 to 120), "job": string | null /* as written */}`
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from decimal import Decimal
+
+from structkit.schema.keywords import STRIPPED
+from structkit.schema.nodes import (
+    Anything,
+    Array,
+    Boolean,
+    Bound,
+    Const,
+    Document,
+    Integer,
+    Never,
+    Null,
+    Number,
+    Object,
+    Property,
+    Ref,
+    Schema,
+    String,
+    Union,
+)
+
+__all__ = ["describe"]
+
+_MOST_TEXT = 8_000
+_MOST_MEMBERS = 60
+_MOST_COMMENT = 200
+_MOST_PATTERN = 200
+_DEPTH = 40
+"""Levels written in line; what is deeper is cut."""
+
+_FORMATS = {
+    "date-time": "datetime",
+    "python:date": "date",
+    "python:datetime": "datetime",
+    "python:datetime-aware": "datetime",
+    "python:datetime-naive": "datetime",
+    "python:time": "time",
+    "python:timedelta": "duration",
+}
+
+
+def describe(document: Document, name: str | None = None) -> str:
+    """Describe a document in at most about 8,000 characters.
+
+    Args:
+        document: What to describe.
+        name: The name of the target; by default the title of the schema, if it has one.
+
+    Returns:
+        One line for the target and one for each definition that is recursive or used more than once.
+
+    >>> from structkit.schema.read import read
+    >>> age = {"type": "integer", "minimum": 0, "description": "in years"}
+    >>> describe(read({"title": "Cat", "type": "object", "properties": {"age": age}, "required": ["age"],
+    ...     "additionalProperties": False}))
+    'Cat = {"age": integer (at least 0) /* in years */}'
+    """
+    text = _Description(document).text(name)
+    return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 4].rstrip() + " ..."
+
+
+class _Description:
+    """The walk over one document."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._named = _named(document)
+        self._depth = 0
+        self._room = 2 * _MOST_TEXT
+
+    def text(self, name: str | None) -> str:
+        """All lines."""
+        root = self._document.root
+        if isinstance(root, Ref):
+            first, node = root.name, self._document.definitions[root.name]
+        else:
+            first, node = None, root
+        title = node.note.title if node.note else None
+        name = first if first in self._named else name or title or first
+        line = self._type(node) + _comment(node)
+        lines = [line if name is None else f"{_plain(name, 80)} = {line}"]
+        for other in self._named:
+            if other != first and self._room > 0:
+                definition = self._document.definitions[other]
+                lines.append(f"{other} = {self._type(definition)}{_comment(definition)}")
+        return "\n".join(lines)
+
+    def _type(self, node: Schema) -> str:
+        if self._room <= 0 or self._depth > _DEPTH:
+            return "..."
+        self._depth += 1
+        text = self._expression(node)
+        self._depth -= 1
+        if not isinstance(node, Array | Object | Union | Ref):
+            self._room -= len(text)
+        return text
+
+    def _expression(self, node: Schema) -> str:
+        match node:
+            case Anything():
+                return "any"
+            case Never():
+                return "nothing"
+            case Null():
+                return "null"
+            case Boolean():
+                return "boolean"
+            case Const(text=text):
+                return _plain(text, _MOST_COMMENT)
+            case Integer() | Number():
+                return _number(node)
+            case String():
+                return _string(node)
+            case Array():
+                return self._array(node)
+            case Object():
+                return self._object(node)
+            case Union():
+                return self._union(node)
+            case Ref(name=name):
+                return name if name in self._named else self._type(self._document.definitions[name])
+
+    def _union(self, node: Union) -> str:
+        shown = [self._type(branch) for branch in node.branches[:_MOST_MEMBERS]]
+        if len(node.branches) > _MOST_MEMBERS:
+            shown.append("...")
+        return " | ".join(shown)
+
+    def _array(self, node: Array) -> str:
+        items = [self._item(item) for item in node.prefix]
+        if node.max_items is None or node.max_items > len(node.prefix):
+            items += [self._item(node.items), "..."]
+        least = node.min_items if node.min_items > len(node.prefix) or "..." in items else 0
+        most = node.max_items if "..." in items else None
+        return f"[{', '.join(items)}]{_constraints(_range(least or None, most, 'item'))}"
+
+    def _item(self, node: Schema) -> str:
+        text = self._type(node)
+        inner = (
+            self._document.definitions[node.name]
+            if isinstance(node, Ref) and node.name not in self._named
+            else node
+        )
+        return f"({text})" if isinstance(inner, Union) else text
+
+    def _object(self, node: Object) -> str:
+        keys = []
+        for key in node.properties:
+            if self._room <= 0:
+                keys.append("...")
+                break
+            if not isinstance(key.value, Never):
+                keys.append(self._key(key))
+        if node.additional is not None:
+            keys += [f"{_string(node.names)}: {self._type(node.additional)}", "..."]
+        counts = _range(node.min_properties or None, node.max_properties, "key")
+        return f"{{{', '.join(keys)}}}{_constraints(counts if node.additional is not None else None)}"
+
+    def _key(self, key: Property) -> str:
+        name = json.dumps(key.name, ensure_ascii=False)
+        self._room -= len(name) + 4
+        comment = _comment(key.value)
+        if not comment and isinstance(key.value, Ref) and key.value.name not in self._named:
+            comment = _comment(self._document.definitions[key.value.name])
+        self._room -= len(comment)
+        return f"{name}{'' if key.required else '?'}: {self._type(key.value)}{comment}"
+
+
+def _named(document: Document) -> dict[str, None]:
+    """The definitions used more than once, which get a line of their own; every recursion goes through one."""
+    uses: Counter[str] = Counter()
+    stack: list[Schema] = [document.root, *document.definitions.values()]
+    while stack:
+        match stack.pop():
+            case Ref(name=name):
+                uses[name] += 1
+            case Union(branches=branches):
+                stack.extend(branches)
+            case Array(prefix=prefix, items=items):
+                stack.extend((*prefix, items))
+            case Object(properties=properties, additional=additional):
+                stack.extend(key.value for key in properties)
+                stack.extend(() if additional is None else (additional,))
+    return {name: None for name in document.definitions if uses[name] > 1}
+
+
+def _number(node: Integer | Number) -> str:
+    if isinstance(node, Integer):
+        name, between = "integer", _range(node.minimum, node.maximum)
+    else:
+        name, between = "number", _bounds(node.minimum, node.maximum)
+    multiple = None if node.multiple_of is None else f"multiple of {_digits(Decimal(node.multiple_of))}"
+    return name + _constraints(between, multiple)
+
+
+def _bounds(low: Bound | None, high: Bound | None) -> str | None:
+    """`0 to 120`, or `more than 0, at most 1.5`."""
+    if low and high and not low.exclusive and not high.exclusive:
+        return f"{_digits(low.value)} to {_digits(high.value)}"
+    parts = []
+    if low:
+        parts.append(f"{'more than' if low.exclusive else 'at least'} {_digits(low.value)}")
+    if high:
+        parts.append(f"{'less than' if high.exclusive else 'at most'} {_digits(high.value)}")
+    return ", ".join(parts) or None
+
+
+def _digits(value: Decimal) -> str:
+    """A number as people write it, unless that is very long."""
+    return (
+        f"{value:f}" if abs(value.adjusted()) <= 20 and len(value.as_tuple().digits) <= 40 else f"{value:.6e}"
+    )
+
+
+def _range(low: int | None, high: int | None, unit: str = "") -> str | None:
+    """`2 to 10 characters`, `at least 1 item`, `3 items`."""
+    if low is None and high is None:
+        return None
+    if low is None or high is None:
+        last = high if low is None else low
+        text = f"{'at most' if low is None else 'at least'} {last}"
+    else:
+        last = high
+        text = f"{low}" if unit and low == high else f"{low} to {high}"
+    return f"{text} {unit}{'' if last == 1 else 's'}" if unit else text
+
+
+def _string(node: String) -> str:
+    name = "string"
+    if node.format is not None:
+        name = _FORMATS.get(node.format, node.format.removeprefix("python:"))
+    patterns = (
+        "no space at the ends" if pattern == STRIPPED else f"pattern {_plain(pattern, _MOST_PATTERN)}"
+        for pattern in node.patterns
+    )
+    return name + _constraints(_range(node.min_length or None, node.max_length, "character"), *patterns)
+
+
+def _constraints(*parts: str | None) -> str:
+    said = ", ".join(part for part in parts if part)
+    return f" ({said})" if said else ""
+
+
+def _comment(node: Schema) -> str:
+    description = node.note.description if node.note else None
+    text = _plain(description.replace("*/", ""), _MOST_COMMENT) if description else ""
+    return f" /* {text} */" if text else ""
+
+
+def _plain(text: str, most: int) -> str:
+    """One line of at most `most` characters."""
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else line[: most - 3].rstrip() + "..."

@@ -1,0 +1,180 @@
+"""The keywords of JSON Schema, each in exactly one place: implemented, annotation, or refused.
+
+The vocabulary is that of draft 2020-12 (https://json-schema.org/draft/2020-12/schema) and the older spellings of the
+same ideas. A keyword that is in no table is unknown, and the specification says that it is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+__all__ = [
+    "ANNOTATIONS",
+    "FORMATS",
+    "IMPLEMENTED",
+    "KINDS",
+    "OPTIONAL",
+    "PYTHON_FORMATS",
+    "REFUSAL",
+    "REFUSED",
+    "REFUSED_WITH",
+    "STRIPPED",
+    "TYPED",
+    "Kind",
+]
+
+Kind: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
+
+KINDS: tuple[Kind, ...] = ("null", "boolean", "number", "string", "array", "object")
+"""The kinds of JSON values, whole numbers being numbers."""
+
+TYPED: Mapping[str, Kind] = MappingProxyType(
+    {
+        "additionalItems": "array",
+        "additionalProperties": "object",
+        "exclusiveMaximum": "number",
+        "exclusiveMinimum": "number",
+        "format": "string",
+        "items": "array",
+        "maxItems": "array",
+        "maxLength": "string",
+        "maxProperties": "object",
+        "maximum": "number",
+        "minItems": "array",
+        "minLength": "string",
+        "minProperties": "object",
+        "minimum": "number",
+        "multipleOf": "number",
+        "pattern": "string",
+        "patternProperties": "object",
+        "prefixItems": "array",
+        "properties": "object",
+        "propertyNames": "object",
+        "required": "object",
+        "uniqueItems": "array",
+    }
+)
+"""Implemented keywords that say something about one kind of value and nothing about the others."""
+
+IMPLEMENTED: frozenset[str] = frozenset(TYPED) | {
+    "$anchor",
+    "$defs",
+    "$id",
+    "$ref",
+    "$schema",
+    "allOf",
+    "anyOf",
+    "const",
+    "definitions",
+    "enum",
+    "nullable",
+    "oneOf",
+    "type",
+}
+
+ANNOTATIONS: frozenset[str] = frozenset(
+    {
+        "$comment",
+        "$dynamicAnchor",
+        "$vocabulary",
+        "contentEncoding",
+        "contentMediaType",
+        "contentSchema",
+        "default",
+        "deprecated",
+        "description",
+        "discriminator",
+        "example",
+        "examples",
+        "externalDocs",
+        "id",
+        "readOnly",
+        "title",
+        "writeOnly",
+        "xml",
+    }
+)
+
+OPTIONAL = "structkit:optional"
+"""A private keyword of `output.py`: the properties that may be left out even where fields with a default are written."""
+
+REFUSAL = "structkit:refused"
+"""A private keyword of `output.py`: why the type that stands here is not supported."""
+
+_SPACE = r"\u0009-\u000d\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+
+STRIPPED = f"^([^{_SPACE}]([\\s\\S]*[^{_SPACE}])?)?$"
+"""The pattern of a text from which stripping removes nothing: no character of Unicode's White_Space at its ends."""
+
+_CANNOT = "is not enforced by structkit"
+
+REFUSED: Mapping[str, str] = MappingProxyType(
+    {
+        "$dynamicRef": f"{_CANNOT}; use $ref",
+        "$recursiveRef": f"{_CANNOT}; use $ref",
+        "contains": f"{_CANNOT}; put the item first with prefixItems, or remove it",
+        "dependencies": f"{_CANNOT}; write the alternatives out with anyOf",
+        "dependentRequired": f"{_CANNOT}; write the alternatives out with anyOf",
+        "dependentSchemas": f"{_CANNOT}; write the alternatives out with anyOf",
+        "else": f"{_CANNOT}; write the alternatives out with anyOf",
+        "if": f"{_CANNOT}; write the alternatives out with anyOf",
+        "maxContains": f"{_CANNOT}; remove it",
+        "minContains": f"{_CANNOT}; remove it",
+        "not": f"{_CANNOT}; say what is allowed instead, with type, enum or anyOf",
+        "then": f"{_CANNOT}; write the alternatives out with anyOf",
+        "unevaluatedItems": f"{_CANNOT}; use items",
+        "unevaluatedProperties": f"{_CANNOT}; use additionalProperties",
+    }
+)
+"""What to say about each keyword that is not enforced."""
+
+REFUSED_WITH: Mapping[str, str] = MappingProxyType(
+    {"else": "if", "maxContains": "contains", "minContains": "contains", "then": "if"}
+)
+"""Keywords that say nothing without another one."""
+
+FORMATS: frozenset[str] = frozenset(
+    {
+        "date",
+        "date-time",
+        "duration",
+        "email",
+        "hostname",
+        "idn-email",
+        "idn-hostname",
+        "ipv4",
+        "ipv6",
+        "iri",
+        "iri-reference",
+        "json-pointer",
+        "regex",
+        "relative-json-pointer",
+        "time",
+        "uri",
+        "uri-reference",
+        "uri-template",
+        "uuid",
+    }
+)
+"""The formats that the specification defines; any other is an annotation."""
+
+PYTHON_FORMATS: Mapping[str, str | None] = MappingProxyType(
+    {
+        "ipv4": "ipv4",
+        "ipv6": "ipv6",
+        "password": None,
+        "path": None,
+        "python:date": "python:date",
+        "python:datetime": "python:datetime",
+        "python:datetime-aware": "python:datetime-aware",
+        "python:datetime-naive": "python:datetime-naive",
+        "python:time": "python:time",
+        "python:timedelta": "python:timedelta",
+        "python:uuid": "python:uuid",
+        **{f"python:uuid{version}": f"python:uuid{version}" for version in (1, 3, 4, 5, 6, 7, 8)},
+        **{f"uuid{version}": f"python:uuid{version}" for version in (1, 3, 4, 5, 6, 7, 8)},
+    }
+)
+"""The formats that `output.py` emits, and what they become: `None` where every string is accepted."""

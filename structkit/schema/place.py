@@ -1,0 +1,69 @@
+"""Where in a schema something is: the path for errors, and the base URI for references."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+__all__ = ["Place", "step"]
+
+_PLAIN = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
+
+
+class Place(NamedTuple):
+    """A place in a schema: a step below another place, or a start. The path is only put together for an error.
+
+    For a JSON Schema the path goes through the document (`$.properties.age.minimum`); for a Python type, whose
+    schema the user never sees, through the value (`$.age`).
+    """
+
+    start: str = "$"
+    base: str = ""
+    python: bool = False
+    above: Place | None = None
+    keyword: str = ""
+    part: str | int | None = None
+
+    def under(self, keyword: str, part: str | int | None = None) -> Place:
+        """The subschema that a keyword holds.
+
+        >>> Place().under("properties", "age").path, Place(python=True).under("properties", "age").path
+        ('$.properties.age', '$.age')
+        """
+        return Place(self.start, self.base, self.python, self, keyword, part)
+
+    def inside(self, base: str) -> Place:
+        """The same place, where references are relative to `base`."""
+        return self._replace(base=base)
+
+    @property
+    def path(self) -> str:
+        """The path from the root."""
+        steps: list[str] = []
+        place = self
+        while place.above is not None:
+            steps.append(_through_value(place) if self.python else _through_schema(place))
+            place = place.above
+        return self.start + "".join(reversed(steps))
+
+
+def _through_schema(place: Place) -> str:
+    return step(place.keyword) + ("" if place.part is None else step(place.part))
+
+
+def _through_value(place: Place) -> str:
+    if place.keyword in ("properties", "prefixItems") and place.part is not None:
+        return step(place.part)
+    return "[]" if place.keyword in ("items", "additionalProperties", "patternProperties") else ""
+
+
+def step(part: str | int) -> str:
+    """One step of a path.
+
+    >>> step("age"), step("first name"), step(2)
+    ('.age', '["first name"]', '[2]')
+    """
+    if isinstance(part, str) and _PLAIN.fullmatch(part):
+        return f".{part}"
+    return f"[{json.dumps(part)[:100]}]"

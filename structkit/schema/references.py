@@ -1,0 +1,136 @@
+"""Finds the subschema that a `$ref` names: JSON pointers, `$anchor`, `$id` (JSON Schema core, section 8; RFC 6901)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote, urldefrag, urljoin
+
+from structkit.errors import SchemaError, UnresolvedReference
+from structkit.schema.place import Place
+
+__all__ = ["References", "Target", "base_of"]
+
+_HOLD_ONE = (
+    "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
+    "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
+)  # fmt: skip
+_HOLD_MANY = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
+_HOLD_LIST = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a reference names: where it is (the pointer from the root), the subschema, its base URI inside and outside."""
+
+    pointer: tuple[str, ...]
+    schema: object
+    base: str
+    outside: str = ""
+
+
+class References:
+    """The places of one schema document that a `$ref` can name."""
+
+    def __init__(self, document: object) -> None:
+        self.root = Target((), document, base_of(document, "", Place()))
+        self._resources: dict[str, Target] | None = None
+
+    def find(self, reference: object, base: str, at: Place) -> Target:
+        """The subschema that `reference` names, read at a place whose base URI is `base`.
+
+        >>> References({"$defs": {"a": True}}).find("#/$defs/a", base="", at=Place()).pointer
+        ('$defs', 'a')
+
+        Raises:
+            UnresolvedReference: It leads nowhere, or out of the document: nothing is ever fetched.
+        """
+        if not isinstance(reference, str):
+            raise SchemaError("$ref must be a string", place=at.path)
+        if base == self.root.base and (reference == "#" or reference.startswith("#/")):
+            start, fragment = self.root, reference[1:]
+        else:
+            url, fragment = urldefrag(_join(base, reference, at))
+            found = self._index().get(url)
+            if found is None:
+                raise UnresolvedReference(
+                    f"{reference!r} is outside the schema, and nothing is fetched; put it under $defs",
+                    place=at.path,
+                )
+            start = found
+        fragment = unquote(fragment)
+        if not fragment or fragment.startswith("/"):
+            return self._walk(start, fragment, reference, at)
+        anchored = self._index().get(f"{start.base}#{fragment}")
+        if anchored is None:
+            raise UnresolvedReference(f"no subschema has the $anchor {fragment!r}", place=at.path)
+        return anchored
+
+    def _walk(self, start: Target, pointer: str, reference: str, at: Place) -> Target:
+        """Follow a JSON pointer (RFC 6901)."""
+        schema, steps, base, outside = start.schema, list(start.pointer), start.base, start.outside
+        for raw in pointer.split("/")[1:]:
+            step = raw.replace("~1", "/").replace("~0", "~")
+            if isinstance(schema, Mapping) and step in schema:
+                schema = schema[step]
+            elif (
+                isinstance(schema, list | tuple)
+                and step.isdecimal()
+                and len(step) < 9
+                and int(step) < len(schema)
+            ):
+                schema = schema[int(step)]
+            else:
+                raise UnresolvedReference(f"{reference!r} leads nowhere: there is no {step!r}", place=at.path)
+            steps.append(step)
+            base, outside = base_of(schema, base, at), base
+        return Target(tuple(steps), schema, base, outside)
+
+    def _index(self) -> dict[str, Target]:
+        """Every `$id` and `$anchor`, found on the first reference that needs them."""
+        if self._resources is None:
+            self._resources = {self.root.base: self.root}
+            stack, seen = [self.root], set[int]()
+            while stack:
+                target = stack.pop()
+                if not isinstance(target.schema, Mapping) or id(target.schema) in seen:
+                    continue
+                seen.add(id(target.schema))
+                if isinstance(target.schema.get("$id"), str):
+                    self._resources.setdefault(target.base, target)
+                for keyword in ("$anchor", "$dynamicAnchor"):
+                    if isinstance(anchor := target.schema.get(keyword), str):
+                        self._resources.setdefault(f"{target.base}#{anchor}", target)
+                for steps, schema in _subschemas(target.schema):
+                    inside = base_of(schema, target.base, Place())
+                    stack.append(Target((*target.pointer, *steps), schema, inside, target.base))
+        return self._resources
+
+
+def base_of(schema: object, base: str, at: Place) -> str:
+    """The base URI inside a subschema: its own `$id` against the one outside."""
+    if isinstance(schema, Mapping) and isinstance(identifier := schema.get("$id"), str):
+        return urldefrag(_join(base, identifier, at))[0]
+    return base
+
+
+def _join(base: str, reference: str, at: Place) -> str:
+    if reference.startswith("#"):
+        return base + reference
+    try:
+        # urljoin leaves URNs alone and knows nothing of their fragments.
+        return urljoin(base, reference)
+    except ValueError:
+        raise UnresolvedReference(f"{reference[:100]!r} is not a URI reference", place=at.path) from None
+
+
+def _subschemas(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], object]]:
+    for keyword in _HOLD_ONE:
+        if isinstance(inner := schema.get(keyword), Mapping):
+            yield (keyword,), inner
+    for keyword in _HOLD_MANY:
+        if isinstance(many := schema.get(keyword), Mapping):
+            yield from (((keyword, str(name)), inner) for name, inner in many.items())
+    for keyword in _HOLD_LIST:
+        if isinstance(inner := schema.get(keyword), list | tuple):
+            yield from (((keyword, str(index)), item) for index, item in enumerate(inner))

@@ -1,0 +1,261 @@
+"""Finishes a document: what can never be written is removed, and what is left has values.
+
+A definition has a value when one can be built in finitely many steps: a least fixed point over the definitions.
+`class A: a: A` has none.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from structkit.errors import SchemaError, UnsatisfiableSchema
+from structkit.schema.build import array, object_, union, with_note
+from structkit.schema.nodes import (
+    Array,
+    Boolean,
+    Const,
+    Document,
+    Integer,
+    Never,
+    Null,
+    Object,
+    Property,
+    Ref,
+    Schema,
+    Union,
+)
+from structkit.schema.place import step
+
+__all__ = ["settle"]
+
+Definitions = Mapping[str, Schema]
+
+
+def settle(root: str, definitions: Definitions, *, python: bool) -> Document:
+    """The document whose root is the definition `root`, without what can never be written.
+
+    >>> from structkit.schema.nodes import Property
+    >>> settle("a", {"a": Union((Null(), Object((Property("a", Ref("b")),)))), "b": Never("")}, python=False).root
+    Null(note=None)
+
+    Raises:
+        SchemaError: A definition is nothing but a reference to itself.
+        UnsatisfiableSchema: The root has no value.
+    """
+    definitions = _without_aliases(definitions, _order(definitions))
+    while isinstance(alias := definitions[root], Ref):
+        root = alias.name
+    alive = _alive(definitions)
+    if root not in alive:
+        place, reason = _blame(definitions, alive, root)
+        raise UnsatisfiableSchema(f"no value satisfies the schema: {reason}; relax it", place=place)
+    settled = {
+        name: _clean(definitions[name], alive, definitions, python) for name in _reachable(root, definitions)
+    }
+    used = set[str]().union(*(_references(settled[name]) for name in _reachable(root, settled)))
+    kept = {name: settled[name] for name in settled if name in used}
+    return Document(Ref(root) if root in used else settled[root], kept, bounded=python)
+
+
+def _references(node: Schema, *, unguarded: bool = False) -> Iterator[str]:
+    """The names that a node refers to; `unguarded`: those that its own values would have to satisfy."""
+    stack = [node]
+    while stack:
+        match stack.pop():
+            case Ref(name=name):
+                yield name
+            case Union(branches=branches):
+                stack.extend(reversed(branches))
+            case Array(prefix=prefix, items=items) if not unguarded:
+                stack.extend((items, *reversed(prefix)))
+            case Object(properties=properties, additional=additional) if not unguarded:
+                stack.extend(() if additional is None else (additional,))
+                stack.extend(key.value for key in reversed(properties))
+
+
+def _order(definitions: Definitions) -> list[str]:
+    """The names, each after those that it refers to without an array or object in between.
+
+    Raises:
+        SchemaError: There is no such order.
+    """
+    done: dict[str, None] = {}
+    for start in definitions:
+        open_: dict[str, Iterator[str]] = {} if start in done else {start: _unguarded(definitions[start])}
+        while open_:
+            name, following = next(reversed(open_.items()))
+            below = next((other for other in following if other not in done), None)
+            if below is None:
+                open_.popitem()
+                done[name] = None
+            elif below in open_:
+                raise SchemaError(
+                    f"the definition {below!r} is a reference to itself; give it a value", place="$"
+                )
+            else:
+                open_[below] = _unguarded(definitions[below])
+    return list(done)
+
+
+def _unguarded(node: Schema) -> Iterator[str]:
+    return _references(node, unguarded=True)
+
+
+def _without_aliases(definitions: Definitions, order: Iterable[str]) -> dict[str, Schema]:
+    """Definitions that are only references, followed to their end, wherever they are used."""
+    ends: dict[str, Ref] = {}
+    for name in order:
+        node = definitions[name]
+        if isinstance(node, Ref):
+            end = ends.get(node.name, node)
+            ends[name] = replace(end, note=node.note or end.note)
+    if not ends:
+        return dict(definitions)
+    return {name: _redirected(node, ends) for name, node in definitions.items()}
+
+
+def _redirected(node: Schema, ends: Mapping[str, Ref]) -> Schema:
+    match node:
+        case Ref(name=name) if name in ends:
+            return replace(ends[name], note=node.note or ends[name].note)
+        case Union(branches=branches):
+            return with_note(union(_redirected(branch, ends) for branch in branches), node.note)
+        case Array():
+            prefix = tuple(_redirected(item, ends) for item in node.prefix)
+            return replace(node, prefix=prefix, items=_redirected(node.items, ends))
+        case Object():
+            additional = None if node.additional is None else _redirected(node.additional, ends)
+            keys = tuple(replace(key, value=_redirected(key.value, ends)) for key in node.properties)
+            return replace(node, properties=keys, additional=additional)
+    return node
+
+
+def _alive(definitions: Definitions) -> set[str]:
+    """The definitions that have a value."""
+    users: dict[str, list[str]] = {name: [] for name in definitions}
+    for name, node in definitions.items():
+        for other in set(_references(node)):
+            users[other].append(name)
+    alive: set[str] = set()
+    round_ = list(definitions)[::-1]
+    while round_:
+        risen = []
+        for name in round_:
+            if name not in alive and not isinstance(
+                _clean(definitions[name], alive, definitions, False), Never
+            ):
+                alive.add(name)
+                risen.append(name)
+        round_ = list(dict.fromkeys(user for name in risen for user in users[name] if user not in alive))
+    return alive
+
+
+def _clean(node: Schema, alive: set[str], definitions: Definitions, python: bool) -> Schema:
+    """The node without the parts that have no value."""
+    match node:
+        case Ref(name=name):
+            return node if name in alive else Never(f"{name} has no finite value")
+        case Union(branches=branches):
+            cleaned = [_clean(branch, alive, definitions, python) for branch in branches]
+            if all(map(operator.is_, cleaned, branches)):
+                return node
+            return with_note(union(cleaned), node.note)
+        case Array():
+            prefix = tuple(_clean(item, alive, definitions, python) for item in node.prefix)
+            items = _clean(node.items, alive, definitions, python)
+            cleaned_array = array(replace(node, prefix=prefix, items=items))
+            return (
+                _distinct(cleaned_array, definitions) if isinstance(cleaned_array, Array) else cleaned_array
+            )
+        case Object():
+            additional = (
+                None if node.additional is None else _clean(node.additional, alive, definitions, python)
+            )
+            keys = tuple(
+                replace(key, value=_clean(key.value, alive, definitions, python)) for key in node.properties
+            )
+            return object_(replace(node, properties=keys, additional=additional))
+    return node
+
+
+def _distinct(node: Array, definitions: Definitions) -> Schema:
+    """Bound an array of different items by the number of values that there are."""
+    if not node.unique or node.prefix:
+        return node
+    values = _cardinality(node.items, definitions)
+    if values is None:
+        return node
+    if values < node.min_items:
+        return Never(
+            f"the array must have {node.min_items} different items, and there are only {values} values"
+        )
+    most = values if node.max_items is None else min(values, node.max_items)
+    return replace(node, max_items=most, unique=most > 1)
+
+
+def _cardinality(node: Schema, definitions: Definitions) -> int | None:
+    """How many values a node has at most, `None` if that is not easily said."""
+    match node:
+        case Null() | Const():
+            return 1
+        case Boolean():
+            return 2
+        case Integer(minimum=int(low), maximum=int(high)):
+            return high - low + 1
+        case Ref(name=name) if not isinstance(definitions[name], Union | Ref):
+            return _cardinality(definitions[name], definitions)
+        case Ref(name=name) if isinstance(union_ := definitions[name], Union):
+            return _cardinality(union_, {}) if all(isinstance(b, Const) for b in union_.branches) else None
+        case Union(branches=branches):
+            counts = [_cardinality(branch, definitions) for branch in branches]
+            return None if None in counts else sum(count for count in counts if count is not None)
+        case _:
+            return None
+
+
+def _reachable(root: str, definitions: Definitions) -> list[str]:
+    names, index = {root: None}, 0
+    order = [root]
+    while index < len(order):
+        for name in _references(definitions[order[index]]):
+            if name not in names:
+                names[name] = None
+                order.append(name)
+        index += 1
+    return order
+
+
+def _blame(definitions: Definitions, alive: set[str], root: str) -> tuple[str, str]:
+    """Where and why the root has no value: the first part without one, as deep as it is certain."""
+    place, node, seen = "$", definitions[root], {root}
+    while True:
+        match node:
+            case Ref(name=name):
+                if name in seen:
+                    return place, f"{name} must contain another {name}, without end"
+                seen.add(name)
+                node = definitions[name]
+                continue
+            case Object():
+                dead = [
+                    key for key in node.properties if key.required and _dead(key.value, alive, definitions)
+                ]
+                if dead:
+                    place, node = place + step(dead[0].name), dead[0].value
+                    continue
+            case Array():
+                items = (*node.prefix, *[node.items] * (node.min_items > len(node.prefix)))[: node.min_items]
+                first = next(
+                    (index for index, item in enumerate(items) if _dead(item, alive, definitions)), None
+                )
+                if first is not None:
+                    place, node = place + step(first), items[first]
+                    continue
+        reason = _clean(node, alive, definitions, False)
+        return place, reason.reason if isinstance(reason, Never) else "it has no value"
+
+
+def _dead(node: Schema, alive: set[str], definitions: Definitions) -> bool:
+    return isinstance(_clean(node, alive, definitions, False), Never)

@@ -1,0 +1,325 @@
+"""Targets: what a user may ask for, read into one closed family that knows its texts and their values.
+
+A target is a Python type, a JSON Schema as a dict, a `Regex` or a `Choice`. Whatever it is, the rest of
+structkit asks it the same: which texts (`rules`), which value a text is (`value`), how to tell a model
+(`description`), and what it is called in messages (`name`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeAlias, TypeVar, cast
+
+from typing_extensions import TypeForm
+
+from structkit.errors import SchemaError
+from structkit.limits import Limits
+from structkit.regex.from_schema import Whitespace, lower
+from structkit.regex.nodes import Rules, Text, alt
+from structkit.regex.parse import parse
+from structkit.schema.describe import describe
+from structkit.schema.nodes import Document
+from structkit.schema.output import OutputType
+from structkit.schema.read import read
+
+__all__ = ["AnyTarget", "Choice", "Defaults", "Regex", "Target", "TextTarget", "key_of", "read_target"]
+
+T_co = TypeVar("T_co", covariant=True)
+
+Defaults: TypeAlias = Literal["always", "may_omit"]
+
+_SHOWN = 40
+"""Characters of a target that its name shows; names are for messages."""
+
+
+class TextTarget(Generic[T_co]):
+    """A target that is given by its texts and not by a type; `T_co` is what it yields."""
+
+
+@dataclass(frozen=True)
+class Regex(TextTarget[str]):
+    r"""Text that matches a whole pattern; the value is the text.
+
+    Patterns are Python's, as in `re.fullmatch`, without what no regular language can say: back-references and
+    some lookaround raise `PatternError` when the target is compiled.
+
+    >>> Regex(r"[A-Z]{2}-\d{4}")
+    Regex(pattern='[A-Z]{2}-\\d{4}')
+    """
+
+    pattern: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.pattern, str):
+            raise TypeError(f"Regex takes a pattern as a str, not {type(self.pattern).__name__}")
+
+
+@dataclass(frozen=True, init=False)
+class Choice(TextTarget[T_co]):
+    """One of the options; the value is the chosen one.
+
+    If all are strings they are written as they are; otherwise each is written as its JSON text.
+
+    >>> Choice(["yes", "no"]).texts()
+    {'yes': 'yes', 'no': 'no'}
+    >>> Choice(["none", 1, [2, 3]]).texts()
+    {'"none"': 'none', '1': 1, '[2, 3]': [2, 3]}
+    """
+
+    options: tuple[T_co, ...]
+
+    def __init__(self, options: Sequence[T_co]) -> None:
+        """Keep the options.
+
+        Args:
+            options: Strings or other JSON values, all different.
+
+        Raises:
+            SchemaError: There is no option, one of them is not JSON, or two of them are written alike.
+        """
+        if isinstance(options, str):
+            raise SchemaError(f"Choice takes a list of options, not one string; write Choice([{options!r}])")
+        object.__setattr__(self, "options", tuple(options))
+        if not self.options:
+            raise SchemaError("Choice needs at least one option")
+        self.texts()
+
+    @property
+    def raw(self) -> bool:
+        """Whether the options are written as they are, without quotes."""
+        return all(isinstance(option, str) for option in self.options)
+
+    def texts(self, whitespace: Whitespace = "spaced") -> dict[str, T_co]:
+        """Each option by the text that is written for it."""
+        texts: dict[str, T_co] = {}
+        raw = self.raw
+        for position, option in enumerate(self.options):
+            place = f"options[{position}]"
+            text = _text(option, whitespace, raw=raw, place=place)
+            if text in texts:
+                raise SchemaError(f"the option {text!r} is given twice; each must be different", place=place)
+            texts[text] = option
+        return texts
+
+
+AnyTarget: TypeAlias = "TypeForm[object] | TextTarget[object] | Mapping[str, object] | Target[object]"
+"""What `read_target` takes."""
+
+
+class Target(ABC, Generic[T_co]):
+    """A target that was read: its texts, their values, and how to speak of it."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the target is called in messages."""
+
+    @abstractmethod
+    def json_schema(self) -> dict[str, object]:
+        """The JSON Schema of the target's values."""
+
+    @abstractmethod
+    def rules(self, *, whitespace: Whitespace = "spaced", limits: Limits = Limits()) -> Rules:  # noqa: B008
+        """The language of the target's texts."""
+
+    @abstractmethod
+    def value(self, text: str) -> T_co:
+        """The value that a text of the language says.
+
+        Raises:
+            ValueError: The type's own validators refuse it (a `pydantic.ValidationError` is one).
+        """
+
+    @abstractmethod
+    def description(self) -> str | None:
+        """What a prompt says after "Answer with"; `None` if there is nothing to say."""
+
+
+def read_target(
+    target: AnyTarget,
+    *,
+    defaults: Defaults = "always",
+    limits: Limits = Limits(),  # noqa: B008
+) -> Target[object]:
+    """Read what a user asked for.
+
+    Args:
+        target: A type that pydantic can describe, a JSON Schema as a dict, a `Regex`, a `Choice`, or a target
+            that was read before.
+        defaults: `"always"` writes fields that have a default too; `"may_omit"` leaves that to the model. A
+            JSON Schema says itself what is required.
+        limits: How large a schema may be.
+
+    Raises:
+        SchemaError: It is none of these, or a schema that cannot be read.
+        LimitExceeded: The schema is too large.
+
+    >>> read_target(Choice(["yes", "no"])).value("no")
+    'no'
+    >>> read_target(3)
+    Traceback (most recent call last):
+    structkit.errors.SchemaError: 3 is no target; give a type, a JSON Schema as a dict, ...
+    """
+    if isinstance(target, Target):
+        return target
+    if isinstance(target, Regex):
+        return _RegexTarget(target)
+    if isinstance(target, Choice):
+        return _ChoiceTarget(target)
+    if isinstance(target, Mapping):
+        return _SchemaTarget(target, read(target, limits=limits))
+    # Pydantic would take a function as a type, and call it with what the model wrote.
+    given: object = target
+    if isinstance(given, (str, bytes, int, float, list, tuple, set)) or inspect.isroutine(given):
+        raise SchemaError(
+            f"{_short(repr(given))} is no target; give a type, a JSON Schema as a dict, "
+            f"structkit.Regex(...) or structkit.Choice([...]){_hint(given)}"
+        )
+    form = cast("TypeForm[object]", target)
+    return _TypeTarget(OutputType.of(form, defaults=defaults, limits=limits))
+
+
+def key_of(target: AnyTarget) -> Hashable | None:
+    """A key under which what was made for a target may be kept; `None` if there is none.
+
+    Targets of one key are the same: `A | B` and `B | A` are equal for Python, but pydantic tries the first
+    one first, so the spelling counts too.
+
+    >>> key_of(int | None) == key_of(int | None), key_of(int | None) == key_of(None | int)
+    (True, False)
+    """
+    try:
+        if isinstance(target, Choice):
+            return ("choice", target.raw, tuple(target.texts()))
+        if isinstance(target, Mapping):
+            return ("schema", json.dumps(target))
+        key = (target, "" if isinstance(target, (type, Target)) else repr(target))
+        hash(key)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return key
+
+
+@dataclass(frozen=True)
+class _TypeTarget(Target[object]):
+    output: OutputType[object]
+
+    @property
+    def name(self) -> str:
+        return self.output.name
+
+    def json_schema(self) -> dict[str, object]:
+        return self.output.json_schema
+
+    def rules(self, *, whitespace: Whitespace = "spaced", limits: Limits = Limits()) -> Rules:  # noqa: B008
+        return lower(self.output.document, whitespace=whitespace, limits=limits)
+
+    def value(self, text: str) -> object:
+        return self.output.validate(text)
+
+    def description(self) -> str:
+        return f"JSON of this type:\n{describe(self.output.document, self.output.name)}"
+
+
+@dataclass(frozen=True)
+class _SchemaTarget(Target[object]):
+    schema: Mapping[str, object]
+    document: Document
+
+    @property
+    def name(self) -> str:
+        title = self.schema.get("title")
+        return title if isinstance(title, str) and title else "JSON Schema"
+
+    def json_schema(self) -> dict[str, object]:
+        return dict(self.schema)
+
+    def rules(self, *, whitespace: Whitespace = "spaced", limits: Limits = Limits()) -> Rules:  # noqa: B008
+        return lower(self.document, whitespace=whitespace, limits=limits)
+
+    def value(self, text: str) -> object:
+        value: object = json.loads(text)
+        return value
+
+    def description(self) -> str:
+        return f"JSON of this type:\n{describe(self.document)}"
+
+
+@dataclass(frozen=True)
+class _RegexTarget(Target[str]):
+    regex: Regex
+
+    @property
+    def name(self) -> str:
+        return f"Regex({_short(repr(self.regex.pattern))})"
+
+    def json_schema(self) -> dict[str, object]:
+        return {"type": "string", "pattern": f"^(?:{self.regex.pattern})$"}
+
+    def rules(self, *, whitespace: Whitespace = "spaced", limits: Limits = Limits()) -> Rules:  # noqa: B008
+        return Rules(parse(self.regex.pattern, search=False, unicode=True, limits=limits), {})
+
+    def value(self, text: str) -> str:
+        return text
+
+    def description(self) -> str:
+        return f"text matching /{self.regex.pattern}/"
+
+
+@dataclass(frozen=True)
+class _ChoiceTarget(Target[object]):
+    choice: Choice[object]
+
+    @property
+    def name(self) -> str:
+        return f"Choice of {len(self.choice.options)}"
+
+    def json_schema(self) -> dict[str, object]:
+        return {"enum": list(self.choice.options)}
+
+    def rules(self, *, whitespace: Whitespace = "spaced", limits: Limits = Limits()) -> Rules:  # noqa: B008
+        return Rules(alt(Text(text) for text in self.choice.texts(whitespace)), {})
+
+    def value(self, text: str) -> object:
+        return (self.choice.texts("spaced") | self.choice.texts("compact"))[text]
+
+    def description(self) -> str:
+        texts = list(self.choice.texts())
+        # Texts that hold what separates them are quoted, so that the model sees where each one ends.
+        if self.choice.raw and any(set(text) & set(',\n"') or not text for text in texts):
+            texts = [json.dumps(text, ensure_ascii=False) for text in texts]
+        return f"one of: {', '.join(texts)}"
+
+
+def _text(option: object, whitespace: Whitespace, *, raw: bool, place: str) -> str:
+    """What is written for an option."""
+    separators = (", ", ": ") if whitespace == "spaced" else (",", ":")
+    try:
+        if raw and isinstance(option, str):
+            text = str.__str__(option)  # str() would give the name of a member of a str Enum
+        else:
+            text = json.dumps(option, ensure_ascii=False, allow_nan=False, separators=separators)
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise SchemaError("an option holds half of a surrogate pair", place=place) from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SchemaError(f"an option must be a JSON value: {error}", place=place) from error
+    return text
+
+
+def _hint(target: object) -> str:
+    if isinstance(target, str):
+        return f"; a pattern is written Regex({_short(repr(target))})"
+    if isinstance(target, (list, tuple, set)):
+        return "; a list of options is written Choice([...])"
+    if inspect.isroutine(target):
+        return "; a function is no type"
+    return ""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
