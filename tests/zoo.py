@@ -176,7 +176,7 @@ ZOO: Mapping[str, Specimen] = {
         Annotated[float, Ge(0), Lt(1.5)], [0.0, 1.49, 0.1, 1e-9], ["1.5", "-0.1", "2.0", "1e3"]
     ),
     "float positive": Specimen(Annotated[float, Gt(0)], [0.5, 100.0, 1e-300], ["0", "0.0", "-1"]),
-    "float finite": Specimen(Annotated[float, Field(allow_inf_nan=False)], [1.7e308], ["1e999", "Infinity"]),
+    "float finite": Specimen(Annotated[float, Field(allow_inf_nan=False)], [1.7e307], ["1e999", "Infinity"]),
     "bool": Specimen(bool, [True, False], ["True", "1", "null"]),
     "None": Specimen(None, [None], ["0", '""']),
     "Literal": Specimen(
@@ -237,7 +237,7 @@ ZOO: Mapping[str, Specimen] = {
         dict[Annotated[str, Field(pattern="^[a-z]$")], bool], [{"a": True}], ['{"A": true}', '{"aa": true}']
     ),
     "dict of Literal": Specimen(
-        dict[Literal["x", "y"], int], [{"x": 1}, {"y": 1, "x": 2}], ['{"z": 1}', '{"x": 1, "x": 2}']
+        dict[Literal["x", "y"], int], [{"x": 1}, {"x": 1, "y": 2}], ['{"z": 1}', '{"x": 1, "x": 2}']
     ),
     "dict of int": Specimen(dict[int, str], [{1: "a", -20: "b"}], ['{"x": "a"}', '{"1.5": "a"}']),
     "Any": Specimen(Any, [None, 1, "x", [1, {"a": [True]}], {"b": 2.5}], ["{a}", "[1,", "nul", "NaN"]),

@@ -36,7 +36,7 @@ def heldout_schemas(seed: int, count: int) -> list[Example]:
     return [frames.exercise(source.rng.choice(heldout.FRAMES), source) for _ in range(count)]
 
 
-def exercise(source: Source, nonsense_share: float = 0.2, heldout: bool = False) -> Example:
+def exercise(source: Source, nonsense_share: float = 0.15, heldout: bool = False) -> Example:
     """One exercise of any kind."""
     roll = source.rng.random()
     if roll < nonsense_share:
@@ -44,9 +44,9 @@ def exercise(source: Source, nonsense_share: float = 0.2, heldout: bool = False)
     kind = source.rng.random()
     if kind < 0.12:
         return orders.order(source, heldout)
-    if kind < 0.21:
+    if kind < 0.22:
         return orders.review(source, heldout)
-    if kind < 0.34:
+    if kind < 0.42:
         return calls.call(source, heldout)
     usable = [each for each in FRAMES if frames.sentences(each.whole, heldout)]
     return frames.exercise(source.rng.choice(usable), source, heldout)

@@ -207,11 +207,11 @@ def nest(asks: list[Ask], frame: Frame, source: Source, name: str) -> tuple[Obje
 def exercise(frame: Frame, source: Source, heldout_sentences: bool = False) -> Example:
     """One exercise of a frame: mostly one record, sometimes a list of them, sometimes one value only."""
     roll = source.rng.random()
-    if roll < 0.14:
+    if roll < 0.18:
         return several(frame, source, heldout_sentences)
     record = tell(frame, source, heldout_sentences)
     name = source.pick(words(frame.names)) if source.chance(0.8) else source.type_name()
-    if roll < 0.19:
+    if roll < 0.23:
         return single(frame, source, record)
     shape, answer = nest(ask(frame, source, [record]), frame, source, name)
     return Example(source.pick(LEADS) + record.text + source.pick(TAILS), shape, answer(record))
@@ -219,7 +219,7 @@ def exercise(frame: Frame, source: Source, heldout_sentences: bool = False) -> E
 
 def several(frame: Frame, source: Source, heldout_sentences: bool) -> Example:
     """Two or three records in one text, as an array or as the one field of an object."""
-    count = source.rng.choice([1, 2, 2, 3])
+    count = source.rng.choice([1, 2, 2, 2, 3])
     records = [tell(frame, source, heldout_sentences, short=True) for _ in range(count)]
     asks = ask(frame, source, records)[:4]
     name = source.pick(words(frame.names))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from structkit.errors import BudgetTooSmall, TokenRefused, VocabularyError
 from structkit.generate.result import FinishReason
-from structkit.generate.sample import Sampling, allowed_ids, pick
+from structkit.generate.sample import Sampling, only_id, pick
 from structkit.guide.guide import Cursor
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -101,6 +101,7 @@ class _Decoding:
         self.written: list[int] = []
         self.spelled: dict[str, list[int]] = {}
         self.forced = 0
+        self.limited = False
         self.shortened = False
         self.waited = 0.0
 
@@ -111,15 +112,12 @@ class _Decoding:
             fresh += self.force()
             if self.cursor.must_end or self.left == 0:
                 break
-            ids = self.allowed()
-            if len(ids) == 1 and (self.shortened or not self.limited):
-                token = int(ids[0])
-                self.forced += token not in self.vocabulary.end_ids
-            else:
+            token = self.only_token()
+            if token is None:
                 asked = time.perf_counter()
                 logits = yield fresh
                 self.waited += time.perf_counter() - asked
-                token = self.choose(logits, ids)
+                token = self.choose(logits)
                 fresh = []
             if token in self.vocabulary.end_ids:
                 break
@@ -127,24 +125,24 @@ class _Decoding:
             fresh += self.keep([token])
         return self.decoded(time.perf_counter() - begin - self.waited)
 
-    @property
-    def limited(self) -> bool:
-        """Whether the budget forbids tokens that the language allows."""
-        return not np.array_equal(self.mask, self.free)
-
-    def allowed(self) -> NDArray[np.int64]:
-        """The tokens that the language allows and the budget has room for, end tokens included."""
+    def only_token(self) -> int | None:
+        """Look at what may follow, and return it if the model need not be asked."""
         self.cursor.fill_mask(self.free)
         self.cursor.fill_mask(self.mask, self.left)
-        return allowed_ids(self.mask)
+        self.limited = not np.array_equal(self.mask, self.free)
+        if self.limited and not self.shortened:
+            return None  # the model is asked, to learn whether it would have gone another way
+        token = only_id(self.mask)
+        self.forced += token is not None and token not in self.vocabulary.end_ids
+        return token
 
-    def choose(self, logits: NDArray[np.float32], ids: NDArray[np.int64]) -> int:
+    def choose(self, logits: NDArray[np.float32]) -> int:
         """Sample a token, and notice when the model would rather have gone where the budget has no room."""
         place = f"token {len(self.written)}"
-        token = pick(logits, ids, self.sampling, self.generator, place=place)
+        token = pick(logits, self.mask, self.sampling, self.generator, place=place)
         if self.limited and not self.shortened:
-            wanted = pick(logits, allowed_ids(self.free), _GREEDY, self.generator, place=place)
-            self.shortened = wanted not in ids
+            wanted = pick(logits, self.free, _GREEDY, self.generator, place=place)
+            self.shortened = not (self.mask[wanted >> 5] >> np.uint32(wanted & 31)) & 1
         return token
 
     def force(self) -> list[int]:

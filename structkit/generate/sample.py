@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 from structkit.errors import ModelFailed
 
-__all__ = ["Sampling", "allowed_ids", "check_whole", "pick", "probabilities"]
+__all__ = ["Sampling", "check_whole", "only_id", "pick", "probabilities"]
+
+_SPARSE = 8
+"""If less than one in so many words of a mask has a bit, only those words are looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,26 +58,25 @@ class Sampling:
         return np.random.default_rng(self.seed)
 
 
-def allowed_ids(mask: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """The ids whose bits are set, ascending: int64[n].
+def only_id(mask: NDArray[np.uint32]) -> int | None:
+    """The one token that a mask allows, or `None` if it allows another number of them.
 
     Args:
         mask: uint32[words], bit t % 32 of word t // 32 for token t.
 
-    >>> allowed_ids(np.array([0b1001, 0, 0b1], np.uint32)).tolist()
-    [0, 3, 64]
+    >>> only_id(np.array([0, 0b100], np.uint32)), only_id(np.array([1, 1], np.uint32))
+    (34, None)
     """
     words = np.flatnonzero(mask)
-    bits = np.unpackbits(mask[words].astype("<u4", copy=False).view(np.uint8), bitorder="little")
-    found = np.flatnonzero(bits)
-    # Only the words with a bit are unpacked: between words a few tokens are allowed, of a hundred thousand.
-    ids: NDArray[np.int64] = (words[found >> 5] << 5) | (found & 31)
-    return ids
+    if len(words) != 1:
+        return None
+    bits = int(mask[words[0]])
+    return None if bits & (bits - 1) else 32 * int(words[0]) + bits.bit_length() - 1
 
 
 def pick(
     logits: NDArray[np.float32],
-    ids: NDArray[np.int64],
+    mask: NDArray[np.uint32],
     sampling: Sampling,
     generator: np.random.Generator,
     *,
@@ -82,46 +84,69 @@ def pick(
 ) -> int:
     """Choose one of the allowed tokens.
 
-    Only the logits of `ids` are read: logits wider than the vocabulary are padding, and ids past their end
-    are tokens that the model cannot say.
+    Logits of other tokens have no influence. Logits wider than the vocabulary are padding, and tokens past their
+    end are tokens that the model cannot say.
 
     Args:
         logits: float32[width].
-        ids: int64[n], the allowed tokens, ascending.
+        mask: uint32[words], the allowed tokens: bit t % 32 of word t // 32 for token t.
         sampling: How to choose.
-        generator: Moved by one number for each sampled token, by none when greedy.
+        generator: Moved by one number for each sampled token, by none when there is nothing to draw.
         place: The step, for errors.
 
     Raises:
         ModelFailed: A logit is NaN or infinite, or the model cannot say any allowed token.
 
-    >>> pick(np.array([1, 9, 5], np.float32), np.array([0, 2]), Sampling(), np.random.default_rng())
+    >>> logits = np.array([1, 9, 5], np.float32)
+    >>> pick(logits, np.array([0b101], np.uint32), Sampling(), np.random.default_rng())
     2
     """
     if logits.ndim != 1:
+        shape = list(logits.shape)
         raise ModelFailed(
-            f"the model gave logits of shape {list(logits.shape)}; give one row, float32[width]", place=place
+            f"the model gave logits of shape {shape}; give one row, float32[width]", place=place
         )
-    sayable = ids[: np.searchsorted(ids, len(logits))]
-    if not len(sayable):
+    ids, row = _allowed(logits, mask)
+    if not len(row):
         raise ModelFailed(
-            f"the model cannot say any of the {len(ids)} allowed tokens: its logits are {len(logits)} wide; "
+            f"the model cannot say any of the allowed tokens: its logits are only {len(logits)} wide; "
             "give the vocabulary that belongs to the model",
             place=place,
         )
-    row = logits[sayable]
     best = int(row.argmax())  # the position of a NaN, if there is one
     if not np.isfinite(row[best]):
         raise ModelFailed(
-            f"the logit of token {sayable[best]} is {row[best]}, and it decides; "
+            f"the logit of token {best if ids is None else ids[best]} is {row[best]}, and it decides; "
             "load the model in a wider type, such as dtype='float32'",
             place=place,
         )
-    if sampling.temperature == 0 or len(sayable) == 1:
-        return int(sayable[best])
-    chances = np.cumsum(probabilities(row, sampling))
-    drawn = int(np.searchsorted(chances, generator.random() * chances[-1], side="right"))
-    return int(sayable[min(drawn, len(sayable) - 1)])
+    chosen = best if sampling.temperature == 0 or len(row) == 1 else _draw(row, sampling, generator)
+    return chosen if ids is None else int(ids[chosen])
+
+
+def _allowed(
+    logits: NDArray[np.float32], mask: NDArray[np.uint32]
+) -> tuple[NDArray[np.int64] | None, NDArray[np.float32]]:
+    """The logits of the allowed tokens and their ids; or all logits, -inf where forbidden, and `None`."""
+    words = np.flatnonzero(mask)
+    if _SPARSE * len(words) > len(mask):
+        # In free text nearly all tokens are allowed: to blot out the others is quicker than to gather these.
+        allowed = _bits(mask)[: len(logits)].view(np.bool_)
+        return None, np.where(allowed, logits[: len(allowed)], np.float32(-np.inf))
+    found = np.flatnonzero(_bits(mask[words]))
+    ids = (words[found >> 5] << 5) | (found & 31)
+    ids = ids[: np.searchsorted(ids, len(logits))]
+    return ids, logits[ids]
+
+
+def _bits(words: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    return np.unpackbits(words.astype("<u4", copy=False).view(np.uint8), bitorder="little")
+
+
+def _draw(row: NDArray[np.float32], sampling: Sampling, generator: np.random.Generator) -> int:
+    sums = np.cumsum(probabilities(row, sampling))
+    drawn = int(np.searchsorted(sums, generator.random() * sums[-1], side="right"))
+    return min(drawn, len(row) - 1)
 
 
 def probabilities(row: NDArray[np.float32], sampling: Sampling) -> NDArray[np.float64]:

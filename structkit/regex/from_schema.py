@@ -33,6 +33,7 @@ from structkit.regex.nodes import (
     seq,
 )
 from structkit.regex.numbers import numbers
+from structkit.regex.others import other_text
 from structkit.regex.parse import parse
 from structkit.regex.references import Use, uses
 from structkit.regex.rules import size
@@ -224,6 +225,8 @@ class _Lowering:
         if not names and not schema.patterns and (schema.min_length, schema.max_length) == (0, None):
             self.rules[f"{schema.format}"] = seq(escape(body), QUOTE)
             return seq(QUOTE, Call(f"{schema.format}"))
+        if names and isinstance(body, Repeat) and (body.part, body.least, body.most) == (ANY, 0, None):
+            return seq(QUOTE, other_text(names, self.text(0, None)))
         if names:
             body = Both(body, alt(Text(name) for name in names), negate=True)
         return seq(QUOTE, escape(body), QUOTE)

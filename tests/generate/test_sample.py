@@ -1,29 +1,53 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.errors import ModelFailed
-from structkit.generate.sample import Sampling, allowed_ids, pick, probabilities
+from structkit.generate.sample import Sampling, only_id, pick, probabilities
 
 rows = st.lists(st.floats(-30, 30, width=32), min_size=1, max_size=40).map(
     lambda row: np.array(row, np.float32)
 )
 
 
-def _pick(logits: list[float], ids: list[int], **options: object) -> int:
-    sampling = Sampling(**options)
-    return pick(np.array(logits, np.float32), np.array(ids, np.int64), sampling, sampling.generator())
-
-
-@given(st.sets(st.integers(0, 32 * 7 - 1)))
-def test_allowed_ids_are_the_bits_that_are_set(ids: set[int]) -> None:
-    mask = np.zeros(7, np.uint32)
+def _mask(ids: Iterable[int], words: int) -> np.ndarray:
+    mask = np.zeros(words, np.uint32)
     for token_id in ids:
         mask[token_id // 32] |= np.uint32(1 << token_id % 32)
-    assert allowed_ids(mask).tolist() == sorted(ids)
+    return mask
+
+
+def _pick(logits: list[float], ids: list[int], words: int = 2, **options: object) -> int:
+    sampling = Sampling(**options)
+    return pick(np.array(logits, np.float32), _mask(ids, words), sampling, sampling.generator())
+
+
+@given(st.sets(st.integers(0, 32 * 7 - 1), max_size=3))
+def test_only_id_is_the_one_bit_that_is_set(ids: set[int]) -> None:
+    assert only_id(_mask(ids, 7)) == (next(iter(ids)) if len(ids) == 1 else None)
+
+
+@given(
+    st.sets(st.integers(0, 32 * 20 - 1), min_size=1), st.integers(0, 1000), st.integers(1, 800), st.booleans()
+)
+def test_the_likeliest_token_is_found_in_sparse_and_dense_masks(
+    ids: set[int], seed: int, width: int, dense: bool
+) -> None:
+    if dense:
+        ids = set(range(32 * 20)) - ids
+    row = np.random.default_rng(seed).standard_normal(width).astype(np.float32)
+    row[[i for i in range(width) if i not in ids]] = np.nan
+    sayable = [i for i in ids if i < width]
+    if sayable:
+        assert _pick(row, ids, words=20) == max(sayable, key=lambda i: row[i])
+    else:
+        with pytest.raises(ModelFailed, match="cannot say any"):
+            _pick(row, ids, words=20)
 
 
 @given(rows, st.data())
@@ -72,10 +96,10 @@ def test_min_p_keeps_tokens_near_the_likeliest(row: np.ndarray, p: float) -> Non
 
 
 def test_sampling_follows_the_probabilities() -> None:
-    row, ids = np.log(np.array([0.5, 0.3, 0.2], np.float32)), np.arange(3)
+    row, mask = np.log(np.array([0.5, 0.3, 0.2], np.float32)), _mask(range(3), 1)
     sampling = Sampling(temperature=1, seed=1)
     generator = sampling.generator()
-    drawn = np.bincount([pick(row, ids, sampling, generator) for _ in range(4000)], minlength=3) / 4000
+    drawn = np.bincount([pick(row, mask, sampling, generator) for _ in range(4000)], minlength=3) / 4000
     assert drawn == pytest.approx([0.5, 0.3, 0.2], abs=0.03)
 
 
@@ -95,7 +119,7 @@ def test_logits_of_other_widths() -> None:
         ([0.0, float("nan"), 3.0], [0, 1, 2], "token 1 is nan"),
         ([0.0, float("inf")], [0, 1], "token 1 is inf"),
         ([float("-inf"), float("-inf"), 3.0], [0, 1], "token 0 is -inf"),
-        ([0.0], [4, 5], "cannot say any of the 2 allowed tokens"),
+        ([0.0], [4, 5], "cannot say any of the allowed tokens"),
         ([[0.0, 1.0]], [0], "shape"),
     ],
 )

@@ -105,5 +105,5 @@ def mistakes(model: sk.testing.ScriptedModel) -> None:
     sk.extract(model, 3, Person)  # type: ignore[call-overload]
     sk.extract(model, "x", Person, max_token=3)  # type: ignore[call-overload]
     sk.extract(model, "x", Person, temperature="hot")  # type: ignore[call-overload]
-    wrong: str = sk.extract(model, "x", Person)  # type: ignore[arg-type]
+    wrong: str = sk.extract(model, "x", Person)  # type: ignore[assignment]
     del wrong

@@ -1,0 +1,55 @@
+"""Every text but some: the keys of an open object that are none of the declared ones.
+
+The declared names are a trie. A text leaves it somewhere, and from there on it is free: a call of the rule that all
+schemas share. So a schema with many names adds few states, and no state of its own in which nearly all tokens live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os.path import commonprefix
+
+from structkit.regex.chars import complement, one, union
+from structkit.regex.nodes import Node, Text, alt, seq
+from structkit.regex.strings import QUOTE, escape
+
+__all__ = ["other_text"]
+
+_STRIDE = 24
+"""Characters that one step down the trie goes at most; a longer one would repeat too many beginnings."""
+
+
+def other_text(names: Iterable[str], free: Node) -> Node:
+    r"""The bodies, with the closing quote, of all JSON strings but the names.
+
+    Args:
+        names: Raw texts.
+        free: Free text and the closing quote, usually a call.
+
+    >>> from structkit.regex.nodes import Call, Rules
+    >>> from structkit.regex.show import show
+    >>> from structkit.regex.strings import text_body
+    >>> import re
+    >>> printed = show(Rules(other_text(["a", "ab"], Call("text")), {"text": text_body(0, None)}))
+    >>> [bool(re.fullmatch(printed, key + '"')) for key in ("a", "ab", "", "abc", "b", '\\"')]
+    [False, False, True, True, True, True]
+    """
+    rests = frozenset(names)
+    options: list[Node] = [] if "" in rests else [QUOTE]
+    starts: dict[str, list[str]] = {}
+    for rest in sorted(rests - {""}):
+        starts.setdefault(rest[0], []).append(rest)
+    options.append(_leaving(starts, free))
+    for group in starts.values():
+        segment = commonprefix(group)[:_STRIDE]
+        options += [
+            seq(escape(Text(segment[:length])), alt([QUOTE, _leaving([segment[length]], free)]))
+            for length in range(1, len(segment))
+        ]
+        options.append(seq(escape(Text(segment)), other_text((rest[len(segment) :] for rest in group), free)))
+    return alt(options)
+
+
+def _leaving(starts: Iterable[str], free: Node) -> Node:
+    """One character that is none of `starts`, and what may follow it."""
+    return seq(escape(complement(union(one(start) for start in starts))), free)

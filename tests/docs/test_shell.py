@@ -1,0 +1,82 @@
+"""What the README and the docs show of the shell is what the shell shows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from structkit.cli import main
+
+ROOT = Path(__file__).parents[2]
+DEMO = ROOT / "structkit/demo/model/config.json"
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+def runs(page: Path) -> list[tuple[list[str], str]]:
+    """The `$ structkit ...` commands of a page's console blocks, and what the page says they print."""
+    found = []
+    for block in blocks(page, "console"):
+        for command, printed in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, flags=re.M):
+            words = shlex.split(command, comments=True)
+            if words[0] == "structkit":
+                found.append((words[1:], printed))
+    return found
+
+
+SHOWN = [
+    (page.relative_to(ROOT).as_posix(), arguments, printed)
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for arguments, printed in runs(page)
+]
+
+
+def test_the_readme_begins_with_two_commands() -> None:
+    demo, test = "".join(blocks(ROOT / "README.md", "sh")).splitlines()
+    assert shlex.split(demo)[:2] == ["sh", "scripts/demo"]
+    assert test == "sh scripts/test"
+
+
+def test_the_demo_prints_what_the_readme_says(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needs_demo()
+    monkeypatch.chdir(ROOT)
+    sentence = shlex.split(blocks(ROOT / "README.md", "sh")[0])[2]
+    printed = blocks(ROOT / "README.md", "text")[0]
+    assert main(["extract", sentence, "--type", "examples/person.py:Person"]) == 0
+    assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize(("page", "arguments", "printed"), SHOWN)
+def test_commands_print_what_the_docs_say(
+    page: str,
+    arguments: list[str],
+    printed: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if "--model" in arguments:
+        pytest.skip("another model has to be downloaded")
+    needs_demo()
+    monkeypatch.chdir(ROOT)
+    main(arguments)
+    shown = capsys.readouterr()
+    assert shown.out + shown.err == printed, page
+
+
+def test_the_reference_lists_the_options(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["extract", "--help"])
+    real = set(re.findall(r"--[a-z][a-z-]+", capsys.readouterr().out))
+    page = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(--[a-z-]+)", page, flags=re.M)) == real - {"--help"}
+
+
+def needs_demo() -> None:
+    if not DEMO.is_file():
+        pytest.skip("the demo model is not there; sh scripts/train-demo makes it")

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structkit.automaton.automaton import link
+from structkit.regex.nodes import Call, Rules
+from structkit.regex.others import other_text
+from structkit.regex.strings import text_body
+
+_WORDS = st.text('ab"é', max_size=6)
+
+
+def _body(word: str) -> bytes:
+    return json.dumps(word, ensure_ascii=False)[1:].encode()
+
+
+@given(st.frozensets(_WORDS, min_size=1, max_size=5), st.lists(_WORDS, max_size=5))
+def test_every_text_but_the_names(names: frozenset[str], words: list[str]) -> None:
+    automaton = link(Rules(other_text(names, Call("text")), {"text": text_body(0, None)}))
+    for word in (*names, *words, *(name + "a" for name in names), *(name[:-1] for name in names)):
+        assert automaton.accepts(_body(word)) == (word not in names)
+
+
+@pytest.mark.parametrize("length", [24, 25, 500])
+def test_long_names(length: int) -> None:
+    automaton = link(Rules(other_text(["x" * length], Call("text")), {"text": text_body(0, None)}))
+    for count in (0, 23, 24, 25, length - 1, length, length + 1):
+        assert automaton.accepts(_body("x" * count)) == (count != length)
