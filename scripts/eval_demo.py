@@ -13,11 +13,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import structkit as sk
 from demo_corpus.corpus import heldout_schemas, heldout_sentences, heldout_values
 from demo_corpus.example import Example
 from demo_corpus.grading import Grade, grade
 from demo_corpus.targets import python_type
+
+import structkit as sk
 
 SETS: dict[str, Callable[[int, int], list[Example]]] = {
     "new values in known sentences": heldout_values,
@@ -45,7 +46,9 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=300, help="exercises in each set")
     parser.add_argument("--seed", type=int, default=2024)
     parser.add_argument("--max-tokens", type=int, default=300)
-    parser.add_argument("--wrong", type=int, default=0, help="how many wrong answers of each set to print to standard error")
+    parser.add_argument(
+        "--wrong", type=int, default=0, help="how many wrong answers of each set to print to standard error"
+    )
     return parser.parse_args()
 
 

@@ -65,19 +65,28 @@ def work(rank: int, options: argparse.Namespace, port: int) -> None:
     out = Path(options.out)
     tokenizer = load_tokenizer(out, options.seed)
     model = new_model(tokenizer, options.layers, options.width, options.heads)
-    plan = Plan(steps=options.steps, nonsense_steps=options.nonsense_steps, peak=options.peak, seed=options.seed)
-    with open(options.log if rank == 0 else "/dev/null", "a", encoding="utf-8") as log:
+    plan = Plan(
+        steps=options.steps, nonsense_steps=options.nonsense_steps, peak=options.peak, seed=options.seed
+    )
+    with Path(options.log if rank == 0 else "/dev/null").open("a", encoding="utf-8") as log:
         Run(model, tokenizer, plan, out, log, options.minutes, rank, options.workers).go()
     distributed.destroy_process_group()
 
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", default="build/demo", help="folder of the checkpoints and the finished model")
+    parser.add_argument(
+        "--out", default="build/demo", help="folder of the checkpoints and the finished model"
+    )
     parser.add_argument("--log", default="/dev/stdout", help="file to which progress is appended")
     parser.add_argument("--steps", type=int, default=5000)
     parser.add_argument("--nonsense-steps", type=int, default=1000)
-    parser.add_argument("--minutes", type=float, default=1e9, help="the learning rate falls to its end by this time at the latest")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=1e9,
+        help="the learning rate falls to its end by this time at the latest",
+    )
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--width", type=int, default=192)
     parser.add_argument("--heads", type=int, default=6)
@@ -102,9 +111,19 @@ def load_tokenizer(out: Path, seed: int) -> PreTrainedTokenizerFast:
 
 def new_model(tokenizer: PreTrainedTokenizerFast, layers: int, width: int, heads: int) -> LlamaForCausalLM:
     config = LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=width, intermediate_size=width * 8 // 3 // 32 * 32, num_hidden_layers=layers,
-        num_attention_heads=heads, num_key_value_heads=heads, max_position_embeddings=1024, tie_word_embeddings=True,
-        bos_token_id=None, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, rms_norm_eps=1e-5)
+        vocab_size=len(tokenizer),
+        hidden_size=width,
+        intermediate_size=width * 8 // 3 // 32 * 32,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
+        max_position_embeddings=1024,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        rms_norm_eps=1e-5,
+    )
     return LlamaForCausalLM(config)
 
 
@@ -119,7 +138,9 @@ class Batch:
     learnt: torch.Tensor
 
 
-def batches(examples: Iterator[Example], tokenizer: PreTrainedTokenizerFast, tokens: int, seed: int) -> Iterator[Batch]:
+def batches(
+    examples: Iterator[Example], tokenizer: PreTrainedTokenizerFast, tokens: int, seed: int
+) -> Iterator[Batch]:
     """Batches of about `tokens` tokens, each of exercises of nearly one length, so that little is padding."""
     shuffle = random.Random(seed)
     while True:
@@ -157,8 +178,17 @@ def pad(group: list[tuple[list[int], int]], filler: int) -> Batch:
 class Run:
     """One training run: the optimizers, the clock and the checkpoints."""
 
-    def __init__(self, model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, plan: Plan, out: Path, log: TextIO,
-                 minutes: float, rank: int, workers: int) -> None:
+    def __init__(
+        self,
+        model: LlamaForCausalLM,
+        tokenizer: PreTrainedTokenizerFast,
+        plan: Plan,
+        out: Path,
+        log: TextIO,
+        minutes: float,
+        rank: int,
+        workers: int,
+    ) -> None:
         self.rank, self.workers = rank, workers
         self.model, self.tokenizer, self.plan, self.out, self.log = model, tokenizer, plan, out, log
         self.started = time.monotonic()
@@ -179,7 +209,8 @@ class Run:
             self.tokens += batch.ids.numel() * self.workers
             if self.step % 50 == 0:
                 speed = seen / (time.monotonic() - started)
-                self.say(f"step {self.step} tokens {self.tokens / 1e6:.2f}M loss {sum(losses) / len(losses):.4f} {speed:.0f} tokens/s")
+                loss = sum(losses) / len(losses)
+                self.say(f"step {self.step} tokens {self.tokens / 1e6:.2f}M loss {loss:.4f} {speed:.0f} tokens/s")
                 losses = []
             if self.step % 400 == 0:
                 self.checkpoint()
@@ -245,12 +276,18 @@ class Run:
         """Write what `resume` needs and the model as it would ship; log how well it does."""
         if self.rank != 0:
             return
-        state = {"model": self.model.state_dict(), "optimizers": [each.state_dict() for each in self.optimizers],
-                 "step": self.step, "tokens": self.tokens}
+        state = {
+            "model": self.model.state_dict(),
+            "optimizers": [each.state_dict() for each in self.optimizers],
+            "step": self.step,
+            "tokens": self.tokens,
+        }
         torch.save(state, self.out / "last.tmp")
         (self.out / "last.tmp").replace(self.out / "last.pt")
         export(self.model, self.tokenizer, self.out / "model")
-        self.say(f"step {self.step} " + " ".join(f"{name} {grade.line()}" for name, grade in self.grades().items()))
+        self.say(
+            f"step {self.step} " + " ".join(f"{name} {grade.line()}" for name, grade in self.grades().items())
+        )
 
     def grades(self) -> dict[str, Grade]:
         source = Source(99, "heldout")
@@ -258,7 +295,9 @@ class Run:
         if self.step >= self.plan.nonsense_steps:
             everything = train_examples(98)
             exercises["train-like"] = [next(everything) for _ in range(128)]
-        return {name: grade(each, answers(self.model, self.tokenizer, each)) for name, each in exercises.items()}
+        return {
+            name: grade(each, answers(self.model, self.tokenizer, each)) for name, each in exercises.items()
+        }
 
     def say(self, line: str) -> None:
         self.log.write(time.strftime("%H:%M:%S ") + line + "\n")
@@ -282,14 +321,20 @@ def make_optimizers(model: LlamaForCausalLM, peak: float) -> list[torch.optim.Op
 
 
 @torch.no_grad()
-def answers(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, examples: list[Example]) -> list[str]:
+def answers(
+    model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, examples: list[Example]
+) -> list[str]:
     """The model's own most likely answers, without any constraint."""
     said: dict[int, str] = {}
     order = sorted(range(len(examples)), key=lambda index: len(examples[index].prompt))
     for at in range(0, len(order), 32):
         part = order[at : at + 32]
-        inputs = tokenizer([examples[index].prompt for index in part], padding=True, padding_side="left", return_tensors="pt")
-        ids = model.generate(inputs["input_ids"], attention_mask=inputs["attention_mask"], max_new_tokens=160, do_sample=False)
+        inputs = tokenizer(
+            [examples[index].prompt for index in part], padding=True, padding_side="left", return_tensors="pt"
+        )
+        ids = model.generate(
+            inputs["input_ids"], attention_mask=inputs["attention_mask"], max_new_tokens=160, do_sample=False
+        )
         for index, row in zip(part, ids, strict=True):
             said[index] = tokenizer.decode(row[inputs["input_ids"].shape[1] :], skip_special_tokens=True)
     return [said[index] for index in range(len(examples))]
@@ -303,7 +348,11 @@ def export(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: 
     half.half().save_pretrained(fresh)
     (fresh / "model.safetensors").chmod(0o644)
     tokenizer.backend_tokenizer.save(str(fresh / "tokenizer.json"))
-    ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id, "do_sample": False}
+    ends = {
+        "eos_token_id": tokenizer.eos_token_id,
+        "pad_token_id": tokenizer.pad_token_id,
+        "do_sample": False,
+    }
     for name, content in (("generation_config.json", ends), ("tokenizer_config.json", TOKENIZER_CONFIG)):
         (fresh / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     shutil.rmtree(folder, ignore_errors=True)

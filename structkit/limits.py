@@ -38,6 +38,10 @@ class Limits:
     products: int = 100_000
     """States of a product (`pattern` with another pattern): about 20 µs each, for they are made in Python."""
 
+    rounds: int = 10_000_000
+    """Rounds that a repetition may need, as `minLength` and `minItems` do; none as long is ever generated. What is
+    allowed at most may be more: beyond this it is no bound."""
+
     configurations: int = 512
     """Ways in which one text may be read at once; JSON needs one or two."""
 

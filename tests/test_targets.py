@@ -137,6 +137,7 @@ def _local_person() -> type[BaseModel]:
         (Choice(["a"]), Regex("a")),
         (_local_person(), _local_person()),
         ({"enum": [1]}, {"enum": [True]}),
+        ({"properties": {"1": {}}}, {"properties": {1: {}}}),
         ({"properties": {"a": {}, "b": {}}}, {"properties": {"b": {}, "a": {}}}),
         (Annotated[int, Field(ge=1)], Annotated[int, Field(ge=2)]),
         (list[_local_person()], list[_local_person()]),

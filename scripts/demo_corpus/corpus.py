@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from demo_corpus import calls, commerce, frames, heldout, life, nonsense, orders, people
+from demo_corpus import calls, commerce, frames, heldout, life, nonsense, opinions, orders, people
 from demo_corpus.example import Example
 from demo_corpus.values import Source
 
-FRAMES = [*people.FRAMES, *life.FRAMES, *commerce.FRAMES]
+FRAMES = [*people.FRAMES, *life.FRAMES, opinions.TICKET, opinions.TICKET, *commerce.FRAMES]
 
 
 def train_examples(seed: int) -> Iterator[Example]:

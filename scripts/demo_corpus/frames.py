@@ -18,10 +18,48 @@ from demo_corpus.values import Said, Source, article
 SLOT = re.compile(r"\{(\w+)\}")
 PRONOUNS = [("he", "his", "him"), ("she", "her", "her"), ("they", "their", "them")]
 GROUPS = ["details", "info", "data", "facts", "more", "extra"]
-LEADS = ["", "", "", "", "", "", "Extract: ", "Please read this. ", "Text: ", "Note: ", "Hello! ", "From my notes: ", "FYI, ",
-         "Extract the facts: ", "Get the data from this: ", "Read: ", "Here it is: ", "Message: ", "Dear all, ", "Hi, "]
-TAILS = ["", "", "", "", "", "", "", "", " Thanks!", " That is all.", " Please confirm.", " Thank you.", " Best regards.",
-         " More soon.", " It was a busy day.", " The weather was fine.", " Call me if anything is unclear.", " See you soon."]
+LEADS = [
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "Extract: ",
+    "Please read this. ",
+    "Text: ",
+    "Note: ",
+    "Hello! ",
+    "From my notes: ",
+    "FYI, ",
+    "Extract the facts: ",
+    "Get the data from this: ",
+    "Read: ",
+    "Here it is: ",
+    "Message: ",
+    "Dear all, ",
+    "Hi, ",
+]
+TAILS = [
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    " Thanks!",
+    " That is all.",
+    " Please confirm.",
+    " Thank you.",
+    " Best regards.",
+    " More soon.",
+    " It was a busy day.",
+    " The weather was fine.",
+    " Call me if anything is unclear.",
+    " See you soon.",
+]
 
 
 @dataclass(frozen=True)
@@ -123,10 +161,8 @@ def ask(frame: Frame, source: Source, records: list[Record]) -> list[Ask]:
     rng = source.rng
     always = [slot for slot in frame.slots if all(slot in record.told for record in records)]
     others = [slot for slot in frame.slots if slot not in always]
-    if rng.random() < 0.55 or len(always) < 2:
-        chosen = list(always)
-    else:
-        chosen = rng.sample(always, rng.randint(1, len(always)))
+    every = rng.random() < 0.55 or len(always) < 2
+    chosen = list(always) if every else rng.sample(always, rng.randint(1, len(always)))
     if others and rng.random() < 0.4:
         chosen += rng.sample(others, min(len(others), rng.choice([1, 1, 2])))
     chosen = chosen[:7]
@@ -162,15 +198,31 @@ def shape_of(slot: Slot, source: Source, records: list[Record], name: str) -> tu
     values = [record.values[name].value for record in records if name in record.told]
     comment = source.pick(slot.comments) if slot.comments and source.chance(0.15) else ""
     if slot.pool and values and source.chance(0.12):
-        options = list(dict.fromkeys([str(value) for value in values] + [slot.pool(source) for _ in range(source.rng.randint(1, 3))]))
+        options = list(
+            dict.fromkeys(
+                [str(value) for value in values]
+                + [slot.pool(source) for _ in range(source.rng.randint(1, 3))]
+            )
+        )
         source.rng.shuffle(options)
         return enum(options), comment
     if shape == INTEGER and values and source.chance(0.15):
-        return Scalar(source.pick(["integer (at least 0)", "integer (at least 0)", "integer (0 to 1000000)", "integer (at least -10)"])), comment
+        return Scalar(
+            source.pick(
+                [
+                    "integer (at least 0)",
+                    "integer (at least 0)",
+                    "integer (0 to 1000000)",
+                    "integer (at least -10)",
+                ]
+            )
+        ), comment
     return shape, comment
 
 
-def nest(asks: list[Ask], frame: Frame, source: Source, name: str) -> tuple[Object, Callable[[Record], dict[str, object]]]:
+def nest(
+    asks: list[Ask], frame: Frame, source: Source, name: str
+) -> tuple[Object, Callable[[Record], dict[str, object]]]:
     """The object of some fields, some of them perhaps inside another, and the answer for a record."""
     groups: dict[str, list[Ask]] = {}
     if len(asks) >= 3 and source.chance(0.2):
@@ -195,8 +247,12 @@ def nest(asks: list[Ask], frame: Frame, source: Source, name: str) -> tuple[Obje
     def answer(record: Record) -> dict[str, object]:
         def value(each: Ask) -> object:
             return record.values[each.slot].value if each.slot in record.told else None
+
         by_key = {each.key: each for each in asks if id(each) not in inside}
-        return {key: {one.key: value(one) for one in groups[key]} if key in groups else value(by_key[key]) for key in order}
+        return {
+            key: {one.key: value(one) for one in groups[key]} if key in groups else value(by_key[key])
+            for key in order
+        }
 
     return Object(name, tuple(fields.values())), answer
 
@@ -237,7 +293,9 @@ def single(frame: Frame, source: Source, record: Record) -> Example:
     """One value on its own, asked for in words."""
     slot = source.pick(record.told)
     key = source.pick(words(frame.slots[slot].keys)).replace("_", " ")
-    question = source.pick(["What is the {}? ", "Give the {}. ", "Extract the {}: ", "Find the {} in this text: ", "{}? "]).format(key)
+    question = source.pick(
+        ["What is the {}? ", "Give the {}. ", "Extract the {}: ", "Find the {} in this text: ", "{}? "]
+    ).format(key)
     shape, _ = shape_of(frame.slots[slot], source, [record], slot)
     value = record.values[slot].value
     if shape == STRING and source.chance(0.3):

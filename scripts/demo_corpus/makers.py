@@ -13,9 +13,11 @@ Maker = Callable[[Source], Said]
 
 def plain(make: Callable[[Source], str]) -> Maker:
     """A string that the answer copies."""
+
     def said(source: Source) -> Said:
         text = make(source)
         return Said(text, text)
+
     return said
 
 
@@ -53,14 +55,19 @@ def clock(keys: str = "time start start_time at hour") -> Slot:
 
 def moment(keys: str) -> Slot:
     """A date and a time of day in one."""
+
     def make(source: Source) -> Said:
         date, time = source.day(), source.clock()
-        return Said(f"{date.text}{source.pick([' at ', ' at ', ', ', ' '])}{time.text}", f"{date.value}T{time.value}")
+        return Said(
+            f"{date.text}{source.pick([' at ', ' at ', ', ', ' '])}{time.text}", f"{date.value}T{time.value}"
+        )
+
     return Slot(keys, DATETIME, make)
 
 
 def listed(keys: str, options: list[str], *comments: str) -> Slot:
     """A word of a short list, which the text says as it stands; the type may name the list."""
+
     def shape(source: Source) -> Shape:
         if source.chance(0.4):
             return STRING
@@ -68,11 +75,13 @@ def listed(keys: str, options: list[str], *comments: str) -> Slot:
         if source.chance(0.4):
             source.rng.shuffle(chosen)
         return enum(chosen)
+
     return Slot(keys, shape, plain(lambda source: source.pick(options)), comments)
 
 
 def judged(keys: str, cues: dict[str, Callable[[Source], str]]) -> Slot:
     """A word that the text does not say but mean: each option with a maker of phrases that mean it."""
+
     def make(source: Source) -> Said:
         option = source.pick(list(cues))
         return Said(cues[option](source), option)
@@ -82,14 +91,17 @@ def judged(keys: str, cues: dict[str, Callable[[Source], str]]) -> Slot:
         if source.chance(0.4):
             source.rng.shuffle(options)
         return enum(options)
+
     return Slot(keys, shape, make)
 
 
 def flag(keys: str, yes: list[str], no: list[str]) -> Slot:
     """A fact that is true or false, by phrases for either."""
+
     def make(source: Source) -> Said:
         value = source.chance(0.5)
         return Said(source.pick(yes if value else no), value)
+
     return Slot(keys, BOOLEAN, make)
 
 

@@ -6,13 +6,40 @@ Here the model learns to copy and to look names up; the domains then need only t
 from __future__ import annotations
 
 from demo_corpus.example import Example
-from demo_corpus.shapes import BOOLEAN, DATE, INTEGER, NUMBER, STRING, TIME, Array, Nullable, Object, Shape, enum
+from demo_corpus.shapes import (
+    BOOLEAN,
+    DATE,
+    INTEGER,
+    NUMBER,
+    STRING,
+    TIME,
+    Array,
+    Nullable,
+    Object,
+    Shape,
+    enum,
+)
 from demo_corpus.values import Source
 
-FORMS = ["The {key} is {value}.", "{key}: {value}.", "Its {key} is {value}.", "With {value} as the {key}.",
-         "We see {value} for the {key}.", "{value} is the {key}.", "The {key} was {value}.", "a {key} of {value},",
-         "{key} = {value};", "the {key} ({value})", "My {key} is {value}.", "{key} - {value}", "They gave {value} as {key}.",
-         "the {key} {value},", "{value} ({key})", "Her {key} will be {value}.", "For {key} write {value}."]
+FORMS = [
+    "The {key} is {value}.",
+    "{key}: {value}.",
+    "Its {key} is {value}.",
+    "With {value} as the {key}.",
+    "We see {value} for the {key}.",
+    "{value} is the {key}.",
+    "The {key} was {value}.",
+    "a {key} of {value},",
+    "{key} = {value};",
+    "the {key} ({value})",
+    "My {key} is {value}.",
+    "{key} - {value}",
+    "They gave {value} as {key}.",
+    "the {key} {value},",
+    "{value} ({key})",
+    "Her {key} will be {value}.",
+    "For {key} write {value}.",
+]
 ITEM_KEYS = """name age city job price title quantity total amount color size weight date time code email phone street country
 status category author rating brand model year month day score level type kind id number team party speed height width genre
 language currency room floor gate seat platform host guest owner teacher student doctor patient species breed sender recipient

@@ -4,22 +4,49 @@ from __future__ import annotations
 
 from demo_corpus.example import Example
 from demo_corpus.frames import LEADS, TAILS, fill, sentences
-from demo_corpus.life import BAD, GLAD, GOOD, MEH, REVIEW, SORRY, SOSO, opinion
+from demo_corpus.opinions import BAD, GLAD, GOOD, MEH, REVIEW, SORRY, SOSO, opinion
 from demo_corpus.shapes import DATE, INTEGER, NUMBER, STRING, Array, Nullable, Object, Scalar, Shape, enum
 from demo_corpus.values import Said, Source
 
 ORDERS = [
-    "{items} for {customer}, to be sent to {street}, {city}.", "{customer} orders {items}. Send to {street}, {city}.", "{customer} would like {items}, delivered to {street} in {city}.", "Please send {items} to {customer}, {street}, {city}.",
-    "Order from {customer}: {items}.", "{customer} bought {items} on {date}.", "{items} for {customer}.", "{items}, please. {customer}, {street}, {city}", "I want to order {items}. My name is {customer}, I live at {street}, {city}.",
-    "New order {code}: {items} for {customer}.", "On {date} {customer} ordered {items}.", "Hello, this is {customer} from {city}. I need {items}.", "Ship {items} to {street}, {city}. The customer is {customer}.", "{items} to {street}, {city}, for {customer}, total {total}.",
-    "{customer} ({email}) ordered {items}.", "Order {code} on {date}: {items}. Ship to {customer}, {street}, {city}.", "Customer {customer}, {items}, {street}, {city}.", "We sold {items} to {customer}.", "{customer} paid {total} for {items}.",
-    "Can you send me {items}? {customer}, {street}, {city}", "{items} were ordered by {customer} on {date}.", "For {customer} in {city}: {items}.", "{customer} asked for {items}; the address is {street}, {city}.", "{code} | {customer} | {items} | {total}",
-    "I'd like {items} please, to {street}, {city}. Thanks, {customer}", "Delivery for {customer}, {street}, {city}: {items}.", "Dear shop, please send {items} to {street}, {city}. Yours, {customer}", "{items} go to {customer} at {street}, {city}.",
+    "{items} for {customer}, to be sent to {street}, {city}.",
+    "{customer} orders {items}. Send to {street}, {city}.",
+    "{customer} would like {items}, delivered to {street} in {city}.",
+    "Please send {items} to {customer}, {street}, {city}.",
+    "Order from {customer}: {items}.",
+    "{customer} bought {items} on {date}.",
+    "{items} for {customer}.",
+    "{items}, please. {customer}, {street}, {city}",
+    "I want to order {items}. My name is {customer}, I live at {street}, {city}.",
+    "New order {code}: {items} for {customer}.",
+    "On {date} {customer} ordered {items}.",
+    "Hello, this is {customer} from {city}. I need {items}.",
+    "Ship {items} to {street}, {city}. The customer is {customer}.",
+    "{items} to {street}, {city}, for {customer}, total {total}.",
+    "{customer} ({email}) ordered {items}.",
+    "Order {code} on {date}: {items}. Ship to {customer}, {street}, {city}.",
+    "Customer {customer}, {items}, {street}, {city}.",
+    "We sold {items} to {customer}.",
+    "{customer} paid {total} for {items}.",
+    "Can you send me {items}? {customer}, {street}, {city}",
+    "{items} were ordered by {customer} on {date}.",
+    "For {customer} in {city}: {items}.",
+    "{customer} asked for {items}; the address is {street}, {city}.",
+    "{code} | {customer} | {items} | {total}",
+    "I'd like {items} please, to {street}, {city}. Thanks, {customer}",
+    "Delivery for {customer}, {street}, {city}: {items}.",
+    "Dear shop, please send {items} to {street}, {city}. Yours, {customer}",
+    "{items} go to {customer} at {street}, {city}.",
 ]
 PLURAL_WORDS = ["copies of", "pieces of", "boxes of", "packs of", "units of", "bottles of"]
 FIELDS = {
-    "customer": "customer customer name client buyer customer_name ordered_by", "code": "code order_id number order_number id reference", "date": "date order_date ordered_on day",
-    "email": "email customer_email mail", "total": "total total_price amount sum", "street": "street street address address_line", "city": "city town place",
+    "customer": "customer customer name client buyer customer_name ordered_by",
+    "code": "code order_id number order_number id reference",
+    "date": "date order_date ordered_on day",
+    "email": "email customer_email mail",
+    "total": "total total_price amount sum",
+    "street": "street street address address_line",
+    "city": "city town place",
 }
 
 
@@ -28,10 +55,18 @@ def order(source: Source, heldout_sentences: bool = False) -> Example:
     priced = source.chance(0.5)
     rows = [item(source, priced) for _ in range(source.rng.choice([1, 1, 2, 2, 3]))]
     said = [text for text, _ in rows]
-    items = said[0] if len(said) == 1 else ", ".join(said[:-1]) + source.pick([" and ", " and ", ", "]) + said[-1]
+    items = (
+        said[0] if len(said) == 1 else ", ".join(said[:-1]) + source.pick([" and ", " and ", ", "]) + said[-1]
+    )
     values = {
-        "items": Said(items, None), "customer": copy(source.name()), "street": copy(source.street()), "city": copy(source.city()),
-        "code": copy(source.code()), "email": copy(source.email()), "date": source.day(), "total": source.price(500),
+        "items": Said(items, None),
+        "customer": copy(source.name()),
+        "street": copy(source.street()),
+        "city": copy(source.city()),
+        "code": copy(source.code()),
+        "email": copy(source.email()),
+        "date": source.day(),
+        "total": source.price(500),
     }
     sentence = source.pick(sentences(ORDERS, heldout_sentences))
     if len(rows) == 1 and priced and "for {customer}" in sentence and source.chance(0.6):
@@ -57,27 +92,69 @@ def item(source: Source, priced: bool) -> tuple[str, dict[str, object]]:
     thing = source.title() if source.chance(0.5) else source.product()
     count = source.rng.choice([1, 1, 2, 3, source.rng.randint(1, 40)])
     price = source.price(80)
-    number = str(count) if source.chance(0.6) else source.pick([str(count), ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"][count] if count <= 10 else str(count)])
+    number = (
+        str(count)
+        if source.chance(0.6)
+        else source.pick(
+            [
+                str(count),
+                ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"][count]
+                if count <= 10
+                else str(count),
+            ]
+        )
+    )
     if count == 1:
-        text = source.pick(["a {}", "one {}", "1 {}", "one copy of {}", "a copy of {}", "1 x {}", "the {}"]).format(thing)
+        text = source.pick(
+            ["a {}", "one {}", "1 {}", "one copy of {}", "a copy of {}", "1 x {}", "the {}"]
+        ).format(thing)
     else:
-        text = source.pick([f"{number} {source.pick(PLURAL_WORDS)} {thing}", f"{number} {thing}", f"{number} x {thing}", f"{number}x {thing}", f"{number} copies of {thing}", f"{number} times {thing}"])
+        text = source.pick(
+            [
+                f"{number} {source.pick(PLURAL_WORDS)} {thing}",
+                f"{number} {thing}",
+                f"{number} x {thing}",
+                f"{number}x {thing}",
+                f"{number} copies of {thing}",
+                f"{number} times {thing}",
+            ]
+        )
     alone = text
     if priced:
-        text += source.pick([", {} each", " at {}", " at {} each", " for {} each", " ({})", ", {}", " ({} each)"]).format(price.text)
-    return text, {"title": thing, "quantity": count, "price": price.value if priced else None, "said": alone, "each": price.text}
+        text += source.pick(
+            [", {} each", " at {}", " at {} each", " for {} each", " ({})", ", {}", " ({} each)"]
+        ).format(price.text)
+    return text, {
+        "title": thing,
+        "quantity": count,
+        "price": price.value if priced else None,
+        "said": alone,
+        "each": price.text,
+    }
 
 
-def order_type(source: Source, told: list[str], values: dict[str, Said], rows: list[dict[str, object]], priced: bool) -> tuple[Object, object]:
+def order_type(
+    source: Source, told: list[str], values: dict[str, Said], rows: list[dict[str, object]], priced: bool
+) -> tuple[Object, object]:
     """The type of an order: some of its fields, its items as a list, the address within or beside."""
     rng = source.rng
-    item_keys = {"title": source.pick("title title product name item book article description".split()), "quantity": source.pick("quantity quantity count amount number copies qty".split()),
-                 "price": source.pick("price price unit_price cost price_each".split())}
+    item_keys = {
+        "title": source.pick("title title product name item book article description".split()),
+        "quantity": source.pick("quantity quantity count amount number copies qty".split()),
+        "price": source.pick("price price unit_price cost price_each".split()),
+    }
     parts = ["title", "quantity", "price"] if priced or rng.random() < 0.25 else ["title", "quantity"]
     if rng.random() < 0.15:
         parts.remove("quantity")
-    shapes: dict[str, Shape] = {"title": STRING, "quantity": source.rng.choice([INTEGER, INTEGER, Scalar("integer (at least 1)")]), "price": NUMBER if priced else Nullable(NUMBER)}
-    line = Object(source.pick(["Item", "Line", "OrderItem", "Product", "Book"]), tuple((item_keys[part], shapes[part], "") for part in parts))
+    shapes: dict[str, Shape] = {
+        "title": STRING,
+        "quantity": source.rng.choice([INTEGER, INTEGER, Scalar("integer (at least 1)")]),
+        "price": NUMBER if priced else Nullable(NUMBER),
+    }
+    line = Object(
+        source.pick(["Item", "Line", "OrderItem", "Product", "Book"]),
+        tuple((item_keys[part], shapes[part], "") for part in parts),
+    )
     lines: list[object] = [{item_keys[part]: row[part] for part in parts} for row in rows]
     if parts == ["title"] and rng.random() < 0.5:
         lines, line = [row["title"] for row in rows], STRING  # type: ignore[assignment]
@@ -85,20 +162,35 @@ def order_type(source: Source, told: list[str], values: dict[str, Said], rows: l
         return Array(line), lines  # type: ignore[return-value]
 
     fields: dict[str, tuple[Shape, object]] = {}
-    for name in (["customer"] if rng.random() < 0.85 or told == ["customer"] else []) + [each for each in FIELDS if each not in ("customer", "street", "city") and (each in told and rng.random() < 0.6 or rng.random() < 0.06)]:
+    for name in (["customer"] if rng.random() < 0.85 or told == ["customer"] else []) + [
+        each
+        for each in FIELDS
+        if each not in ("customer", "street", "city")
+        and ((each in told and rng.random() < 0.6) or rng.random() < 0.06)
+    ]:
         known = name in told
         shape = {"date": DATE, "total": NUMBER}.get(name, STRING)
-        fields[source.pick(FIELDS[name].split())] = (shape if known and rng.random() < 0.85 else Nullable(shape), values[name].value if known else None)
-    fields[source.pick("items items items products lines order_items books articles".split())] = (Array(line), lines)
+        fields[source.pick(FIELDS[name].split())] = (
+            shape if known and rng.random() < 0.85 else Nullable(shape),
+            values[name].value if known else None,
+        )
+    fields[source.pick("items items items products lines order_items books articles".split())] = (
+        Array(line),
+        lines,
+    )
     add_address(source, told, values, fields)
     keys = list(fields)
     if rng.random() < 0.3:
         rng.shuffle(keys)
     name = source.pick(["Order", "Order", "Order", "Purchase", "BookOrder", "Sale", "Cart", "Request"])
-    return Object(name, tuple((key, fields[key][0], "") for key in keys)), {key: fields[key][1] for key in keys}
+    return Object(name, tuple((key, fields[key][0], "") for key in keys)), {
+        key: fields[key][1] for key in keys
+    }
 
 
-def add_address(source: Source, told: list[str], values: dict[str, Said], fields: dict[str, tuple[Shape, object]]) -> None:
+def add_address(
+    source: Source, told: list[str], values: dict[str, Said], fields: dict[str, tuple[Shape, object]]
+) -> None:
     """The address as an object, as two fields, or not at all; null where the text has none."""
     known = [name for name in ("street", "city") if name in told]
     if not known and source.chance(0.7):
@@ -106,9 +198,16 @@ def add_address(source: Source, told: list[str], values: dict[str, Said], fields
     roll = source.rng.random()
     keys = {name: source.pick(FIELDS[name].split()) for name in ("street", "city")}
     if roll < 0.65:
-        shape: Shape = Object("Address", tuple((keys[name], STRING if name in known or not known else Nullable(STRING), "") for name in keys))
+        shape: Shape = Object(
+            "Address",
+            tuple(
+                (keys[name], STRING if name in known or not known else Nullable(STRING), "") for name in keys
+            ),
+        )
         inside = {keys[name]: values[name].value if name in known else None for name in keys}
-        key = source.pick("address address address shipping_address ship_to delivery_address destination".split())
+        key = source.pick(
+            "address address address shipping_address ship_to delivery_address destination".split()
+        )
         fields[key] = (shape if known and source.chance(0.8) else Nullable(shape), inside if known else None)
     elif roll < 0.9:
         for name in keys:
@@ -132,21 +231,39 @@ def review(source: Source, heldout_sentences: bool = False) -> Example:
     stars = stars_text(source, number)
     text = fill(sentence, values, source)
     if told_stars:
-        text = source.pick([f"{text} {stars}.", f"{stars}. {text}", f"{text} I give it {stars}.", f"{text} ({stars})", f"{capital(stars)}! {text}", f"{text} Only {stars}." if mood == "negative" else f"{text} {stars}!"])
+        text = source.pick(
+            [
+                f"{text} {stars}.",
+                f"{stars}. {text}",
+                f"{text} I give it {stars}.",
+                f"{text} ({stars})",
+                f"{capital(stars)}! {text}",
+                f"{text} Only {stars}." if mood == "negative" else f"{text} {stars}!",
+            ]
+        )
     guess = {"positive": 5, "negative": 1, "neutral": 3}[mood]
     told = [name for name in REVIEW.slots if "{" + name + "}" in sentence]
     fields: dict[str, tuple[Shape, object]] = {}
     for name in told:
         if name == "sentiment" or rng.random() < 0.7:
             slot = REVIEW.slots[name]
-            fields[source.pick(slot.keys.split())] = (slot.shape(source) if callable(slot.shape) else slot.shape, values[name].value)
+            fields[source.pick(slot.keys.split())] = (
+                slot.shape(source) if callable(slot.shape) else slot.shape,
+                values[name].value,
+            )
     if told_stars or source.chance(0.3):
         nullable = not told_stars and source.chance(0.5)
         shape: Shape = source.rng.choice([INTEGER, Scalar("integer (1 to 5)"), Scalar("integer (1 to 5)")])
-        fields[source.pick("stars stars rating score".split())] = (Nullable(shape) if nullable else shape, number if told_stars else None if nullable else guess)
+        fields[source.pick("stars stars rating score".split())] = (
+            Nullable(shape) if nullable else shape,
+            number if told_stars else None if nullable else guess,
+        )
     missing = source.pick(["author", "date", "price", "product"])
     if missing not in told and source.chance(0.25):
-        fields[source.pick(REVIEW.slots[missing].keys.split())] = (Nullable(REVIEW.slots[missing].shape), None)  # type: ignore[arg-type]
+        fields[source.pick(REVIEW.slots[missing].keys.split())] = (
+            Nullable(REVIEW.slots[missing].shape),
+            None,
+        )  # type: ignore[arg-type]
     lead = source.pick(LEADS)
     if source.chance(0.1):
         options = ["positive", "negative", "neutral"]
@@ -156,10 +273,23 @@ def review(source: Source, heldout_sentences: bool = False) -> Example:
     if source.chance(0.5):
         rng.shuffle(keys)
     name = source.pick(REVIEW.names.split())
-    return Example(lead + text, Object(name, tuple((key, fields[key][0], "") for key in keys)), {key: fields[key][1] for key in keys})
+    return Example(
+        lead + text,
+        Object(name, tuple((key, fields[key][0], "") for key in keys)),
+        {key: fields[key][1] for key in keys},
+    )
 
 
 def stars_text(source: Source, number: int) -> str:
     word = ["one", "two", "three", "four", "five"][number - 1]
     plural = "s" if number > 1 else ""
-    return source.pick([f"{number} star{plural}", f"{word} star{plural}", f"{number}/5", f"{number} out of 5", f"{word} out of five", f"{number} of 5 stars"])
+    return source.pick(
+        [
+            f"{number} star{plural}",
+            f"{word} star{plural}",
+            f"{number}/5",
+            f"{number} out of 5",
+            f"{word} out of five",
+            f"{number} of 5 stars",
+        ]
+    )

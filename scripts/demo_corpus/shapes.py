@@ -27,16 +27,22 @@ class Object:
 
 @dataclass(frozen=True)
 class Array:
+    """A list of things of one shape."""
+
     item: Shape
 
 
 @dataclass(frozen=True)
 class Nullable:
+    """A shape or null."""
+
     inner: Shape
 
 
 @dataclass(frozen=True)
 class Union:
+    """One of several shapes."""
+
     options: tuple[Shape, ...]
 
 
@@ -92,7 +98,9 @@ def _inline(shape: Shape) -> str:
         return shape.text
     if isinstance(shape, Array):
         item = _inline(shape.item)
-        return f"[({item}), ...]" if " | " in item and not isinstance(shape.item, Object) else f"[{item}, ...]"
+        return (
+            f"[({item}), ...]" if " | " in item and not isinstance(shape.item, Object) else f"[{item}, ...]"
+        )
     if isinstance(shape, Nullable):
         return f"{_inline(shape.inner)} | null"
     if isinstance(shape, Union):

@@ -12,7 +12,15 @@ from demo_corpus.shapes import Array, Nullable, Object, Scalar, Shape, Union
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-PLAIN: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool, "date": date, "time": time, "datetime": datetime}
+PLAIN: dict[str, type] = {
+    "string": str,
+    "integer": int,
+    "number": float,
+    "boolean": bool,
+    "date": date,
+    "time": time,
+    "datetime": datetime,
+}
 BOUNDS = re.compile(r"integer \((?:at least (?P<least>-?\d+)|(?P<low>-?\d+) to (?P<high>-?\d+))\)")
 
 
@@ -50,7 +58,11 @@ def _scalar(text: str) -> TypeForm[object]:
 def _model(shape: Object) -> type:
     from pydantic import Field, create_model
 
-    fields = {key: (python_type(inner), Field(description=comment or None)) for key, inner, comment in shape.fields}
+    fields = {
+        key: (python_type(inner), Field(description=comment or None)) for key, inner, comment in shape.fields
+    }
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a key such as "copy" hides a method of the model; nobody calls it here
+        warnings.simplefilter(
+            "ignore"
+        )  # a key such as "copy" hides a method of the model; nobody calls it here
         return create_model(shape.name, **fields)  # type: ignore[call-overload,no-any-return]

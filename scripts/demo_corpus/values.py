@@ -13,14 +13,43 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from demo_corpus.words import (
-    ACCENTED, CITIES, DOMAINS, FAMILY, GIVEN, JOBS, MONTHS, NOUNS, PRODUCTS, STREETS, TITLE_HEADS, TITLE_TAILS, WEEKDAYS,
+    ACCENTED,
+    CITIES,
+    DOMAINS,
+    FAMILY,
+    GIVEN,
+    JOBS,
+    MONTHS,
+    NOUNS,
+    PRODUCTS,
+    STREETS,
+    TITLE_HEADS,
+    TITLE_TAILS,
+    WEEKDAYS,
 )
 
-TYPE_NAMES = ["Record", "Data", "Item", "Facts", "Info", "Details", "Thing", "Entry", "Result", "Answer", "Output", "Model"]
-ONES = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen").split()
+TYPE_NAMES = [
+    "Record",
+    "Data",
+    "Item",
+    "Facts",
+    "Info",
+    "Details",
+    "Thing",
+    "Entry",
+    "Result",
+    "Answer",
+    "Output",
+    "Model",
+]
+ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+).split()
 TENS = ["", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-ONSETS = "b c d f g h j k l m n p r s t v w z br ch cl cr dr fl gr kl kr pl pr qu sh sk sl st str th tr".split()
+ONSETS = (
+    "b c d f g h j k l m n p r s t v w z br ch cl cr dr fl gr kl kr pl pr qu sh sk sl st str th tr".split()
+)
 VOWELS = "a e i o u a e i o a e ai ea ou io ee".split()
 CODAS = ["", "", "", "", "", "", "", "n", "r", "s", "l", "k", "t", "m", "x", "nd", "rt", "sk", "ng", "ck"]
 
@@ -78,15 +107,18 @@ class Source:
 
     def code(self) -> str:
         def make() -> str:
-            letters = "".join(self.rng.choice("ABCDEFGHJKLMNPQRSTUVWXYZ") for _ in range(self.rng.randint(1, 3)))
+            letters = "".join(
+                self.rng.choice("ABCDEFGHJKLMNPQRSTUVWXYZ") for _ in range(self.rng.randint(1, 3))
+            )
             digits = str(self.rng.randint(1, 99999))
             return letters + self.pick(["-", "", "-"]) + digits
+
         return self.own(make)
 
     def given(self) -> str:
         if self.chance(0.5):
             return self.pick(GIVEN)
-        return (self.pick(ACCENTED) if self.chance(0.15) else "") .title() + self.word(1, 2).title()
+        return (self.pick(ACCENTED) if self.chance(0.15) else "").title() + self.word(1, 2).title()
 
     def family(self) -> str:
         if self.chance(0.5):
@@ -95,6 +127,7 @@ class Source:
 
     def name(self) -> str:
         """A person: one to three parts, some with a particle, a hyphen or an apostrophe."""
+
         def make() -> str:
             roll = self.rng.random()
             if roll < 0.15:
@@ -108,6 +141,7 @@ class Source:
             if roll < 0.93:
                 return f"{self.given()} O'{self.family()}"
             return f"{self.given()} {self.given()} {self.family()}"
+
         return self.own(make)
 
     def city(self) -> str:
@@ -127,22 +161,29 @@ class Source:
                 return f"{number} {stem} {self.pick(['Street', 'Road', 'Avenue', 'Lane', 'Drive', 'Close', 'Square'])}"
             if roll < 0.6:
                 return f"{stem}{self.pick(['straße', 'strasse', 'weg', 'gata', 'straat', 'gasse'])} {number}"
-            lead = self.pick(["Rua", "Rua das", "Rua do", "Via", "Calle", "Avenida", "Rue de", "Rue", "Plaza", "Piazza"])
+            lead = self.pick(
+                ["Rua", "Rua das", "Rua do", "Via", "Calle", "Avenida", "Rue de", "Rue", "Plaza", "Piazza"]
+            )
             return f"{lead} {stem} {number}"
+
         return self.own(make)
 
     def job(self) -> str:
-        return self.own(lambda: self.pick(JOBS) if self.chance(0.85) else self.word(2, 3) + self.pick(["er", "ist", "or"]))
+        return self.own(
+            lambda: self.pick(JOBS) if self.chance(0.85) else self.word(2, 3) + self.pick(["er", "ist", "or"])
+        )
 
     def product(self) -> str:
         def make() -> str:
             thing = self.pick(PRODUCTS) if self.chance(0.75) else self.word(1, 3)
             roll = self.rng.random()
             return f"{self.pick(NOUNS)} {thing}" if roll < 0.15 else thing
+
         return self.own(make)
 
     def title(self) -> str:
         """A title of a book, a film, a talk."""
+
         def make() -> str:
             roll = self.rng.random()
             if roll < 0.3:
@@ -152,12 +193,16 @@ class Source:
             if roll < 0.75:
                 return f"The {self.word(1, 2).title()} {self.pick(TITLE_TAILS)}"
             return " ".join(self.word(1, 2).title() for _ in range(self.rng.randint(1, 2)))
+
         return self.own(make)
 
     def company(self) -> str:
         def make() -> str:
             stem = self.family() if self.chance(0.5) else self.word(1, 3).title()
-            return stem + self.pick(["", "", " Ltd", " Inc", " GmbH", " Group", " & Sons", " Labs", " Partners", " Systems"])
+            return stem + self.pick(
+                ["", "", " Ltd", " Inc", " GmbH", " Group", " & Sons", " Labs", " Partners", " Systems"]
+            )
+
         return self.own(make)
 
     def email(self) -> str:
@@ -167,15 +212,28 @@ class Source:
                 user += self.pick([".", "_", "."]) + self.word(1, 2)
             if self.chance(0.15):
                 user += str(self.rng.randint(1, 99))
-            host = self.pick(DOMAINS) if self.chance(0.4) else self.word(1, 2) + self.pick([".com", ".org", ".net", ".io", ".eu"])
+            host = (
+                self.pick(DOMAINS)
+                if self.chance(0.4)
+                else self.word(1, 2) + self.pick([".com", ".org", ".net", ".io", ".eu"])
+            )
             return f"{user}@{host}"
+
         return self.own(make)
 
     def phone(self) -> str:
         digits = lambda count: "".join(self.rng.choice("0123456789") for _ in range(count))  # noqa: E731
-        return self.own(lambda: self.pick([
-            f"+{self.rng.randint(1, 99)} {digits(3)} {digits(3)} {digits(3)}", f"0{digits(3)} {digits(6)}",
-            f"{digits(3)}-{digits(4)}", f"({digits(3)}) {digits(3)}-{digits(4)}", f"+{self.rng.randint(1, 99)}{digits(9)}"]))
+        return self.own(
+            lambda: self.pick(
+                [
+                    f"+{self.rng.randint(1, 99)} {digits(3)} {digits(3)} {digits(3)}",
+                    f"0{digits(3)} {digits(6)}",
+                    f"{digits(3)}-{digits(4)}",
+                    f"({digits(3)}) {digits(3)}-{digits(4)}",
+                    f"+{self.rng.randint(1, 99)}{digits(9)}",
+                ]
+            )
+        )
 
     def integer(self, low: int, high: int, words: float = 0.15) -> Said:
         """A whole number; those up to a hundred are sometimes written out."""
@@ -197,7 +255,9 @@ class Source:
         return Said(self.money(f"{whole}.{cents:02d}"), round(whole + cents / 100, 2))
 
     def money(self, digits: str) -> str:
-        return self.pick(["{}", "{}", "${}", "€{}", "£{}", "{} euros", "{} dollars", "{} EUR", "{} USD"]).format(digits)
+        return self.pick(
+            ["{}", "{}", "${}", "€{}", "£{}", "{} euros", "{} dollars", "{} EUR", "{} USD"]
+        ).format(digits)
 
     def decimal(self, low: float, high: float) -> Said:
         number = round(self.rng.uniform(low, high), self.rng.choice([1, 1, 2]))
@@ -211,9 +271,19 @@ class Source:
         suffix = "th" if 11 <= when.day <= 13 else {1: "st", 2: "nd", 3: "rd"}.get(when.day % 10, "th")
         d, y = when.day, when.year
         spellings = [
-            f"{d} {month} {y}", f"{d} {month} {y}", f"{month} {d}, {y}", f"{month} {d}{suffix}, {y}", f"{d}{suffix} {month} {y}",
-            f"{d} {month[:3]} {y}", f"{month[:3]} {d}, {y}", f"the {d}{suffix} of {month} {y}", when.isoformat(), when.isoformat(),
-            f"{d:02d}.{when.month:02d}.{y}", f"{WEEKDAYS[when.weekday()]}, {d} {month} {y}", f"{d} {month}, {y}",
+            f"{d} {month} {y}",
+            f"{d} {month} {y}",
+            f"{month} {d}, {y}",
+            f"{month} {d}{suffix}, {y}",
+            f"{d}{suffix} {month} {y}",
+            f"{d} {month[:3]} {y}",
+            f"{month[:3]} {d}, {y}",
+            f"the {d}{suffix} of {month} {y}",
+            when.isoformat(),
+            when.isoformat(),
+            f"{d:02d}.{when.month:02d}.{y}",
+            f"{WEEKDAYS[when.weekday()]}, {d} {month} {y}",
+            f"{d} {month}, {y}",
         ]
         return Said(rng.choice(spellings), when.isoformat())
 

@@ -23,16 +23,23 @@ Papadopoulos Costa Almeida Carvalho Pereira Oliveira Ribeiro Lima Mendes Rocha T
 
 ACCENTED = ["é", "á", "ó", "ö", "ø", "ü", "ñ", "ç", "í", "ł", "š", "ã", "è", "ä", "å"]
 
-CITIES = [city.strip() for city in """Porto, Milan, Oslo, Lisbon, Madrid, Paris, London, Berlin, Rome, Vienna, Prague, Dublin,
+CITIES = [
+    city.strip()
+    for city in """Porto, Milan, Oslo, Lisbon, Madrid, Paris, London, Berlin, Rome, Vienna, Prague, Dublin,
 Athens, Helsinki, Stockholm, Copenhagen, Warsaw, Budapest, Brussels, Amsterdam, Zürich, Geneva, Munich, Hamburg, Lyon, Nice,
 Turin, Naples, Seville, Bilbao, Kraków, Malmö, Bergen, São Paulo, Rio de Janeiro, Buenos Aires, Bogotá, Lima, Quito, New York,
 New Delhi, Mumbai, Chennai, Tokyo, Osaka, Kyoto, Seoul, Busan, Beijing, Shanghai, Taipei, Hanoi, Bangkok, Manila, Jakarta, Sydney,
 Perth, Auckland, Lagos, Accra, Nairobi, Kampala, Cairo, Tunis, Rabat, Dakar, Cape Town, Durban, Boston, Chicago, Denver, Seattle,
 Austin, Dallas, Miami, Toronto, Montréal, Vancouver, Mexico City, Havana, Leeds, Bristol, York, Oxford, Cambridge, Glasgow,
 Edinburgh, Cardiff, Belfast, Cork, Galway, Tallinn, Riga, Vilnius, Sofia, Zagreb, Ljubljana, Ghent, Utrecht, Basel, Graz, Haifa,
-Amman, Beirut, Doha, Dubai, Istanbul, Ankara, Izmir, Coimbra, Faro, Valencia, Málaga, Florence, Venice, Bologna""".replace("\n", " ").split(",")]
+Amman, Beirut, Doha, Dubai, Istanbul, Ankara, Izmir, Coimbra, Faro, Valencia, Málaga, Florence, Venice, Bologna""".replace(
+        "\n", " "
+    ).split(",")
+]
 
-JOBS = [job.strip() for job in """nurse, teacher, architect, engineer, baker, doctor, pilot, chef, lawyer, plumber, carpenter,
+JOBS = [
+    job.strip()
+    for job in """nurse, teacher, architect, engineer, baker, doctor, pilot, chef, lawyer, plumber, carpenter,
 electrician, farmer, gardener, librarian, journalist, photographer, painter, musician, actor, dentist, surgeon, pharmacist,
 accountant, economist, cashier, waiter, barista, butcher, tailor, barber, mechanic, driver, sailor, soldier, firefighter,
 police officer, judge, translator, editor, writer, poet, designer, web developer, data scientist, software engineer, biologist,
@@ -41,16 +48,24 @@ salesman, bookseller, florist, jeweller, potter, weaver, shoemaker, locksmith, w
 astronomer, psychologist, therapist, social worker, vet, midwife, paramedic, optician, coach, referee, dancer, singer, composer,
 conductor, violinist, pianist, tour guide, travel agent, flight attendant, bus driver, postman, courier, cleaner, janitor,
 security guard, fisherman, beekeeper, winemaker, brewer, cheesemaker, civil engineer, marine biologist, graphic designer,
-interior designer, school principal, bank clerk, tax advisor, notary, diplomat, interpreter, curator, archivist, zookeeper""".replace("\n", " ").split(",")]
+interior designer, school principal, bank clerk, tax advisor, notary, diplomat, interpreter, curator, archivist, zookeeper""".replace(
+        "\n", " "
+    ).split(",")
+]
 
-PRODUCTS = [thing.strip() for thing in """lamp, chair, table, desk, sofa, bookshelf, mirror, clock, vase, carpet, curtain, pillow,
+PRODUCTS = [
+    thing.strip()
+    for thing in """lamp, chair, table, desk, sofa, bookshelf, mirror, clock, vase, carpet, curtain, pillow,
 blanket, kettle, toaster, blender, teapot, mug, plate, knife, pan, bowl, spoon, bottle, backpack, suitcase, umbrella, wallet, belt,
 jacket, coat, shirt, sweater, scarf, hat, gloves, shoes, boots, sandals, jeans, dress, laptop, tablet, phone, keyboard, mouse,
 monitor, printer, camera, headphones, speaker, charger, cable, router, drone, guitar, piano, violin, drum, notebook, pencil, pen,
 stapler, folder, envelope, stamp, calendar, book, puzzle, board game, teddy bear, bicycle, helmet, tent, sleeping bag, rope, torch,
 hammer, drill, screwdriver, ladder, paintbrush, bucket, hose, rake, shovel, coffee machine, vacuum cleaner, washing machine,
 desk lamp, office chair, water bottle, running shoes, phone case, tea set, picture frame, candle, soap, towel, toothbrush,
-apples, oranges, bread, cheese, rice, pasta, coffee beans, olive oil, honey, chocolate, wine, fan, heater, thermos, basket""".replace("\n", " ").split(",")]
+apples, oranges, bread, cheese, rice, pasta, coffee beans, olive oil, honey, chocolate, wine, fan, heater, thermos, basket""".replace(
+        "\n", " "
+    ).split(",")
+]
 
 NOUNS = """red blue green black white wooden leather silver small large steel glass cotton wool vintage electric folding travel
 garden kitchen ceramic golden yellow grey brown""".split()

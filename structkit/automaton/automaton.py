@@ -249,6 +249,17 @@ class Automaton:
             return None
         return self.frame(frame.state, frame.count, frame.below, Memory(frame.memory.seen | {text}))
 
+    def shortest_length(self, frame: Frame) -> int:
+        """About the fewest bytes that lead from a frame to the end of the language."""
+        length = 0
+        at: Frame | None = frame
+        while at is not None:
+            rule = self.rule[at.state]
+            rounds = max(int(self.least[rule]) - at.count, 0)
+            length += int(self.shortest.end[at.state]) + rounds * int(self.shortest.rounds[rule])
+            at = at.below
+        return length
+
     def shortest_text(self, frame: Frame) -> bytes:
         """A text of the fewest bytes, or nearly, that leads from a frame to the end of the language."""
         text = bytearray()
@@ -367,7 +378,10 @@ def _without_dead_ends(automaton: Automaton) -> Automaton:
     if not dead.any():
         return automaton
     if dead[0]:
-        raise UnsatisfiableSchema("no text satisfies all parts of the target")
+        raise UnsatisfiableSchema(
+            "no text satisfies all parts of the target; look for patterns, lengths or bounds that exclude each other",
+            place="$",
+        )
     targets = np.where(dead[automaton.targets >> 2], DEAD, automaton.targets)
     live = automaton.live.copy()
     ends = np.append(automaton.row[1:], len(targets))

@@ -11,10 +11,18 @@ import numpy as np
 __all__ = ["AMBIGUOUS", "END", "FAR", "TOO_MANY", "determinise", "distances"]
 
 FAR = 1 << 29
-"""Further than any end: an end that cannot be reached."""
+"""No end can be reached. Distances that are larger are told as one less."""
 
 END = -(1 << 30)
 """The hop of a state at which the rule ends."""
+
+
+@numba.njit(cache=True, nogil=True)
+def _through(end, start, least, rounds, callee, after):
+    """The bytes from a call to the end of the caller; `FAR` only where there is no end, however far it is."""
+    if end[start[callee]] >= FAR or end[after] >= FAR or (least[callee] > 0 and rounds[callee] >= FAR):
+        return FAR
+    return min(FAR - 1, end[start[callee]] + least[callee] * rounds[callee] + end[after])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -49,12 +57,12 @@ def distances(
                     hop[state] = END
                 for klass in range(width[rule[state]]):
                     target = targets[row[state] + klass]
-                    if target >= 0 and end[target >> 2] + 1 < best:
-                        best = end[target >> 2] + 1
+                    if target >= 0 and end[target >> 2] < FAR and min(end[target >> 2] + 1, FAR - 1) < best:
+                        best = min(end[target >> 2] + 1, FAR - 1)
                         hop[state] = first_byte[rule[state], klass]
                 for call in range(call_first[state], call_first[state + 1]):
                     callee = call_rule[call]
-                    far = end[start[callee]] + least[callee] * rounds[callee] + end[call_next[call]]
+                    far = _through(end, start, least, rounds, callee, call_next[call])
                     if far < best:
                         best = far
                         hop[state] = -1 - call
@@ -72,15 +80,14 @@ def distances(
                     continue
                 for klass in range(width[r]):
                     target = targets[row[state] + klass]
-                    if target >= 0 and target & 3 == 1:
-                        shortest = min(shortest, end[target >> 2] + 1 - end[state])
+                    if target >= 0 and target & 3 == 1 and end[target >> 2] < FAR:
+                        shortest = min(shortest, max(end[target >> 2] + 1 - end[state], 0))
                 for call in range(call_first[state], call_first[state + 1]):
                     if call_operation[call] == 1:
                         callee = call_rule[call]
-                        far = end[start[callee]] + least[callee] * rounds[callee] + end[call_next[call]]
-                        shortest = min(shortest, far - end[state])
-            if shortest > FAR // 1024:
-                shortest = FAR // max(1, least[r])
+                        far = _through(end, start, least, rounds, callee, call_next[call])
+                        if far < FAR:
+                            shortest = min(shortest, max(far - end[state], 0))
             if shortest > rounds[r]:
                 rounds[r] = shortest
                 agreed = False

@@ -203,6 +203,8 @@ class _Builder:
         return end
 
     def is_large(self, node: Repeat) -> bool:
+        if node.least > self.limits.rounds:
+            raise LimitExceeded("rounds", self.limits.rounds, f"a repetition of at least {node.least}")
         rounds = node.least if node.most is None else node.most
         return rounds > 1 and rounds * self.size(node.part) > _UNROLL
 
@@ -225,7 +227,8 @@ class _Builder:
         self.link(loop, first)
         self.link(end, loop)
         self.link(loop, leave)
-        nfa.least, nfa.most = node.least, node.most
+        nfa.least = node.least
+        nfa.most = None if node.most is None or node.most > self.limits.rounds else node.most
         return leave
 
     def joined(self, parts: tuple[Part, ...], separator: str, start: int) -> int:

@@ -107,19 +107,9 @@ def pick(
             f"the model gave logits of shape {shape}; give one row, float32[width]", place=place
         )
     ids, row = _allowed(logits, mask)
-    if not len(row):
-        raise ModelFailed(
-            f"the model cannot say any of the allowed tokens: its logits are only {len(logits)} wide; "
-            "give the vocabulary that belongs to the model",
-            place=place,
-        )
-    best = int(row.argmax())  # the position of a NaN, if there is one
-    if not np.isfinite(row[best]):
-        raise ModelFailed(
-            f"the logit of token {best if ids is None else ids[best]} is {row[best]}, and it decides; "
-            "load the model in a wider type, such as dtype='float32'",
-            place=place,
-        )
+    best = int(row.argmax()) if len(row) else -1  # the position of a NaN, if there is one
+    if best < 0 or not np.isfinite(row[best]):
+        raise ModelFailed(_reason(logits, mask), place=place)
     chosen = best if sampling.temperature == 0 or len(row) == 1 else _draw(row, sampling, generator)
     return chosen if ids is None else int(ids[chosen])
 
@@ -141,6 +131,21 @@ def _allowed(
 
 def _bits(words: NDArray[np.uint32]) -> NDArray[np.uint8]:
     return np.unpackbits(words.astype("<u4", copy=False).view(np.uint8), bitorder="little")
+
+
+def _reason(logits: NDArray[np.float32], mask: NDArray[np.uint32]) -> str:
+    """Why no token can be chosen."""
+    sayable = np.flatnonzero(_bits(mask)[: len(logits)])
+    if not len(sayable):
+        return (
+            f"the model cannot say any of the allowed tokens: its logits are only {len(logits)} wide; "
+            "give the vocabulary that belongs to the model"
+        )
+    worst = sayable[logits[sayable].argmax()]
+    return (
+        f"the logit of token {worst} is {logits[worst]}, and it decides; "
+        "load the model in a wider type, such as dtype='float32'"
+    )
 
 
 def _draw(row: NDArray[np.float32], sampling: Sampling, generator: np.random.Generator) -> int:
@@ -186,6 +191,7 @@ def _nucleus(chances: NDArray[np.float64], top_p: float) -> NDArray[np.bool_]:
     before = sums - chances[order]
     kept = np.zeros(len(chances), bool)
     kept[order[before < top_p * sums[-1]]] = True
+    kept[order[0]] = True
     return kept
 
 

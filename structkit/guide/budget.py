@@ -40,6 +40,10 @@ class Groups:
     first: NDArray[np.int64]
 
 
+_LONG = 200_000
+"""Bytes of a shortest text that is spelled in tokens; the tokens of a longer one are only bounded."""
+
+
 class Budgets:
     """Answers about budgets for one index; remembers the searches it made.
 
@@ -73,6 +77,9 @@ class Budgets:
 
     def fits(self, state: State, budget: int) -> bool:
         """Whether a value can be completed within `budget` more tokens."""
+        shortest = min(map(self.index.automaton.shortest_length, state.frames), default=0)
+        if not state.can_end and shortest > budget * self.index.vocabulary.longest:
+            return False
         return (
             self.need(state) <= budget
             or self.spelled(state) <= budget
@@ -93,7 +100,8 @@ class Budgets:
     def fewest(self, state: State, most: int = FAR) -> int:
         """The fewest tokens to an end; `FAR` if there are none or more than `most`.
 
-        Exact but for targets with unique texts, whose states are too many to search: there it is `spelled`.
+        Exact but for targets with unique texts and for very long values, whose states are too many to search: there
+        it is `spelled`.
 
         Raises:
             LimitExceeded: The search looked at `limits.search_states` states.
@@ -101,7 +109,7 @@ class Budgets:
         if state in self._fewest:
             return self._fewest[state]
         spelled = self.spelled(state)
-        if self.index.automaton.remembers:
+        if self.index.automaton.remembers or self._is_long(state):
             return spelled
         most = min(most, spelled - 1)
         limit = self.index.automaton.limits.search_states
@@ -139,6 +147,8 @@ class Budgets:
 
     def _spell(self, state: State) -> int:
         automaton = self.index.automaton
+        if self._is_long(state):
+            return self.need(state)
         texts = [automaton.shortest_text(frame) for frame in state.frames]
         if automaton.remembers:
             # The shortest text knows nothing of what was seen, and may repeat it.
@@ -146,6 +156,9 @@ class Budgets:
                 text for text in texts if automaton.can_end(automaton.read(state.frames, state.kept, text)[0])
             ]
         return min(map(self.index.split, texts), default=FAR) if texts else self._walked(state)
+
+    def _is_long(self, state: State) -> bool:
+        return min(map(self.index.automaton.shortest_length, state.frames), default=0) > _LONG
 
     def _walked(self, state: State) -> int:
         """The tokens of one way to an end, found by taking the token that needs least after it, again and again."""

@@ -42,7 +42,7 @@ class Guide:
         self.end_mask = _packed(vocabulary)
         self._states: dict[tuple[frozenset[Frame], bytes], State] = {}
         self._start = self._state(automaton.first(), b"")
-        if not self.budgets.fits(self._start, FAR - 1):
+        if self.budgets.need(self._start) >= FAR and self.budgets.fewest(self._start) >= FAR:
             raise VocabularyError(_unspelled(automaton, vocabulary))
 
     def cursor(self) -> Cursor:

@@ -98,9 +98,12 @@ class Index:
         """The tokens that surely lead from the frame, through those below it, to the end of the text."""
         total = 0
         while frame is not None:
-            total += int(self.tokens[0, frame.state]) + self.pending(frame)
+            tokens = int(self.tokens[0, frame.state])
+            if tokens >= FAR:
+                return FAR
+            total += tokens + self.pending(frame)
             frame = frame.below
-        return min(total, FAR)
+        return min(total, FAR - 1)
 
     def pending(self, frame: Frame) -> int:
         """The tokens that the rounds take which the frame's counter still needs, and that an open unique text may."""

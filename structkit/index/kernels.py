@@ -278,6 +278,12 @@ def _child(trie_byte, trie_end, node, byte):
 
 
 @_jit
+def _sum(left, right):
+    """A sum that is `FAR` only where a part is: too many tokens are not the same as no way."""
+    return FAR if left >= FAR or right >= FAR else min(FAR - 1, left + right)
+
+
+@_jit
 def _fewest(
     trie_byte, trie_end, trie_first,
     row, targets, classes, rule, call_rule, call_next, call_unique, start, least, hop, tokens,
@@ -305,12 +311,13 @@ def _fewest(
             back = call_next[-1 - step]
             if least[callee] > 0 or call_unique[-1 - step]:
                 if node == 0:
-                    needs = tokens[0, start[callee]] + least[callee] * tokens[1, callee] + tokens[0, back] + rest
-                    best = min(best, needs + TO_DIFFER * call_unique[-1 - step])
+                    needs = _sum(tokens[0, start[callee]], least[callee] * tokens[1, callee])
+                    needs = _sum(needs, TO_DIFFER * call_unique[-1 - step])
+                    best = min(best, _sum(needs, _sum(tokens[0, back], rest)))
                 break
             stack[depth] = back
             rests[depth] = rest
-            rest += tokens[0, back]
+            rest = _sum(rest, tokens[0, back])
             depth += 1
             state = start[callee]
         else:
@@ -322,7 +329,7 @@ def _fewest(
                 break
             state = target >> 2
             if trie_first[node] < trie_first[node + 1]:
-                best = min(best, 1 + tokens[0, state] + rest)
+                best = min(best, _sum(1, _sum(tokens[0, state], rest)))
     return min(best, FAR)
 
 
@@ -379,10 +386,10 @@ def fewest_tokens(
                 for call in range(call_first[state], call_first[state + 1]):
                     if call_operation[call] == 1:
                         callee = call_rule[call]
-                        needs = tokens[0, start[callee]] + least[callee] * tokens[1, callee]
-                        needs += TO_DIFFER * call_unique[call]
-                        shortest = min(shortest, needs + tokens[0, call_next[call]] - tokens[0, state])
-            shortest = min(max(shortest, 0), FAR // least[r])
+                        needs = _sum(tokens[0, start[callee]], least[callee] * tokens[1, callee])
+                        needs = _sum(_sum(needs, TO_DIFFER * call_unique[call]), tokens[0, call_next[call]])
+                        shortest = min(shortest, needs - tokens[0, state])
+            shortest = min(max(shortest, 0), (FAR - 1) // least[r])
             if shortest > tokens[1, r]:
                 tokens[1, r] = shortest
                 changed = True

@@ -168,6 +168,11 @@ class TransformersModel:
         """
         return self._encoder.encode_text(text)
 
+    def show(self, token_ids: Sequence[int]) -> str:
+        """The text of tokens, control tokens included, for people to read."""
+        decoded = self.tokenizer.decode(list(token_ids), clean_up_tokenization_spaces=False)
+        return decoded if isinstance(decoded, str) else "".join(decoded)
+
     def session(self) -> TransformersSession:
         """Begin a sequence with an empty KV cache."""
         return TransformersSession(self)

@@ -1,7 +1,7 @@
 """Formats of strings as languages of raw texts, each a pattern put together from the names of its standard.
 
-Every text of a language is valid for its format. Left out, though valid: leap seconds, and host names with `xn--`
-labels (which ones are valid only a Punycode decoder can say).
+Every text of a language is valid for its format. Left out, though valid: leap seconds, host names with `xn--` labels
+(which ones are valid only a Punycode decoder can say), and regular expressions with groups in groups in groups.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from types import MappingProxyType
 
-from structkit.regex.chars import ANY
-from structkit.regex.nodes import Node, Repeat
+from structkit.regex.nodes import Node
 from structkit.regex.parse import parse
 
 __all__ = ["KNOWN_FORMATS"]
@@ -129,6 +128,22 @@ def _uri_template() -> str:
     return rf"(?:{literal}|{escaped}|\{{[+#./;?&=,!@|]?{variable}(?:,{variable})*\}})*"
 
 
+def _regex() -> str:
+    """Regular expressions that ECMA-262 and Python both read, with groups at most three deep."""
+    spans = "|".join(["a-[a-z]", "A-[A-Z]", *(f"{digit}-[{digit}-9]" for digit in range(10))])
+    escape = r"\\[DSWdfnrstvw$()*+./?\[\\\]^{|}-]"
+    member = rf"(?:{escape}|{spans}|[^\\\[\]\^&~|-])"
+    some = rf"[^\\\[\](){{}}*+?.^$|]|\.|{escape}|\[\^?{member}+-?\]"
+    repeated = r"(?:(?:[*+?]|\{[0-9]{1,3},?\})\??)?"
+    edge = r"[\^$]|\\[Bb]"
+    pattern = ""
+    for _ in range(4):
+        group = rf"|\((?:\?[:=!])?{pattern}\)" if pattern else ""
+        pieces = f"(?:{edge}|(?:{some}{group}){repeated})*"
+        pattern = rf"{pieces}(?:\|{pieces})*"
+    return pattern
+
+
 _POINTER = "(?:/(?:[^/~]|~[01])*)*"
 _HEX = "[0-9a-f]"
 
@@ -167,8 +182,7 @@ KNOWN_FORMATS: Mapping[str, Callable[[], Node]] = MappingProxyType(
         "uri-template": _lazy(_uri_template),
         "json-pointer": _fixed(_POINTER),
         "relative-json-pointer": _fixed(f"(?:0|[1-9][0-9]*)(?:#|{_POINTER})"),
-        # Whether a text is a regular expression is not regular: it may be any text, as if there were no format.
-        "regex": lambda: Repeat(ANY, 0, None),
+        "regex": _lazy(_regex),
         "python:date": _lazy(_date),
         "python:time": _fixed(_PYTHON_CLOCK),
         "python:datetime": _lazy(lambda: f"{_date()}T{_PYTHON_CLOCK}{_PYTHON_OFFSET}?"),

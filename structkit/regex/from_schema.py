@@ -8,12 +8,14 @@ recursive definition becomes a rule that is called.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from structkit.errors import LimitExceeded, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.chars import ANY
+from structkit.regex.entries import entries
 from structkit.regex.formats import KNOWN_FORMATS
 from structkit.regex.integers import multiples
 from structkit.regex.nodes import (
@@ -36,7 +38,7 @@ from structkit.regex.numbers import numbers
 from structkit.regex.others import other_text
 from structkit.regex.parse import parse
 from structkit.regex.references import Use, uses
-from structkit.regex.rules import size
+from structkit.regex.rules import is_larger
 from structkit.regex.strings import QUOTE, escape, json_text, raw_text, text_body, text_name
 from structkit.schema.nodes import (
     Anything,
@@ -62,10 +64,7 @@ Whitespace: TypeAlias = Literal["spaced", "compact"]
 
 _SEPARATORS = {"spaced": (", ", ": "), "compact": (",", ":")}
 
-_PUNCTUATION = re.compile(r'"(?:[^"\\\\]|\\\\.)*"|[,:]')
-
-_TALLIES = 20_000
-"""Entries in the rules that count the properties of one object."""
+_PUNCTUATION = re.compile(r'"(?:[^"\\]|\\.)*"|[,:]')
 
 _SMALL = 64
 """Nodes that a definition used more than once may have and still be copied to where it is used."""
@@ -109,13 +108,15 @@ def lower(
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting of the schema") from None
     if rules.start == NEVER:
-        reason = (
-            document.root.reason
-            if isinstance(document.root, Never)
-            else "no finite value satisfies the schema"
-        )
-        raise UnsatisfiableSchema(reason, place="$")
+        reason, place = lowering.nothing or ("no value satisfies the schema", "$")
+        raise UnsatisfiableSchema(reason, place=place)
     return rules
+
+
+@lru_cache(maxsize=64)
+def _format_rule(name: str) -> Node:
+    """The body of a string of a format, and its closing quote."""
+    return seq(escape(KNOWN_FORMATS[name]()), QUOTE)
 
 
 class _Lowering:
@@ -128,6 +129,7 @@ class _Lowering:
         self.rules: dict[str, Node] = {}
         self.definitions = document.definitions
         self.known: dict[str, tuple[Node, int]] = {}
+        self.nothing: tuple[str, str] | None = None
         self.count = 0
         self.once = False
         self.depth = 0
@@ -137,7 +139,7 @@ class _Lowering:
         """Lower a definition once, and decide whether its uses are copies or calls."""
         self.depth = self.deepest = 0
         node = self.node(self.definitions[name], use.place)
-        large = use.count > 1 and size(node) > _SMALL
+        large = use.count > 1 and is_larger(node, _SMALL)
         if use.recursive or (node != NEVER and (large or self.deepest >= _HEIGHT)):
             self.rules[f"#{name}"] = node
             self.known[name] = Call(f"#{name}"), 0
@@ -174,7 +176,8 @@ class _Lowering:
                 node, height = self.known.get(name, (Call(f"#{name}"), 0))
                 self.deepest = max(self.deepest, self.depth + height)
                 return node
-            case Never():
+            case Never(reason):
+                self.nothing = self.nothing or (reason, place)
                 return NEVER
 
     def nested(self, schema: Object | Array | Union, place: str) -> Node:
@@ -207,50 +210,49 @@ class _Lowering:
         return Call(name)
 
     def number(self, schema: Number, place: str) -> Node:
-        """A number; that without a range is a rule, for a bounded one takes a thousand steps to build."""
-        node = numbers(schema, bounded=self.bounded, once=self.once, limits=self.limits, place=place)
+        """A number; that of a Python type without a range is a rule, for it takes long to build."""
         if not self.bounded or self.once or schema != Number():
-            return node
-        self.rules["number"] = node
+            return numbers(schema, bounded=self.bounded, once=self.once, limits=self.limits, place=place)
+        if "number" not in self.rules:
+            self.rules["number"] = numbers(schema, bounded=True, limits=self.limits)
         return Call("number")
 
-    def string(self, schema: String, place: str, without: Iterable[str] = ()) -> Node:
+    def string(self, schema: String, place: str, without: Sequence[str] = ()) -> Node:
         """A string, quotes included, that is none of `without`."""
+        if schema.format is not None and schema.format not in KNOWN_FORMATS and self.bounded:
+            known = ", ".join(sorted(KNOWN_FORMATS))
+            message = f"the format {schema.format!r} cannot be enforced; drop it, or use one of {known}"
+            raise UnsupportedKeyword("format", message, place=place)
+        name = schema.format
+        if name is not None and name in KNOWN_FORMATS and schema == String(format=name) and not without:
+            self.rules[name] = _format_rule(name)
+            return seq(QUOTE, Call(name))
         body = raw_text(self.languages(schema, place), schema.min_length, schema.max_length)
         if body == NEVER:
             return NEVER
-        names = list(without)
-        if not names and isinstance(body, Repeat) and body.part == ANY:
-            return seq(QUOTE, self.text(body.least, body.most))
-        if not names and not schema.patterns and (schema.min_length, schema.max_length) == (0, None):
-            self.rules[f"{schema.format}"] = seq(escape(body), QUOTE)
-            return seq(QUOTE, Call(f"{schema.format}"))
-        if names and isinstance(body, Repeat) and (body.part, body.least, body.most) == (ANY, 0, None):
-            return seq(QUOTE, other_text(names, self.text(0, None)))
-        if names:
-            body = Both(body, alt(Text(name) for name in names), negate=True)
+        if isinstance(body, Repeat) and body.part == ANY:
+            if not without:
+                return seq(QUOTE, self.text(body.least, body.most))
+            if (body.least, body.most) == (0, None):
+                return seq(QUOTE, other_text(without, self.text(0, None)))
+        if without:
+            body = Both(body, alt(Text(name) for name in without), negate=True)
         return seq(QUOTE, escape(body), QUOTE)
+
+    def languages(self, schema: String, place: str) -> Iterator[Node]:
+        """What the patterns and the format of a string say about its raw text."""
+        for pattern in schema.patterns:
+            yield parse(
+                pattern, search=True, unicode=self.bounded, rust=self.bounded, limits=self.limits, place=place
+            )
+        if schema.format is not None and schema.format in KNOWN_FORMATS:
+            yield KNOWN_FORMATS[schema.format]()
 
     def text(self, least: int, most: int | None) -> Node:
         """Free text and its closing quote, a rule that all schemas share."""
         name = text_name(least, most)
         self.rules[name] = text_body(least, most)
         return Call(name)
-
-    def languages(self, schema: String, place: str) -> Iterable[Node]:
-        """What the patterns and the format of a string say about its raw text."""
-        for pattern in schema.patterns:
-            yield parse(
-                pattern, search=True, unicode=self.bounded, rust=self.bounded, limits=self.limits, place=place
-            )
-        if schema.format is None:
-            return
-        if schema.format in KNOWN_FORMATS:
-            yield KNOWN_FORMATS[schema.format]()
-        elif self.bounded:
-            known = ", ".join(sorted(KNOWN_FORMATS))
-            message = f"the format {schema.format!r} cannot be enforced; drop it, or use one of {known}"
-            raise UnsupportedKeyword("format", message, place=place)
 
     def anything(self) -> Node:
         """Any JSON value: a rule that calls itself."""
@@ -328,10 +330,11 @@ class _Lowering:
             entry = seq(Text(json_text(prop.name, place=place) + self.colon), value)
             parts.append(Part(entry, int(prop.required)))
         more = self.additional(schema, place)
-        inside = self.counted(parts, more, schema.min_properties, schema.max_properties, place)
-        entries = seq(Text("{"), inside, Text("}"))
+        least, most = schema.min_properties, schema.max_properties
+        inside = entries(parts, more, least, most, comma=self.comma, rule=self.rule, place=place)
+        braces = seq(Text("{"), inside, Text("}"))
         # Each entry of a rule remembers its own unique texts.
-        return self.rule(entries, place) if self.remembers(schema) else entries
+        return self.rule(braces, place) if self.remembers(schema) else braces
 
     def additional(self, schema: Object, place: str) -> Node:
         """One additional entry; `NEVER` where there are none."""
@@ -345,64 +348,3 @@ class _Lowering:
     def remembers(self, schema: Object) -> bool:
         """Whether additional keys must differ: always in a Python value, else where they are counted."""
         return schema.additional is not None and (self.bounded or schema.min_properties > 1)
-
-    def counted(self, parts: list[Part], more: Node, least: int, most: int | None, place: str) -> Node:
-        """From `least` to `most` entries: the declared ones in order, then additional ones."""
-        needed, total = sum(part.least for part in parts), len(parts)
-        if NEVER in (part.node for part in parts) or (most is not None and most < max(needed, least)):
-            return NEVER
-        if more == NEVER and total < least:
-            return NEVER
-        if needed == total:
-            low, high = max(least - total, 0), None if most is None else most - total
-        elif least <= needed and (most is None or (more == NEVER and most >= total)):
-            low, high = 0, None
-        else:
-            return self.tallied(parts, more, least, most, place)
-        if more == NEVER or high == 0:
-            extra: tuple[Part, ...] = ()
-        else:
-            extra = (Part(more, low, high),)
-        if needed < total or extra:
-            return Joined((*parts, *extra), self.comma)
-        joined = [piece for part in parts for piece in (Text(self.comma), part.node)]
-        return seq(*joined[1:])
-
-    def tallied(self, parts: list[Part], more: Node, least: int, most: int | None, place: str) -> Node:
-        """A rule for each declared entry and number of entries written before it."""
-        top = least if most is None else most
-        if len(parts) ** 2 * (top + 1) > _TALLIES:
-            keyword = "minProperties" if most is None else "maxProperties"
-            message = f"`{keyword}` beside {len(parts)} optional properties cannot be enforced; drop it"
-            raise UnsupportedKeyword(keyword, message, place=place)
-        nodes = [
-            self.rule(part.node, f"{place}/{i}") if size(part.node) > _SMALL else part.node
-            for i, part in enumerate(parts)
-        ]
-        after: dict[tuple[int, int], Node] = {}
-        for index in reversed(range(len(parts) + 1)):
-            for written in range(top + 1):
-                comma = Text(self.comma if written else "")
-                options: list[Node] = []
-                for here in range(index, len(parts)):
-                    if written < top or most is None:
-                        options.append(seq(comma, nodes[here], after[here + 1, min(written + 1, top)]))
-                    if parts[here].least:
-                        break
-                else:
-                    options.append(
-                        self.rest(more, least - written, None if most is None else most - written, written)
-                    )
-                node = alt(options)
-                after[index, written] = (
-                    node if size(node) <= 1 else self.rule(node, f"{place}/{index}/{written}")
-                )
-        return after[0, 0]
-
-    def rest(self, more: Node, least: int, most: int | None, written: int) -> Node:
-        """The additional entries after the declared ones."""
-        if more == NEVER or most == 0:
-            return EMPTY if least <= 0 else NEVER
-        if written:
-            return Repeat(seq(Text(self.comma), more), max(least, 0), most)
-        return Joined((Part(more, max(least, 0), most),), self.comma)

@@ -7,10 +7,10 @@ schemas share. So a schema with many names adds few states, and no state of its 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from os.path import commonprefix
+from functools import lru_cache
 
 from structkit.regex.chars import complement, one, union
-from structkit.regex.nodes import Node, Text, alt, seq
+from structkit.regex.nodes import Alt, Node, Text, seq
 from structkit.regex.strings import QUOTE, escape
 
 __all__ = ["other_text"]
@@ -41,15 +41,26 @@ def other_text(names: Iterable[str], free: Node) -> Node:
         starts.setdefault(rest[0], []).append(rest)
     options.append(_leaving(starts, free))
     for group in starts.values():
-        segment = commonprefix(group)[:_STRIDE]
+        segment = _common_start(group[0], group[-1])[:_STRIDE]
         options += [
-            seq(escape(Text(segment[:length])), alt([QUOTE, _leaving([segment[length]], free)]))
+            seq(escape(Text(segment[:length])), Alt((QUOTE, _leaving([segment[length]], free))))
             for length in range(1, len(segment))
         ]
         options.append(seq(escape(Text(segment)), other_text((rest[len(segment) :] for rest in group), free)))
-    return alt(options)
+    return Alt(tuple(options))  # all different: `alt` would compare the whole trie at each step down
+
+
+def _common_start(first: str, last: str) -> str:
+    """The start that the first and the last of sorted texts have in common, and so all between."""
+    same = (index for index, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1])
+    return first[: next(same, min(len(first), len(last)))]
 
 
 def _leaving(starts: Iterable[str], free: Node) -> Node:
     """One character that is none of `starts`, and what may follow it."""
-    return seq(escape(complement(union(one(start) for start in starts))), free)
+    return seq(_none_of("".join(sorted(starts))), free)
+
+
+@lru_cache(maxsize=4096)
+def _none_of(characters: str) -> Node:
+    return escape(complement(union(map(one, characters))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structkit.regex.nodes import Alt, Both, Call, Joined, Node, Repeat, Rules, Seq, Unique
 
-__all__ = ["calls", "children", "is_recursive", "size"]
+__all__ = ["calls", "children", "is_larger", "is_recursive"]
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -26,18 +26,17 @@ def children(node: Node) -> tuple[Node, ...]:
             return ()
 
 
-def size(node: Node) -> int:
-    """How many nodes there are.
+def is_larger(node: Node, count: int) -> bool:
+    """Whether there are more nodes than `count`; no more than that are looked at.
 
-    >>> size(Repeat(Call("a")))
-    2
+    >>> is_larger(Repeat(Call("a")), 1)
+    True
     """
-    total = 0
     pending = [node]
-    while pending:
-        total += 1
+    while pending and count >= 0:
+        count -= 1
         pending += children(pending.pop())
-    return total
+    return count < 0
 
 
 def calls(node: Node) -> set[str]:

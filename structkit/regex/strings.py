@@ -102,7 +102,8 @@ def escape(node: Node) -> Node:
     """
     match node:
         case Text(value):
-            return Text(json.dumps(value, ensure_ascii=False)[1:-1])
+            spelled = json.dumps(value, ensure_ascii=False)[1:-1]
+            return node if spelled == value else Text(spelled)
         case Chars():
             return _escape_chars(node)
         case Seq(parts):

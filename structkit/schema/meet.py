@@ -38,7 +38,7 @@ from structkit.schema.place import Place
 __all__ = ["Meeting", "meet_strings"]
 
 _COST = 10
-"""What one intersection counts against `Limits.schema_nodes`: it takes as long as reading so many subschemas."""
+"""What one node that meets others counts against `Limits.schema_nodes`: it takes as long as so many subschemas."""
 
 
 class Meeting:
@@ -68,11 +68,7 @@ class Meeting:
         parts = self._flat(nodes)
         if len(parts) < 2:
             return with_note(parts[0] if parts else Anything(), note)
-        self._count += _COST
-        if self._count > self._limits.schema_nodes:
-            raise LimitExceeded(
-                "schema_nodes", self._limits.schema_nodes, "the intersections of allOf", place=at.path
-            )
+        self._charge(len(parts), at)
         first = next((part for part in parts if isinstance(part, Ref)), None)
         return with_note(self._merge(parts, at) if first is None else self._product(first, parts, at), note)
 
@@ -103,17 +99,29 @@ class Meeting:
 
     def _merge(self, parts: tuple[Schema, ...], at: Place) -> Schema:
         """The intersection of nodes that are not references."""
+        narrowed = tuple(_narrowed(part, parts) for part in parts)
+        if narrowed != parts:
+            return self.meet(narrowed, at)
+        unions = [part for part in parts if isinstance(part, Union)]
+        if unions:
+            chosen = min(unions, key=lambda part: len(part.branches))
+            others = tuple(part for part in parts if part is not chosen)
+            return union(self.meet((branch, *others), at) for branch in chosen.branches)
         for index, part in enumerate(parts):
-            others = parts[:index] + parts[index + 1 :]
-            if isinstance(part, Union):
-                return union(self.meet((branch, *others), at) for branch in part.branches)
-            if isinstance(part, Const) and not any(isinstance(other, Union) for other in others):
-                return self._merge_const(part, others, at)
+            if isinstance(part, Const):
+                return self._merge_const(part, parts[:index] + parts[index + 1 :], at)
         if all(isinstance(part, Object) for part in parts):
             return self._merge_objects([part for part in parts if isinstance(part, Object)], at)
         if all(isinstance(part, Array) for part in parts):
             return self._merge_arrays([part for part in parts if isinstance(part, Array)], at)
         return reduce(lambda left, right: _merge_scalars(left, right, at), parts)
+
+    def _charge(self, nodes: int, at: Place) -> None:
+        self._count += nodes * _COST
+        if self._count > self._limits.schema_nodes:
+            raise LimitExceeded(
+                "schema_nodes", self._limits.schema_nodes, "the intersections of allOf", place=at.path
+            )
 
     def _merge_const(self, const: Const, others: tuple[Schema, ...], at: Place) -> Schema:
         value: object = json.loads(const.text)
@@ -151,6 +159,7 @@ class Meeting:
 
     def _merge_objects(self, nodes: list[Object], at: Place) -> Schema:
         declared = [{key.name: key.value for key in node.properties} for node in nodes]
+        self._charge(sum(map(len, declared)), at)
         required = {key.name for node in nodes for key in node.properties if key.required}
         properties = []
         for name in dict.fromkeys(name for keys in declared for name in keys):
@@ -171,6 +180,28 @@ class Meeting:
                 max_properties=_least(node.max_properties for node in nodes),
             )
         )
+
+
+def _narrowed(node: Schema, parts: tuple[Schema, ...]) -> Schema:
+    """A union without the branches that another part excludes at a glance; without this, unions would multiply."""
+    if not isinstance(node, Union):
+        return node
+    plain = [part for part in parts if not isinstance(part, Union)]
+    kept = tuple(branch for branch in node.branches if all(_may_meet(branch, part) for part in plain))
+    return (
+        node if len(kept) == len(node.branches) else union(kept, "no alternative fits what stands beside it")
+    )
+
+
+def _may_meet(left: Schema, right: Schema) -> bool:
+    if isinstance(left, Ref):
+        return True
+    if isinstance(left, Const):
+        return admits(right, json.loads(left.text)) is not False
+    if isinstance(right, Const):
+        return admits(left, json.loads(right.text)) is not False
+    numbers = (Integer, Number)
+    return type(left) is type(right) or (isinstance(left, numbers) and isinstance(right, numbers))
 
 
 _SPECIAL = frozenset("\\^$.|?*+()[]{}/-")

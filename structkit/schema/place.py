@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Place", "step"]
+__all__ = ["Place", "joined", "step"]
 
 _PLAIN = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
 
@@ -45,7 +46,22 @@ class Place(NamedTuple):
         while place.above is not None:
             steps.append(_through_value(place) if self.python else _through_schema(place))
             place = place.above
-        return self.start + "".join(reversed(steps))
+        return self.start + joined(steps[::-1])
+
+
+_MOST_STEPS = 40
+
+
+def joined(steps: Sequence[str]) -> str:
+    """The steps of a path; of a very long one the beginning and the end.
+
+    >>> joined([".a", "[2]"])
+    '.a[2]'
+    """
+    if len(steps) > _MOST_STEPS:
+        half = _MOST_STEPS // 2
+        return "".join((*steps[:half], " ... ", *steps[-half:]))
+    return "".join(steps)
 
 
 def _through_schema(place: Place) -> str:

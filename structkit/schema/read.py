@@ -17,7 +17,7 @@ from structkit.schema.keywords import KINDS, REFUSAL, REFUSED, REFUSED_WITH, TYP
 from structkit.schema.kinds import read_kind
 from structkit.schema.meet import Meeting
 from structkit.schema.nodes import Anything, Const, Document, Never, Note, Ref, Schema, Union
-from structkit.schema.place import Place, step
+from structkit.schema.place import Place, joined, step
 from structkit.schema.references import References, Target, base_of
 from structkit.schema.settle import settle
 from structkit.schema.values import canonical, is_integer, json_text, kind_of, shown
@@ -187,7 +187,7 @@ class _Reading:
         stem = target.pointer[-1] if target.pointer else title if isinstance(title, str) else "Root"
 
         def make() -> Schema:
-            start = Place("$" + "".join(map(step, target.pointer)), target.outside)
+            start = Place("$" + joined([step(part) for part in target.pointer]), target.outside)
             return self.schema(target.schema, at if self.python else start)
 
         return self._definitions.reference(target.pointer, stem, make)

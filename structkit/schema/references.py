@@ -8,6 +8,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from structkit.errors import SchemaError, UnresolvedReference
 from structkit.schema.place import Place
+from structkit.schema.values import shown
 
 __all__ = ["References", "Target", "base_of"]
 
@@ -54,7 +55,7 @@ class References:
             found = self._index().get(url)
             if found is None:
                 raise UnresolvedReference(
-                    f"{reference!r} is outside the schema, and nothing is fetched; put it under $defs",
+                    f"{shown(reference)} is outside the schema, and nothing is fetched; put it under $defs",
                     place=at.path,
                 )
             start = found
@@ -63,7 +64,7 @@ class References:
             return self._walk(start, fragment, reference, at)
         anchored = self._index().get(f"{start.base}#{fragment}")
         if anchored is None:
-            raise UnresolvedReference(f"no subschema has the $anchor {fragment!r}", place=at.path)
+            raise UnresolvedReference(f"no subschema has the $anchor {shown(fragment)}", place=at.path)
         return anchored
 
     def _walk(self, start: Target, pointer: str, reference: str, at: Place) -> Target:
@@ -81,7 +82,9 @@ class References:
             ):
                 schema = schema[int(step)]
             else:
-                raise UnresolvedReference(f"{reference!r} leads nowhere: there is no {step!r}", place=at.path)
+                raise UnresolvedReference(
+                    f"{shown(reference)} leads nowhere: there is no {shown(step)}", place=at.path
+                )
             steps.append(step)
             base, outside = base_of(schema, base, at), base
         return Target(tuple(steps), schema, base, outside)
@@ -121,7 +124,7 @@ def _join(base: str, reference: str, at: Place) -> str:
         # urljoin leaves URNs alone and knows nothing of their fragments.
         return urljoin(base, reference)
     except ValueError:
-        raise UnresolvedReference(f"{reference[:100]!r} is not a URI reference", place=at.path) from None
+        raise UnresolvedReference(f"{shown(reference)} is not a URI reference", place=at.path) from None
 
 
 def _subschemas(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], object]]:

@@ -26,7 +26,7 @@ from structkit.schema.nodes import (
     Schema,
     Union,
 )
-from structkit.schema.place import step
+from structkit.schema.place import joined, step
 
 __all__ = ["settle"]
 
@@ -229,12 +229,13 @@ def _reachable(root: str, definitions: Definitions) -> list[str]:
 
 def _blame(definitions: Definitions, alive: set[str], root: str) -> tuple[str, str]:
     """Where and why the root has no value: the first part without one, as deep as it is certain."""
-    place, node, seen = "$", definitions[root], {root}
+    steps: list[str] = []
+    node, seen = definitions[root], {root}
     while True:
         match node:
             case Ref(name=name):
                 if name in seen:
-                    return place, f"{name} must contain another {name}, without end"
+                    return "$" + joined(steps), f"{name} must contain another {name}, without end"
                 seen.add(name)
                 node = definitions[name]
                 continue
@@ -243,7 +244,8 @@ def _blame(definitions: Definitions, alive: set[str], root: str) -> tuple[str, s
                     key for key in node.properties if key.required and _dead(key.value, alive, definitions)
                 ]
                 if dead:
-                    place, node = place + step(dead[0].name), dead[0].value
+                    steps.append(step(dead[0].name))
+                    node = dead[0].value
                     continue
             case Array():
                 items = (*node.prefix, *[node.items] * (node.min_items > len(node.prefix)))[: node.min_items]
@@ -251,10 +253,11 @@ def _blame(definitions: Definitions, alive: set[str], root: str) -> tuple[str, s
                     (index for index, item in enumerate(items) if _dead(item, alive, definitions)), None
                 )
                 if first is not None:
-                    place, node = place + step(first), items[first]
+                    steps.append(step(first))
+                    node = items[first]
                     continue
         reason = _clean(node, alive, definitions, False)
-        return place, reason.reason if isinstance(reason, Never) else "it has no value"
+        return "$" + joined(steps), reason.reason if isinstance(reason, Never) else "it has no value"
 
 
 def _dead(node: Schema, alive: set[str], definitions: Definitions) -> bool:

@@ -136,7 +136,8 @@ def test_mistakes_in_usage_exit_with_2(
 
 
 def test_version_without_loading_anything_heavy() -> None:
-    code = "import sys; from structkit.cli import main\ntry: main(['--version'])\nfinally: print('numba' in sys.modules)"
+    code = "import sys; from structkit.cli import main\n"
+    code += "try: main(['--version'])\nfinally: print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split() == ["structkit", sk.__version__, "False"]
 

@@ -126,7 +126,7 @@ def test_logits_of_other_widths() -> None:
 def test_useless_logits(logits: list[float], ids: list[int], message: str) -> None:
     with pytest.raises(ModelFailed, match=message) as caught:
         pick(
-            np.array(logits, np.float32), np.array(ids), Sampling(), np.random.default_rng(), place="token 7"
+            np.array(logits, np.float32), _mask(ids, 1), Sampling(), np.random.default_rng(), place="token 7"
         )
     assert caught.value.place == "token 7"
 

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.automaton.automaton import Automaton, link
-from structkit.errors import TokenRefused, UnsatisfiableSchema, VocabularyError
+from structkit.errors import LimitExceeded, TokenRefused, UnsatisfiableSchema, VocabularyError
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.reference import ReferenceCursor
-from structkit.regex.nodes import Alt, Call, Chars, Repeat, Rules, Seq, Text
+from structkit.regex.nodes import Alt, Call, Chars, Node, Repeat, Rules, Seq, Text
 from structkit.vocabulary.vocabulary import Vocabulary
 from tests.languages import recursive_rules, vocabulary
 
@@ -168,3 +168,25 @@ def test_mask_of_wrong_shape_is_refused(shape: tuple[int, ...]) -> None:
     cursor = Guide(link(Rules(Text("a"), {})), V).cursor()
     with pytest.raises(ValueError, match=r"uint32\[10\]"):
         cursor.fill_mask(np.zeros(shape, np.uint32))
+
+
+@pytest.mark.parametrize("least", [300_000, 10_000_000])
+def test_value_that_no_budget_reaches_is_told_quickly(least: int) -> None:
+    rules = Rules(Seq((Repeat(Chars(((0x61, 0x7A),)), least, None), Text('"'))), {})
+    cursor = Guide(link(rules), V).cursor()
+    assert not cursor.fits(1000) and least / 3 <= cursor.tokens_to_end() <= least + 1
+
+
+def test_nested_counts_do_not_overflow() -> None:
+    node: Node = Text("a")
+    for _ in range(5):
+        node = Seq((Text("["), Repeat(Seq((Text(","), node)), 5000, 5000), Text("]")))
+    cursor = Guide(link(Rules(node, {})), V).cursor()
+    assert not cursor.fits(10**6)
+    assert _mask(cursor) == [ord("[")]
+
+
+def test_counts_beyond_the_limit() -> None:
+    with pytest.raises(LimitExceeded, match="rounds=10000000"):
+        link(Rules(Repeat(Text("ab"), 10**30, None), {}))
+    assert link(Rules(Repeat(Text("ab"), 0, 10**30), {})).accepts(b"ab" * 1000)

@@ -1,0 +1,325 @@
+"""Opinions: reviews with their mood, support tickets with their urgency; words that the text means but does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from demo_corpus.frames import Frame
+from demo_corpus.makers import copied, day, judged, money, person, phrases
+from demo_corpus.values import Source
+
+GOOD = [
+    "great",
+    "wonderful",
+    "excellent",
+    "fantastic",
+    "lovely",
+    "perfect",
+    "amazing",
+    "superb",
+    "brilliant",
+    "beautiful",
+    "very good",
+    "awesome",
+    "delightful",
+    "outstanding",
+    "charming",
+    "terrific",
+    "really nice",
+    "marvellous",
+    "gripping",
+    "impressive",
+]
+BAD = [
+    "terrible",
+    "awful",
+    "bad",
+    "horrible",
+    "disappointing",
+    "poor",
+    "boring",
+    "useless",
+    "dreadful",
+    "a waste of money",
+    "broken",
+    "very bad",
+    "dull",
+    "a disaster",
+    "annoying",
+    "really poor",
+    "cheaply made",
+    "worse than expected",
+    "a let-down",
+    "unreadable",
+]
+SOSO = [
+    "okay",
+    "average",
+    "fine, nothing special",
+    "so-so",
+    "neither good nor bad",
+    "all right",
+    "acceptable",
+    "ordinary",
+    "mediocre but usable",
+    "not bad, not great",
+    "decent",
+    "fair enough",
+    "just average",
+    "OK, I suppose",
+    "as expected",
+]
+
+
+def opinion(adjectives: list[str], lines: list[str]) -> Callable[[Source], str]:
+    """A sentence of judgement."""
+    frames = [
+        "It is {}.",
+        "It was {}.",
+        "I found it {}.",
+        "In my opinion it is {}.",
+        "We think it is {}.",
+        "Simply {}.",
+        "It's {}!",
+    ]
+    return lambda source: (
+        source.pick(lines) if source.chance(0.5) else source.pick(frames).format(source.pick(adjectives))
+    )
+
+
+GLAD = [
+    "I love it!",
+    "I loved every page.",
+    "Would buy again.",
+    "Best purchase this year.",
+    "Highly recommended.",
+    "It works like a charm.",
+    "I could not put it down.",
+    "My children adore it.",
+    "Worth every cent.",
+    "I am very happy with it.",
+    "Exceeded my expectations.",
+    "Arrived early and works well.",
+    "Five thumbs up.",
+    "We enjoyed it very much.",
+    "I am delighted.",
+    "Could not be better.",
+    "Thank you, it's lovely.",
+]
+SORRY = [
+    "I hate it.",
+    "It broke after two days.",
+    "Never again.",
+    "Do not buy it.",
+    "I want my money back.",
+    "It stopped working.",
+    "I fell asleep over it.",
+    "A complete waste of time.",
+    "It arrived damaged.",
+    "I am very disappointed.",
+    "The quality is poor.",
+    "It fell apart at once.",
+    "I regret buying it.",
+    "I gave up halfway.",
+    "Not worth the price.",
+    "We were let down.",
+    "It is too slow and too loud.",
+    "I sent it back.",
+]
+MEH = [
+    "It does the job.",
+    "Nothing special.",
+    "I have no strong opinion.",
+    "Some parts are good, others are not.",
+    "It has its ups and downs.",
+    "I neither liked nor disliked it.",
+    "It is what it is.",
+    "Could be better, could be worse.",
+    "Good idea, weak result.",
+    "An average product.",
+    "Some like it, some do not.",
+    "It is usable.",
+    "I expected neither more nor less.",
+]
+CALM = [
+    "There is no hurry.",
+    "Whenever you have time.",
+    "It is a small thing.",
+    "Just a minor question.",
+    "Not urgent at all.",
+    "No rush.",
+    "Only a cosmetic problem.",
+    "It can wait.",
+    "Just curious.",
+    "When you find a moment.",
+    "It is not important.",
+    "Take your time.",
+    "I was only wondering.",
+    "A tiny detail.",
+]
+SOME = [
+    "Please fix it this week.",
+    "It would be good to have it soon.",
+    "It slows us down a bit.",
+    "Please look at it in the next days.",
+    "We have a workaround for now.",
+    "It happens now and then.",
+    "I would like an answer by Friday.",
+    "It is a bit annoying.",
+    "Some of us are affected.",
+    "Please check it when you can this week.",
+    "It should be fixed before the month ends.",
+    "Normal priority.",
+    "It is somewhat important.",
+]
+FIRE = [
+    "This is urgent!",
+    "We cannot work at all.",
+    "Please help immediately!",
+    "Everything is down.",
+    "I need it today.",
+    "All our customers are affected.",
+    "As soon as possible!",
+    "We are losing money every hour.",
+    "This is an emergency.",
+    "It must be fixed now.",
+    "Nothing works any more.",
+    "Critical for our business.",
+    "Please act at once.",
+    "I have been waiting for weeks and I am furious.",
+    "We lost all our data.",
+    "Help, quickly!",
+]
+PROBLEMS = [
+    "cannot log in",
+    "has a broken screen",
+    "did not get the parcel",
+    "was charged twice",
+    "forgot the password",
+    "sees an error on the start page",
+    "wants to change the address",
+    "cannot print",
+    "has no internet connection",
+    "asks about opening hours",
+    "lost the invoice",
+    "got the wrong book",
+    "found a typo on the website",
+    "wants a refund",
+    "cannot open the file",
+    "received a damaged parcel",
+    "wants to cancel the order",
+]
+
+
+SENTIMENT = judged(
+    "sentiment sentiment sentiment mood opinion feeling tone polarity attitude",
+    {"positive": opinion(GOOD, GLAD), "negative": opinion(BAD, SORRY), "neutral": opinion(SOSO, MEH)},
+)
+REVIEW = Frame(
+    names="Review Review ProductReview Feedback Opinion Rating CustomerReview",
+    plural="reviews",
+    slots={
+        "product": copied(
+            "product product item thing what title subject",
+            lambda s: s.product() if s.chance(0.6) else s.title(),
+        ),
+        "sentiment": SENTIMENT,
+        "author": person("author reviewer name by user customer written_by"),
+        "date": day("date reviewed_on written_on"),
+        "price": money("price cost paid"),
+    },
+    whole=[
+        "{sentiment}",
+        "I bought the {product}. {sentiment}",
+        "{product}: {sentiment}",
+        "The {product} came last week. {sentiment}",
+        "{author} about the {product}: {sentiment}",
+        "{sentiment} The {product}, I mean.",
+        "My review of {product}: {sentiment}",
+        "We have used the {product} for a month. {sentiment}",
+        "{author} wrote on {date}: {sentiment}",
+        "About {product}. {sentiment} {author}",
+        "For {price} I got the {product}. {sentiment}",
+        "I read {product} last week. {sentiment}",
+        "{product} by mail order. {sentiment}",
+        "Review by {author}: {sentiment}",
+        "What do I think of the {product}? {sentiment}",
+        "{sentiment} Written by {author} on {date}.",
+        "My wife gave me the {product}. {sentiment}",
+        "I paid {price} for the {product}. {sentiment}",
+        "{author} bought the {product}. {sentiment}",
+        "Here is what I think about {product}: {sentiment}",
+        "The {product} from your shop: {sentiment}",
+        "{sentiment} {sentiment}",
+        "After a week with the {product}: {sentiment}",
+        "I just finished {product}. {sentiment}",
+    ],
+    parts=[
+        "It cost {price}.",
+        "This was written by {author}.",
+        "Signed, {author}.",
+        "The price was {price}.",
+        "({date})",
+    ],
+)
+TICKET = Frame(
+    names="Ticket Ticket SupportTicket Issue Request Case Message CustomerMessage",
+    plural="tickets",
+    groups={"customer": "customer email", "contact": "email phone"},
+    slots={
+        "customer": person("customer customer name user reporter from_name sender"),
+        "problem": copied(
+            "problem problem issue summary subject description topic",
+            lambda s: s.own(
+                lambda: (
+                    s.pick(PROBLEMS)
+                    if s.chance(0.5)
+                    else f"{s.pick(['cannot find', 'has lost', 'has no', 'broke', 'wants'])} the {s.product()}"
+                )
+            ),
+        ),
+        "priority": judged(
+            "priority priority urgency severity importance level",
+            {"low": phrases(*CALM), "medium": phrases(*SOME), "high": phrases(*FIRE)},
+        ),
+        "code": copied("code ticket ticket_id order_number reference order_id number id", Source.code),
+        "email": copied("email email_address mail reply_to", Source.email),
+        "product": copied("product item device", Source.product),
+        "phone": copied("phone phone_number callback", Source.phone),
+    },
+    whole=[
+        "{priority}",
+        "{customer} {problem}. {priority}",
+        "{priority} {customer} {problem}.",
+        "Customer {customer} {problem}. {priority}",
+        "Order {code}: the customer {problem}. {priority}",
+        "My {product} does not work. {priority}",
+        "Ticket {code} from {customer}: {priority}",
+        "I have a question about the {product}. {priority} {customer}",
+        "{customer} writes that the {product} is broken. {priority}",
+        "The {product} from order {code} is missing. {priority}",
+        "About my order {code}. {priority}",
+        "{customer} ({email}) {problem}. {priority}",
+        "A user, {customer}, {problem}. {priority}",
+        "Hello, this is {customer}. {priority} It is about order {code}.",
+        "Where is my {product}? {priority}",
+        "Someone called {customer} {problem}; {email}. {priority}",
+        '{customer}: "{priority}"',
+        "Our {product} makes strange noises. {priority}",
+        "Where is my order {code}? {priority}",
+        "{customer} called because of {code}. {priority}",
+        "Dear team, the {product} stopped. {priority} {customer}",
+        "There is a scratch on the {product}. {priority}",
+        "Support case {code}: {customer} {problem}. {priority}",
+        "Message from {customer}: my {product} has not come. {priority}",
+    ],
+    parts=[
+        "Reply to {email}.",
+        "The reference is {code}.",
+        "Call back on {phone}.",
+        "The number of the order is {code}.",
+        "It is about the {product}.",
+        "The user is {customer}.",
+        "Phone: {phone}.",
+    ],
+)

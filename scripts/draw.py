@@ -1,0 +1,175 @@
+"""Draw the pictures of the docs: the river, and the automaton of a type as the library builds it.
+
+    python scripts/draw.py
+
+The drawings are written to docs/assets; tests/docs/test_drawings.py checks that they are what this program draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Annotated
+from xml.sax.saxutils import escape
+
+import numpy as np
+from pydantic import Field
+
+from structkit.automaton.automaton import link
+from structkit.automaton.dfa import DEAD, Dfa
+from structkit.targets import read_target
+
+ASSETS = Path(__file__).parents[1] / "docs/assets"
+Age = Annotated[int, Field(ge=0, le=120)]
+
+INK, PALE, LINE, MARK = "#16302b", "#e6f2ef", "#5b7a73", "#00796b"
+ACROSS, DOWN, RADIUS = 150, 140, 24
+
+
+@dataclass(frozen=True)
+class Edge:
+    """All bytes that lead from one state to another."""
+
+    start: int
+    end: int
+    label: str
+
+
+def main() -> None:
+    for name, svg in drawings().items():
+        (ASSETS / name).write_text(svg, encoding="utf-8")
+
+
+def drawings() -> dict[str, str]:
+    """Every drawing by its file name."""
+    return {"age.svg": draw_dfa(link(read_target(Age).rules()).dfas[0]), "river.svg": draw_river()}
+
+
+def draw_dfa(dfa: Dfa) -> str:
+    """The states of an automaton without circles, in columns, and the bytes between them."""
+    edges = list(read_edges(dfa))
+    columns = columns_of(len(dfa.final), edges)
+    places = {}
+    tallest = max(map(len, columns))
+    for x, column in enumerate(columns):
+        for y, state in enumerate(column):
+            top = (tallest - len(column)) * DOWN / 2
+            places[state] = (60 + x * ACROSS, 50 + top + y * DOWN)
+    shapes = [f'<path d="M 6 {places[0][1]} H {places[0][0] - RADIUS - 7}" {STROKE} {ARROW}/>']
+    shapes += [draw_edge(edge, places) for edge in edges]
+    shapes += [draw_state(state, bool(dfa.final[state]), places) for state in places]
+    return page(60 * 2 + (len(columns) - 1) * ACROSS, 100 + (tallest - 1) * DOWN, shapes)
+
+
+def read_edges(dfa: Dfa) -> Iterator[Edge]:
+    """The edges of an automaton without calls."""
+    for state, targets in enumerate(dfa.targets):
+        after = targets[dfa.classes]
+        for target in np.unique(after[after != DEAD]):
+            yield Edge(state, int(target) >> 2, spans(np.flatnonzero(after == target).tolist()))
+
+
+def spans(numbers: list[int]) -> str:
+    """Bytes as ranges of characters.
+
+    >>> spans([48, 50, 51, 52])
+    '0 2-4'
+    """
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][-1] + 1:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    return " ".join(chr(each[0]) if len(each) == 1 else f"{chr(each[0])}-{chr(each[-1])}" for each in found)
+
+
+def columns_of(size: int, edges: list[Edge]) -> list[list[int]]:
+    """The states by the number of bytes on the longest way to them, for an automaton without circles."""
+    before = {state: {edge.start for edge in edges if edge.end == state} for state in range(size)}
+    column: dict[int, int] = {}
+    for state in TopologicalSorter(before).static_order():
+        column[state] = 1 + max((column[each] for each in before[state]), default=-1)
+    return [[state for state in range(size) if column[state] == x] for x in range(1 + max(column.values()))]
+
+
+STROKE = f'fill="none" stroke="{LINE}" stroke-width="1.5"'
+ARROW = 'marker-end="url(#arrow)"'
+
+
+def draw_edge(edge: Edge, places: dict[int, tuple[float, float]]) -> str:
+    (x, y), (u, v) = places[edge.start], places[edge.end]
+    away = np.hypot(u - x, v - y)
+    right, down = (u - x) / away, (v - y) / away
+    path = f"M {x + right * RADIUS:.1f} {y + down * RADIUS:.1f} "
+    path += f"L {u - right * (RADIUS + 7):.1f} {v - down * (RADIUS + 7):.1f}"
+    # Labels sit at the start of an edge, where edges into one state are still apart.
+    place = text(x + (u - x) * 0.3, y + (v - y) * 0.3 - 8, edge.label)
+    return f'<path d="{path}" {STROKE} {ARROW}/>{place}'
+
+
+def draw_state(state: int, final: bool, places: dict[int, tuple[float, float]]) -> str:
+    x, y = places[state]
+    ring = f'<circle cx="{x}" cy="{y}" r="{RADIUS - 5}" {STROKE}/>' if final else ""
+    circle = f'<circle cx="{x}" cy="{y}" r="{RADIUS}" fill="{PALE}" stroke="{MARK}" stroke-width="2"/>'
+    return f"{circle}{ring}{text(x, y + 5, str(state))}"
+
+
+RIVER = [
+    [("a type", "Person"), ("JSON Schema", "what pydantic says"), ("regex", "what may be written"), ("automaton", "over bytes")],
+    [("a tokenizer", "its own tables"), ("vocabulary", "tokens as bytes, in a trie"), ("index", "state to mask"), ("guide", "one sequence")],
+    [("a prompt", "and what is wanted"), ("a model", "logits"), ("text", "a token at a time"), ("an instance", "validated by pydantic")],
+]  # fmt: skip
+FLOW = [((0, 0), (0, 1)), ((0, 1), (0, 2)), ((0, 2), (0, 3)), ((1, 0), (1, 1)), ((1, 1), (1, 2)), ((0, 3), (1, 2)),
+        ((1, 2), (1, 3)), ((2, 0), (2, 1)), ((2, 1), (2, 2)), ((1, 3), (2, 2)), ((2, 2), (2, 3))]  # fmt: skip
+WIDE, HIGH, STEP, FALL = 158, 54, 200, 100
+
+
+def draw_river() -> str:
+    """The pipeline: a box for each value, an arrow for each step."""
+    shapes = []
+    for (row, column), (to_row, to_column) in FLOW:
+        x, y = 20 + column * STEP, 20 + row * FALL
+        u, v = 20 + to_column * STEP, 20 + to_row * FALL
+        if row == to_row:
+            path = f"M {x + WIDE} {y + HIGH / 2} H {u - 7}"
+        else:
+            path = f"M {x + WIDE / 2} {y + HIGH} V {y + 77} H {u + WIDE / 2} V {v - 7}"
+        shapes.append(f'<path d="{path}" {STROKE} {ARROW}/>')
+    for row, boxes in enumerate(RIVER):
+        for column, (name, what) in enumerate(boxes):
+            x, y = 20 + column * STEP, 20 + row * FALL
+            ends = (row, column) in {(0, 0), (2, 3)}
+            shapes.append(
+                f'<rect x="{x}" y="{y}" width="{WIDE}" height="{HIGH}" rx="8" fill="{MARK if ends else PALE}" '
+                f'stroke="{MARK}" stroke-width="1.5"/>'
+                + text(x + WIDE / 2, y + 23, name, "#ffffff" if ends else INK, 15, "bold")
+                + text(x + WIDE / 2, y + 41, what, "#ffffff" if ends else LINE, 12)
+            )
+    return page(2 * 20 + 3 * STEP + WIDE, 2 * 20 + 2 * FALL + HIGH, shapes)
+
+
+def text(x: float, y: float, words: str, color: str = INK, size: int = 14, weight: str = "normal") -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" font-family="system-ui, sans-serif" '
+        f'font-size="{size}" font-weight="{weight}" fill="{color}">{escape(words)}</text>'
+    )
+
+
+def page(width: float, height: float, shapes: list[str]) -> str:
+    arrow = (
+        '<defs><marker id="arrow" viewBox="0 0 10 10" refX="3" refY="5" markerWidth="7" markerHeight="7" '
+        f'orient="auto"><path d="M 0 1 L 9 5 L 0 9 z" fill="{LINE}"/></marker></defs>'
+    )
+    body = "\n".join(shapes)
+    # A ground of its own, so that the drawing is readable on dark pages too.
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">\n'
+        f'{arrow}\n<rect width="100%" height="100%" rx="10" fill="#ffffff"/>\n{body}\n</svg>\n'
+    )
+
+
+if __name__ == "__main__":
+    main()

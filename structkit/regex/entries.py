@@ -1,0 +1,109 @@
+"""The entries of an object: declared ones in their order, then additional ones, and how many there may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from structkit.errors import UnsupportedKeyword
+from structkit.regex.nodes import EMPTY, NEVER, Joined, Node, Part, Repeat, Text, alt, seq
+from structkit.regex.rules import is_larger
+
+__all__ = ["entries"]
+
+_TALLIES = 20_000
+"""Alternatives in the rules that count the entries of one object."""
+
+_SMALL = 64
+"""Nodes of an entry that is copied wherever it may stand; a larger one becomes a rule."""
+
+
+def entries(
+    declared: Sequence[Part],
+    additional: Node,
+    least: int,
+    most: int | None,
+    *,
+    comma: str,
+    rule: Callable[[Node, str], Node],
+    place: str,
+) -> Node:
+    """Between the braces of an object.
+
+    Args:
+        declared: An entry each, required (`least` 1) or optional (`least` 0).
+        additional: One additional entry; `NEVER` where there are none.
+        least: The fewest entries.
+        most: The most entries; `None` for any number.
+        comma: What stands between two entries.
+        rule: Makes a rule of a node, under a name, and gives the call.
+        place: The schema path, for errors and names.
+
+    >>> parts = [Part(Text("a")), Part(Text("b"))]
+    >>> entries(parts, NEVER, 0, None, comma=", ", rule=lambda node, name: node, place="$")
+    Text(value='a, b')
+
+    Raises:
+        UnsupportedKeyword: There are too many optional entries to count.
+    """
+    needed, total = sum(part.least for part in declared), len(declared)
+    if any(part.node == NEVER for part in declared) or (most is not None and most < max(needed, least)):
+        return NEVER
+    if additional == NEVER and total < least:
+        return NEVER
+    if needed == total:
+        low, high = max(least - total, 0), None if most is None else most - total
+    elif least <= needed and (most is None or (additional == NEVER and most >= total)):
+        low, high = 0, None
+    else:
+        return _tallied(declared, additional, least, most, comma, rule, place)
+    extra = [] if additional == NEVER or high == 0 else [Part(additional, low, high)]
+    if needed < total or extra:
+        return Joined((*declared, *extra), comma)
+    # All are there: one sequence, whose texts merge.
+    return seq(*[piece for part in declared for piece in (Text(comma), part.node)][1:])
+
+
+def _tallied(
+    declared: Sequence[Part],
+    additional: Node,
+    least: int,
+    most: int | None,
+    comma: str,
+    rule: Callable[[Node, str], Node],
+    place: str,
+) -> Node:
+    """A rule for each declared entry and number of entries before it; beyond `least`, or `most`, none is counted."""
+    top = least if most is None else most
+    if len(declared) ** 2 * (top + 1) > _TALLIES:
+        keyword = "minProperties" if most is None else "maxProperties"
+        message = f"`{keyword}` beside {len(declared)} optional properties cannot be enforced; drop it"
+        raise UnsupportedKeyword(keyword, message, place=place)
+    nodes = [
+        rule(part.node, f"{place}/{i}") if is_larger(part.node, _SMALL) else part.node
+        for i, part in enumerate(declared)
+    ]
+    after: dict[tuple[int, int], Node] = {}
+    for index in reversed(range(len(declared) + 1)):
+        for written in range(top + 1):
+            options: list[Node] = []
+            for here in range(index, len(declared)):
+                if most is None or written < top:
+                    following = after[here + 1, min(written + 1, top)]
+                    options.append(seq(Text(comma if written else ""), nodes[here], following))
+                if declared[here].least:
+                    break
+            else:
+                left = None if most is None else most - written
+                options.append(_rest(additional, max(least - written, 0), left, comma, begun=written > 0))
+            node = alt(options)
+            after[index, written] = rule(node, f"{place}/{index}/{written}") if is_larger(node, 1) else node
+    return after[0, 0]
+
+
+def _rest(additional: Node, least: int, most: int | None, comma: str, *, begun: bool) -> Node:
+    """The additional entries, after the declared ones."""
+    if additional == NEVER or most == 0:
+        return NEVER if least else EMPTY
+    if begun:
+        return Repeat(seq(Text(comma), additional), least, most)
+    return Joined((Part(additional, least, most),), comma)

@@ -1,0 +1,32 @@
+"""The tables in the docs name what the code has, and the drawings are what the code draws."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+from structkit.errors import __all__ as errors
+from structkit.schema.keywords import IMPLEMENTED, REFUSED
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(("row", "keywords"), [("Enforced", IMPLEMENTED), ("Refused", frozenset(REFUSED))])
+def test_every_keyword_is_in_its_row(row: str, keywords: frozenset[str]) -> None:
+    page = (ROOT / "docs/explain/limits.md").read_text(encoding="utf-8")
+    cell = re.search(rf"^\| {row} \| (.*) \|$", page, flags=re.M)
+    assert cell
+    assert set(re.findall(r"`(.+?)`", cell[1])) == keywords
+
+
+def test_the_error_page_draws_the_tree() -> None:
+    page = (ROOT / "docs/reference/errors.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^[│├└─ ]*([A-Z]\w+)$", page, flags=re.M)) == set(errors)
+
+
+def test_the_drawings_are_what_the_library_builds() -> None:
+    drawn = runpy.run_path(str(ROOT / "scripts/draw.py"))["drawings"]()
+    for name, svg in drawn.items():
+        assert (ROOT / "docs/assets" / name).read_text(encoding="utf-8") == svg

@@ -1,0 +1,111 @@
+"""The whole road with a tiny random model of transformers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pydantic import BaseModel
+
+import structkit as sk
+from structkit.generate.drive import drive
+from structkit.generate.flow import decode
+from structkit.generate.sample import Sampling
+
+torch = pytest.importorskip("torch", reason="needs torch")
+transformers = pytest.importorskip("transformers", reason="needs transformers")
+tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers")
+
+TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
+    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+SENTENCES = ['{"name": "Ana Souza", "age": 34, "job": null}', "Ana Souza, 34, works as a nurse in Porto."]
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+    job: str | None = None
+
+
+@pytest.fixture(scope="module")
+def model():
+    inner = tokenizers.Tokenizer(tokenizers.models.BPE())
+    inner.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=320,
+        special_tokens=["<s>", "</s>", "<|im_start|>", "<|im_end|>"],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    inner.train_from_iterator(SENTENCES, trainer)
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=inner, bos_token="<s>", eos_token="</s>", chat_template=TEMPLATE
+    )
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=330,  # wider than the tokenizer, as padded models are
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        max_position_embeddings=256,
+    )
+    return sk.from_transformers(transformers.LlamaForCausalLM(config), tokenizer)
+
+
+def test_preview_is_what_the_model_reads(model) -> None:
+    preview = sk.preview_prompt(model, "Ana is 34. <|im_end|>", Person, system="Be brief.")
+    assert preview == (
+        "<s><|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nAna is 34. <|im_end|>\n\n"
+        "Answer with JSON of this type:\n"
+        'Person = {"name": string, "age": integer, "job": string | null}<|im_end|>\n<|im_start|>assistant\n'
+    )
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_a_random_model_writes_valid_values(model, temperature: float) -> None:
+    options = {"max_tokens": 60, "temperature": temperature, "seed": 1}
+    result = sk.generate(model, "Ana is 34.", Person, **options)
+    assert Person.model_validate_json(result.text) == result.value
+    assert result.usage.forced_tokens > 5
+    assert result.token_ids == sk.generate(model, "Ana is 34.", Person, **options).token_ids
+
+
+def test_the_cache_changes_nothing(model) -> None:
+    """Forced text fed in one go and token by token, with one cache or without, gives the same logits."""
+    prompt = model.encode("Ana is 34.")
+    guide = sk.compile(Person, model.vocabulary, cache=False)
+    seen: list[tuple[list[int], np.ndarray]] = []
+
+    class Watched:
+        def __init__(self) -> None:
+            self.inner = model.session()
+            self.fed: list[int] = []
+
+        @property
+        def length(self) -> int:
+            return self.inner.length
+
+        def logits(self, token_ids: list[int]) -> np.ndarray:
+            self.fed += token_ids
+            seen.append((list(self.fed), self.inner.logits(token_ids)))
+            return seen[-1][1]
+
+        def crop(self, length: int) -> None:
+            self.inner.crop(length)
+
+    flow = decode(
+        prompt, guide.cursor(), model.vocabulary, budget=40, sampling=Sampling(), spell=model.encode_text
+    )
+    drive(flow, Watched())
+    for fed, logits in seen[:: max(1, len(seen) // 5)]:
+        np.testing.assert_allclose(model.session().logits(fed), logits, atol=1e-4)
+
+
+def test_a_context_that_is_full(model) -> None:
+    with pytest.raises(sk.GenerationError, match="tokens too long"):
+        sk.extract(model, "Ana " * 300, Person)
+    result = sk.generate(model, "Ana is 34. " * 8, str)
+    assert result.usage.prompt_tokens + result.usage.generated_tokens <= 256

@@ -1,0 +1,216 @@
+"""Formats against the standard library, pydantic and the official test suite."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import json
+import os
+import re
+import uuid
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from structkit.regex.formats import KNOWN_FORMATS
+from tests.regex.oracle import holds
+
+SHARED = Path(os.environ.get("STRUCTKIT_SHARED", Path(__file__).parents[3] / "shared"))
+SUITE = SHARED / "data/json-schema-test-suite/draft2020-12/optional/format"
+
+
+def accepts(name: str, text: str) -> bool:
+    return holds(KNOWN_FORMATS[name](), text)
+
+
+@given(st.dates())
+def test_every_date_is_held(date: datetime.date) -> None:
+    assert accepts("date", date.isoformat())
+    assert accepts("python:date", date.isoformat())
+
+
+@given(st.integers(0, 9999), st.integers(0, 13), st.integers(0, 32))
+def test_a_date_is_one_of_the_calendar(year: int, month: int, day: int) -> None:
+    text = f"{year:04}-{month:02}-{day:02}"
+    try:
+        datetime.date.fromisoformat(text)
+        real = True
+    except ValueError:
+        real = False
+    assert accepts("date", text) == real
+
+
+@pytest.mark.parametrize("year", [1900, 2000, 2023, 2024, 2100, 2400, 4, 100])
+def test_leap_years(year: int) -> None:
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    assert accepts("date", f"{year:04}-02-29") == leap
+
+
+zones = st.none() | st.integers(-1439, 1439).map(
+    lambda minutes: datetime.timezone(datetime.timedelta(minutes=minutes))
+)
+
+
+@given(
+    st.datetimes(timezones=st.none() | zones),
+    st.sampled_from(["datetime", "datetime-aware", "datetime-naive"]),
+)
+def test_python_datetimes(value: datetime.datetime, kind: str) -> None:
+    aware = value.tzinfo is not None
+    wanted = {"datetime": True, "datetime-aware": aware, "datetime-naive": not aware}[kind]
+    text = TypeAdapter(datetime.datetime).dump_json(value).decode()[1:-1]
+    assert accepts(f"python:{kind}", text) == accepts(f"python:{kind}", value.isoformat()) == wanted
+
+
+@given(st.times())
+def test_python_times(value: datetime.time) -> None:
+    assert accepts("python:time", value.isoformat())
+
+
+@given(st.timedeltas(datetime.timedelta(days=-99_999_999), datetime.timedelta(days=99_999_999)))
+def test_python_timedeltas(value: datetime.timedelta) -> None:
+    text = TypeAdapter(datetime.timedelta).dump_json(value).decode()[1:-1]
+    assert accepts("python:timedelta", text)
+
+
+def fitting(name: str) -> st.SearchStrategy[str]:
+    """Texts that the format's own pattern makes."""
+    from structkit.regex.nodes import Rules
+    from structkit.regex.show import show
+
+    return st.from_regex(re.compile(show(Rules(KNOWN_FORMATS[name](), {})), re.ASCII), fullmatch=True)
+
+
+PYTHON = {
+    "python:date": datetime.date,
+    "python:datetime": datetime.datetime,
+    "python:datetime-aware": datetime.datetime,
+    "python:datetime-naive": datetime.datetime,
+    "python:time": datetime.time,
+    "python:timedelta": datetime.timedelta,
+    **{f"python:uuid{version}": uuid.UUID for version in ("", 1, 3, 4, 5, 6, 7, 8)},
+}
+
+
+@pytest.mark.parametrize("name", PYTHON)
+@given(data=st.data())
+def test_pydantic_accepts_whatever_a_python_format_holds(name: str, data: st.DataObject) -> None:
+    text = data.draw(fitting(name))
+    value = TypeAdapter(PYTHON[name]).validate_json(json.dumps(text))
+    if name in ("python:datetime-aware", "python:datetime-naive"):
+        assert (value.tzinfo is not None) == (name == "python:datetime-aware")
+    if name[-1].isdigit():
+        assert value.version == int(name[-1])
+
+
+@given(st.uuids(version=4))
+def test_uuids(value: uuid.UUID) -> None:
+    assert accepts("python:uuid4", str(value)) and accepts("python:uuid", str(value))
+    assert accepts("uuid", str(value).upper())
+    assert not accepts("python:uuid1", str(value)) and not accepts("python:uuid", value.hex)
+
+
+@given(st.ip_addresses(v=4).map(str) | st.from_regex(r"\A[0-9]{1,3}(\.[0-9]{1,3}){3}\Z"))
+def test_ipv4(text: str) -> None:
+    try:
+        ipaddress.IPv4Address(text)
+        real = True
+    except ValueError:
+        real = False
+    assert accepts("ipv4", text) == real
+
+
+@given(
+    st.ip_addresses(v=6).map(str)
+    | st.lists(st.sampled_from(["::", ":", "1", "ffff", "0a", "1.2.3.4", "12345", "g"]), max_size=16).map(
+        "".join
+    )
+)
+def test_ipv6(text: str) -> None:
+    try:
+        ipaddress.IPv6Address(text)
+        real = True
+    except ValueError:
+        real = False
+    assert accepts("ipv6", text) == real
+
+
+@given(fitting("regex"))
+def test_what_the_format_regex_holds_compiles(pattern: str) -> None:
+    re.compile(pattern)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "valid"),
+    [
+        ("date-time", "2024-02-29T23:59:59Z", True),
+        ("date-time", "2024-02-29T23:59:59.123456789+23:59", True),
+        ("date-time", "2024-02-29T23:59:59", False),
+        ("date-time", "2024-02-29T24:00:00Z", False),
+        ("date-time", "2024-02-29T23:59:60Z", False),
+        ("python:datetime", "2024-02-29 23:59:59", False),
+        ("python:datetime", "2024-02-29T23:59:59.1234567", False),
+        ("python:time", "23:59:60", False),
+        ("python:time", "23:59:59Z", False),
+        ("python:timedelta", "P", False),
+        ("python:timedelta", "PT", False),
+        ("python:timedelta", "P3DT4H5M6.5S", True),
+        ("python:decimal", "-12.50", True),
+        ("python:decimal", "1e5", False),
+        ("python:decimal", "", False),
+        ("email", "ana.souza+x@mail.example.com", True),
+        ("email", "ana..souza@example.com", False),
+        ("email", "@example.com", False),
+        ("hostname", "a-b.example", True),
+        ("hostname", "-a.example", False),
+        ("hostname", "ab--c.example", False),
+        ("hostname", ".".join(["a" * 63] * 4), False),
+        ("uri", "https://user@example.com:80/a/b%20c?q=1#f", True),
+        ("uri", "urn:isbn:0451450523", True),
+        ("uri", "/a/b", False),
+        ("uri", "http://a b", False),
+        ("uri", "http://%zz", False),
+        ("uri-reference", "../a?b", True),
+        ("uri-reference", "a:b:c", True),
+        ("uri-reference", "1:b", False),
+        ("duration", "P1Y2M3DT4H5M6S", True),
+        ("duration", "P1Y2D", False),
+        ("duration", "P2W1D", False),
+        ("json-pointer", "/a~1b/0", True),
+        ("json-pointer", "/a~2", False),
+        ("regex", "^(a|[b-z]{2,})*$", True),
+        ("regex", "*", False),
+        ("regex", "(a", False),
+    ],
+)  # fmt: skip
+def test_hand_picked(name: str, text: str, valid: bool) -> None:
+    assert accepts(name, text) == valid
+
+
+def test_pydantic_refuses_what_is_left_out() -> None:
+    for text in ("2024-02-29T23:59:60", "2023-02-29T00:00:00", "0000-01-01T00:00:00", "2024-01-01T24:00:00"):
+        with pytest.raises(ValidationError):
+            TypeAdapter(datetime.datetime).validate_json(json.dumps(text))
+
+
+@pytest.mark.skipif(not SUITE.is_dir(), reason="the JSON Schema test suite is not in ../shared")
+@pytest.mark.parametrize("name", [name for name in KNOWN_FORMATS if not name.startswith("python:")])
+def test_suite(name: str) -> None:
+    """Nothing invalid is held; what is valid and left out is known."""
+    tests = [
+        (test["data"], test["valid"])
+        for group in json.loads((SUITE / f"{name}.json").read_text())
+        for test in group["tests"]
+        if isinstance(test["data"], str)
+    ]
+    if name == "regex":
+        # The groups, flags and escapes of which engines think differently are left out.
+        tests = [(text, valid) for text, valid in tests if not text.startswith("(?")]
+    assert [text for text, valid in tests if not valid and accepts(name, text)] == []
+    missed = [text for text, valid in tests if valid and not accepts(name, text)]
+    known = {"idn-hostname": r"[^a-z0-9.-]|xn--", "hostname": "xn--", "idn-email": "[^ -~]"}
+    known |= dict.fromkeys(("time", "date-time"), ":60") | {"iri": r"\[V|[\U000f0000-\U0010ffff]"}
+    assert [text for text in missed if not re.search(known.get(name, "$^"), text)] == []
