@@ -29,8 +29,8 @@ class Limits:
     regex_nodes: int = 1_000_000
     """Nodes of one regex after expansion."""
 
-    nfa_states: int = 2_000_000
-    """States of one rule's nondeterministic automaton: about 100 bytes each."""
+    nfa_states: int = 300_000
+    """States of one rule's nondeterministic automaton: about 300 bytes and 2 µs each."""
 
     states: int = 200_000
     """States of one rule's automaton: about 200 bytes and 2 µs each."""

@@ -200,7 +200,15 @@ class _Printer:
 
     def multiple(self, of: int) -> str:
         """By the last digits where they decide, otherwise by what remains after each digit."""
-        size = next((size for size in range(5) if 10**size % of == 0), None)
+        rest = of
+        for prime in (2, 5):
+            while rest % prime == 0:
+                rest //= prime
+        if rest == of:
+            return self.remainders(of)
+        if rest > 1:
+            return f"(?=(?:{self.remainders(rest)})(?![0-9]))(?:{self.multiple(of // rest)})"
+        size = next((size for size in range(6) if 10**size % of == 0), None)
         if size is None:
             return self.remainders(of)
         short = [Text(str(value)) for value in range(0, 10**size, of)]
