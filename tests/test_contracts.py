@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import enum
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain, permutations, product
 from typing import Annotated, Any, Literal, Optional
 
 import numpy as np
@@ -20,7 +22,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError, create_model
-from typing_extensions import assert_type
+from typing_extensions import TypeAliasType, assert_type
 
 import structkit as sk
 from structkit import testing
@@ -205,96 +207,267 @@ def test_scripted_model_runs_out_with_an_error() -> None:
         sk.extract(model, "", int)
 
 
-# ---------------------------------------------------------------- the oracle
-
-DIGITS, LETTERS = "12", "ab"
+# ---------------------------------------------------------------- laws by brute force
 
 
-@cache
-def json_texts(length: int) -> tuple[str, ...]:
-    """All canonical JSON texts of a length, over few letters and digits, `json.dumps` style."""
-    fixed = [text for text in ("true", "false", "null", "{}", "[]") if len(text) == length]
-    numbers = [text for text in words(DIGITS + "0", length) if str(int(text)) == text] if 1 <= length <= 3 else []
-    strings = [f'"{text}"' for text in words(LETTERS, length - 2)] if 2 <= length <= 6 else []
-    lists = [f"[{items}]" for items in sequences(length - 2)]
-    objects = [f"{{{items}}}" for items in pairs(length - 2)]
-    return tuple(dict.fromkeys(fixed + numbers + strings + lists + objects))
+class Color(enum.Enum):
+    RED = "r"
+    REDDER = "rr"
 
 
-@cache
-def words(alphabet: str, length: int) -> tuple[str, ...]:
-    if length <= 0:
-        return ("",) * (length == 0)
-    return tuple(first + rest for first in alphabet for rest in words(alphabet, length - 1))
+class Cat(BaseModel):
+    kind: Literal["cat"]
 
 
-@cache
-def sequences(length: int) -> tuple[str, ...]:
-    """One or more items, with `, ` between them."""
-    if length < 1:
-        return ()
-    longer = [f"{a}, {b}" for n in range(1, length - 2) for a in json_texts(n) for b in sequences(length - n - 2)]
-    return (*json_texts(length), *longer)
+class Cow(BaseModel):
+    kind: Literal["cow"]
+    c: bool
 
 
-@cache
-def pairs(length: int) -> tuple[str, ...]:
-    """One or more pairs, with `, ` between them."""
-    found: list[str] = []
-    for key_length in range(2, min(length, 5)):
-        keys = [f'"{text}"' for text in words(LETTERS, key_length - 2)]
-        for value_length in range(1, length - key_length - 1):
-            rest = length - key_length - 2 - value_length
-            tails = [""] if rest == 0 else [f", {tail}" for tail in pairs(rest - 2)] if rest > 4 else []
-            found += [f"{k}: {v}{t}" for k in keys for v in json_texts(value_length) for t in tails]
-    return tuple(found)
-
-
-def is_member(adapter: TypeAdapter[Any], text: str, *, unordered: bool = False) -> bool:
-    """Whether `json.dumps` would write this text for a value that strict pydantic reads from it."""
-
-    def unrepeated(items: list[tuple[str, object]]) -> dict[str, object]:
-        if len(dict(items)) < len(items):
-            raise ValueError("a key twice")
-        return dict(items)
-
-    try:
-        value = json.loads(text, object_pairs_hook=unrepeated)
-        instance = adapter.validate_json(text, strict=True)
-    except ValueError:
-        return False
-    if unordered:
-        return len(instance) == len(value) and json.dumps(value) == text
-    return json.dumps(adapter.dump_python(instance, mode="json", by_alias=True), ensure_ascii=False) == text
+Nested = TypeAliasType("Nested", list["Nested"])
+AB = Annotated[str, Field(pattern="^[ab]*$")]
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A type, its members up to `longest` characters, and how far from a prefix a member surely is."""
+    """A target and its members, by hand.
+
+    Args:
+        target: The target.
+        members: Its texts: all of them, or all up to `longest` bytes.
+        longest: For an infinite target.
+        closing: For an infinite target: from any prefix a member is at most so many bytes away.
+    """
 
     target: Any
-    longest: int
-    closing: int
-    unordered: bool = False
-    pattern: str | None = None
-
-    def members(self) -> list[bytes]:
-        if self.pattern is not None:
-            letters = sorted(set(re.sub(r"[^a-z]", "", self.pattern)))
-            texts = [text for n in range(self.longest + 1) for text in words("".join(letters), n)]
-            return [text.encode() for text in texts if re.fullmatch(self.pattern, text)]
-        adapter: TypeAdapter[Any] = TypeAdapter(self.target)
-        texts = [text for n in range(self.longest + 1) for text in json_texts(n)]
-        return [text.encode() for text in texts if is_member(adapter, text, unordered=self.unordered)]
+    members: Sequence[str]
+    longest: int = FAR
+    closing: int = 0
 
 
-class Empty(BaseModel):
-    pass
+def dumped(values: Iterable[object]) -> list[str]:
+    return [json.dumps(value, ensure_ascii=False) for value in values]
 
 
-class Open(BaseModel):
-    model_config = {"extra": "allow"}
-    a: bool
+def texts_of(node: Callable[[int], Iterable[str]], longest: int) -> list[str]:
+    return [text for length in range(longest + 1) for text in node(length)]
 
 
-Nested = list["Nested"]  # type: ignore[misc]
+@cache
+def words(alphabet: str, length: int) -> tuple[str, ...]:
+    return tuple(map("".join, product(alphabet, repeat=length))) if length >= 0 else ()
+
+
+@cache
+def joined(item: Callable[[int], Iterable[str]], length: int) -> tuple[str, ...]:
+    """Items of a whole length, with `, ` between them; one at least."""
+    longer = (f"{a}, {b}" for n in range(1, length - 2) for a in item(n) for b in joined(item, length - n - 2))
+    return (*item(length), *longer)
+
+
+def listed(item: Callable[[int], Iterable[str]]) -> Callable[[int], Iterable[str]]:
+    return cache(lambda n: ["[]"] if n == 2 else [f"[{items}]" for items in joined(item, n - 2)] if n > 2 else [])
+
+
+def booleans(length: int) -> Iterable[str]:
+    return {4: ["true"], 5: ["false"]}.get(length, [])
+
+
+def numbers(length: int) -> Iterable[str]:
+    return [text for text in words("012", length) if str(int(text)) == text] if length else []
+
+
+def quoted(alphabet: str) -> Callable[[int], Iterable[str]]:
+    return lambda n: [f'"{text}"' for text in words(alphabet, n - 2)]
+
+
+@cache
+def nested(length: int) -> Iterable[str]:
+    return listed(nested)(length)
+
+
+@cache
+def trees(length: int) -> Iterable[str]:
+    return [f'{{"a": {items}}}' for items in listed(trees)(length - 7)] if length > 8 else []
+
+
+def anything(length: int) -> Iterable[str]:
+    """JSON without objects over the characters of `FEW`."""
+    atoms = [text for text in words("01", length) if text and str(int(text)) == text]
+    return [*atoms, *quoted("[]a, 01")(length), *listed(anything)(length)]
+
+
+def pairs(length: int) -> Iterable[str]:
+    keys = chain.from_iterable(quoted("ab")(n) for n in range(2, length - 5))
+    return [f"{k}: {v}" for k in keys for v in booleans(length - len(k) - 2)]
+
+
+def objects(length: int) -> Iterable[str]:
+    texts = ["{}"] if length == 2 else [f"{{{items}}}" for items in joined(pairs, length - 2)]
+    return [text for text in texts if not _repeats(json.loads(text, object_pairs_hook=list))]
+
+
+def different(length: int) -> Iterable[str]:
+    return [text for text in listed(numbers)(length) if len(set(json.loads(text))) == len(json.loads(text))]
+
+
+def _repeats(items: list[tuple[str, object]]) -> bool:
+    return len(dict(items)) < len(items)
+
+
+CASES: dict[str, Case] = {
+    "bool": Case(bool, ["true", "false"]),
+    "None": Case(None, ["null"]),
+    "Literal of prefixes": Case(Literal["x", "xy", "x y"], dumped(["x", "xy", "x y"])),
+    "Literal of prefix numbers": Case(Literal[1, 12, "1", 121], dumped([1, 12, "1", 121])),
+    "Choice of prefixes": Case(sk.Choice(["a", "ab", "abba", "b"]), ["a", "ab", "abba", "b"]),
+    "Choice of values": Case(sk.Choice(["a", 1, [1, 2], None]), dumped(["a", 1, [1, 2], None])),
+    "Choice of nothing": Case(sk.Choice(["", "a"]), ["", "a"]),
+    "Enum": Case(Color, dumped(["r", "rr"])),
+    "Regex finite": Case(sk.Regex("(ab|a|abb){1,2}"), [a + b for a in ["ab", "a", "abb"] for b in ["", "ab", "a", "abb"]]),
+    "Regex infinite": Case(
+        sk.Regex("(ab)*|a(ba)*b{3}"),
+        [t for n in range(13) for t in words("ab", n) if re.fullmatch("(ab)*|a(ba)*b{3}", t)],
+        longest=12,
+        closing=4,
+    ),
+    "Regex with lookahead": Case(
+        sk.Regex("(?=.*bb)(?!.*aaa)[ab]{0,6}"),
+        [t for n in range(7) for t in words("ab", n) if re.fullmatch("(?=.*bb)(?!.*aaa)[ab]{0,6}", t)],
+    ),
+    "int in a range": Case(Annotated[int, Field(ge=-12, le=121)], dumped(range(-12, 122))),
+    "int multiple": Case(Annotated[int, Field(ge=-22, lt=222, multiple_of=11)], dumped(range(-22, 222, 11))),
+    "int or Literal": Case(Literal["1"] | Annotated[int, Field(ge=1, le=2)] | bool, dumped([1, 2, "1", True, False])),
+    "str of a pattern": Case(Annotated[str, Field(pattern="^[ab]*$", max_length=3)], dumped(words("ab", 0) + words("ab", 1) + words("ab", 2) + words("ab", 3))),
+    "str of lengths and pattern": Case(
+        Annotated[str, Field(pattern="^(ab|b)*$", min_length=2, max_length=4)],
+        dumped(t for n in (2, 3, 4) for t in words("ab", n) if re.fullmatch("(ab|b)*", t)),
+    ),
+    "model": Case(Pair, dumped({"a": a, "b": b} for a in (True, False) for b in ("x", "xy", None))),
+    "optional model": Case(Optional[Pair], dumped([None, *({"a": a, "b": b} for a in (True, False) for b in ("x", "xy", None))])),
+    "discriminated": Case(Cat | Cow, dumped([{"kind": "cat"}, {"kind": "cow", "c": True}, {"kind": "cow", "c": False}])),
+    "tuple": Case(tuple[bool, None, Literal[1, 12]], dumped([a, None, b] for a in (True, False) for b in (1, 12))),
+    "list of at most": Case(Annotated[list[bool], Field(max_length=3)], dumped(v for n in range(4) for v in product((True, False), repeat=n))),
+    "list of exactly": Case(Annotated[list[Literal[1]], Field(min_length=4, max_length=4)], ["[1, 1, 1, 1]"]),
+    "set": Case(set[Literal["a", "ab", "b"]], dumped(v for n in range(4) for v in permutations(["a", "ab", "b"], n))),
+    "set with least": Case(Annotated[set[Literal[1, 12, 2]], Field(min_length=2)], dumped(v for n in (2, 3) for v in permutations([1, 12, 2], n))),
+    "dict of Literal": Case(
+        dict[Literal["a", "ab"], bool],
+        dumped(dict(zip(k, v, strict=True)) for n in range(3) for k in permutations(["a", "ab"], n) for v in product((True, False), repeat=n)),
+    ),
+    "list": Case(list[bool], texts_of(listed(booleans), 22), longest=22, closing=8),
+    "list of int": Case(list[int], texts_of(listed(numbers), 10), longest=10, closing=2),
+    "nested lists": Case(Nested, texts_of(nested, 16), longest=16, closing=7),
+    "tree": Case(Tree, texts_of(trees, 36), longest=36, closing=18),
+    "dict": Case(dict[AB, bool], texts_of(objects, 20), longest=20, closing=10),
+    "set of int": Case(set[int], texts_of(different, 11), longest=11, closing=3),
+}  # fmt: skip
+
+BYTES = [bytes([byte]) for byte in b'{}[]":, truefalsnxyabckidow012-']
+MERGED = [b'": ', b'"}, {"', b'"},{"', b", ", b"true", b"rue]", b"e, ", b"]]", b"[[", b"], [", b'{"a": [', b'"ab"', b'b"', b"12", b"1, 1", b"21", b"aba", b"ull}", b'x"}', b"al", b"se", b", f"]  # fmt: skip
+VOCABULARIES: dict[str, sk.Vocabulary] = {
+    "bytes": sk.Vocabulary(BYTES, end_ids={100}),
+    "merged": sk.Vocabulary([*BYTES, *MERGED], end_ids={0, 64}),
+    "twins and specials": sk.Vocabulary([*MERGED, None, b"", *BYTES, *BYTES[:20], *MERGED[:5], b"</s>"], end_ids={94, 7}),
+    "without quotes": sk.Vocabulary([*(t for t in BYTES if t != b'"'), *MERGED, b'{"', b'"a'], end_ids={99}),
+    "without e, b, comma": sk.Vocabulary([*(t for t in BYTES if t not in (b"e", b"b", b",")), *MERGED, b"fals"], end_ids={99}),
+    "without closing": sk.Vocabulary([*(t for t in BYTES if t not in (b"]", b"}")), *MERGED], end_ids={99}),
+}  # fmt: skip
+LAWS = [pytest.param(case, v, id=f"{name}-{w}") for name, case in CASES.items() for w, v in VOCABULARIES.items()]
+
+
+def fewest(case: Case, vocabulary: sk.Vocabulary) -> dict[bytes, int]:
+    """For each prefix of a member the fewest tokens that lead to a member, `FAR` if none do."""
+    tokens = {token for token in vocabulary.tokens if token}
+    lengths = sorted({len(token) for token in tokens})
+    need: dict[bytes, int] = {}
+    for member in case.members:
+        text = member.encode()
+        left = [0] * (len(text) + 1)
+        for at in range(len(text) - 1, -1, -1):
+            ways = (left[at + n] for n in lengths if text[at : at + n] in tokens and at + n <= len(text))
+            left[at] = min(min(ways, default=FAR) + 1, FAR)
+        for at, count in enumerate(left):
+            need[text[:at]] = min(need.get(text[:at], FAR), count)
+    return need
+
+
+def expected(need: dict[bytes, int], vocabulary: sk.Vocabulary, prefix: bytes, budget: int = FAR) -> set[int]:
+    """The tokens after which a member can be completed with fewer than `budget` more, and the ends."""
+    tokens = {t for t, token in enumerate(vocabulary.tokens) if token and need.get(prefix + token, FAR) < budget}
+    return tokens | (set(vocabulary.end_ids) if need[prefix] == 0 else set())
+
+
+def compiled(case: Case, vocabulary: sk.Vocabulary, need: dict[bytes, int]) -> sk.Cursor:
+    if need[b""] == FAR:
+        with pytest.raises(sk.VocabularyError, match="no tokens of their own|spell"):
+            sk.compile(case.target, vocabulary, cache=False)
+        pytest.skip("this vocabulary cannot spell any member, and that was said")
+    return sk.compile(case.target, vocabulary, cache=False).cursor()
+
+
+def prefixes(case: Case, vocabulary: sk.Vocabulary, need: dict[bytes, int], most: int) -> Iterator[tuple[bytes, list[int]]]:
+    """What tokens can write, breadth first, as far as the members are known."""
+    known = case.longest - case.closing - vocabulary.longest
+    seen: set[bytes] = {b""}
+    pending: list[tuple[bytes, list[int]]] = [(b"", [])]
+    for prefix, path in pending:
+        if len(prefix) > known or len(seen) > most:
+            return
+        yield prefix, path
+        for token in sorted(expected(need, vocabulary, prefix) - set(vocabulary.end_ids)):
+            text = prefix + vocabulary.tokens[token]
+            if text not in seen:
+                seen.add(text)
+                pending.append((text, [*path, token]))
+
+
+@pytest.mark.parametrize(("case", "vocabulary"), LAWS)
+def test_mask_is_what_can_be_completed(case: Case, vocabulary: sk.Vocabulary) -> None:
+    need = fewest(case, vocabulary)
+    start = compiled(case, vocabulary, need)
+    for prefix, path in prefixes(case, vocabulary, need, most=150):
+        cursor = start.fork()
+        for token in path:
+            cursor.advance(token)
+        assert allowed(cursor) == expected(need, vocabulary, prefix), prefix
+        assert cursor.can_end == (need[prefix] == 0), prefix
+        assert cursor.must_end == (allowed(cursor) <= set(vocabulary.end_ids)), prefix
+        forced = cursor.forced_bytes()
+        ways = {bytes([text[len(prefix)]]) for text in need if text.startswith(prefix) and len(text) > len(prefix)}
+        assert not forced or (not cursor.can_end and forced[:1] in ways), prefix
+
+
+@pytest.mark.parametrize(("case", "vocabulary"), LAWS)
+def test_budget_leaves_a_way_and_only_ways(case: Case, vocabulary: sk.Vocabulary) -> None:
+    need = fewest(case, vocabulary)
+    start = compiled(case, vocabulary, need)
+    for prefix, path in prefixes(case, vocabulary, need, most=40):
+        cursor = start.fork()
+        for token in path:
+            cursor.advance(token)
+        assert cursor.tokens_to_end() == need[prefix], prefix
+        for budget in range(need[prefix] + 3):
+            mask, exact = allowed(cursor, budget), expected(need, vocabulary, prefix, budget)
+            assert mask <= exact, (prefix, budget)
+            assert cursor.fits(budget) == (need[prefix] <= budget), (prefix, budget)
+            assert mask or budget < need[prefix], (prefix, budget)
+
+
+@pytest.mark.parametrize(("case", "vocabulary"), LAWS)
+def test_every_budget_is_met_or_refused_with_the_true_least(case: Case, vocabulary: sk.Vocabulary) -> None:
+    need = fewest(case, vocabulary)
+    compiled(case, vocabulary, need)
+    least = need[b""]
+    adapter: Any = None if isinstance(case.target, (sk.Regex, sk.Choice)) else TypeAdapter(case.target)
+    for budget in range(least):
+        with pytest.raises(sk.BudgetTooSmall, match=f"pass max_tokens={least}") as caught:
+            sk.generate(testing.RandomModel(vocabulary=vocabulary), "", case.target, max_tokens=budget, describe=False)
+        assert (caught.value.needed, caught.value.budget) == (least, budget)
+    for extra in (0, 1, 2, 5):
+        for seed in range(2):
+            model = testing.RandomModel(seed, vocabulary)
+            result = sk.generate(model, "", case.target, max_tokens=least + extra, describe=False, temperature=1.0, seed=seed)
+            assert len(result.token_ids) == result.usage.generated_tokens <= least + extra
+            assert len(result.text) > case.longest or result.text in case.members
+            assert adapter is None or adapter.validate_json(result.text) == result.value

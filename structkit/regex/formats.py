@@ -48,12 +48,13 @@ def _duration() -> str:
 
 
 def _timedelta() -> str:
-    """What pydantic writes, within `timedelta.max`."""
+    """What pydantic writes, within `timedelta.max`; its years have 365 days."""
     count = "(?:0|[1-9][0-9]?)"
     seconds = rf"{count}(?:\.[0-9]{{1,6}})?S"
     minutes = f"{count}M(?:{seconds})?"
     time = f"T(?:{count}H(?:{minutes}|{seconds})?|{minutes}|{seconds})"
-    return f"-?P(?:(?:0|[1-9][0-9]{{0,7}})D(?:{time})?|{time})"
+    days = "(?:0|[1-9][0-9]{0,7})D"
+    return f"-?P(?:(?:[1-9][0-9]{{0,5}}Y(?:{days})?|{days})(?:{time})?|{time})"
 
 
 def _uuid(digit: str, version: str | None = None) -> str:
@@ -130,17 +131,16 @@ def _uri_template() -> str:
 
 def _regex() -> str:
     """Regular expressions that ECMA-262 and Python both read, with groups at most three deep."""
-    spans = "|".join(["a-[a-z]", "A-[A-Z]", *(f"{digit}-[{digit}-9]" for digit in range(10))])
+    letters = ("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789")
+    spans = "|".join(f"{first}-[{first}-{row[-1]}]" for row in letters for first in row)
     escape = r"\\[DSWdfnrstvw$()*+./?\[\\\]^{|}-]"
     member = rf"(?:{escape}|{spans}|[^\\\[\]\^&~|-])"
     some = rf"[^\\\[\](){{}}*+?.^$|]|\.|{escape}|\[\^?{member}+-?\]"
     repeated = r"(?:(?:[*+?]|\{[0-9]{1,3},?\})\??)?"
-    edge = r"[\^$]|\\[Bb]"
     pattern = ""
     for _ in range(4):
         group = rf"|\((?:\?[:=!])?{pattern}\)" if pattern else ""
-        pieces = f"(?:{edge}|(?:{some}{group}){repeated})*"
-        pattern = rf"{pieces}(?:\|{pieces})*"
+        pattern = rf"(?:[|\^$]|\\[Bb]|(?:{some}{group}){repeated})*"
     return pattern
 
 

@@ -1,19 +1,17 @@
-"""Every example in a docstring of the library runs: `>>>` examples, and Python blocks as a page each."""
+"""Every example in a docstring of the library runs: `>>>` examples, and fenced blocks as a page each."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
 import pkgutil
-from pathlib import Path
 
 import pytest
-import structkit
-from pytest_examples import CodeExample, EvalExample, find_examples
+from tests.docs.blocks import ROOT, Block, find_blocks, namespace, run
 
-PACKAGE = Path(structkit.__file__).parent
+PACKAGE = ROOT / "structkit"
 MODULES = [name for _, name, _ in pkgutil.walk_packages([str(PACKAGE)], "structkit.") if "__main__" not in name]
-BLOCKS = [block for path in sorted(PACKAGE.rglob("*.py")) for block in find_examples(path)]
+BLOCKS = [block for path in sorted(PACKAGE.rglob("*.py")) for block in find_blocks(path, "python")]
 
 
 @pytest.mark.parametrize("name", ["structkit", *MODULES])
@@ -24,5 +22,6 @@ def test_examples(name: str) -> None:
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
-def test_blocks(block: CodeExample, eval_example: EvalExample) -> None:
-    eval_example.run(block)
+def test_blocks(block: Block) -> None:
+    with namespace() as module:
+        run(block, module)

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 from structkit.cli import main
-
-ROOT = Path(__file__).parents[2]
-DEMO = ROOT / "structkit/demo/model/config.json"
+from tests.docs.blocks import PAGES, ROOT, find_blocks, needs_demo
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    return [block.source for block in find_blocks(page, language)]
 
 
 def runs(page: Path) -> list[tuple[list[str], str]]:
@@ -30,7 +28,7 @@ def runs(page: Path) -> list[tuple[list[str], str]]:
 
 SHOWN = [
     (page.relative_to(ROOT).as_posix(), arguments, printed)
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for page in PAGES
     for arguments, printed in runs(page)
 ]
 
@@ -76,7 +74,3 @@ def test_the_reference_lists_the_options(capsys: pytest.CaptureFixture[str]) -> 
     page = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `(--[a-z-]+)", page, flags=re.M)) == real - {"--help"}
 
-
-def needs_demo() -> None:
-    if not DEMO.is_file():
-        pytest.skip("the demo model is not there; sh scripts/train-demo makes it")

@@ -1,0 +1,110 @@
+"""Code blocks of pages: found, run from top to bottom in one namespace, and compared with what they say they print.
+
+Output stands in the page as comments that begin with `#>`, right below the statement that printed it. To write the
+real output into the pages: `STRUCTKIT_UPDATE_DOCS=1 sh scripts/test tests/docs`.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import indent
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+UPDATE = bool(os.environ.get("STRUCTKIT_UPDATE_DOCS"))
+
+_OUTPUT = re.compile(r" *#>")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code: its source and the lines of the page above it."""
+
+    path: Path
+    above: int
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.path.relative_to(ROOT).as_posix()}:{self.above + 1}"
+
+
+def find_blocks(path: Path, language: str) -> list[Block]:
+    """The fenced blocks of a language in a file, those at the margin only."""
+    text = path.read_text(encoding="utf-8")
+    found = re.finditer(rf"^```{language}\n(.*?)^```$", text, flags=re.M | re.S)
+    return [Block(path, text[: each.start(1)].count("\n"), each[1]) for each in found]
+
+
+@contextmanager
+def namespace() -> Iterator[ModuleType]:
+    """A module for the blocks of one page; pydantic looks up names in it."""
+    module = ModuleType("page")
+    sys.modules["page"] = module
+    try:
+        yield module
+    finally:
+        del sys.modules["page"]
+
+
+def run(block: Block, module: ModuleType) -> str:
+    """Run a block.
+
+    Returns:
+        Its source, with what it really printed.
+    """
+    statements = list(ast.walk(ast.parse(block.source)))
+    printed: dict[int, list[str]] = {}
+
+    def record(*values: object, sep: str = " ") -> None:
+        line = sys._getframe(1).f_lineno - block.above
+        ends = [
+            node.end_lineno or 0
+            for node in statements
+            if isinstance(node, ast.Expr) and node.lineno <= line <= (node.end_lineno or 0)
+        ]
+        printed.setdefault(min(ends), []).extend(sep.join(map(str, values)).split("\n"))
+
+    vars(module)["print"] = record
+    # Errors then name the page and its line.
+    code = compile("\n" * block.above + block.source, str(block.path), "exec", dont_inherit=True)
+    exec(code, vars(module))
+    return "".join(_with_output(block.source, printed))
+
+
+def _with_output(source: str, printed: dict[int, list[str]]) -> Iterator[str]:
+    for number, line in enumerate(source.splitlines(keepends=True), start=1):
+        if _OUTPUT.match(line):
+            continue
+        yield line
+        margin = line[: len(line) - len(line.lstrip())]
+        for text in printed.get(number, []):
+            yield indent(f"#> {text}".rstrip(), margin) + "\n"
+
+
+def check_page(path: Path) -> None:
+    """Run the Python blocks of a page and compare, or with `STRUCTKIT_UPDATE_DOCS=1` write what they print."""
+    text = path.read_text(encoding="utf-8")
+    with namespace() as module:
+        for block in find_blocks(path, "python"):
+            real = run(block, module)
+            if UPDATE:
+                text = text.replace(block.source, real)
+                path.write_text(text, encoding="utf-8")
+            else:
+                assert block.source == real, f"{block} prints something else"
+
+
+def needs_demo() -> None:
+    """Skip where the demo model was not trained."""
+    if not (ROOT / "structkit/demo/model/config.json").is_file():
+        pytest.skip("the demo model is not there; scripts/train_demo.py makes it")
