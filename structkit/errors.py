@@ -49,9 +49,10 @@ class StructkitError(Exception):
     """
 
     def __init__(self, message: str, *, place: str | None = None) -> None:
+        message = _shortened(message, 2_000)  # a hostile schema is quoted, but not whole
         super().__init__(message)
         self.message = message
-        self.place = place
+        self.place = None if place is None else _shortened(place, 300)
 
     def __str__(self) -> str:
         return self.message if self.place is None else f"{self.message} at `{self.place}`"
@@ -68,6 +69,10 @@ def _rebuild(
     error.args = args
     error.__dict__.update(attributes)
     return error
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"
 
 
 class SchemaError(StructkitError):

@@ -32,6 +32,9 @@ class Limits:
     nfa_states: int = 300_000
     """States of one rule's nondeterministic automaton: about 300 bytes and 2 µs each."""
 
+    transitions: int = 16_000_000
+    """Entries in the table of one rule's automaton, states times classes of bytes: 4 bytes each."""
+
     states: int = 200_000
     """States of one rule's automaton: about 200 bytes and 2 µs each."""
 
@@ -57,5 +60,5 @@ class Limits:
     fraction_digits: int = 17
     """Digits after the point in a float of a Python type: as many as the shortest exact spelling needs."""
 
-    search_states: int = 200_000
-    """Configurations looked at to find the fewest tokens to an end when the budget is tight."""
+    search_states: int = 20_000
+    """States looked at to find out whether a vocabulary that lacks bytes can spell the rest of a value."""

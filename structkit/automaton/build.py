@@ -68,18 +68,20 @@ def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
     ).reshape(-1, 4)
     calls = calls[np.argsort(calls[:, 0], kind="stable")]
     lengths = np.fromiter(map(len, nfa.silent), np.int64, size)
+    most = min(limits.states, limits.transitions // width)
     states, targets, final, found = kernels.determinise(
         _first(edges[:, 0], size), classes[edges[:, 1]].astype(np.int32), classes[edges[:, 2]].astype(np.int32),
         np.ascontiguousarray(edges[:, 3]), np.ascontiguousarray(edges[:, 4]),
         np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32),
         np.fromiter(chain.from_iterable(nfa.silent), np.int32, int(lengths.sum())),
         _first(calls[:, 0], size), np.ascontiguousarray(calls[:, 1]), np.ascontiguousarray(calls[:, 2]),
-        np.ascontiguousarray(calls[:, 3]), nfa.final, width, limits.states,
+        np.ascontiguousarray(calls[:, 3]), nfa.final, width, most,
     )  # fmt: skip
     if states == kernels.AMBIGUOUS:
         raise Ambiguous
     if states == kernels.TOO_MANY:
-        raise LimitExceeded("states", limits.states, "the automaton of a rule")
+        limit = "states" if most == limits.states else "transitions"
+        raise LimitExceeded(limit, getattr(limits, limit), "the automaton of a rule")
     table = tuple((state, keys[key], after, operation) for state, key, after, operation in found.tolist())
     dfa = Dfa(classes, targets.copy(), final.ravel().copy(), table, nfa.least, nfa.most)
     return dfa if table else trim(dfa)

@@ -44,6 +44,10 @@ _LONG = 200_000
 """Bytes of a shortest text that is spelled in tokens; the tokens of a longer one are only bounded."""
 
 
+_EFFORT = 1_000
+"""States looked at to find fewer tokens than a shortest text takes: about a second."""
+
+
 class Budgets:
     """Answers about budgets for one index; remembers the searches it made.
 
@@ -98,28 +102,36 @@ class Budgets:
         return self._searched(state, left)
 
     def fewest(self, state: State, most: int = FAR) -> int:
-        """The fewest tokens to an end; `FAR` if there are none or more than `most`.
+        """The fewest tokens to an end; `FAR` if none are known, or more than `most`.
 
-        Exact but for targets with unique texts and for very long values, whose states are too many to search: there
-        it is `spelled`.
+        Exact unless that takes too long a search, as in very long values, targets with unique texts and wide open
+        ones: there it is `spelled`, which is enough, if not always the fewest.
 
         Raises:
-            LimitExceeded: The search looked at `limits.search_states` states.
+            LimitExceeded: The vocabulary cannot spell a shortest text, and the search for another was given up.
         """
-        if state in self._fewest:
-            return self._fewest[state]
-        spelled = self.spelled(state)
-        if self.index.automaton.remembers or self._is_long(state):
-            return spelled
-        most = min(most, spelled - 1)
-        limit = self.index.automaton.limits.search_states
+        known = self._fewest.get(state)
+        if known is None:
+            spelled = self.spelled(state)
+            if self.index.automaton.remembers or self._is_long(state):
+                return spelled
+            known = self._search(state, min(most, spelled - 1))
+            if known is None:
+                return FAR if most < spelled - 1 else _remember(self._fewest, state, spelled)
+            _remember(self._fewest, state, known)
+        return known
+
+    def _search(self, state: State, most: int) -> int | None:
+        """The fewest tokens to an end, breadth first; `None` if there are more than `most`, or perhaps."""
+        limits = self.index.automaton.limits
+        effort = _EFFORT if most < FAR - 1 else limits.search_states
         seen = {state}
         level, frontier = 0, [state]
         while frontier:
             if any(s.can_end for s in frontier):
-                return _remember(self._fewest, state, level)
+                return level
             if level >= most:
-                return _remember(self._fewest, state, spelled) if most == spelled - 1 else FAR
+                return None
             reached = []
             for current in frontier:
                 for token in self.groups(current).first.tolist():
@@ -127,11 +139,15 @@ class Budgets:
                     if after not in seen:
                         seen.add(after)
                         reached.append(after)
-                        if len(seen) > limit:
-                            raise LimitExceeded("search_states", limit, "the search for the fewest tokens")
+                if len(seen) > effort:
+                    if effort == _EFFORT:
+                        return None
+                    raise LimitExceeded(
+                        "search_states", effort, "the search for a text that the vocabulary can spell"
+                    )
             frontier = reached
             level += 1
-        return _remember(self._fewest, state, spelled)
+        return None
 
     def groups(self, state: State) -> Groups:
         """The allowed tokens by where they lead."""

@@ -19,7 +19,7 @@ from structkit.schema.meet import Meeting
 from structkit.schema.nodes import Anything, Const, Document, Never, Note, Ref, Schema, Union
 from structkit.schema.place import Place, joined, step
 from structkit.schema.references import References, Target, base_of
-from structkit.schema.settle import settle
+from structkit.schema.settle import in_order, settle
 from structkit.schema.values import canonical, is_integer, json_text, kind_of, shown
 
 __all__ = ["read"]
@@ -85,6 +85,7 @@ class _Reading:
         """Read the root and everything it refers to."""
         root = self._definition(self._references.root, Place(python=self.python))
         definitions = self._definitions.finish()
+        order = in_order(definitions)
         for branches, at in self._exclusive:
             if not pairwise_disjoint(branches, definitions):
                 raise UnsupportedKeyword(
@@ -93,7 +94,7 @@ class _Reading:
                     "use anyOf, or a required key with a different const in each",
                     place=at.path,
                 )
-        return settle(root.name, definitions, python=self.python)
+        return settle(root.name, definitions, order, python=self.python)
 
     def schema(self, raw: object, at: Place) -> Schema:
         """Read one schema."""

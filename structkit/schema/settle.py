@@ -28,23 +28,28 @@ from structkit.schema.nodes import (
 )
 from structkit.schema.place import joined, step
 
-__all__ = ["settle"]
+__all__ = ["in_order", "settle"]
 
 Definitions = Mapping[str, Schema]
 
 
-def settle(root: str, definitions: Definitions, *, python: bool) -> Document:
+def settle(root: str, definitions: Definitions, order: Iterable[str], *, python: bool) -> Document:
     """The document whose root is the definition `root`, without what can never be written.
+
+    Args:
+        root: The name of the root.
+        definitions: All that are referred to.
+        order: Their names as `in_order` gives them.
+        python: The document describes a Python type.
 
     >>> from structkit.schema.nodes import Property
     >>> settle("a", {"a": Union((Null(), Object((Property("a", Ref("b")),)))), "b": Never("")}, python=False).root
     Null(note=None)
 
     Raises:
-        SchemaError: A definition is nothing but a reference to itself.
         UnsatisfiableSchema: The root has no value.
     """
-    definitions = _without_aliases(definitions, _order(definitions))
+    definitions = _without_aliases(definitions, order)
     while isinstance(alias := definitions[root], Ref):
         root = alias.name
     alive = _alive(definitions)
@@ -75,7 +80,7 @@ def _references(node: Schema, *, unguarded: bool = False) -> Iterator[str]:
                 stack.extend(key.value for key in reversed(properties))
 
 
-def _order(definitions: Definitions) -> list[str]:
+def in_order(definitions: Definitions) -> list[str]:
     """The names, each after those that it refers to without an array or object in between.
 
     Raises:

@@ -1,0 +1,130 @@
+"""What is printed is what is meant: against a naive printer, and against the automaton."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structkit.automaton.build import regular
+from structkit.errors import LimitExceeded
+from structkit.limits import Limits
+from structkit.regex.chars import DIGIT
+from structkit.regex.nodes import (
+    EMPTY,
+    NEVER,
+    Alt,
+    Both,
+    Call,
+    Chars,
+    Joined,
+    Multiple,
+    Node,
+    Part,
+    Repeat,
+    Rules,
+    Seq,
+    Text,
+    Unique,
+)
+from structkit.regex.rules import is_recursive
+from structkit.regex.show import show
+from tests.languages import matches, nodes, texts
+from tests.regex.oracle import holds
+
+
+@given(nodes, texts)
+def test_a_printed_node_is_the_node(node: Node, text: str) -> None:
+    assert holds(node, text) == matches(node, text)
+
+
+@given(nodes, nodes, st.booleans(), texts)
+def test_a_product_may_stand_before_its_end(left: Node, right: Node, negate: bool, text: str) -> None:
+    quoted = Seq((Text("<"), Both(left, right, negate, end=">"), Text(">")))
+    assert holds(Repeat(quoted), f"<{text}><{text}>") == (
+        matches(left, text) and matches(right, text) is not negate
+    )
+
+
+optional = st.lists(
+    st.tuples(st.sampled_from("abcd"), st.sampled_from([(0, 1), (1, 1), (0, None), (2, 3), (0, 0)])),
+    max_size=7,
+)
+
+
+@given(optional, st.lists(st.sampled_from("abcd"), max_size=6).map(",".join))
+def test_many_optional_parts(parts: list[tuple[str, tuple[int, int | None]]], text: str) -> None:
+    node = Joined(tuple(Part(Text(letter), *bounds) for letter, bounds in parts), ",")
+    assert holds(node, text) == regular(node).accepts(text.encode())
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 16, 20, 25, 100])
+def test_multiples(of: int) -> None:
+    if of in (12, 15):
+        with pytest.raises(LimitExceeded, match="multipleOf"):
+            show(Rules(Multiple(of), {}), Limits(regex_nodes=100_000))
+        return
+    held = [value for value in range(300) if holds(Multiple(of), str(value))]
+    assert held == list(range(0, 300, of))
+    assert not any(holds(Multiple(of), text) for text in ("00", f"0{of}", "", "-0"))
+
+
+@given(st.lists(st.integers(1, 12), max_size=5), st.integers(0, 3))
+def test_unique_texts_are_different(values: list[int], least: int) -> None:
+    number = Seq((Repeat(DIGIT, 1, 2),))
+    node = Seq(
+        (Text("["), Joined((Part(Text("x"), 0, 1), Part(Unique(number), least, None)), ", "), Text("]"))
+    )
+    wanted = len(set(values)) == len(values) >= least
+    text = ", ".join(map(str, values))
+    assert holds(node, f"[{text}]") == wanted
+    assert holds(node, f"[x, {text}]" if values else "[x]") == wanted
+
+
+def test_unique_keys() -> None:
+    entry = Seq((Unique(Chars(((0x61, 0x63),))), Text(":"), DIGIT))
+    node = Seq((Text("{"), Joined((Part(entry, 0, None),), ","), Text("}")))
+    assert [text for text in ("{}", "{a:1}", "{a:1,b:1}", "{a:1,b:1,a:2}", "{b:1,c:2,c:2}") if holds(node, text)] == [
+        "{}", "{a:1}", "{a:1,b:1}",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("node", "printed"),
+    [
+        (EMPTY, ""),
+        (NEVER, "(?!)"),
+        (Text("a.b\n\x00é😀"), r"a\.b\n\x00\xe9\U0001f600"),
+        (Text('{"a": [1]}'), r'\{"a": \[1\]\}'),
+        (Alt((Text("a"), Text("b"), Text("cd"))), "[ab]|cd"),
+        (Alt((Text("ab"), EMPTY)), "(?:ab)?"),
+        (Repeat(Repeat(Text("a"), 0, None), 0, 1), "(?:a*)?"),
+        (Seq((Alt((Text("ab"), Text("cd"))), Text("e"))), "(?:ab|cd)e"),
+        (Chars(((0x20, 0x21), (0x23, 0x10FFFF))), r'[^\x00-\x1f"]'),
+        (Chars(((0x2D, 0x2D), (0x5B, 0x5E))), r"[\-\[-\^]"),
+        (Repeat(DIGIT, 2, 2), "[0-9]{2}"),
+        (Repeat(DIGIT, 2, None), "[0-9]{2,}"),
+        (Joined((Part(Text("a"), 0, 1), Part(Text("b"))), ", "), "a, b|b"),
+        (Both(Text("a"), Text("b"), negate=True, end='"'), '(?!b")a'),
+    ],
+)
+def test_readable(node: Node, printed: str) -> None:
+    assert show(Rules(node, {})) == printed
+    re.compile(printed)
+
+
+def test_rules_are_written_out_or_named() -> None:
+    flat = Rules(Seq((Call("a"), Call("a"))), {"a": Alt((Text("xx"), Call("b"))), "b": Text("yy")})
+    assert show(flat) == "(?:xx|yy)(?:xx|yy)"
+    deep = Rules(Call("a"), {"a": Seq((Text("("), Repeat(Call("a")), Text(")")))})
+    assert show(deep) == "start = <a>\na = \\(<a>*\\)"
+    assert is_recursive(deep)
+    assert not is_recursive(flat)
+
+
+def test_a_regex_too_long_is_refused() -> None:
+    rules: dict[str, Node] = {f"r{level}": Seq((Call(f"r{level + 1}"),) * 10) for level in range(20)}
+    with pytest.raises(LimitExceeded, match="printed regex"):
+        show(Rules(Call("r0"), rules | {"r20": Text("a")}))

@@ -1,0 +1,137 @@
+"""JSON strings against `json.dumps`."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structkit.errors import SchemaError
+from structkit.regex.chars import ANY, DIGIT, chars, complement, contains, intersection, union
+from structkit.regex.nodes import (
+    NEVER,
+    Alt,
+    Both,
+    Chars,
+    Joined,
+    Multiple,
+    Node,
+    Part,
+    Repeat,
+    Seq,
+    Text,
+    Unique,
+)
+from structkit.regex.strings import JSON_CHAR, escape, json_text, lengths, raw_text, text_body, text_name
+from tests.languages import matches, plain_nodes, texts
+from tests.regex.oracle import holds
+
+characters = st.characters(codec="utf-8") | st.sampled_from('"\\/\b\f\n\r\t\0\x1f\x7f\u2028😀')
+points = st.integers(0, 0x10FFFF)
+sets = st.lists(st.tuples(points, st.integers(0, 300)), max_size=4).map(
+    lambda pairs: chars([(first, min(first + more, 0x10FFFF)) for first, more in pairs])
+)
+
+
+@given(sets, sets, points)
+def test_sets_of_code_points(left: Chars, right: Chars, code: int) -> None:
+    real = not 0xD800 <= code <= 0xDFFF
+    assert contains(union([left, right]), code) == (contains(left, code) or contains(right, code))
+    assert contains(intersection(left, right), code) == (contains(left, code) and contains(right, code))
+    assert contains(complement(left), code) == (real and not contains(left, code))
+    assert union([left, complement(left)]) == ANY
+    assert chars(left.ranges) == left
+
+
+@given(characters)
+def test_one_character_has_one_spelling(character: str) -> None:
+    assert holds(JSON_CHAR, json.dumps(character, ensure_ascii=False)[1:-1])
+    ascii_spelling = json.dumps(character)[1:-1]
+    assert holds(JSON_CHAR, ascii_spelling) == (
+        ascii_spelling == json.dumps(character, ensure_ascii=False)[1:-1]
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ['"', "\\", "\n", "\\/", "\\u0041", "\\u000A", "\\u000a", "\\u001F", "\\x41", "ab", ""]
+)
+def test_other_spellings_are_refused(text: str) -> None:
+    assert not holds(JSON_CHAR, text)
+
+
+@given(plain_nodes, texts)
+def test_escaping_carries_a_language_over(node: Node, text: str) -> None:
+    odd = str.maketrans({"a": '"', "b": "\\", "0": "\n"})
+    node = _translated(node, odd)
+    text = text.translate(odd)
+    assert holds(escape(node), json.dumps(text, ensure_ascii=False)[1:-1]) == matches(node, text)
+
+
+def _translated(node: Node, table: dict[int, str]) -> Node:
+    match node:
+        case Text(value):
+            return Text(value.translate(table))
+        case Chars(ranges):
+            return chars([*ranges, (0, 0x22)])
+        case Seq(parts):
+            return Seq(tuple(_translated(part, table) for part in parts))
+        case Alt(parts):
+            return Alt(tuple(_translated(part, table) for part in parts))
+        case Repeat(part, least, most):
+            return Repeat(_translated(part, table), least, most)
+        case Joined(parts, separator):
+            return Joined(tuple(Part(_translated(p.node, table), p.least, p.most) for p in parts), separator)
+    raise ValueError(node)
+
+
+def test_what_escaping_leaves_alone() -> None:
+    assert escape(Unique(Multiple(3))) == Unique(Multiple(3))
+    assert escape(Both(Text("a"), Text("\n"))) == Both(Text("a"), Text("\\n"), end='"')
+
+
+@given(plain_nodes, texts)
+def test_lengths_are_bounds(node: Node, text: str) -> None:
+    shortest, longest = lengths(node)
+    if matches(node, text):
+        assert shortest is not None
+        assert shortest <= len(text)
+        assert longest is None or len(text) <= longest
+
+
+@given(plain_nodes, st.integers(0, 5), st.none() | st.integers(0, 6), texts)
+def test_a_length_narrows_a_language(node: Node, least: int, most: int | None, text: str) -> None:
+    fits = least <= len(text) and (most is None or len(text) <= most)
+    narrowed = raw_text([node], least, most)
+    held = matches(narrowed, text) if not isinstance(narrowed, Both) else holds(narrowed, text)
+    assert held == (fits and matches(node, text))
+
+
+def test_a_length_moves_into_the_pattern() -> None:
+    word = Seq((Text("a"), Repeat(DIGIT, 1, None), Text("-")))
+    assert raw_text([word], 5, 63) == Seq((Text("a"), Repeat(DIGIT, 3, 61), Text("-")))
+    assert raw_text([word], 0, 2) == NEVER
+    assert raw_text([], 0, 5) == Repeat(ANY, 0, 5)
+    assert raw_text([Repeat(ANY, 0, None), Repeat(ANY, 2, None)], 0, 5) == Repeat(ANY, 2, 5)
+
+
+@given(st.text(max_size=6), st.integers(0, 4), st.none() | st.integers(0, 6))
+def test_free_text(text: str, least: int, most: int | None) -> None:
+    wanted = least <= len(text) and (most is None or len(text) <= most)
+    if most is None or least <= most:
+        assert holds(text_body(least, most), json.dumps(text, ensure_ascii=False)[1:]) == wanted
+
+
+def test_names_of_free_text() -> None:
+    names = [text_name(*bounds) for bounds in ((0, None), (0, 5), (2, None), (2, 5))]
+    assert names == ["text", "text{0,5}", "text{2,}", "text{2,5}"]
+
+
+def test_a_surrogate_cannot_be_written() -> None:
+    assert json_text("é\n") == '"é\\n"'
+    with pytest.raises(
+        SchemaError, match=re.escape("surrogate, which no text can spell; remove it at `$.a`")
+    ):
+        json_text("\ud800", place="$.a")
