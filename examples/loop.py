@@ -1,40 +1,37 @@
-"""A decoding loop of your own: the guide gives masks, you choose the tokens.
+"""A decoding loop of your own: the guide says which tokens may come, you choose among them.
 
 Prints:
 
-    {"name": "aaaaaaa", "age": 2}
+    {"mood": "positive", "stars": 1}
 """
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 import structkit as sk
 from structkit.testing import small_vocabulary
 
 
 @dataclass
-class Person:
-    name: str
-    age: int
-
-
-def allowed(mask: np.ndarray) -> np.ndarray:
-    """The tokens of a mask: bit t % 32 of word t // 32 belongs to token t."""
-    return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+class Review:
+    mood: Literal["positive", "negative"]
+    stars: Annotated[int, Field(ge=1, le=5)]
 
 
 if __name__ == "__main__":
     vocabulary = small_vocabulary()  # or sk.Vocabulary.from_tokenizer(tokenizer)
-    cursor = sk.compile(Person, vocabulary).cursor()
+    cursor = sk.compile(Review, vocabulary).cursor()
     mask = np.zeros((vocabulary.size + 31) // 32, dtype=np.uint32)
+    random = np.random.default_rng(0)
     written = b""
     while not cursor.can_end:
+        logits = random.normal(size=vocabulary.size)  # your model goes here
         cursor.fill_mask(mask)
-        tokens = [token for token in allowed(mask) if vocabulary.tokens[token]]
-        token = int(tokens[len(written) % len(tokens)])
+        allowed = np.unpackbits(mask.view(np.uint8), bitorder="little")[: vocabulary.size].astype(bool)
+        token = int(np.where(allowed, logits, -np.inf).argmax())
         cursor.advance(token)
-        written += vocabulary.tokens[token] or b""
-        if len(written) > 200:
-            break
+        written += vocabulary.tokens[token]
     print(written.decode())

@@ -2,7 +2,7 @@
 
 Prints:
 
-    20 trees, up to 8 deep
+    20 trees, up to 10 deep
 """
 
 from __future__ import annotations

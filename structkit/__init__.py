@@ -2,6 +2,12 @@
 
 ```python
 import structkit as sk
+from pydantic import BaseModel
+
+class Person(BaseModel):
+    name: str
+    age: int
+    job: str | None = None
 
 person = sk.extract(sk.load(), "Ana Souza, 34, works as a nurse in Porto.", Person)
 ```

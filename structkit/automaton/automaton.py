@@ -21,7 +21,7 @@ from structkit.automaton.build import rule_dfa
 from structkit.automaton.dfa import DEAD, LEAVE, TICK, Dfa, Key
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
-from structkit.regex.nodes import Node, Repeat, Rules, Unique
+from structkit.regex.nodes import Both, Node, Repeat, Rules, Unique
 
 __all__ = ["Automaton", "Frame", "link"]
 
@@ -368,7 +368,7 @@ def _node(rules: Rules, key: Key | None) -> Node:
             return rules.rules[key]
         case Unique(node):
             return node
-        case Repeat():
+        case Repeat() | Both():
             return key
 
 

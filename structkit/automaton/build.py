@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structkit.automaton import kernels
 from structkit.automaton.dfa import Dfa, intersection, trim
-from structkit.automaton.nfa import Nfa, build_nfa
+from structkit.automaton.nfa import Nfa, build_nfa, is_large
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
 from structkit.regex.nodes import Both, Node
@@ -26,6 +26,8 @@ def rule_dfa(node: Node, limits: Limits) -> Dfa:
     Raises:
         LimitExceeded: The automaton would be too large.
     """
+    if isinstance(node, Both) and is_large(node.right, limits):
+        return _counted_product(node, limits)
     try:
         return _determinise(build_nfa(node, count=True, limits=limits), limits)
     except Ambiguous:
@@ -46,6 +48,14 @@ def product(node: Both, limits: Limits, rules: Mapping[str, Node] | None) -> Dfa
     """The automaton of an intersection or a difference."""
     left, right = regular(node.left, limits, rules), regular(node.right, limits, rules)
     result = intersection(left, right, limits.products, negate=node.negate)
+    if result is None:
+        raise LimitExceeded("products", limits.products, "the combination of two patterns")
+    return result
+
+
+def _counted_product(node: Both, limits: Limits) -> Dfa:
+    """A pattern whose texts are also a large repetition: the pattern's automaton, with the repetition's counter."""
+    result = intersection(regular(node.left, limits), rule_dfa(node.right, limits), limits.products)
     if result is None:
         raise LimitExceeded("products", limits.products, "the combination of two patterns")
     return result

@@ -19,12 +19,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.regex.nodes import Repeat, Unique
+from structkit.regex.nodes import Both, Repeat, Unique
 
 __all__ = ["DEAD", "KEEP", "LEAVE", "TICK", "Dfa", "Key", "intersection", "trim"]
 
-Key: TypeAlias = str | Repeat | Unique
-"""What a call names: a rule of the target, or a large repetition or a unique text that became a rule of its own."""
+Key: TypeAlias = str | Repeat | Unique | Both
+"""What a call names: a rule of the target, or a node that became a rule of its own: a large repetition, alone or
+within a pattern, or a unique text."""
 
 DEAD = -1
 KEEP, TICK, LEAVE = 0, 1, 2
@@ -83,13 +84,14 @@ class Dfa:
 def intersection(left: Dfa, right: Dfa, most_states: int, *, negate: bool = False) -> Dfa | None:
     """Texts of `left` that are in `right` (not in `right` with `negate`); `None` past `most_states`.
 
-    Both must be without calls and counter. The result is trimmed.
+    Both must be without calls, and `left` without a counter; that of `right` counts on. The result is trimmed.
     """
     pairs, classes = np.unique(
         np.stack([left.classes, right.classes]).astype(np.int32), axis=1, return_inverse=True
     )
     step_left = left.targets[:, pairs[0]] >> 2
     step_right = right.targets[:, pairs[1]] >> 2
+    operations = np.where(step_right < 0, KEEP, right.targets[:, pairs[1]] & 3)
     numbers = {(0, 0): 0}
     queue = [(0, 0)]
     rows: list[list[int]] = []
@@ -104,7 +106,9 @@ def intersection(left: Dfa, right: Dfa, most_states: int, *, negate: bool = Fals
             if number == len(queue):
                 queue.append(pair)
             row.append(number << 2)
-        rows.append(row)
+        rows.append(
+            row if b < 0 else [n if n == DEAD else n | op for n, op in zip(row, operations[b], strict=True)]
+        )
         if len(queue) > most_states:
             return None
     final = [bool(left.final[a]) and (b >= 0 and bool(right.final[b])) != negate for a, b in queue]
@@ -113,6 +117,9 @@ def intersection(left: Dfa, right: Dfa, most_states: int, *, negate: bool = Fals
             classes.reshape(256).astype(np.uint8),
             np.array(rows, np.int32).reshape(len(queue), -1),
             np.array(final),
+            (),
+            right.least,
+            right.most,
         )
     )
 

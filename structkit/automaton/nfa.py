@@ -25,7 +25,7 @@ from structkit.regex.nodes import (
     seq,
 )
 
-__all__ = ["Nfa", "build_nfa"]
+__all__ = ["Nfa", "build_nfa", "is_large"]
 
 _UNROLL = 64
 """NFA states that a bounded repetition may be copied into; larger ones are counted instead."""
@@ -92,6 +92,11 @@ def build_nfa(node: Node, *, count: bool, limits: Limits, rules: Mapping[str, No
     return builder.nfa
 
 
+def is_large(node: Node, limits: Limits) -> bool:
+    """Whether a node is a repetition that is counted rather than copied out."""
+    return isinstance(node, Repeat) and _Builder(limits, None).is_large(node)
+
+
 class _Builder:
     """Adds fragments to one automaton; each `emit` returns the state at which the fragment ends."""
 
@@ -132,6 +137,8 @@ class _Builder:
                 return self.repeat(node, start)
             case Chars(ranges):
                 return self.chars(ranges, start)
+            case Both(right=Repeat() as rounds, negate=False) if self.rules is None and self.is_large(rounds):
+                return self.enter(node, start)
             case Both():
                 return self.embed(self.product(node), start)
             case Multiple(of):

@@ -115,3 +115,16 @@ def test_limits_are_named() -> None:
         rule_dfa(Repeat(Alt((Text("a"), Text("aa"))), 0, 10_000), Limits(nfa_states=1000))
     with pytest.raises(LimitExceeded, match="products=20"):
         regular(Both(Repeat(Text("aaaa")), Repeat(Text("aaaaaaa"))), Limits(products=20))
+
+
+@pytest.mark.parametrize("least", [0, 30, 90])
+@pytest.mark.parametrize("most", [None, 90, 100_000])
+def test_pattern_with_large_lengths_is_counted(least: int, most: int | None) -> None:
+    letter = Chars(((0x61, 0x7A), (0xE9, 0xE9)))
+    body = Both(Repeat(Alt((Text("ab"), Text("éé"), Text("c")))), Repeat(letter, least, most))
+    automaton = link(Rules(Seq((Text('"'), body, Text('"'))), {}))
+    assert len(automaton.row) < 200, "large counts are not unrolled"
+    for rounds in (0, 29, 30, 44, 45, 89, 90, 91, 2000):
+        for text in ("c" * rounds, "ab" * rounds, "éé" * rounds, "c" * rounds + "a"):
+            fits = not text.endswith("a") and least <= len(text) and (most is None or len(text) <= most)
+            assert automaton.accepts(f'"{text}"'.encode()) == fits

@@ -7,7 +7,7 @@ import importlib
 import pkgutil
 
 import pytest
-from tests.docs.blocks import ROOT, Block, find_blocks, namespace, run
+from tests.docs.blocks import ROOT, Block, find_blocks, namespace, needs_demo, run
 
 PACKAGE = ROOT / "structkit"
 MODULES = [name for _, name, _ in pkgutil.walk_packages([str(PACKAGE)], "structkit.") if "__main__" not in name]
@@ -23,5 +23,7 @@ def test_examples(name: str) -> None:
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_blocks(block: Block) -> None:
+    if "load()" in block.source:
+        needs_demo()
     with namespace() as module:
         run(block, module)

@@ -1,0 +1,51 @@
+"""What docs/explain/limits.md says of Python types is what happens to them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+import uuid
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+import pytest
+import structkit as sk
+from pydantic import AliasPath, AnyUrl, BaseModel, Field, Json
+
+
+class Tree(BaseModel):
+    children: list[Tree]
+
+
+class Reaching(BaseModel):
+    value: int = Field(validation_alias=AliasPath("a", "b"))
+
+
+ENFORCED = [
+    Annotated[str, Field(min_length=2, max_length=5)], Annotated[str, Field(pattern=r"^\w+$")],
+    Annotated[int, Field(ge=3, multiple_of=7)], Annotated[float, Field(le=1, multiple_of=0.25)],
+    Annotated[Decimal, Field(decimal_places=2)], bool, None, Literal["a", 1, True], list[int], tuple[int, ...],
+    tuple[int, str], Annotated[set[str], Field(min_length=1)], frozenset[int], dict[str, int], dict[int, int],
+    dict[Literal["a", "b"], int], Annotated[dict[str, int], Field(max_length=3)], Tree, int | str | None, dt.date,
+    dt.time, dt.datetime, dt.timedelta, uuid.UUID, Any, bytes, ipaddress.IPv4Address,
+]  # fmt: skip
+
+REFUSED = [
+    sk.Regex(r"(a)\1"), sk.Regex(r"\bab\b"), Annotated[float, Field(multiple_of=0.3)], dict[tuple[int, int], int],
+    Reaching, Annotated[dt.date, Field(ge=dt.date(2020, 1, 1))], Annotated[bytes, Field(max_length=3)], AnyUrl, complex,
+    Json[int], type[int], Callable[[], int], {"oneOf": [{"type": "integer"}, {"type": "number"}]},
+    {"properties": {"a": {}}, "patternProperties": {"^x": {}}},
+    {"allOf": [{"format": "date", "type": "string"}, {"format": "email", "type": "string"}]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ENFORCED, ids=str)
+def test_what_is_enforced_has_a_regex(target: Any) -> None:
+    assert sk.to_regex(target)
+
+
+@pytest.mark.parametrize("target", REFUSED, ids=str)
+def test_what_is_refused_says_so(target: Any) -> None:
+    with pytest.raises((sk.UnsupportedKeyword, sk.PatternError)):
+        sk.to_regex(target)
