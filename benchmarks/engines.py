@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
+
+import structkit as sk
 
 __all__ = ["ENGINES", "Engine", "Guide", "Refused", "Sequence"]
 
@@ -72,9 +75,6 @@ class _Structkit:
     """structkit, without its disk cache."""
 
     def __init__(self, tokenizer: Tokenizer, *, cache: bool = False) -> None:
-        import structkit as sk
-
-        self._sk = sk
         self._cache = cache
         self._vocabulary = sk.Vocabulary.from_tokenizer(tokenizer)
         self._out = np.zeros(self._vocabulary.words, np.uint32)
@@ -82,7 +82,6 @@ class _Structkit:
         self.version = sk.__version__
 
     def compile(self, schema: Schema) -> Guide:
-        sk = self._sk
         try:
             return _StructkitGuide(sk.compile(schema, self._vocabulary, cache=self._cache), self._out)
         except sk.UnsupportedKeyword as error:
@@ -94,22 +93,19 @@ class _Structkit:
 
 
 class _StructkitGuide:
-    def __init__(self, guide: object, out: NDArray[np.uint32]) -> None:
+    def __init__(self, guide: sk.Guide, out: NDArray[np.uint32]) -> None:
         self._guide = guide
         self._out = out
 
     def sequence(self) -> Sequence:
-        return _StructkitSequence(self._guide.cursor(), self._out)  # type: ignore[attr-defined]
+        return _StructkitSequence(self._guide.cursor(), self._out)
 
 
 class _StructkitSequence:
-    def __init__(self, cursor: object, out: NDArray[np.uint32]) -> None:
-        from structkit import TokenRefused
-
-        self._fill = cursor.fill_mask  # type: ignore[attr-defined]
-        self._take = cursor.advance  # type: ignore[attr-defined]
+    def __init__(self, cursor: sk.Cursor, out: NDArray[np.uint32]) -> None:
+        self._fill = cursor.fill_mask
+        self._take = cursor.advance
         self._out = out
-        self._refused = TokenRefused
 
     def fill_mask(self) -> NDArray[np.uint32]:
         self._fill(self._out)
@@ -118,7 +114,7 @@ class _StructkitSequence:
     def advance(self, token_id: int) -> bool:
         try:
             self._take(token_id)
-        except self._refused:
+        except sk.TokenRefused:
             return False
         return True
 
@@ -127,8 +123,7 @@ class _Llguidance:
     """llguidance through its own bindings: JSON slices, and the white space of `json.dumps`."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        import llguidance
-
+        llguidance = import_module("llguidance")
         self._matcher = llguidance.LLMatcher
         self.end_id = _end_id(tokenizer)
         slices = llguidance.LLTokenizer.json_slices()
@@ -177,9 +172,7 @@ class _Xgrammar:
     """
 
     def __init__(self, tokenizer: Tokenizer, *, strict: bool) -> None:
-        import structkit as sk
-        import xgrammar
-
+        xgrammar = import_module("xgrammar")
         # The vocabulary in bytes is what both engines are given; xgrammar would read the same from transformers.
         vocabulary = sk.Vocabulary.from_tokenizer(tokenizer)
         self.end_id = vocabulary.end_ids[0]
@@ -193,7 +186,9 @@ class _Xgrammar:
     def compile(self, schema: Schema) -> Guide:
         text = json.dumps(schema)
         try:
-            compiled = self._compiler.compile_json_schema(text, any_whitespace=False, strict_mode=self._strict)
+            compiled = self._compiler.compile_json_schema(
+                text, any_whitespace=False, strict_mode=self._strict
+            )
         except RuntimeError as error:
             raise Refused(str(error).splitlines()[-1][:60], str(error)) from error
         return _XgrammarGuide(self._matcher, compiled, self._out)
@@ -214,7 +209,7 @@ class _XgrammarSequence:
         self._fill = matcher.fill_next_token_bitmask
         self._take = matcher.accept_token
         self._out = out
-        self._mask = out[0].view(np.uint32)
+        self._mask: NDArray[np.uint32] = out[0].view(np.uint32)
 
     def fill_mask(self) -> NDArray[np.uint32]:
         self._fill(self._out)
@@ -225,9 +220,7 @@ class _XgrammarSequence:
 
 
 def _end_id(tokenizer: Tokenizer) -> int:
-    from structkit import Vocabulary
-
-    return Vocabulary.from_tokenizer(tokenizer).end_ids[0]
+    return sk.Vocabulary.from_tokenizer(tokenizer).end_ids[0]
 
 
 ENGINES: Mapping[str, Callable[[Tokenizer], Engine]] = {

@@ -26,7 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its table."""
     options = _parser().parse_args(arguments)
     cases = read_cases(options.data, options.schemas, options.seed)
-    workers = [Worker(name, options.tokenizer, options.limit, options.clock) for name in options.engines.split(",")]
+    workers = [
+        Worker(name, options.tokenizer, options.limit, options.clock) for name in options.engines.split(",")
+    ]
     outcomes: dict[str, list[Outcome]] = {worker.engine: [] for worker in workers}
     try:
         with options.failures.open("w") as log:
@@ -50,14 +52,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.maskbench", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="schemas with instances, JSONL, gzipped or not")
+    parser.add_argument(
+        "--data", type=Path, required=True, help="schemas with instances, JSONL, gzipped or not"
+    )
     parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json, gzipped or not")
-    parser.add_argument("--engines", default="structkit", help="names with commas: structkit, llguidance, xgrammar")
+    parser.add_argument(
+        "--engines", default="structkit", help="names with commas: structkit, llguidance, xgrammar"
+    )
     parser.add_argument("--schemas", type=int, help="how many, chosen at random; all of them if left out")
     parser.add_argument("--seed", type=int, default=0, help="of that choice")
     parser.add_argument("--limit", type=float, default=20.0, help="seconds for one schema with its instances")
-    parser.add_argument("--clock", default="wall", choices=CLOCKS, help="cpu: processor time, for a busy machine")
-    parser.add_argument("--failures", type=Path, default=Path("maskbench-failures.jsonl"), help="where to list them")
+    parser.add_argument(
+        "--clock", default="wall", choices=CLOCKS, help="cpu: processor time, for a busy machine"
+    )
+    parser.add_argument(
+        "--failures", type=Path, default=Path("maskbench-failures.jsonl"), help="where to list them"
+    )
     return parser
 
 

@@ -10,8 +10,9 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from tokenizers import Tokenizer
 
@@ -23,26 +24,13 @@ __all__ = ["CLOCKS", "Clock", "Kind", "Outcome", "Verdict", "measure", "peak_byt
 Kind = Literal["passed", "too loose", "too strict", "refused", "timeout", "crashed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """What seconds are.
+Clock: TypeAlias = Callable[[], float]
 
-    Attributes:
-        now: Seconds so far.
-        timer: The kernel's timer that runs with it.
-        signal: What that timer sends.
-    """
+CLOCKS: Mapping[str, Clock] = {"wall": time.perf_counter, "cpu": time.process_time}
+"""Seconds so far: of the wall, or, for a machine that is busy with other things, of the processor in all threads."""
 
-    now: Callable[[], float]
-    timer: int
-    signal: int
-
-
-CLOCKS: Mapping[str, Clock] = {
-    "wall": Clock(time.perf_counter, signal.ITIMER_REAL, signal.SIGALRM),
-    # For a machine that is busy with other things: seconds of processor time, in all threads.
-    "cpu": Clock(time.process_time, signal.ITIMER_PROF, signal.SIGPROF),
-}
+_LOOK = 0.5
+"""Seconds of the wall after which the limit is looked at again."""
 
 
 @dataclass(slots=True)
@@ -100,21 +88,26 @@ def measure(engine: Engine, tokenizer: Tokenizer, case: Case, limit: float, cloc
     outcome = Outcome(case.name, "passed", bool(case.instances))
     spelled = [(instance, _spell(tokenizer, instance)) for instance in case.instances]
     gc.collect()
-    begin = clock.now()
+    begin = clock()
     try:
         with _limited(limit, clock):
             guide = _first_mask(engine, case, outcome, clock)
+            walk = _Walk(guide, tokenizer, engine.end_id, clock)
             for instance, tokens in spelled:
-                outcome.verdicts.append(_Walk(guide, tokenizer, engine.end_id, clock.now).verdict(instance, tokens, outcome.steps))
+                outcome.verdicts.append(walk.verdict(instance, tokens, outcome.steps))
     except _OutOfTime:
         outcome.kind = "timeout"
         outcome.group = "first mask" if outcome.first_mask is None else "instances"
-        outcome.reason = f"after {clock.now() - begin:.1f} s\n{traceback.format_exc(limit=-12)}"
+        outcome.reason = f"after {clock() - begin:.1f} s\n{traceback.format_exc(limit=-12)}"
     except Refused as error:
         outcome.kind, outcome.group, outcome.reason = "refused", error.group, str(error)
-        outcome.first_mask = clock.now() - begin
+        outcome.first_mask = clock() - begin
     except Exception as error:
-        outcome.kind, outcome.group, outcome.reason = "crashed", type(error).__name__, traceback.format_exc(limit=-12)
+        outcome.kind, outcome.group, outcome.reason = (
+            "crashed",
+            type(error).__name__,
+            traceback.format_exc(limit=-12),
+        )
     else:
         outcome.kind = _kind(outcome.verdicts)
     return outcome
@@ -127,10 +120,10 @@ def peak_bytes() -> int:
 
 def _first_mask(engine: Engine, case: Case, outcome: Outcome, clock: Clock) -> Guide:
     before = _resident()
-    begin = clock.now()
+    begin = clock()
     guide = engine.compile(case.schema)
     guide.sequence().fill_mask()
-    outcome.first_mask = clock.now() - begin
+    outcome.first_mask = clock() - begin
     outcome.memory = _resident() - before
     return guide
 
@@ -142,11 +135,11 @@ class _Walk:
     guide: Guide
     tokenizer: Tokenizer
     end_id: int
-    now: Callable[[], float]
+    clock: Clock
 
     def verdict(self, instance: Instance, tokens: list[int], steps: list[float]) -> Verdict:
         """Follow the tokens of an instance; the seconds of each step are appended to `steps`."""
-        now, sequence = self.now, self.guide.sequence()
+        now, sequence = self.clock, self.guide.sequence()
         for position, token in enumerate(tokens):
             begin = now()
             mask = sequence.fill_mask()
@@ -157,7 +150,9 @@ class _Walk:
             taken = sequence.advance(token)
             steps.append(now() - resumed + masked - begin)
             if not taken:
-                raise RuntimeError(f"the mask allows token {token} ({position} of {instance.text:.200}), advance not")
+                raise RuntimeError(
+                    f"the mask allows token {token} ({position} of {instance.text:.200}), advance not"
+                )
         if not sequence.fill_mask()[self.end_id >> 5] >> (self.end_id & 31) & 1:
             return self._refused(instance, tokens, len(tokens))
         return Verdict(instance.valid, True, len(tokens), -1, "" if instance.valid else instance.text[:2000])
@@ -169,7 +164,9 @@ class _Walk:
             self.tokenizer.decode(tokens[max(0, start) : end], skip_special_tokens=False)
             for start, end in ((position - 30, position), (position, position + 1), (position, position + 8))
         )
-        return Verdict(True, False, len(tokens), position, f"refuses {token or 'the end'!r} in …{before} ⟂ {after}…")
+        return Verdict(
+            True, False, len(tokens), position, f"refuses {token or 'the end'!r} in …{before} ⟂ {after}…"
+        )
 
 
 def _kind(verdicts: list[Verdict]) -> Kind:
@@ -184,21 +181,23 @@ def _spell(tokenizer: Tokenizer, instance: Instance) -> list[int]:
 
 
 def _resident() -> int:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 @contextmanager
 def _limited(seconds: float, clock: Clock) -> Iterator[None]:
     """Raise `_OutOfTime` after some seconds; inside compiled code it waits for the next line of Python."""
+    begin = clock()
 
     def ring(signum: int, frame: FrameType | None) -> None:
-        raise _OutOfTime
+        # A timer of the processor's time would make its clock as coarse as the scheduler's ticks.
+        if clock() - begin >= seconds:
+            raise _OutOfTime
 
-    old = signal.signal(clock.signal, ring)
-    signal.setitimer(clock.timer, seconds)
+    old = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds, _LOOK)
     try:
         yield
     finally:
-        signal.setitimer(clock.timer, 0)
-        signal.signal(clock.signal, old)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)

@@ -13,6 +13,8 @@ __all__ = ["PERCENTILES", "failures_of", "report", "spread"]
 
 PERCENTILES = (25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
 
+_GROUPS = ("engine", "reason", "schemas", "with instances")
+
 _KINDS: tuple[Kind, ...] = ("passed", "too loose", "too strict", "refused", "timeout", "crashed")
 
 
@@ -36,7 +38,7 @@ def report(outcomes: Mapping[str, Sequence[Outcome]], peaks: Mapping[str, int], 
             "Memory up to the first mask, KiB a schema, and the process's peak in MiB:",
             _memory(outcomes, peaks),
             "Refused:",
-            _table(("engine", "reason", "schemas", "with instances"), [r for e in outcomes for r in _groups(e, outcomes[e])]),
+            _table(_GROUPS, [row for e in outcomes for row in _groups(e, outcomes[e])]),
         )
     )
 
@@ -49,7 +51,8 @@ def failures_of(engine: str, outcome: Outcome) -> Iterator[dict[str, object]]:
     for number, verdict in enumerate(outcome.verdicts):
         if verdict.valid != verdict.accepted:
             wrong = "too strict" if verdict.valid else "too loose"
-            yield {**common, "kind": wrong, "instance": number, "token": verdict.stopped, "tokens": verdict.tokens, "reason": verdict.reason}  # fmt: skip
+            where = {"instance": number, "token": verdict.stopped, "tokens": verdict.tokens}
+            yield {**common, "kind": wrong, **where, "reason": verdict.reason}
 
 
 def spread(seconds: Sequence[float]) -> list[float]:
@@ -65,7 +68,10 @@ def _count_header() -> tuple[str, ...]:
 
 
 def _counts(engine: str, outcomes: Sequence[Outcome]) -> Iterator[list[str]]:
-    for name, chosen in ((engine, outcomes), (f"{engine}, with instances", [o for o in outcomes if o.tested])):
+    for name, chosen in (
+        (engine, outcomes),
+        (f"{engine}, with instances", [o for o in outcomes if o.tested]),
+    ):
         kinds = Counter(outcome.kind for outcome in chosen)
         share = 100 * kinds["passed"] / max(1, len(chosen))
         instances = sum(len(outcome.verdicts) for outcome in chosen)
@@ -76,7 +82,11 @@ def _counts(engine: str, outcomes: Sequence[Outcome]) -> Iterator[list[str]]:
 
 def _first_masks(outcomes: Sequence[Outcome], limit: float) -> list[float]:
     waited = [o for o in outcomes if o.kind != "refused"]
-    times = [o.first_mask if o.first_mask is not None else limit for o in waited if o.first_mask or o.kind == "timeout"]
+    times = [
+        o.first_mask if o.first_mask is not None else limit
+        for o in waited
+        if o.first_mask or o.kind == "timeout"
+    ]
     return times
 
 
@@ -88,7 +98,9 @@ def _times(by_engine: Mapping[str, Sequence[float]]) -> str:
 def _memory(outcomes: Mapping[str, Sequence[Outcome]], peaks: Mapping[str, int]) -> str:
     rows = []
     for engine, chosen in outcomes.items():
-        grown = np.array([o.memory / 1024 for o in chosen if o.first_mask is not None and o.kind != "refused"] or [0])
+        grown = np.array(
+            [o.memory / 1024 for o in chosen if o.first_mask is not None and o.kind != "refused"] or [0]
+        )
         numbers = [*np.percentile(grown, (50, 90, 99)), grown.max(), grown.mean()]
         rows.append([engine, *map(_short, map(float, numbers)), f"{peaks[engine] / 2**20:.0f}"])
     return _table(("", "p50", "p90", "p99", "max", "mean", "peak MiB"), rows)

@@ -87,7 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _run(USE, tokenizer, later)
         imports = [_run(IMPORT, "", later) for _ in range(options.runs)]
         laters = [_run(USE, tokenizer, later) for _ in range(options.runs)]
-        fresh = [{**bytecode, "NUMBA_CACHE_DIR": f"{folder}/kernels-{run}"} for run in range(options.first_runs)]
+        fresh = [
+            {**bytecode, "NUMBA_CACHE_DIR": f"{folder}/kernels-{run}"} for run in range(options.first_runs)
+        ]
         firsts = [_run(USE, tokenizer, environment) for environment in fresh]
     print(_table("Importing", imports))
     print(_table("The first use ever: kernels compiled", firsts))
@@ -109,7 +111,12 @@ def _run(code: str, argument: str, environment: Mapping[str, str]) -> dict[str, 
 
 
 def _table(title: str, runs: Sequence[Mapping[str, float | str]]) -> str:
-    lines = [f"{title} ({len(runs)} processes):", "", "| | median ms | fastest | slowest |", "|---|---|---|---|"]
+    lines = [
+        f"{title} ({len(runs)} processes):",
+        "",
+        "| | median ms | fastest | slowest |",
+        "|---|---|---|---|",
+    ]
     for name in runs[0]:
         found = [1000 * value for run in runs if not isinstance(value := run[name], str)]
         if found:

@@ -15,16 +15,17 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 
 from pydantic import TypeAdapter
-from tests.zoo import ZOO
 
 import structkit as sk
 from benchmarks.data import read_tokenizer
 from structkit.testing import RandomModel
+from tests.zoo import ZOO
 
 BREVITIES = (0.0, 4.0, 8.0)
 """How much the model wants to close what is open: never by itself, sometimes, soon."""
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     models = [RandomModel(options.seed, vocabulary, brevity=brevity) for brevity in BREVITIES]
     tallies = {name: Tally() for name in options.types or ZOO}
     wrong = 0
-    for walk, name in zip(range(options.walks), _in_turn(list(tallies))):
+    for walk, name in zip(range(options.walks), cycle(tallies), strict=False):
         wrong += _walk(name, options.seed + walk, models[walk // len(tallies) % len(models)], tallies[name])
         if (walk + 1) % 200 == 0:
             print(f"{walk + 1} of {options.walks} walks, {wrong} wrong", file=sys.stderr, flush=True)
@@ -73,7 +74,8 @@ def _walk(name: str, seed: int, model: RandomModel, tally: Tally) -> bool:
     except Exception as error:
         tally.ends["wrong"] += 1
         text = getattr(error, "text", text)
-        print(f"WRONG {name}, seed {seed}, max_tokens {budget}: {type(error).__name__}: {error}\n  {text!r}", flush=True)
+        print(f"WRONG {name}, seed {seed}, max_tokens {budget}: {type(error).__name__}: {error}")
+        print(f"  {text!r}", flush=True)
         return True
     tally.ends[result.finish_reason] += 1
     tally.tokens += result.usage.generated_tokens
@@ -89,13 +91,11 @@ def _unfair(error: sk.BudgetTooSmall, budget: int, name: str) -> bool:
     return True
 
 
-def _in_turn(names: Sequence[str]) -> Iterator[str]:
-    while True:
-        yield from names
-
-
 def _table(tallies: dict[str, Tally]) -> str:
-    lines = ["| type | stop | budget | too small | wrong | tokens | ms a token |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        "| type | stop | budget | too small | wrong | tokens | ms a token |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for name, tally in tallies.items():
         ends = " | ".join(str(tally.ends[end]) for end in ("stop", "budget", "too small", "wrong"))
         each = 1000 * tally.seconds / max(1, tally.tokens)
@@ -108,7 +108,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json, gzipped or not")
     parser.add_argument("--walks", type=int, default=2000, help="how many in all, the types in turn")
     parser.add_argument("--seed", type=int, default=0, help="of the first walk; each has the next")
-    parser.add_argument("--types", nargs="*", choices=list(ZOO), metavar="NAME", help="types of the zoo; else all")
+    parser.add_argument(
+        "--types", nargs="*", choices=list(ZOO), metavar="NAME", help="types of the zoo; else all"
+    )
     return parser
 
 

@@ -25,7 +25,11 @@ _MEMORY = 12 * 2**30
 
 _WARM_UP: dict[str, object] = {
     "type": "object",
-    "properties": {"a": {"type": "string"}, "b": {"type": "array", "items": {"type": "number"}}, "c": {"enum": ["x"]}},
+    "properties": {
+        "a": {"type": "string"},
+        "b": {"type": "array", "items": {"type": "number"}},
+        "c": {"enum": ["x"]},
+    },
     "required": ["a", "b"],
 }
 """Compiled and walked before the clock runs: an engine's own start is measured by `benchmarks.startup`."""
@@ -49,10 +53,14 @@ class Worker:
                 outcome = self._pipe.recv()
             except EOFError:
                 self._process.join()
-                outcome = Outcome(case.name, "crashed", bool(case.instances), "died", f"exit {self._process.exitcode}")
+                outcome = Outcome(
+                    case.name, "crashed", bool(case.instances), "died", f"exit {self._process.exitcode}"
+                )
                 self._start()
         else:
-            outcome = Outcome(case.name, "timeout", bool(case.instances), "killed", "does not come back to Python")
+            outcome = Outcome(
+                case.name, "timeout", bool(case.instances), "killed", "does not come back to Python"
+            )
             self.kill()
             self._start()
         assert isinstance(outcome, Outcome)

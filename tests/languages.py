@@ -7,6 +7,7 @@ import re
 from hypothesis import strategies as st
 
 from structkit.regex.nodes import (
+    EMPTY,
     Alt,
     Both,
     Call,
@@ -122,6 +123,8 @@ _RULES: dict[str, Node] = {
     "few": Seq(
         (Text("("), Joined((Part(Unique(Alt((Text("a"), Text("ab"), Text("b")))), 2, 3),), ","), Text(")"))
     ),
+    "maybe": Alt((EMPTY, Call("tree"))),
+    "many": Repeat(Alt((Text("a"), Text("é("))), 0, 90),
     "even": Seq((Text("("), Call("odd"), Text(")"))),
     "odd": Alt((Text("a"), Call("even"), Seq((Text('"'), Call("text"))))),
 }

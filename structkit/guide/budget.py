@@ -95,7 +95,7 @@ class Budgets:
         mask = mask_of(state, self.index, self.step)
         if state.growth <= left:
             return mask
-        if self.need(state) <= left + 1:
+        if left < FAR - 1 and self.need(state) <= left + 1:
             narrow = mask & self._narrowed(state, left)
             if narrow.any():
                 return narrow
@@ -199,8 +199,10 @@ class Budgets:
         groups = self.groups(state)
         after = [self.step(state, token) for token in groups.first.tolist()]
         fits = np.array([min(self.need(s), self.spelled(s)) <= left for s in after] + [False])
-        if not fits.any():
-            fits = np.array([self.fewest(s, left) <= left for s in after] + [False])
+        if left >= FAR - 1 or not fits.any():
+            fits = np.array(
+                [fit or self.fewest(s, left) <= left for fit, s in zip(fits, after, strict=False)] + [False]
+            )
         return np.packbits(fits[groups.number], bitorder="little").view(np.uint32)
 
 

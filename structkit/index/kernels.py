@@ -302,6 +302,8 @@ def _fewest(
         step = first if first >= 0 and node == 0 else hop[state]
         if step == END:
             if depth == 0:
+                if node == 0:  # nothing but rules that may be empty was in between
+                    best = 0
                 break
             depth -= 1
             state = stack[depth]

@@ -10,8 +10,9 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import pytest
-import structkit as sk
 from pydantic import AliasPath, AnyUrl, BaseModel, Field, Json
+
+import structkit as sk
 
 
 class Tree(BaseModel):

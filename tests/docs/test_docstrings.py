@@ -7,10 +7,13 @@ import importlib
 import pkgutil
 
 import pytest
+
 from tests.docs.blocks import ROOT, Block, find_blocks, namespace, needs_demo, run
 
 PACKAGE = ROOT / "structkit"
-MODULES = [name for _, name, _ in pkgutil.walk_packages([str(PACKAGE)], "structkit.") if "__main__" not in name]
+MODULES = [
+    name for _, name, _ in pkgutil.walk_packages([str(PACKAGE)], "structkit.") if "__main__" not in name
+]
 BLOCKS = [block for path in sorted(PACKAGE.rglob("*.py")) for block in find_blocks(path, "python")]
 
 

@@ -7,6 +7,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+
 from tests.docs.blocks import ROOT, needs_demo
 
 

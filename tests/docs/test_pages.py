@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.docs.blocks import PAGES, ROOT, check_page, find_blocks, needs_demo
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if find_blocks(page, "python")], ids=lambda p: p.relative_to(ROOT).as_posix()
+    "page",
+    [page for page in PAGES if find_blocks(page, "python")],
+    ids=lambda p: p.relative_to(ROOT).as_posix(),
 )
 def test_the_blocks_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if any("load()" in block.source for block in find_blocks(page, "python")):

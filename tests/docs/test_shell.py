@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+
 from structkit.cli import main
 from tests.docs.blocks import PAGES, ROOT, find_blocks, needs_demo
 
@@ -73,4 +74,3 @@ def test_the_reference_lists_the_options(capsys: pytest.CaptureFixture[str]) -> 
     real = set(re.findall(r"--[a-z][a-z-]+", capsys.readouterr().out))
     page = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `(--[a-z-]+)", page, flags=re.M)) == real - {"--help"}
-

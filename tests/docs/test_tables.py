@@ -7,6 +7,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+
 from structkit.errors import __all__ as errors
 from structkit.schema.keywords import IMPLEMENTED, REFUSED
 

@@ -8,6 +8,7 @@ import sys
 from graphlib import TopologicalSorter
 
 import pytest
+
 from tests.house.source import SOURCES, Source
 
 EVERYONE = {"errors", "limits"}
@@ -70,7 +71,8 @@ def test_the_table_has_no_circle() -> None:
 def test_no_modules_import_each_other() -> None:
     names = {source.module for source in SOURCES}
     graph = {
-        source.module: {i.module for i in source.imports() if i.at_top and i.module in names} for source in SOURCES
+        source.module: {i.module for i in source.imports() if i.at_top and i.module in names}
+        for source in SOURCES
     }
     list(TopologicalSorter(graph).static_order())
 
@@ -83,7 +85,9 @@ def test_heavy_packages_come_in_by_their_doors(source: Source) -> None:
             assert source.place in DOORS[package], f"line {each.line}: {package} has its own door"
         known = package in sys.stdlib_module_names | ANYWHERE | DOORS.keys() | {"structkit"}
         assert known, f"line {each.line}: {package} is no dependency of structkit"
-        assert not NOWHERE & {package, each.module}, f"line {each.line}: {each.module} has no place in the library"
+        assert not NOWHERE & {package, each.module}, (
+            f"line {each.line}: {each.module} has no place in the library"
+        )
 
 
 def test_import_structkit_is_light() -> None:
@@ -91,6 +95,8 @@ def test_import_structkit_is_light() -> None:
         "import time; begin = time.perf_counter(); import structkit; took = time.perf_counter() - begin\n"
         "import json, sys; print(json.dumps([took, sorted({name.split('.')[0] for name in sys.modules})]))"
     )
-    took, modules = json.loads(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout)
+    took, modules = json.loads(
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout
+    )
     print(f"import structkit took {took:.3f} s")
     assert not LAZY & set(modules)

@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-import structkit as sk
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+import structkit as sk
 
 tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no tomllib")
 
@@ -26,7 +27,11 @@ def test_every_requirement_is_pinned_within_its_range(root: Path) -> None:
         *project["project"]["optional-dependencies"]["transformers"],
         *(line for name in ("test", "dev", "docs") for line in groups[name] if isinstance(line, str)),
     ]
-    pins = [Requirement(line) for line in (root / "constraints.txt").read_text().splitlines() if line[:1].isalnum()]
+    pins = [
+        Requirement(line)
+        for line in (root / "constraints.txt").read_text().splitlines()
+        if line[:1].isalnum()
+    ]
     pinned = {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin in pins}
     for requirement in map(Requirement, asked):
         assert pinned[canonicalize_name(requirement.name)] in requirement.specifier

@@ -6,6 +6,7 @@ import ast
 import re
 
 import pytest
+
 from tests.house.source import SOURCES, Source
 
 LONGEST = 500
@@ -28,7 +29,9 @@ def test_a_file_says_what_it_makes(source: Source) -> None:
 
 @each_source
 def test_nothing_is_asserted_printed_or_left_for_later(source: Source) -> None:
-    found = [f"line {node.lineno}: {ast.unparse(node)[:60]}" for node in ast.walk(source.tree) if _unwanted(node)]
+    found = [
+        f"line {node.lineno}: {ast.unparse(node)[:60]}" for node in ast.walk(source.tree) if _unwanted(node)
+    ]
     found += re.findall(r"(?:#|\.\. ?).*\b(?:TODO|FIXME|XXX|HACK)\b.*", source.text)
     assert not found
 

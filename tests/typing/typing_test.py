@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Generic, Literal, TypeVar
 
-import structkit as sk
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict, assert_type
+
+import structkit as sk
 
 T = TypeVar("T")
 Priority = Literal["low", "high"]

@@ -1,0 +1,382 @@
+"""The JSON texts of a schema against jsonschema and pydantic, and the printed regex against the automaton."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Literal, NamedTuple
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from structkit.automaton.automaton import link
+from structkit.errors import LimitExceeded, PatternError, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
+from structkit.limits import Limits
+from structkit.regex.from_schema import Whitespace, lower
+from structkit.regex.nodes import Alt, Call, Rules, Text
+from structkit.regex.show import show
+from structkit.regex.strings import text_body
+from structkit.schema.nodes import (
+    Anything,
+    Array,
+    Boolean,
+    Bound,
+    Const,
+    Document,
+    Integer,
+    Never,
+    Null,
+    Number,
+    Object,
+    Property,
+    Ref,
+    Schema,
+    String,
+    Union,
+)
+from structkit.schema.output import OutputType
+
+
+def written(value: object, whitespace: Whitespace = "spaced") -> str:
+    separators = (", ", ": ") if whitespace == "spaced" else (",", ":")
+    return json.dumps(value, ensure_ascii=False, separators=separators)
+
+
+def as_dict(schema: Schema) -> dict[str, object] | bool:
+    """The JSON Schema that means the same."""
+    match schema:
+        case Anything():
+            return True
+        case Never():
+            return False
+        case Null():
+            return {"type": "null"}
+        case Boolean():
+            return {"type": "boolean"}
+        case Const(text):
+            return {"const": json.loads(text)}
+        case Integer(minimum=low, maximum=high, multiple_of=of):
+            return _given(type="integer", minimum=low, maximum=high, multipleOf=of)
+        case String(min_length=least, max_length=most):
+            return _given(type="string", minLength=least, maxLength=most)
+        case Union(branches):
+            return {"anyOf": [as_dict(branch) for branch in branches]}
+        case Array():
+            items = {"prefixItems": [as_dict(item) for item in schema.prefix], "items": as_dict(schema.items)}
+            return _given(type="array", minItems=schema.min_items, maxItems=schema.max_items) | items
+        case Object():
+            additional = schema.additional is not None and as_dict(schema.additional)
+            return _given(
+                type="object",
+                properties={prop.name: as_dict(prop.value) for prop in schema.properties},
+                required=[prop.name for prop in schema.properties if prop.required],
+                additionalProperties=additional,
+                minProperties=schema.min_properties,
+                maxProperties=schema.max_properties,
+            )
+    raise ValueError(schema)
+
+
+def _given(**keywords: object) -> dict[str, object]:
+    return {name: value for name, value in keywords.items() if value is not None}
+
+
+scalars: st.SearchStrategy[Schema] = st.sampled_from(
+    [
+        Null(),
+        Boolean(),
+        Anything(),
+        Never("none"),
+        Integer(),
+        Integer(minimum=0, maximum=2),
+        Integer(multiple_of=2),
+        String(),
+        String(min_length=1, max_length=2),
+        Const('"a\\"b, c: d\\\\"'),
+        Const('{"a":[1,2]}'),
+    ]
+)
+
+
+def composite(inner: st.SearchStrategy[Schema]) -> st.SearchStrategy[Schema]:
+    declared = st.tuples(*(st.builds(Property, st.just(name), inner, st.booleans()) for name in "abc"))
+    return st.one_of(
+        st.builds(
+            Array,
+            prefix=st.lists(inner, max_size=2).map(tuple),
+            items=inner,
+            min_items=st.integers(0, 3),
+            max_items=st.none() | st.integers(0, 3),
+        ),
+        st.builds(
+            Object,
+            properties=declared | st.just(()),
+            additional=st.none() | inner,
+            min_properties=st.integers(0, 4),
+            max_properties=st.none() | st.integers(0, 4),
+        ),
+        st.lists(inner, min_size=1, max_size=3).map(lambda branches: Union(tuple(branches))),
+    )
+
+
+schemas = st.recursive(scalars, composite, max_leaves=6)
+leaves = st.sampled_from(
+    [None, True, 0, 1, 2, 3, -4, "", "a", "ab", "abc", 'a"b, c: d\\', "é\n", {"a": [1, 2]}]
+)
+values = st.recursive(
+    leaves,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from("abcxy"), inner, max_size=4).map(
+            lambda entries: dict(sorted(entries.items()))
+        )
+    ),
+    max_leaves=6,
+)
+
+
+def holds(rules: Rules, text: str) -> bool:
+    """Whether the rules hold the text: by the automaton and, where there is no recursion, by `re`."""
+    try:
+        held = link(rules).accepts(text.encode())
+    except UnsatisfiableSchema:
+        held = False
+    printed = show(rules)
+    if not printed.startswith("start = "):
+        assert (re.fullmatch(printed, text) is not None) == held
+    return held
+
+
+@given(schemas, values, st.sampled_from(["spaced", "compact"]))
+def test_a_schema_holds_its_values(schema: Schema, value: object, whitespace: Whitespace) -> None:
+    try:
+        rules = lower(Document(schema, bounded=False), whitespace=whitespace)
+    except UnsatisfiableSchema:
+        rules = Rules(Alt(()), {})
+    assert holds(rules, written(value, whitespace)) == jsonschema.Draft202012Validator(
+        as_dict(schema)
+    ).is_valid(value)
+    other = written(value, "compact" if whitespace == "spaced" else "spaced")
+    assert other == written(value, whitespace) or not holds(rules, other)
+
+
+class Color(Enum):
+    RED = "red"
+    TWO = 2
+
+
+class Point(NamedTuple):
+    x: int
+    y: float = 0.5
+
+
+class Item(BaseModel):
+    name: Annotated[str, Field(min_length=1, max_length=8)]
+    price: Annotated[float, Field(ge=0, lt=100)]
+    tags: set[Literal["a", "b", "c"]] = set()
+
+
+class Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    name: int
+
+
+@dataclass
+class Order:
+    item: Item
+    count: Annotated[int, Field(gt=0, multiple_of=5)]
+    note: str | None = None
+
+
+class Tree(BaseModel):
+    value: int
+    children: list[Tree] = []
+
+
+MODELS = {
+    Item: [
+        '{"name": "ab", "price": 99.99, "tags": ["a", "c"]}',
+        '{"name": "ab", "price": 100, "tags": []}',
+        '{"name": "", "price": 1.0, "tags": []}',
+        '{"name": "ab", "price": -0.5, "tags": []}',
+        '{"name": "ab", "price": 1e-07, "tags": ["d"]}',
+    ],
+    Order: [
+        '{"item": {"name": "ab", "price": 1, "tags": []}, "count": 15, "note": null}',
+        '{"item": {"name": "ab", "price": 1, "tags": []}, "count": 16, "note": "x"}',
+        '{"item": {"name": "ab", "price": 1, "tags": []}, "count": 0, "note": "x"}',
+        '{"item": null, "count": 5, "note": "x"}',
+    ],
+    Open: ['{"name": 1}', '{"name": 1, "other": [{}, "é"]}', '{"name": "a"}', "{}"],
+    Tree: ['{"value": 1, "children": [{"value": 2, "children": []}]}', '{"value": 1, "children": [{}]}'],
+    Color: ['"red"', "2", '"two"', "3"],
+    Point: ["[1, 2.5]", "[1.5, 2]", "[]"],
+    dict[str, int]: ['{"a": 1, "b": -2}', "{}", '{"a": "1x"}'],
+    dict[Annotated[str, Field(pattern="^[a-z]+$")], bool]: ['{"ab": true}', '{"A": true}', '{"a": 2}'],
+    tuple[int, str]: ['[1, "a"]', "[1]", '[1, "a", 2]'],
+    Annotated[str, Field(pattern=r"^\d{3}-\w+$", max_length=6)]: [
+        '"123-ab"',
+        '"123-é"',
+        '"12-ab"',
+        '"123-abc"',
+    ],
+    Annotated[list[int | None], Field(min_length=1, max_length=2)]: ["[1]", "[null, 2]", "[]", "[1, 2, 3]"],
+    list[float]: ["[]", "[1.5, -2e+20, 1e-05]", "[NaNx]", '["a"]'],
+}
+
+
+@pytest.mark.parametrize("target", MODELS, ids=str)
+def test_a_python_type_holds_what_pydantic_accepts(target: type) -> None:
+    rules = lower(OutputType.of(target).document)
+    for text in MODELS[target]:
+        try:
+            TypeAdapter(target).validate_json(text, strict=None)
+            valid = True
+        except ValidationError:
+            valid = False
+        assert holds(rules, text) == valid, text
+
+
+def test_the_printed_regex_can_be_read() -> None:
+    schema = Object(
+        (
+            Property("age", Integer(minimum=0, maximum=120)),
+            Property("job", Union((Const('"nurse"'), Null())), required=False),
+        )
+    )
+    printed = show(lower(Document(schema)))
+    assert printed == r'\{"age": (?:0|[1-9][0-9]?|1[01][0-9]|120)(?:, "job": (?:"nurse"|null))?\}'
+
+
+def test_free_text_is_one_rule_for_all_fields() -> None:
+    schema = Object((Property("a", String()), Property("b", String(max_length=5)), Property("c", String())))
+    rules = lower(Document(schema))
+    assert rules.rules == {"text": text_body(0, None), "text{0,5}": text_body(0, 5)}
+    assert lower(Document(String())).rules["text"] is rules.rules["text"]
+
+
+@pytest.mark.parametrize("key", ["a", "é", 'q"', "line\n", "\\", "", "$ref"])
+def test_keys_are_escaped(key: str) -> None:
+    rules = lower(Document(Object((Property(key, Null()),), additional=Boolean())))
+    assert holds(rules, written({key: None}))
+    assert holds(rules, written({key: None, "other": True}))
+    assert not holds(rules, written({key: None})[:-1] + f", {written(key)}: true}}")
+
+
+@given(st.dictionaries(st.text("ab", max_size=3), st.just(1), max_size=4))
+def test_names_of_additional_keys(value: dict[str, int]) -> None:
+    names = String(min_length=1, patterns=("^a|b$",))
+    schema = Object(
+        (Property("ab", Integer(), required=False),), additional=Integer(), names=names, min_properties=2
+    )
+    rules = lower(Document(schema, bounded=False))
+    ordered = dict(sorted(value.items(), key=lambda entry: entry[0] != "ab"))
+    fits = len(value) >= 2 and all(key == "ab" or key[:1] == "a" or key[-1:] == "b" for key in value)
+    assert holds(rules, written(ordered)) == fits
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_keys_that_count_are_different(bounded: bool) -> None:
+    rules = lower(Document(Object(additional=Integer(), min_properties=2), bounded=bounded))
+    assert holds(rules, '{"a": 1, "b": 2}')
+    assert not holds(rules, '{"a": 1, "a": 2}')
+    assert not holds(rules, '{"a": 1}')
+
+
+def test_unique_items() -> None:
+    numbers = Array(items=Number(), unique=True, max_items=3)
+    rules = lower(Document(Object((Property("a", numbers), Property("b", numbers)))))
+    assert holds(rules, '{"a": [1, 1.5, 2], "b": [1, 2]}')
+    assert not holds(rules, '{"a": [1, 1.5, 1], "b": []}')
+    assert not holds(rules, '{"a": [1, 1.0], "b": []}')
+    document = Document(Object((Property("a", Array(prefix=(Null(),), items=Null(), unique=True)),)))
+    with pytest.raises(UnsupportedKeyword, match=r"uniqueItems.*at `\$\.a`"):
+        lower(document)
+
+
+@pytest.mark.parametrize("text", ["[1, {}]", '{"a": {"b": [null]}, "c": 1.5}', '"x"', "-1e-07", "[[[[]]]]"])
+def test_anything(text: str) -> None:
+    assert holds(lower(Document(Anything())), text)
+    compact = text.replace(", ", ",").replace(": ", ":")
+    assert holds(lower(Document(Anything()), whitespace="compact"), compact)
+    assert compact == text or not holds(lower(Document(Anything())), compact)
+
+
+def node(value: Schema) -> Schema:
+    return Object((Property("v", value), Property("next", Union((Ref("node"), Null())), required=False)))
+
+
+def test_a_recursive_definition_is_a_rule() -> None:
+    rules = lower(Document(Ref("node"), {"node": node(Ref("value")), "value": Integer()}))
+    assert rules.start == Call("#node")
+    assert set(rules.rules) == {"#node"}
+    assert holds(rules, '{"v": 1, "next": {"v": 2, "next": {"v": 3}}}')
+    assert not holds(rules, '{"v": 1, "next": {}}')
+
+
+def test_a_name_cannot_clash() -> None:
+    definitions = {"text": Array(items=Union((Ref("text"), String()))), "json": Anything()}
+    rules = lower(Document(Array((Ref("text"), Ref("json")), min_items=2), definitions))
+    assert holds(rules, '[["a", ["b"]], {"c": 1}]')
+
+
+def test_definitions_are_copied_when_small_and_called_when_large() -> None:
+    large = Union(tuple(Const(str(number)) for number in range(100)))
+    twice = lower(Document(Array(items=Union((Ref("a"), Array(items=Ref("a"))))), {"a": large}))
+    assert set(twice.rules) == {"#a"}
+    assert not lower(Document(Array(items=Ref("a")), {"a": large, "unused": Ref("unused")})).rules
+    assert not lower(Document(Array(items=Union((Ref("a"), Array(items=Ref("a"))))), {"a": Null()})).rules
+
+
+def test_deep_schemas_become_rules() -> None:
+    schema: Schema = Null()
+    for _ in range(90):
+        schema = Array(items=schema)
+    assert link(lower(Document(schema))).accepts(b"[" * 90 + b"null" + b"]" * 90)
+    chain: dict[str, Schema] = {f"d{i}": Array(items=Ref(f"d{i + 1}")) for i in range(2000)}
+    rules = lower(Document(Ref("d0"), chain | {"d2000": Null()}))
+    assert link(rules).accepts(b"[" * 2000 + b"null" + b"]" * 2000)
+
+
+MANY = tuple(Property(str(number), Null(), required=False) for number in range(99))
+
+
+@pytest.mark.parametrize(
+    ("schema", "error", "message"),
+    [
+        (Never("nothing here"), UnsatisfiableSchema, r"nothing here at `\$`"),
+        (Array((Array((Never("no item"),), min_items=1),), min_items=1), UnsatisfiableSchema, r"no item at `\$\[0\]\[0\]`"),
+        (Union((Integer(minimum=2, maximum=1),)), UnsatisfiableSchema, "no value"),
+        (Array(items=String(patterns=("(a",))), PatternError, r"not closed at `\$\[\]`"),
+        (Object((Property("a b", String(format="color")),)), UnsupportedKeyword, r'format.*at `\$\["a b"\]`'),
+        (Object((Property("\ud800", Null()),)), SchemaError, "surrogate"),
+        (Number(minimum=Bound(Decimal("1e9999"))), UnsupportedKeyword, "minimum"),
+        (Object(MANY, max_properties=50), UnsupportedKeyword, "maxProperties"),
+    ],
+)  # fmt: skip
+def test_errors_say_where(schema: Schema, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        lower(Document(schema))
+
+
+def test_an_unknown_format_of_a_json_schema_says_nothing() -> None:
+    assert lower(Document(String(format="color"), bounded=False)) == lower(Document(String(), bounded=False))
+
+
+def test_too_many_nodes() -> None:
+    wide = Union(tuple(Const(str(number)) for number in range(100)))
+    with pytest.raises(LimitExceeded, match="regex_nodes=50"):
+        lower(Document(wide), limits=Limits(regex_nodes=50))
+
+
+def test_constants_are_spaced_outside_of_strings() -> None:
+    value = {"a": ["x,y:z", 'q",:"', "\\"], "b": {"c,": [1, 2]}}
+    compact = written(value, "compact")
+    assert lower(Document(Const(compact))).start == Text(written(value))
+    assert lower(Document(Const(compact)), whitespace="compact").start == Text(compact)
