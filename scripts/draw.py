@@ -118,10 +118,10 @@ def draw_state(state: int, final: bool, places: dict[int, tuple[float, float]]) 
 
 
 RIVER = [
-    [("a type", "Person"), ("JSON Schema", "what pydantic says"), ("regex", "what may be written"), ("automaton", "over bytes")],
-    [("a tokenizer", "its own tables"), ("vocabulary", "tokens as bytes, in a trie"), ("index", "state to mask"), ("guide", "one sequence")],
-    [("a prompt", "and what is wanted"), ("a model", "logits"), ("text", "a token at a time"), ("an instance", "validated by pydantic")],
-]  # fmt: skip
+    ["a type: Person", "JSON Schema: what pydantic says", "regex: what may be written", "automaton: over bytes"],
+    ["a tokenizer: its own tables", "vocabulary: tokens as bytes", "index: state to mask", "guide: one sequence"],
+    ["a prompt: and what is wanted", "a model: logits", "text: a token at a time", "an instance: validated"],
+]
 FLOW = [((0, 0), (0, 1)), ((0, 1), (0, 2)), ((0, 2), (0, 3)), ((1, 0), (1, 1)), ((1, 1), (1, 2)), ((0, 3), (1, 2)),
         ((1, 2), (1, 3)), ((2, 0), (2, 1)), ((2, 1), (2, 2)), ((1, 3), (2, 2)), ((2, 2), (2, 3))]  # fmt: skip
 WIDE, HIGH, STEP, FALL = 158, 54, 200, 100
@@ -139,7 +139,7 @@ def draw_river() -> str:
             path = f"M {x + WIDE / 2} {y + HIGH} V {y + 77} H {u + WIDE / 2} V {v - 7}"
         shapes.append(f'<path d="{path}" {STROKE} {ARROW}/>')
     for row, boxes in enumerate(RIVER):
-        for column, (name, what) in enumerate(boxes):
+        for column, (name, what) in enumerate(box.split(": ") for box in boxes):
             x, y = 20 + column * STEP, 20 + row * FALL
             ends = (row, column) in {(0, 0), (2, 3)}
             shapes.append(

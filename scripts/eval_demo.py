@@ -19,6 +19,7 @@ from demo_corpus.grading import Grade, grade
 from demo_corpus.targets import python_type
 
 import structkit as sk
+from structkit.models.base import LogitsModel
 
 SETS: dict[str, Callable[[int, int], list[Example]]] = {
     "new values in known sentences": heldout_values,
@@ -52,7 +53,7 @@ def read_options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def answer(model: sk.Model, example: Example, max_tokens: int) -> str:
+def answer(model: LogitsModel, example: Example, max_tokens: int) -> str:
     """The model's answer, greedy, as it is written."""
     return sk.generate(model, example.text, python_type(example.shape), max_tokens=max_tokens).text
 

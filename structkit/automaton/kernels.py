@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # One name a line would make the arguments of a kernel longer than its body.
 # fmt: off
-# ruff: noqa: D417
+# ruff: noqa: D417, SIM110 (numba compiles plain loops to faster code than generators)
 import numba
 import numpy as np
 
@@ -130,6 +130,96 @@ def _doubled(array):
 
 
 @numba.njit(cache=True, nogil=True)
+def _bucket(
+    members, low, high, edge_first, edge_low, edge_high, edge_target, edge_operation, counts, operations, moves
+):
+    """Sort the edges of `members[low:high]` by byte class.
+
+    Targets of class k become `moves[counts[k] : counts[k + 1]]`, and their operation `operations[k]`.
+    Returns `moves`, or a larger one in its place; an empty one if edges of one class differ in their operation.
+    """
+    counts[:] = 0
+    for m in range(low, high):
+        member = members[m, 0]
+        for e in range(edge_first[member], edge_first[member + 1]):
+            for klass in range(edge_low[e], edge_high[e] + 1):
+                if counts[klass + 1] == 0:
+                    operations[klass] = edge_operation[e]
+                elif operations[klass] != edge_operation[e]:
+                    return moves[:0]
+                counts[klass + 1] += 1
+    for klass in range(len(operations)):
+        counts[klass + 1] += counts[klass]
+    if counts[len(operations)] > len(moves):
+        moves = np.empty(2 * counts[len(operations)], np.int32)
+    filled = counts.copy()
+    for m in range(low, high):
+        member = members[m, 0]
+        for e in range(edge_first[member], edge_first[member + 1]):
+            for klass in range(edge_low[e], edge_high[e] + 1):
+                moves[filled[klass]] = edge_target[e]
+                filled[klass] += 1
+    return moves
+
+
+@numba.njit(cache=True, nogil=True)
+def _same(moves, counts, klass):
+    """Whether a class has the targets of the one before it."""
+    begin, stop = counts[klass], counts[klass + 1]
+    before = counts[klass - 1]
+    if stop - begin != begin - before:
+        return False
+    for i in range(stop - begin):
+        if moves[begin + i] != moves[before + i]:
+            return False
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
+def _gather_calls(members, low, high, call_first, call_key, call_target, call_operation, gathered):
+    """The calls of `members[low:high]` in their order, as `(key, operation, target)` rows; returns how many."""
+    count = 0
+    for m in range(low, high):
+        for c in range(call_first[members[m, 0]], call_first[members[m, 0] + 1]):
+            gathered[count, 0] = call_key[c]
+            gathered[count, 1] = call_operation[c]
+            gathered[count, 2] = call_target[c]
+            count += 1
+    return count
+
+
+@numba.njit(cache=True, nogil=True)
+def _find(chosen, hashed, slots, hashes, first, members):
+    """The number of the state with these members, or -1 and the slot where it belongs."""
+    slot = (hashed ^ (hashed >> 29)) & (len(slots) - 1)
+    while slots[slot] >= 0:
+        other = slots[slot]
+        begin = first[other, 0]
+        if hashes[other, 0] == hashed and first[other + 1, 0] - begin == len(chosen):
+            equal = True
+            for i in range(len(chosen)):
+                if members[begin + i, 0] != chosen[i]:
+                    equal = False
+                    break
+            if equal:
+                return other, slot
+        slot = (slot + 1) & (len(slots) - 1)
+    return -1, slot
+
+
+@numba.njit(cache=True, nogil=True)
+def _spread(slots, hashes, states):
+    """The same numbers in twice as many slots."""
+    larger = np.full(2 * len(slots), -1, np.int32)
+    for number in range(states):
+        slot = (hashes[number, 0] ^ (hashes[number, 0] >> 29)) & (len(larger) - 1)
+        while larger[slot] >= 0:
+            slot = (slot + 1) & (len(larger) - 1)
+        larger[slot] = number
+    return larger
+
+
+@numba.njit(cache=True, nogil=True)
 def determinise(
     edge_first, edge_low, edge_high, edge_target, edge_operation, silent_first, silent,
     call_first, call_key, call_target, call_operation, final, width, most,
@@ -159,141 +249,79 @@ def determinise(
     size = len(edge_first) - 1
     matters = np.zeros(size, np.bool_)
     for state in range(size):
-        matters[state] = (
-            edge_first[state] < edge_first[state + 1] or call_first[state] < call_first[state + 1] or state == final
-        )
+        leaves = edge_first[state] < edge_first[state + 1] or call_first[state] < call_first[state + 1]
+        matters[state] = leaves or state == final
     stamp = np.zeros(size, np.int64)
     mark = np.int64(0)
     stack = np.empty(size + 1, np.int32)
     found = np.empty(size + 1, np.int32)
-    # Members of state s: members[first[s, 0] : first[s + 1, 0], 0].
+    # The members of state s are members[first[s, 0] : first[s + 1, 0], 0].
     members = np.empty((256, 1), np.int32)
     first = np.zeros((64, 1), np.int64)
     hashes = np.empty((64, 1), np.int64)
     targets = np.empty((64, width), np.int32)
     finals = np.empty((64, 1), np.bool_)
     calls = np.empty((16, 4), np.int32)
+    gathered = np.empty((len(call_key) + 1, 3), np.int32)
     slots = np.full(256, -1, np.int32)
-    ambiguous = False
-    states = 0
-    made_calls = 0
-    pending = 0
     counts = np.zeros(width + 1, np.int32)
     operations = np.zeros(width, np.int32)
     moves = np.empty(256, np.int32)
+    states = 0
+    made_calls = 0
+    # State -1 stands for the start, which has one successor; others have one by class, then one by call.
     state = -1
-    while True:
-        # Work items of `state` are its classes, then its groups of calls; state -1 stands for the start.
-        groups = 1
+    while state < states:
+        called = 0
         if state >= 0:
             low, high = first[state, 0], first[state + 1, 0]
-            counts[:] = 0
-            for m in range(low, high):
-                member = members[m, 0]
-                for e in range(edge_first[member], edge_first[member + 1]):
-                    for klass in range(edge_low[e], edge_high[e] + 1):
-                        if counts[klass] == 0:
-                            operations[klass] = edge_operation[e]
-                        elif operations[klass] != edge_operation[e]:
-                            ambiguous = True
-                        counts[klass] += 1
-            if ambiguous:
+            moves = _bucket(
+                members, low, high, edge_first, edge_low, edge_high, edge_target, edge_operation,
+                counts, operations, moves,
+            )
+            if len(moves) == 0:
                 return AMBIGUOUS, targets, finals, calls
-            total = 0
-            for klass in range(width):
-                count = counts[klass]
-                counts[klass] = total
-                total += count
-            counts[width] = total
-            if total > len(moves):
-                moves = np.empty(2 * total, np.int32)
-            for m in range(low, high):
-                member = members[m, 0]
-                for e in range(edge_first[member], edge_first[member + 1]):
-                    for klass in range(edge_low[e], edge_high[e] + 1):
-                        moves[counts[klass]] = edge_target[e]
-                        counts[klass] += 1
-            for klass in range(width, 0, -1):
-                counts[klass] = counts[klass - 1]
-            counts[0] = 0
-            groups = width
-            for m in range(low, high):
-                groups += call_first[members[m, 0] + 1] - call_first[members[m, 0]]
-        if states + groups + 2 >= len(first):
-            while states + groups + 2 >= len(first):
-                first = _doubled(first)
-                hashes = _doubled(hashes)
-                targets = _doubled(targets)
-                finals = _doubled(finals)
+            called = _gather_calls(members, low, high, call_first, call_key, call_target, call_operation, gathered)
+        successors = 1 if state < 0 else width + called
+        while states + successors + 2 >= len(first):
+            first, hashes = _doubled(first), _doubled(hashes)
+            targets, finals = _doubled(targets), _doubled(finals)
         number = -1
-        nth_call = 0
-        for item in range(groups):
+        for item in range(successors):
             mark += 1
             count = 0
-            key = -1
             operation = 0
+            call = item - width
             if state < 0:
                 count = _close(0, silent_first, silent, matters, stamp, mark, stack, found, count)
-            elif item < width:
-                begin, stop = counts[item], counts[item + 1]
-                if begin == stop:
+            elif call < 0:
+                operation = operations[item]
+                if counts[item] == counts[item + 1]:
                     targets[state, item] = -1
                     continue
-                operation = operations[item]
-                if item > 0 and number >= 0 and stop - begin == begin - counts[item - 1]:
-                    same = True
-                    for i in range(stop - begin):
-                        if moves[begin + i] != moves[counts[item - 1] + i]:
-                            same = False
-                            break
-                    if same:
-                        targets[state, item] = number << 2 | operation
-                        continue
-                for i in range(begin, stop):
+                if item > 0 and number >= 0 and _same(moves, counts, item):
+                    targets[state, item] = number << 2 | operation
+                    continue
+                for i in range(counts[item], counts[item + 1]):
                     count = _close(moves[i], silent_first, silent, matters, stamp, mark, stack, found, count)
             else:
-                # The nth call of the members, with all later ones of the same callee and operation.
-                position = 0
-                seen_before = False
-                for m in range(first[state, 0], first[state + 1, 0]):
-                    member = members[m, 0]
-                    for c in range(call_first[member], call_first[member + 1]):
-                        if position == nth_call:
-                            key, operation = call_key[c], call_operation[c]
-                        position += 1
-                position = 0
-                for m in range(first[state, 0], first[state + 1, 0]):
-                    member = members[m, 0]
-                    for c in range(call_first[member], call_first[member + 1]):
-                        if call_key[c] == key and call_operation[c] == operation:
-                            if position < nth_call:
-                                seen_before = True
-                            count = _close(
-                                call_target[c], silent_first, silent, matters, stamp, mark, stack, found, count
-                            )
-                        position += 1
-                nth_call += 1
-                if seen_before:
+                # Calls of one callee with one operation are one call; the first of them stands for all.
+                operation = gathered[call, 1]
+                repeated = False
+                for other in range(called):
+                    if gathered[other, 0] == gathered[call, 0] and gathered[other, 1] == operation:
+                        repeated = repeated or other < call
+                        count = _close(
+                            gathered[other, 2], silent_first, silent, matters, stamp, mark, stack, found, count
+                        )
+                if repeated:
                     continue
             chosen = found[:count]
             chosen.sort()
-            value = np.int64(count)
+            hashed = np.int64(count)
             for i in range(count):
-                value = (value ^ np.int64(chosen[i])) * np.int64(1099511628211)
-            slot = (value ^ (value >> 29)) & (len(slots) - 1)
-            number = -1
-            while slots[slot] >= 0:
-                other = slots[slot]
-                if hashes[other, 0] == value and first[other + 1, 0] - first[other, 0] == count:
-                    equal = True
-                    for i in range(count):
-                        if members[first[other, 0] + i, 0] != chosen[i]:
-                            equal = False
-                            break
-                    if equal:
-                        number = other
-                        break
-                slot = (slot + 1) & (len(slots) - 1)
+                hashed = (hashed ^ np.int64(chosen[i])) * np.int64(1099511628211)
+            number, slot = _find(chosen, hashed, slots, hashes, first, members)
             if number < 0:
                 if states >= most:
                     return TOO_MANY, targets, finals, calls
@@ -305,29 +333,23 @@ def determinise(
                 finals[number, 0] = False
                 for i in range(count):
                     members[begin + i, 0] = chosen[i]
-                    if chosen[i] == final:
-                        finals[number, 0] = True
+                    finals[number, 0] = finals[number, 0] or chosen[i] == final
                 first[number + 1, 0] = begin + count
-                hashes[number, 0] = value
+                hashes[number, 0] = hashed
                 slots[slot] = number
                 if 2 * states > len(slots):
-                    slots = np.full(2 * len(slots), -1, np.int32)
-                    for old in range(states):
-                        slot = (hashes[old, 0] ^ (hashes[old, 0] >> 29)) & (len(slots) - 1)
-                        while slots[slot] >= 0:
-                            slot = (slot + 1) & (len(slots) - 1)
-                        slots[slot] = old
-            if state >= 0 and item < width:
+                    slots = _spread(slots, hashes, states)
+            if state >= 0 and call < 0:
                 targets[state, item] = number << 2 | operation
             elif state >= 0:
                 if made_calls == len(calls):
                     calls = _doubled(calls)
                 calls[made_calls, 0] = state
-                calls[made_calls, 1] = key
+                calls[made_calls, 1] = gathered[call, 0]
                 calls[made_calls, 2] = number
                 calls[made_calls, 3] = operation
                 made_calls += 1
-        pending = state + 1
-        if pending >= states:
-            return states, targets[:states], finals[:states], calls[:made_calls]
-        state = pending
+        state += 1
+        if state == states:
+            break
+    return states, targets[:states], finals[:states], calls[:made_calls]

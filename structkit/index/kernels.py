@@ -143,6 +143,46 @@ def _settle(
 
 
 @_jit
+def _move(arena, flags, active, bottom, low, high, byte, row, targets, classes, rule, least, most):
+    """Read a byte from the frames `active[low:high]`; the frames after it follow them.
+
+    Returns `(top, end)`: the end of the arena, `OVERFLOW` if it is full, and the end of the frames in `active`.
+    """
+    top = bottom
+    end = high
+    for i in range(low, high):
+        frame = active[i]
+        state = arena[0, frame]
+        r = rule[state]
+        target = targets[row[state] + classes[r, byte]]
+        if target < 0:
+            continue
+        count = _counted(arena[1, frame], target & 3, least[r], most[r])
+        if count < 0:
+            continue
+        if top + 2 >= len(active) or end + 2 >= len(active):
+            return OVERFLOW, end
+        position = _intern(arena, flags, bottom, top, target >> 2, count, arena[2, frame], arena[3, frame])
+        if position == top:
+            top += 1
+            active[end] = position
+            end += 1
+    return top, end
+
+
+@_jit
+def _needed(arena, active, low, high, rule, least, tokens):
+    """The fewest tokens from any of the frames to the end of the rule that the walk began in."""
+    needed = FAR
+    for i in range(low, high):
+        frame = active[i]
+        state = arena[0, frame]
+        pending = max(least[rule[state]] - arena[1, frame], 0)
+        needed = min(needed, arena[3, frame] + tokens[0, state] + pending * tokens[1, rule[state]])
+    return needed
+
+
+@_jit
 def walk(
     trie_byte, trie_depth, trie_end, trie_first, trie_ids,
     row, targets, classes, rule, final, live,
@@ -202,28 +242,16 @@ def walk(
         last = trie_end[begin]
         while node < last:
             depth = trie_depth[node]
-            byte = trie_byte[node]
             bottom = tops[depth - 1]
-            top = bottom
             low = highs[depth - 1]
-            high = low
-            for i in range(lows[depth - 1], low):
-                frame = active[i]
-                s = arena[0, frame]
-                r = rule[s]
-                target = targets[row[s] + classes[r, byte]]
-                if target < 0:
-                    continue
-                c = _counted(arena[1, frame], target & 3, least[r], most[r])
-                if c < 0:
-                    continue
-                if top + 2 >= room or high + 2 >= room or depth + 1 >= room:
-                    return OVERFLOW, worst
-                position = _intern(arena, flags, bottom, top, target >> 2, c, arena[2, frame], arena[3, frame])
-                if position == top:
-                    top += 1
-                    active[high] = position
-                    high += 1
+            if depth + 1 >= room:
+                return OVERFLOW, worst
+            top, high = _move(
+                arena, flags, active, bottom, lows[depth - 1], low, trie_byte[node],
+                row, targets, classes, rule, least, most,
+            )
+            if top < 0:
+                return OVERFLOW, worst
             if high == low:
                 node = trie_end[node]
                 continue
@@ -238,13 +266,7 @@ def walk(
                 exits[found] = node
                 found += 1
             if trie_first[node] < trie_first[node + 1]:
-                need = 0 if ended else FAR
-                for i in range(low, high):
-                    frame = active[i]
-                    s = arena[0, frame]
-                    r = rule[s]
-                    n = arena[3, frame] + tokens[0, s] + max(least[r] - arena[1, frame], 0) * tokens[1, r]
-                    need = min(need, n)
+                need = 0 if ended else _needed(arena, active, low, high, rule, least, tokens)
                 if need <= left:
                     worst = max(worst, need)
                     for i in range(trie_first[node], trie_first[node + 1]):

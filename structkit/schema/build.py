@@ -15,7 +15,6 @@ from structkit.schema.nodes import (
     Array,
     Never,
     Note,
-    Null,
     Object,
     Schema,
     String,
@@ -40,6 +39,7 @@ def string(node: String) -> Schema:
 def array(node: Array) -> Schema:
     """Arrays as long as their items allow.
 
+    >>> from structkit.schema.nodes import Null
     >>> array(Array((Null(), Never("false allows nothing")), min_items=2))
     Never(note=None, reason='the array must have 2 items, and item 2 is impossible: false allows nothing')
     """
@@ -67,6 +67,7 @@ def object_(node: Object) -> Schema:
 
     A forbidden key (an optional property that is `Never`) is kept where additional keys would else allow it.
 
+    >>> from structkit.schema.nodes import Property
     >>> object_(Object((Property("a", Never("no integer is at least 5 and at most 3")),)))
     Never(note=None, reason='the required key "a" is impossible: no integer is at least 5 and at most 3')
     """
@@ -93,6 +94,7 @@ def _counted(node: Object, dead: int) -> Schema:
 def union(branches: Iterable[Schema], reason: str = "no alternative is possible") -> Schema:
     """Any of the branches: flattened, equal ones once, impossible ones dropped; `reason` if none is left.
 
+    >>> from structkit.schema.nodes import Null
     >>> union([Null(), union([String(), Null()]), Never("")]).branches == (Null(), String())
     True
     """

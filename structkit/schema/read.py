@@ -5,6 +5,8 @@ Draft 2020-12 (https://json-schema.org/draft/2020-12/json-schema-validation) and
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
@@ -18,7 +20,7 @@ from structkit.schema.kinds import read_kind
 from structkit.schema.meet import Meeting
 from structkit.schema.nodes import Anything, Const, Document, Never, Note, Ref, Schema, Union
 from structkit.schema.place import Place, joined, step
-from structkit.schema.references import References, Target, base_of
+from structkit.schema.references import References, Target
 from structkit.schema.settle import in_order, settle
 from structkit.schema.values import canonical, is_integer, json_text, kind_of, shown
 
@@ -68,18 +70,14 @@ class _Reading:
     ) -> None:
         self.python = python
         self.defaults: Literal["always", "may_omit"] = defaults
-        self._document = document
         self._limits = limits
-        self._references = References(document)
+        self._draft = _draft(document)
+        self._references = References(document, identifiers=self._draft > 4)
         self._definitions = Definitions()
         self._meeting = Meeting(self._definitions, limits)
         self._exclusive: list[tuple[Sequence[Schema], Place]] = []
         self._count = 0
         self._depth = 0
-        dialect = document.get("$schema") if isinstance(document, Mapping) else None
-        self._refs_stand_alone = isinstance(dialect, str) and any(
-            f"draft-0{n}" in dialect for n in (3, 4, 5, 6, 7)
-        )
 
     def document(self) -> Document:
         """Read the root and everything it refers to."""
@@ -128,8 +126,8 @@ class _Reading:
     def _read(self, raw: Mapping[str, object], at: Place) -> Schema:
         note = _note(raw, at, self._limits)
         if "$id" in raw:
-            at = at.inside(base_of(raw, at.base, at))
-        if "$ref" in raw and self._refs_stand_alone:
+            at = at.inside(self._references.base(raw, at.base, at))
+        if "$ref" in raw and self._draft <= _LAST_WITH_LONE_REFS:
             return with_note(self._reference(raw["$ref"], at), note)
         self._refuse(raw, at)
         node = self.meet(self._parts(raw, at), at)
@@ -192,6 +190,17 @@ class _Reading:
             return self.schema(target.schema, at if self.python else start)
 
         return self._definitions.reference(target.pointer, stem, make)
+
+
+_LAST_WITH_LONE_REFS = 7
+"""The last draft in which keywords beside `$ref` are ignored."""
+
+
+def _draft(document: object) -> int:
+    """The number of the draft that `$schema` names; the drafts since 2019 have no number, so they count as infinite."""
+    dialect = document.get("$schema") if isinstance(document, Mapping) else None
+    found = re.search(r"json-schema\.org/draft-0([3-7])/", dialect) if isinstance(dialect, str) else None
+    return int(found[1]) if found else sys.maxsize
 
 
 def _says_something(keyword: str, raw: Mapping[str, object]) -> bool:

@@ -1,4 +1,4 @@
-"""Finds the subschema that a `$ref` names: JSON pointers, `$anchor`, `$id` (JSON Schema core, section 8; RFC 6901)."""
+"""Finds the subschema that a `$ref` names: JSON pointers, `$anchor`, `$id` (JSON Schema core, section 8)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from structkit.errors import SchemaError, UnresolvedReference
 from structkit.schema.place import Place
 from structkit.schema.values import shown
 
-__all__ = ["References", "Target", "base_of"]
+__all__ = ["References", "Target"]
 
 _HOLD_ONE = (
     "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
@@ -22,7 +22,7 @@ _HOLD_LIST = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a reference names: where it is (the pointer from the root), the subschema, its base URI inside and outside."""
+    """What a reference names: its pointer from the root, the subschema, the base URI inside it and outside."""
 
     pointer: tuple[str, ...]
     schema: object
@@ -33,9 +33,17 @@ class Target:
 class References:
     """The places of one schema document that a `$ref` can name."""
 
-    def __init__(self, document: object) -> None:
-        self.root = Target((), document, base_of(document, "", Place()))
+    def __init__(self, document: object, *, identifiers: bool = True) -> None:
+        """`identifiers`: whether `$id` means something, as it does since draft 6."""
+        self._identifiers = identifiers
+        self.root = Target((), document, self.base(document, "", Place()))
         self._resources: dict[str, Target] | None = None
+
+    def base(self, schema: object, outside: str, at: Place) -> str:
+        """The base URI inside a subschema: its own `$id` against the one outside."""
+        if isinstance(schema, Mapping) and self._identifiers and isinstance(own := schema.get("$id"), str):
+            return urldefrag(_join(outside, own, at))[0]
+        return outside
 
     def find(self, reference: object, base: str, at: Place) -> Target:
         """The subschema that `reference` names, read at a place whose base URI is `base`.
@@ -86,7 +94,7 @@ class References:
                     f"{shown(reference)} leads nowhere: there is no {shown(step)}", place=at.path
                 )
             steps.append(step)
-            base, outside = base_of(schema, base, at), base
+            base, outside = self.base(schema, base, at), base
         return Target(tuple(steps), schema, base, outside)
 
     def _index(self) -> dict[str, Target]:
@@ -99,22 +107,15 @@ class References:
                 if not isinstance(target.schema, Mapping) or id(target.schema) in seen:
                     continue
                 seen.add(id(target.schema))
-                if isinstance(target.schema.get("$id"), str):
+                if target.base != target.outside:
                     self._resources.setdefault(target.base, target)
                 for keyword in ("$anchor", "$dynamicAnchor"):
                     if isinstance(anchor := target.schema.get(keyword), str):
                         self._resources.setdefault(f"{target.base}#{anchor}", target)
                 for steps, schema in _subschemas(target.schema):
-                    inside = base_of(schema, target.base, Place())
+                    inside = self.base(schema, target.base, Place())
                     stack.append(Target((*target.pointer, *steps), schema, inside, target.base))
         return self._resources
-
-
-def base_of(schema: object, base: str, at: Place) -> str:
-    """The base URI inside a subschema: its own `$id` against the one outside."""
-    if isinstance(schema, Mapping) and isinstance(identifier := schema.get("$id"), str):
-        return urldefrag(_join(base, identifier, at))[0]
-    return base
 
 
 def _join(base: str, reference: str, at: Place) -> str:

@@ -1,7 +1,7 @@
 """Finishes a document: what can never be written is removed, and what is left has values.
 
-A definition has a value when one can be built in finitely many steps: a least fixed point over the definitions.
-`class A: a: A` has none.
+A definition has a value when one can be built in finitely many steps, which is a least fixed point over the
+definitions: `class A: a: A` has none.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def settle(root: str, definitions: Definitions, order: Iterable[str], *, python:
         python: The document describes a Python type.
 
     >>> from structkit.schema.nodes import Property
-    >>> settle("a", {"a": Union((Null(), Object((Property("a", Ref("b")),)))), "b": Never("")}, python=False).root
+    >>> definitions = {"a": Union((Null(), Object((Property("x", Ref("b")),)))), "b": Never("")}
+    >>> settle("a", definitions, in_order(definitions), python=False).root
     Null(note=None)
 
     Raises:
@@ -56,9 +57,7 @@ def settle(root: str, definitions: Definitions, order: Iterable[str], *, python:
     if root not in alive:
         place, reason = _blame(definitions, alive, root)
         raise UnsatisfiableSchema(f"no value satisfies the schema: {reason}; relax it", place=place)
-    settled = {
-        name: _clean(definitions[name], alive, definitions, python) for name in _reachable(root, definitions)
-    }
+    settled = {name: _clean(definitions[name], alive, definitions) for name in _reachable(root, definitions)}
     used = set[str]().union(*(_references(settled[name]) for name in _reachable(root, settled)))
     kept = {name: settled[name] for name in settled if name in used}
     return Document(Ref(root) if root in used else settled[root], kept, bounded=python)
@@ -148,40 +147,38 @@ def _alive(definitions: Definitions) -> set[str]:
     while round_:
         risen = []
         for name in round_:
-            if name not in alive and not isinstance(
-                _clean(definitions[name], alive, definitions, False), Never
-            ):
+            if name not in alive and not isinstance(_clean(definitions[name], alive, definitions), Never):
                 alive.add(name)
                 risen.append(name)
         round_ = list(dict.fromkeys(user for name in risen for user in users[name] if user not in alive))
     return alive
 
 
-def _clean(node: Schema, alive: set[str], definitions: Definitions, python: bool) -> Schema:
+def _clean(node: Schema, alive: set[str], definitions: Definitions) -> Schema:
     """The node without the parts that have no value."""
     match node:
         case Ref(name=name):
             return node if name in alive else Never(f"{name} has no finite value")
         case Union(branches=branches):
-            cleaned = [_clean(branch, alive, definitions, python) for branch in branches]
+            cleaned = [_clean(branch, alive, definitions) for branch in branches]
             if all(map(operator.is_, cleaned, branches)):
                 return node
             return with_note(union(cleaned), node.note)
         case Array():
-            prefix = tuple(_clean(item, alive, definitions, python) for item in node.prefix)
-            items = _clean(node.items, alive, definitions, python)
-            cleaned_array = array(replace(node, prefix=prefix, items=items))
-            return (
-                _distinct(cleaned_array, definitions) if isinstance(cleaned_array, Array) else cleaned_array
-            )
+            prefix = tuple(_clean(item, alive, definitions) for item in node.prefix)
+            items = _clean(node.items, alive, definitions)
+            if items is not node.items or prefix != node.prefix:
+                node = replace(node, prefix=prefix, items=items)
+            bounded = array(node)
+            return _distinct(bounded, definitions) if isinstance(bounded, Array) else bounded
         case Object():
-            additional = (
-                None if node.additional is None else _clean(node.additional, alive, definitions, python)
-            )
-            keys = tuple(
-                replace(key, value=_clean(key.value, alive, definitions, python)) for key in node.properties
-            )
-            return object_(replace(node, properties=keys, additional=additional))
+            values = [_clean(key.value, alive, definitions) for key in node.properties]
+            if any(value is not key.value for value, key in zip(values, node.properties, strict=True)):
+                keys = zip(node.properties, values, strict=True)
+                properties = tuple(Property(key.name, value, key.required) for key, value in keys)
+                node = replace(node, properties=properties)
+            additional = None if node.additional is None else _clean(node.additional, alive, definitions)
+            return object_(node if additional is node.additional else replace(node, additional=additional))
     return node
 
 
@@ -261,9 +258,9 @@ def _blame(definitions: Definitions, alive: set[str], root: str) -> tuple[str, s
                     steps.append(step(first))
                     node = items[first]
                     continue
-        reason = _clean(node, alive, definitions, False)
+        reason = _clean(node, alive, definitions)
         return "$" + joined(steps), reason.reason if isinstance(reason, Never) else "it has no value"
 
 
 def _dead(node: Schema, alive: set[str], definitions: Definitions) -> bool:
-    return isinstance(_clean(node, alive, definitions, False), Never)
+    return isinstance(_clean(node, alive, definitions), Never)

@@ -1,4 +1,4 @@
-"""JSON values inside a schema: their kinds, their exact numbers, their text. Hostile values are refused here."""
+"""JSON values inside a schema: their kinds, exact numbers and text. Hostile values are refused here."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def as_fraction(value: object) -> Fraction:
 
 
 def canonical(value: object) -> object:
-    """A hashable form under which two JSON values are equal exactly when JSON Schema says so: 1 is 1.0 and not true.
+    """A hashable form that is equal for two JSON values exactly when JSON Schema says so: 1 is 1.0 and not true.
 
     >>> canonical([1.0, {"b": 1, "a": True}]) == canonical([1, {"a": True, "b": 1}])
     True

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-settings.register_profile("regex", deadline=None, max_examples=2500)
+settings.register_profile("regex", deadline=None)
 settings.load_profile("regex")

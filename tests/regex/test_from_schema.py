@@ -351,7 +351,7 @@ MANY = tuple(Property(str(number), Null(), required=False) for number in range(9
     ("schema", "error", "message"),
     [
         (Never("nothing here"), UnsatisfiableSchema, r"nothing here at `\$`"),
-        (Array((Array((Never("no item"),), min_items=1),), min_items=1), UnsatisfiableSchema, r"no item at `\$\[0\]\[0\]`"),
+        (Array((Array((Never("no"),), min_items=1),), min_items=1), UnsatisfiableSchema, r"no at `\$\[0\]\[0\]`"),
         (Union((Integer(minimum=2, maximum=1),)), UnsatisfiableSchema, "no value"),
         (Array(items=String(patterns=("(a",))), PatternError, r"not closed at `\$\[\]`"),
         (Object((Property("a b", String(format="color")),)), UnsupportedKeyword, r'format.*at `\$\["a b"\]`'),
