@@ -48,9 +48,14 @@ class Subschemas(Protocol):
     python: bool
     defaults: Literal["always", "may_omit"]
 
-    def schema(self, raw: object, at: Place) -> Schema: ...
-    def look(self, node: Ref, at: Place) -> Schema: ...
-    def meet(self, nodes: Iterable[Schema], at: Place) -> Schema: ...
+    def schema(self, raw: object, at: Place) -> Schema:
+        """Read a subschema."""
+
+    def look(self, node: Ref, at: Place) -> Schema:
+        """The definition that a reference names."""
+
+    def meet(self, nodes: Iterable[Schema], at: Place) -> Schema:
+        """The intersection of nodes."""
 
 
 def read_kind(kind: Kind, raw: RawSchema, at: Place, reader: Subschemas) -> Schema:

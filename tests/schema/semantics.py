@@ -6,6 +6,8 @@ import json
 import re
 from fractions import Fraction
 
+from jsonschema import Draft202012Validator
+
 from structkit.schema.nodes import (
     Anything,
     Array,
@@ -23,12 +25,13 @@ from structkit.schema.nodes import (
     Union,
 )
 
-FORMATS = None
 __all__ = ["holds"]
+
+FORMATS = Draft202012Validator.FORMAT_CHECKER
 
 
 def holds(document: Document, value: object) -> bool:
-    """Whether `value` is one of the document's values. Formats are not looked at, keys may be in any order."""
+    """Whether `value` is one of the document's values, its keys in any order; private formats are not looked at."""
     return _holds(document.root, value, document)
 
 
@@ -82,7 +85,7 @@ def _number(node: Integer | Number, value: object) -> bool:
 def _string(node: String, value: str) -> bool:
     if len(value) < node.min_length or (node.max_length is not None and len(value) > node.max_length):
         return False
-    if node.format and FORMATS is not None and not FORMATS.conforms(value, node.format):
+    if node.format is not None and not FORMATS.conforms(value, node.format):
         return False
     return all(re.search(_to_python(pattern), value) for pattern in node.patterns)
 
@@ -103,21 +106,19 @@ def _array(node: Array, value: list[object], document: Document) -> bool:
 
 def _object(node: Object, value: dict[str, object], document: Document) -> bool:
     declared = {key.name: key for key in node.properties}
+    most = len(value) if node.max_properties is None else node.max_properties
+    if not node.min_properties <= len(value) <= most:
+        return False
     if any(key.required and key.name not in value for key in node.properties):
         return False
-    if len(value) < node.min_properties or (
-        node.max_properties is not None and len(value) > node.max_properties
-    ):
-        return False
-    for name, item in value.items():
-        if name in declared:
-            if not _holds(declared[name].value, item, document):
-                return False
-        elif node.additional is None or not _string(node.names, name):
-            return False
-        elif not _holds(node.additional, item, document):
-            return False
-    return True
+    return all(
+        _holds(declared[name].value, item, document)
+        if name in declared
+        else node.additional is not None
+        and _string(node.names, name)
+        and _holds(node.additional, item, document)
+        for name, item in value.items()
+    )
 
 
 def _same(a: object, b: object) -> bool:
@@ -127,4 +128,5 @@ def _same(a: object, b: object) -> bool:
         return len(a) == len(b) and all(map(_same, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
-    return type(a) in (int, float) and type(b) in (int, float) and a == b or (type(a) is type(b) and a == b)
+    numbers = isinstance(a, int | float) and isinstance(b, int | float)
+    return a == b and (numbers or type(a) is type(b))

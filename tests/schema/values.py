@@ -28,6 +28,7 @@ from structkit.schema.nodes import (
     String,
     Union,
 )
+from tests.schema.semantics import holds
 
 __all__ = ["json_values", "schemas", "values_of"]
 
@@ -118,8 +119,6 @@ def _strings(node: String) -> Values:
 
 
 def _fits(node: String, text: str) -> bool:
-    from tests.schema.semantics import holds
-
     return holds(Document(node), text) and text.isprintable()
 
 

@@ -1,0 +1,330 @@
+"""Reading JSON Schemas: the specification's own cases, MaskBench, random schemas, and what must be refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from structkit.errors import (
+    LimitExceeded,
+    SchemaError,
+    UnresolvedReference,
+    UnsatisfiableSchema,
+    UnsupportedKeyword,
+)
+from structkit.limits import Limits
+from structkit.schema.keywords import REFUSED
+from structkit.schema.nodes import Document, Ref
+from structkit.schema.read import read
+from tests.schema.semantics import holds
+from tests.schema.values import json_values, schemas
+
+SHARED = Path(os.environ.get("STRUCTKIT_SHARED", Path(__file__).parents[3] / "shared")) / "data"
+
+
+def _accepts(schema: object, value: object) -> bool:
+    return holds(read(schema), value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("schema", "valid", "invalid"),
+    [
+        (True, [1, None], []),
+        ({}, [1, None, {}], []),
+        ({"minLength": 3}, ["abc", 1, None, []], ["ab"]),
+        ({"properties": {"a": {"type": "null"}}}, [1, {"a": None}, {"b": 1}], [{"a": 1}]),
+        ({"type": ["integer", "null"]}, [1, 2.0, None], [1.5, "a"]),
+        ({"type": ["integer", "number"]}, [1, 1.5], ["a"]),
+        ({"enum": [1, 1.0, True, "a"]}, [1, True, "a"], [False, "b"]),
+        ({"type": "string", "enum": ["a", 1]}, ["a"], [1]),
+        ({"type": "integer", "enum": [1.0, 1.5]}, [1], [1.5]),
+        ({"enum": ["ab", "b"], "minLength": 2}, ["ab"], ["b"]),
+        ({"enum": ["a-b", "ab"], "pattern": "-"}, ["a-b"], ["ab", "-"]),
+        ({"enum": [[1, 2], [1]], "minItems": 2}, [[1, 2]], [[1]]),
+        ({"const": {"a": "x"}, "properties": {"a": {"pattern": "^x"}}}, [{"a": "x"}], [{"a": "y"}, {}]),
+        ({"type": "integer", "minimum": 0.5, "maximum": 2.0}, [1, 2], [0, 3]),
+        ({"type": "integer", "multipleOf": 1.5}, [0, 3, -6], [1, 2]),
+        ({"exclusiveMinimum": 1, "minimum": 1}, [1.1, "a"], [1]),
+        ({"minimum": 1, "exclusiveMinimum": True}, [1.1], [1]),
+        ({"maximum": 1, "exclusiveMaximum": False}, [1], [1.1]),
+        ({"items": [{"type": "null"}], "additionalItems": False}, [[], [None]], [[1], [None, None]]),
+        ({"prefixItems": [{"type": "null"}], "items": {"type": "string"}}, [[None, "a"]], [[None, 1]]),
+        ({"type": "string", "nullable": True}, ["a", None], [1]),
+        ({"required": ["a"], "additionalProperties": {"type": "null"}}, [{"a": None}], [{"a": 1}, {}]),
+        ({"propertyNames": {"enum": ["a"]}}, [{}, {"a": 1}], [{"b": 1}]),
+        ({"propertyNames": {"maxLength": 1}, "properties": {"ab": {}}}, [{"a": 1}], [{"ab": 1}]),
+        ({"propertyNames": {"$ref": "#/$defs/n"}, "$defs": {"n": {"const": "a"}}}, [{"a": 1}], [{"b": 1}]),
+        (
+            {"patternProperties": {"^a": {"type": "null"}}, "additionalProperties": False},
+            [{"ab": None}],
+            [{"ab": 1}, {"b": None}],
+        ),
+        ({"patternProperties": {".*": {"type": "null"}}, "properties": {"a": {}}}, [{"a": None}], [{"a": 1}]),
+        ({"unevaluatedProperties": True, "then": False, "maxContains": 0}, [1, {}], []),
+        ({"not-a-keyword": {"type": "null"}, "id": 3}, [1], []),
+    ],
+)
+def test_keywords_mean_what_the_specification_says(
+    schema: object, valid: list[object], invalid: list[object]
+) -> None:
+    document = read(schema)  # type: ignore[arg-type]
+    assert [value for value in valid if not holds(document, value)] == []
+    assert [value for value in invalid if holds(document, value)] == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        ({"properties": {"a": {"items": {"not": {}}}}}, "$.properties.a.items"),
+        ({"$ref": "#/$defs/a b", "$defs": {"a b": {"anyOf": [True, {"if": {}}]}}}, '$.$defs["a b"].anyOf[1]'),
+        ({"oneOf": [{"type": "string"}, {"minLength": 1}]}, "$"),
+        ({"allOf": [{"format": "date"}, {"format": "email"}]}, "$"),
+        ({"patternProperties": {"a": {}, "b": {}}}, "$"),
+        ({"propertyNames": {"pattern": "a"}, "properties": {"b": {}}}, "$"),
+    ],
+)
+def test_what_cannot_be_enforced_is_refused_with_its_path(schema: dict[str, object], place: str) -> None:
+    with pytest.raises(UnsupportedKeyword) as caught:
+        read(schema)
+    assert caught.value.place == place
+
+
+@pytest.mark.parametrize("keyword", sorted(REFUSED))
+def test_every_refused_keyword_is_refused(keyword: str) -> None:
+    leader = {"then": {"if": {}}, "else": {"if": {}}, "minContains": {"contains": {}}, "maxContains": {"contains": {}}}
+    with pytest.raises(UnsupportedKeyword) as caught:
+        read({keyword: {}, **leader.get(keyword, {})})
+    assert caught.value.keyword == keyword
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "strin"},
+        {"type": 3},
+        {"enum": "a"},
+        {"enum": [float("nan")]},
+        {"const": "\ud800"},
+        {"const": {1: 2}},
+        {"minimum": "1"},
+        {"minimum": float("inf")},
+        {"multipleOf": 0},
+        {"minLength": -1},
+        {"minLength": 1.5},
+        {"required": True},
+        {"required": [1]},
+        {"properties": []},
+        {"allOf": []},
+        {"anyOf": {}},
+        {"items": 3},
+        {"prefixItems": {}},
+        {"items": [], "prefixItems": [{}]},
+        {"pattern": 3},
+        {"$ref": 3},
+        {"$ref": "#"},
+        {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"anyOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"},
+        {"maximum": 10**5000},
+    ],
+)
+def test_what_is_not_a_schema_is_refused(schema: dict[str, object]) -> None:
+    with pytest.raises(SchemaError) as caught:
+        read(schema)
+    assert caught.value.place is not None and caught.value.place.startswith("$")
+
+
+@pytest.mark.parametrize("reference", ["#/$defs/x", "other.json", "#nowhere", "http://example.com/", "#/%20", "http://["])
+def test_a_reference_that_leads_nowhere(reference: str) -> None:
+    with pytest.raises(UnresolvedReference):
+        read({"items": {"$ref": reference}})
+
+
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        (False, "$"),
+        ({"type": "integer", "minimum": 3, "maximum": 2}, "$"),
+        ({"type": "string", "minLength": 3, "maxLength": 2}, "$"),
+        ({"enum": []}, "$"),
+        ({"type": "object", "required": ["a"], "additionalProperties": False}, "$.a"),
+        ({"type": "object", "required": ["a"], "properties": {"a": {"allOf": [{"type": "null"}, {"const": 1}]}}}, "$.a"),
+        ({"type": "array", "minItems": 1, "items": False}, "$[0]"),
+        ({"type": "array", "minItems": 3, "uniqueItems": True, "items": {"type": "boolean"}}, "$"),
+        ({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}, "$.a"),
+        ({"anyOf": [False, {"type": "null", "const": 1}]}, "$"),
+        ({"type": "object", "minProperties": 2, "propertyNames": {"const": "a"}}, "$"),
+    ],
+)
+def test_a_contradiction_is_found_where_it_is(schema: dict[str, object], place: str) -> None:
+    with pytest.raises(UnsatisfiableSchema) as caught:
+        read(schema)
+    assert caught.value.place == place
+
+
+def test_what_can_never_be_written_vanishes() -> None:
+    document = read(
+        {
+            "type": "object",
+            "properties": {"a": {"$ref": "#/$defs/endless"}, "b": {"anyOf": [False, {"type": "null"}]}},
+            "additionalProperties": False,
+            "$defs": {"endless": {"type": "array", "items": {"$ref": "#/$defs/endless"}, "minItems": 1}},
+        }
+    )
+    assert document == read({"type": "object", "properties": {"b": {"type": "null"}}, "additionalProperties": False})
+
+
+def test_a_forbidden_key_of_an_open_object_is_kept() -> None:
+    assert not _accepts({"properties": {"a": False}}, {"a": 1})
+    assert _accepts({"properties": {"a": False}}, {"b": 1})
+
+
+def test_recursion_stays_a_reference() -> None:
+    document = read({"type": "object", "properties": {"next": {"$ref": "#"}}})
+    assert isinstance(document.root, Ref)
+    assert list(document.definitions) == [document.root.name]
+
+
+def test_intersections_of_recursive_definitions_end() -> None:
+    schema = {
+        "$defs": {
+            "a": {"type": "object", "properties": {"x": {"$ref": "#/$defs/a", "$comment": "", "minProperties": 1}}},
+            "b": {"properties": {"x": {"$ref": "#/$defs/b"}, "y": {"type": "null"}}, "additionalProperties": False},
+        },
+        "allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}],
+    }
+    document = read(schema)
+    assert holds(document, {"x": {"x": {"y": None}}})
+    assert not holds(document, {"x": {"x": {}}})
+    assert not holds(document, {"z": 1})
+
+
+def test_in_old_drafts_a_reference_stands_alone() -> None:
+    schema = {"$ref": "#/definitions/a", "type": "null", "definitions": {"a": {"type": "string"}}}
+    assert _accepts({"$schema": "http://json-schema.org/draft-07/schema#", **schema}, "a")
+    with pytest.raises(UnsatisfiableSchema):
+        read(schema)
+
+
+def _nested(keyword: str, depth: int) -> dict[str, object]:
+    schema: dict[str, object] = {}
+    for _ in range(depth):
+        schema = {keyword: [schema]} if keyword in ("allOf", "prefixItems") else {keyword: schema}
+    return schema
+
+
+@pytest.mark.parametrize("keyword", ["items", "allOf", "prefixItems", "additionalProperties", "propertyNames"])
+def test_deep_schemas_are_refused_and_not_a_crash(keyword: str) -> None:
+    with pytest.raises(LimitExceeded) as caught:
+        read(_nested(keyword, 20_000))
+    assert caught.value.limit == "schema_depth"
+    read(_nested(keyword, 50))
+
+
+def test_deep_and_circular_constants_are_refused() -> None:
+    deep: list[object] = []
+    for _ in range(5_000):
+        deep = [deep]
+    circular: list[object] = []
+    circular += [circular, circular]
+    for value in (deep, circular):
+        with pytest.raises(LimitExceeded):
+            read({"const": value})
+
+
+def test_a_product_of_alternatives_is_bounded() -> None:
+    def alternatives(i: int) -> dict[str, object]:
+        return {"anyOf": [{"type": "object", "required": [f"{i} {j}"]} for j in range(10)]}
+
+    with pytest.raises(LimitExceeded) as caught:
+        read({"allOf": [alternatives(i) for i in range(10)]}, limits=Limits(schema_nodes=20_000))
+    assert caught.value.limit == "schema_nodes"
+
+
+def test_untyped_alternatives_do_not_multiply() -> None:
+    assert _accepts({"allOf": [{"minimum": i, "minLength": i} for i in range(60)]}, 59)
+
+
+@pytest.mark.parametrize("count", [3_000])
+def test_long_chains_of_references_are_not_recursion(count: int) -> None:
+    links: dict[str, object] = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(count)}
+    assert _accepts({"$ref": "#/$defs/d0", "$defs": {**links, f"d{count}": {"type": "null"}}}, None)
+
+
+def _cases(folder: str) -> Iterator[tuple[str, dict[str, object]]]:
+    for path in sorted((SHARED / "json-schema-test-suite" / "draft2020-12" / folder).glob("*.json")):
+        for group in json.loads(path.read_text()):
+            yield f"{path.stem}: {group['description']}", group
+
+
+def test_the_official_suite() -> None:
+    """Every group that is read is right in every case; fewer groups read, or one case wrong, is a step back."""
+    if not (SHARED / "json-schema-test-suite").exists():
+        pytest.skip(f"the JSON Schema test suite is not at {SHARED}")
+    wrong, groups, cases = [], 0, 0
+    for name, group in _cases(""):
+        if "custom metaschema" in name or "Unicode property" in name:  # a remote metaschema; `re` knows no \p
+            continue
+        try:
+            document: Document | None = read(group["schema"])  # type: ignore[arg-type]
+        except UnsatisfiableSchema:
+            document = None
+        except SchemaError:
+            continue
+        groups += 1
+        for case in group["tests"]:  # type: ignore[attr-defined]
+            if name.startswith("format"):  # annotations by default there, asserted here
+                continue
+            cases += 1
+            if (document is not None and holds(document, case["data"])) != case["valid"]:
+                wrong.append(f"{name}: {case['description']}")
+    assert wrong == []
+    assert (groups, cases) >= (209, 650)
+
+
+def test_maskbench() -> None:
+    """Every schema that is read agrees with every instance; formats are asserted."""
+    path = SHARED / "maskbench" / "sample.jsonl.gz"
+    if not path.exists():
+        pytest.skip(f"the MaskBench sample is not at {path}")
+    wrong, documents = [], 0
+    with gzip.open(path, "rt", encoding="utf-8") as lines, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # what `re` thinks of other people's patterns
+        for line in lines:
+            entry = json.loads(line)
+            try:
+                document = read(entry["schema"])
+            except SchemaError:
+                continue
+            documents += 1
+            wrong += [entry["id"] for test in entry["tests"] if holds(document, test["data"]) != test["valid"]]
+    assert wrong == []
+    assert documents >= 998
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(schemas, schemas, st.lists(json_values, min_size=1, max_size=8))
+def test_random_schemas_agree_with_jsonschema(schema: object, other: object, values: list[object]) -> None:
+    if isinstance(schema, dict):
+        schema = {**schema, "$defs": {"x": other}}
+    document: Document | None = None
+    try:
+        document = read(schema)  # type: ignore[arg-type]
+    except UnsatisfiableSchema:
+        pass
+    except UnsupportedKeyword as error:
+        assert error.keyword == "oneOf"
+        return
+    except SchemaError as error:
+        assert "itself" in error.message
+        return
+    validator = Draft202012Validator(schema)  # type: ignore[arg-type]
+    for value in values:
+        assert (document is not None and holds(document, value)) == validator.is_valid(value)
