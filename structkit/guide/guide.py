@@ -18,7 +18,7 @@ _FORCED = 4096
 """Bytes of forced text told at once."""
 
 _STATES = 50_000
-"""States that a guide remembers; each is about 500 bytes, and is made again when it was forgotten."""
+"""States that a guide remembers at most; each is about 500 bytes, its mask apart."""
 
 
 class Guide:
@@ -40,6 +40,7 @@ class Guide:
         self.index = Index(automaton, vocabulary, cache=cache)
         self.budgets = Budgets(self.index, self._step)
         self.end_mask = _packed(vocabulary)
+        self._most_states = max(256, min(_STATES, automaton.limits.row_bytes // (4 * vocabulary.words)))
         self._states: dict[tuple[frozenset[Frame], bytes], State] = {}
         self._start = self._state(automaton.first(), b"")
         if self.budgets.need(self._start) >= FAR and self.budgets.fewest(self._start) >= FAR:
@@ -83,6 +84,13 @@ class Guide:
         mask = mask_of(state, self.index, self._step)
         return mask if state.growth < FAR else self.budgets.mask(state, FAR - 1)
 
+    def _forget(self) -> None:
+        """Forget what was found for all states; those still in use are values and find it again."""
+        for state in self._states.values():
+            state.next.clear()
+            state.mask = None
+        self._states.clear()
+
     def _allows(self, state: State, token_id: int) -> bool:
         mask = self.mask(state, None)
         return bool(mask[token_id >> 5] >> np.uint32(token_id & 31) & 1)
@@ -97,8 +105,8 @@ class Guide:
     def _state(self, frames: frozenset[Frame], kept: bytes) -> State:
         state = self._states.get((frames, kept))
         if state is None:
-            if len(self._states) >= _STATES:
-                self._states.clear()
+            if len(self._states) >= self._most_states:
+                self._forget()
             state = self._states[frames, kept] = State(frames, kept, self.automaton.can_end(frames))
         return state
 

@@ -45,16 +45,19 @@ Step: TypeAlias = Callable[[State, int], State]
 
 def mask_of(state: State, index: Index, step: Step) -> NDArray[np.uint32]:
     """uint32[words]: the tokens that the state allows, without the end tokens."""
-    if state.mask is None:
+    mask = state.mask
+    if mask is None:
         growth = 0
         masks: list[NDArray[np.uint32]] = []
         for row, frame in rows(state, index):
             masks.append(row.mask)
             growth = max(growth, row.growth + index.pending(frame) + index.need(frame.below))
         mask = masks[0] if len(masks) == 1 else _union(masks, index.vocabulary.words)
-        state.mask = _without_repeats(mask, state, index, step) if index.automaton.remembers else mask
+        if index.automaton.remembers:
+            mask = _without_repeats(mask, state, index, step)
         state.growth = growth
-    return state.mask
+        state.mask = mask
+    return mask
 
 
 def rows(state: State, index: Index) -> Iterator[tuple[Row, Frame]]:

@@ -136,7 +136,9 @@ def _regex() -> str:
     escape = r"\\[DSWdfnrstvw$()*+./?\[\\\]^{|}-]"
     member = rf"(?:{escape}|{spans}|[^\\\[\]\^&~|-])"
     some = rf"[^\\\[\](){{}}*+?.^$|]|\.|{escape}|\[\^?{member}+-?\]"
-    repeated = r"(?:(?:[*+?]|\{[0-9]{1,3},?\})\??)?"
+    same_length = [f"{digit},[{digit}-9]|{digit}[0-9],[{digit + 1}-9][0-9]" for digit in range(1, 9)]
+    ranges = "|".join(["0,[0-9]", *same_length, "9,9", "[0-9],[1-9][0-9]{1,2}", "[1-9][0-9],[1-9][0-9]{2}"])
+    repeated = rf"(?:(?:[*+?]|\{{(?:[0-9]{{1,3}},?|{ranges})\}})\??)?"
     pattern = ""
     for _ in range(4):
         group = rf"|\((?:\?[:=!])?{pattern}\)" if pattern else ""

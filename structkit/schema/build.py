@@ -20,6 +20,7 @@ from structkit.schema.nodes import (
     String,
     Union,
 )
+from structkit.schema.place import step
 
 __all__ = ["array", "object_", "string", "union", "with_note"]
 
@@ -39,25 +40,20 @@ def string(node: String) -> Schema:
 def array(node: Array) -> Schema:
     """Arrays as long as their items allow.
 
-    >>> from structkit.schema.nodes import Null
-    >>> array(Array((Null(), Never("false allows nothing")), min_items=2))
-    Never(note=None, reason='the array must have 2 items, and item 2 is impossible: false allows nothing')
+    >>> array(Array(items=Never("the schema false allows nothing"), min_items=2)).steps
+    ('[0]',)
     """
-    prefix, most, why = node.prefix, node.max_items, ""
-    for index, item in enumerate(prefix):
-        if isinstance(item, Never):
-            most, why = (
-                index if most is None else min(most, index),
-                f", and item {index + 1} is impossible: {item.reason}",
-            )
-            break
-    if most is not None and most < len(prefix):
-        prefix = prefix[:most]
-    if isinstance(node.items, Never) and (most is None or most > len(prefix)):
-        most, why = len(prefix), f", and item {len(prefix) + 1} is impossible: {node.items.reason}"
+    index = next((i for i, item in enumerate(node.prefix) if isinstance(item, Never)), len(node.prefix))
+    item = node.prefix[index] if index < len(node.prefix) else node.items
+    if isinstance(item, Never) and index < node.min_items:
+        return Never(item.reason, (step(index), *item.steps))
+    most = node.max_items
+    if isinstance(item, Never) and (most is None or most > index):
+        most = index
     if most is not None and node.min_items > most:
-        return Never(f"the array must have {node.min_items} items{why or f' and at most {most}'}")
-    if prefix == node.prefix and most == node.max_items:
+        return Never(f"no array has at least {node.min_items} and at most {most} items")
+    prefix = node.prefix if most is None else node.prefix[:most]
+    if len(prefix) == len(node.prefix) and most == node.max_items:
         return node
     return replace(node, prefix=prefix, max_items=most)
 
@@ -68,24 +64,24 @@ def object_(node: Object) -> Schema:
     A forbidden key (an optional property that is `Never`) is kept where additional keys would else allow it.
 
     >>> from structkit.schema.nodes import Property
-    >>> object_(Object((Property("a", Never("no integer is at least 5 and at most 3")),)))
-    Never(note=None, reason='the required key "a" is impossible: no integer is at least 5 and at most 3')
+    >>> object_(Object((Property("a", Never("no integer is at least 5 and at most 3")),))).steps
+    ('.a',)
     """
     if isinstance(node.additional, Never):
         node = replace(node, additional=None)
     dead = [key for key in node.properties if isinstance(key.value, Never)]
     required = next((key for key in dead if key.required), None)
     if required is not None and isinstance(required.value, Never):
-        return Never(f'the required key "{required.name}" is impossible: {required.value.reason}')
+        return Never(required.value.reason, (step(required.name), *required.value.steps))
     if dead and node.additional is None:
         node = replace(node, properties=tuple(key for key in node.properties if key not in dead))
-    return _counted(node, len(dead)) if node.min_properties or node.max_properties is not None else node
+    return _counted(node) if node.min_properties or node.max_properties is not None else node
 
 
-def _counted(node: Object, dead: int) -> Schema:
+def _counted(node: Object) -> Schema:
     """The object, if it can have as many keys as it must."""
     least = max(node.min_properties, sum(key.required for key in node.properties))
-    most = math.inf if node.additional is not None else len(node.properties) - dead
+    most = math.inf if node.additional is not None else len(node.properties)
     if node.max_properties is not None:
         most = min(most, node.max_properties)
     return node if least <= most else Never(f"the object must have {least} keys and at most {most}")
@@ -99,10 +95,10 @@ def union(branches: Iterable[Schema], reason: str = "no alternative is possible"
     True
     """
     flat: dict[Schema, None] = {}
-    reasons: list[str] = []
+    dropped: list[Never] = []
     for branch in branches:
         if isinstance(branch, Never):
-            reasons.append(branch.reason)
+            dropped.append(branch)
         elif isinstance(branch, Union):
             flat.update(dict.fromkeys(branch.branches))
         else:
@@ -110,5 +106,9 @@ def union(branches: Iterable[Schema], reason: str = "no alternative is possible"
     if any(isinstance(branch, Anything) for branch in flat):
         return Anything()
     if not flat:
-        return Never(": ".join((reason, *reasons[:1])) if len(reasons) > 1 else "".join(reasons) or reason)
+        return (
+            dropped[0]
+            if len(dropped) == 1
+            else Never(": ".join((reason, *(one.reason for one in dropped[:1]))))
+        )
     return next(iter(flat)) if len(flat) == 1 else Union(tuple(flat))

@@ -98,7 +98,7 @@ ANNOTATIONS: frozenset[str] = frozenset(
 )
 
 OPTIONAL = "structkit:optional"
-"""A private keyword of `output.py`: the properties that may be left out even where fields with a default are written."""
+"""A private keyword of `output.py`: the properties that may be left out even if fields with a default are written."""
 
 REFUSAL = "structkit:refused"
 """A private keyword of `output.py`: why the type that stands here is not supported."""

@@ -49,9 +49,10 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class Never(_Node):
-    """No value. `reason` says why, for the error message."""
+    """No value. `reason` says why, for the error message, and `steps` lead from here to where (`.a`, `[0]`)."""
 
     reason: str
+    steps: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,9 @@ def settle(root: str, definitions: Definitions, order: Iterable[str], *, python:
         UnsatisfiableSchema: The root has no value.
     """
     definitions = _without_aliases(definitions, order)
-    while isinstance(alias := definitions[root], Ref):
-        root = alias.name
+    note = None
+    if isinstance(alias := definitions[root], Ref):
+        root, note = alias.name, alias.note
     alive = _alive(definitions)
     if root not in alive:
         place, reason = _blame(definitions, alive, root)
@@ -60,7 +61,7 @@ def settle(root: str, definitions: Definitions, order: Iterable[str], *, python:
     settled = {name: _clean(definitions[name], alive, definitions) for name in _reachable(root, definitions)}
     used = set[str]().union(*(_references(settled[name]) for name in _reachable(root, settled)))
     kept = {name: settled[name] for name in settled if name in used}
-    return Document(Ref(root) if root in used else settled[root], kept, bounded=python)
+    return Document(with_note(Ref(root) if root in used else settled[root], note), kept, bounded=python)
 
 
 def _references(node: Schema, *, unguarded: bool = False) -> Iterator[str]:
@@ -259,7 +260,9 @@ def _blame(definitions: Definitions, alive: set[str], root: str) -> tuple[str, s
                     node = items[first]
                     continue
         reason = _clean(node, alive, definitions)
-        return "$" + joined(steps), reason.reason if isinstance(reason, Never) else "it has no value"
+        if not isinstance(reason, Never):
+            return "$" + joined(steps), "it has no value"
+        return "$" + joined([*steps, *reason.steps]), reason.reason
 
 
 def _dead(node: Schema, alive: set[str], definitions: Definitions) -> bool:

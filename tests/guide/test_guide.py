@@ -9,6 +9,7 @@ from structkit.automaton.automaton import Automaton, link
 from structkit.errors import LimitExceeded, TokenRefused, UnsatisfiableSchema, VocabularyError
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.reference import ReferenceCursor
+from structkit.limits import Limits
 from structkit.regex.nodes import Alt, Call, Chars, Node, Repeat, Rules, Seq, Text
 from structkit.vocabulary.vocabulary import Vocabulary
 from tests.languages import recursive_rules, vocabulary
@@ -190,3 +191,15 @@ def test_counts_beyond_the_limit() -> None:
     with pytest.raises(LimitExceeded, match="rounds=10000000"):
         link(Rules(Repeat(Text("ab"), 10**30, None), {}))
     assert link(Rules(Repeat(Text("ab"), 0, 10**30), {})).accepts(b"ab" * 1000)
+
+
+def test_guide_forgets_states_and_goes_on() -> None:
+    """The memory of a guide is bounded however long it is used, and a cursor outlives what was forgotten."""
+    guide = Guide(link(Rules(Repeat(Chars(((0x61, 0x7A),)), 0, 2000), {}), Limits(row_bytes=1)), V)
+    cursor = guide.cursor()
+    for _ in range(1500):
+        cursor.advance(ord("a"))
+        assert len(_mask(cursor)) > 20
+        assert len(guide._states) <= 256 and len(guide.index.rows) <= 1
+    cursor.rollback(1400)
+    assert len(_mask(cursor)) > 20 and cursor.can_end

@@ -140,7 +140,30 @@ def test_ipv6(text: str) -> None:
 
 
 pieces = st.sampled_from(
-    ["a", "(", ")", "[", "]", "*", "+", "{2}", "{", "|", "^", "$", ".", "\\", "\\d", "b-z", "z-b", "(?:", "?"]
+    [
+        "a",
+        "(",
+        ")",
+        "[",
+        "]",
+        "*",
+        "+",
+        "{2}",
+        "{1,9}",
+        "{12,3}",
+        "{12,30}",
+        "{",
+        "|",
+        "^",
+        "$",
+        ".",
+        "\\",
+        "\\d",
+        "b-z",
+        "z-b",
+        "(?:",
+        "?",
+    ]
 )
 
 
@@ -191,6 +214,8 @@ def test_what_the_format_regex_holds_compiles(pattern: str) -> None:
         ("json-pointer", "/a~1b/0", True),
         ("json-pointer", "/a~2", False),
         ("regex", "^(a|[b-z]{2,})*$", True),
+        ("regex", "^[a-zA-Z0-9_]{3,16}$", True),
+        ("regex", "a{3,2}", False),
         ("regex", "*", False),
         ("regex", "(a", False),
     ],

@@ -31,7 +31,7 @@ def nodes(draw: st.DrawFn) -> Schema:
         return String(min_length=1)
 
 
-slow = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+slow = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @slow
@@ -46,7 +46,9 @@ def test_a_meeting_holds_what_all_hold(parts: list[Schema], values: list[object]
 @given(nodes(), nodes(), st.lists(json_values, max_size=8))
 def test_what_is_disjoint_shares_nothing(left: Schema, right: Schema, values: list[object]) -> None:
     if pairwise_disjoint([left, right], {}):
-        assert not [value for value in values if holds(Document(left), value) and holds(Document(right), value)]
+        assert not [
+            value for value in values if holds(Document(left), value) and holds(Document(right), value)
+        ]
 
 
 @slow
@@ -67,7 +69,13 @@ def test_admission_is_membership(node: Schema, value: object) -> None:
         ([{"type": "array", "prefixItems": [{"const": i}], "minItems": 1} for i in "ab"], True),
         ([{"type": "array", "prefixItems": [{"const": i}]} for i in "ab"], False),
         ([{"type": "array", "maxItems": 1}, {"type": "array", "minItems": 2}], True),
-        ([{"type": "object", "properties": {"k": {"enum": [i]}}, "required": ["k"]} for i in (1, "x", None)], True),
+        (
+            [
+                {"type": "object", "properties": {"k": {"enum": [i]}}, "required": ["k"]}
+                for i in (1, "x", None)
+            ],
+            True,
+        ),
         ([{"type": "object", "properties": {"k": {"const": i}}} for i in "ab"], False),
         ([{"type": "object", "required": ["a"]}, {"type": "object", "properties": {"a": False}}], True),
     ],
@@ -88,10 +96,15 @@ def test_a_recursive_proof_ends() -> None:
 
 def test_notes_survive() -> None:
     document = read(
-        {"allOf": [{"type": "integer", "description": "years"}, {"minimum": 3}], "anyOf": [{"maximum": 5}, {"maximum": 9}]}
+        {
+            "allOf": [{"type": "integer", "description": "years"}, {"minimum": 3}],
+            "anyOf": [{"maximum": 5}, {"maximum": 9}],
+        }
     )
     assert isinstance(document.root, Union)
-    described = read({"$ref": "#/$defs/a", "description": "x", "$defs": {"a": {"type": "null", "description": "y"}}})
+    described = read(
+        {"$ref": "#/$defs/a", "description": "x", "$defs": {"a": {"type": "null", "description": "y"}}}
+    )
     assert described.definitions == {} and described.root.note is not None
     assert described.root.note.description == "x"
 
