@@ -76,19 +76,17 @@ def build_nfa(node: Node, *, count: bool, limits: Limits, rules: Mapping[str, No
     Raises:
         LimitExceeded: The automaton would be larger than `limits.nfa_states`.
     """
-    builder = _Builder(limits, rules)
+    builder = _Builder(limits, rules, count=count and rules is None)
     parts = node.parts if isinstance(node, Seq) else (node,)
     state = 0
-    leaving: int | None = None
     for part in parts:
-        if isinstance(part, Repeat) and leaving is None and rules is None and builder.is_large(part):
-            leaving = builder.count(part, state) if count else None
-            state = builder.unroll(part, state) if leaving is None else leaving
+        if isinstance(part, Repeat) and rules is None and builder.is_large(part):
+            state = builder.here(part, state)
         else:
             state = builder.emit(part, state)
     builder.nfa.final = state
-    if leaving is not None:
-        _mark(builder.nfa, builder.nfa.closure([leaving]), LEAVE)
+    if builder.leaving is not None:
+        _mark(builder.nfa, builder.nfa.closure([builder.leaving]), LEAVE)
     return builder.nfa
 
 
@@ -100,8 +98,10 @@ def is_large(node: Node, limits: Limits) -> bool:
 class _Builder:
     """Adds fragments to one automaton; each `emit` returns the state at which the fragment ends."""
 
-    def __init__(self, limits: Limits, rules: Mapping[str, Node] | None) -> None:
+    def __init__(self, limits: Limits, rules: Mapping[str, Node] | None, *, count: bool = False) -> None:
         self.nfa = Nfa()
+        self.may_count = count
+        self.leaving: int | None = None
         self.limits = limits
         self.rules = rules
         self.open_calls: list[str] = []
@@ -182,12 +182,22 @@ class _Builder:
     def repeat(self, node: Repeat, start: int) -> int:
         if self.rules is not None or not self.is_large(node):
             return self.unroll(node, start)
+        if _remembers(node.part):  # a rule of its own would not know the texts seen before it
+            return self.here(node, start)
         return self.enter(node, start)
 
     def enter(self, key: Key, start: int) -> int:
         end = self.state()
         self.nfa.calls.append((start, key, end, KEEP))
         return end
+
+    def here(self, node: Repeat, start: int) -> int:
+        """A large repetition in its own place: counted if the counter is free, else copied out."""
+        counted = self.count(node, start) if self.may_count and self.leaving is None else None
+        if counted is None:
+            return self.unroll(node, start)
+        self.leaving = counted
+        return counted
 
     def unroll(self, node: Repeat, start: int) -> int:
         part, least, most = node.part, node.least, node.most
@@ -250,15 +260,7 @@ class _Builder:
                 self.link(nothing, entry)
             if written is not None:
                 self.link(self.text(separator, written), entry)
-            if part.least <= 1 and part.most is None:
-                end = self.emit(part.node, entry)
-                self.link(self.text(separator, end), entry)
-            else:
-                end = self.emit(part.node, entry)
-                if part.most != 1:
-                    most = None if part.most is None else part.most - 1
-                    again = seq(Text(separator), part.node)
-                    end = self.repeat(Repeat(again, max(part.least - 1, 0), most), end)
+            end = self.part(part, separator, entry)
             after = self.state()
             self.link(end, after)
             if part.least == 0:
@@ -271,6 +273,17 @@ class _Builder:
         for state in (nothing, written):
             if state is not None:
                 self.link(state, end)
+        return end
+
+    def part(self, part: Part, separator: str, entry: int) -> int:
+        """A written part and its repetitions."""
+        end = self.emit(part.node, entry)
+        if part.least <= 1 and part.most is None:
+            self.link(self.text(separator, end), entry)
+        elif part.most != 1:
+            most = None if part.most is None else part.most - 1
+            again = seq(Text(separator), part.node)
+            end = self.repeat(Repeat(again, max(part.least - 1, 0), most), end)
         return end
 
     def multiple(self, of: int, start: int) -> int:
@@ -332,6 +345,11 @@ class _Builder:
                 size = 1
         self.sizes[id(node)] = (node, size)
         return size
+
+
+def _remembers(node: Node) -> bool:
+    """Whether a repeated part holds a unique text of the rule that it stands in."""
+    return isinstance(node, Unique) or (isinstance(node, Seq) and any(map(_remembers, node.parts)))
 
 
 def _mark(nfa: Nfa, sources: set[int], operation: int) -> None:

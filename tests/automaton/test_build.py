@@ -10,7 +10,22 @@ from structkit.automaton.build import regular, rule_dfa
 from structkit.automaton.utf8 import byte_sequences
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
-from structkit.regex.nodes import NEVER, Alt, Both, Call, Chars, Multiple, Node, Repeat, Rules, Seq, Text
+from structkit.regex.nodes import (
+    NEVER,
+    Alt,
+    Both,
+    Call,
+    Chars,
+    Joined,
+    Multiple,
+    Node,
+    Part,
+    Repeat,
+    Rules,
+    Seq,
+    Text,
+    Unique,
+)
 from tests.languages import matches, nodes, pattern, plain_nodes, texts
 
 _LETTER = Chars(((0x61, 0x7A),))
@@ -128,3 +143,20 @@ def test_pattern_with_large_lengths_is_counted(least: int, most: int | None) -> 
         for text in ("c" * rounds, "ab" * rounds, "éé" * rounds, "c" * rounds + "a"):
             fits = not text.endswith("a") and least <= len(text) and (most is None or len(text) <= most)
             assert automaton.accepts(f'"{text}"'.encode()) == fits
+
+
+@pytest.mark.parametrize(("least", "most"), [(0, 30), (2, 30), (25, 40), (30, None), (0, 1000)])
+@pytest.mark.parametrize("declared", [False, True])
+def test_many_unique_texts_are_counted_and_differ(least: int, most: int | None, declared: bool) -> None:
+    item = Unique(Seq((Text("<"), Repeat(_LETTER, 1, None), Text(">"))))
+    parts = (Part(Text("k"), 0, 1),) if declared else ()
+    node = Seq((Text("["), Joined((*parts, Part(item, least, most)), ","), Text("]")))
+    automaton = link(Rules(Call("set"), {"set": node}))
+    names = [f"<{chr(97 + i // 26)}{chr(97 + i % 26)}>" for i in range(60)]
+    for count in (0, 1, 2, 3, 24, 25, 26, 30, 31, 40, 41, 60):
+        fits = least <= count and (most is None or count <= most)
+        assert automaton.accepts(f"[{','.join(names[:count])}]".encode()) == fits, count
+        if declared:
+            assert automaton.accepts(f"[{','.join(['k', *names[:count]])}]".encode()) == fits, count
+        if count > 1:
+            assert not automaton.accepts(f"[{','.join([*names[: count - 1], names[0]])}]".encode())
