@@ -1,4 +1,12 @@
-"""A nested type: an order with its lines and an address."""
+"""A nested type: an order with its lines and an address.
+
+Prints:
+
+    Marta Silva
+    2 The Silent River
+    1 Green Garden
+    street='12 Oak Street' city='Lisbon'
+"""
 
 from pydantic import BaseModel, Field
 

@@ -118,8 +118,18 @@ def draw_state(state: int, final: bool, places: dict[int, tuple[float, float]]) 
 
 
 RIVER = [
-    ["a type: Person", "JSON Schema: what pydantic says", "regex: what may be written", "automaton: over bytes"],
-    ["a tokenizer: its own tables", "vocabulary: tokens as bytes", "index: state to mask", "guide: one sequence"],
+    [
+        "a type: Person",
+        "JSON Schema: what pydantic says",
+        "regex: what may be written",
+        "automaton: over bytes",
+    ],
+    [
+        "a tokenizer: its own tables",
+        "vocabulary: tokens as bytes",
+        "index: state to mask",
+        "guide: one sequence",
+    ],
     ["a prompt: and what is wanted", "a model: logits", "text: a token at a time", "an instance: validated"],
 ]
 FLOW = [((0, 0), (0, 1)), ((0, 1), (0, 2)), ((0, 2), (0, 3)), ((1, 0), (1, 1)), ((1, 1), (1, 2)), ((0, 3), (1, 2)),

@@ -210,7 +210,9 @@ class Run:
             if self.step % 50 == 0:
                 speed = seen / (time.monotonic() - started)
                 loss = sum(losses) / len(losses)
-                self.say(f"step {self.step} tokens {self.tokens / 1e6:.2f}M loss {loss:.4f} {speed:.0f} tokens/s")
+                self.say(
+                    f"step {self.step} tokens {self.tokens / 1e6:.2f}M loss {loss:.4f} {speed:.0f} tokens/s"
+                )
                 losses = []
             if self.step % 400 == 0:
                 self.checkpoint()

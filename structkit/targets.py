@@ -196,7 +196,9 @@ def key_of(target: AnyTarget) -> Hashable | None:
         if isinstance(target, Choice):
             return ("choice", target.raw, tuple(target.texts()))
         if isinstance(target, Mapping):
-            json.dumps(target)  # only JSON has a key; but JSON writes the names 1 and "1" alike, repr does not
+            json.dumps(
+                target
+            )  # only JSON has a key; but JSON writes the names 1 and "1" alike, repr does not
             return ("schema", repr(target))
         key = (target, "" if isinstance(target, (type, Target)) else repr(target))
         hash(key)

@@ -11,7 +11,6 @@ import dataclasses
 import enum
 import json
 import re
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain, permutations, product
@@ -20,9 +19,7 @@ from typing import Annotated, Any, Literal, Optional
 import numpy as np
 import pytest
 from _pytest.mark.structures import ParameterSet
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, Field, TypeAdapter
 from typing_extensions import TypeAliasType, assert_type
 
 import structkit as sk
@@ -38,7 +35,7 @@ class Person(BaseModel):
 
 
 class Tree(BaseModel):
-    a: list["Tree"]
+    a: list[Tree]
 
 
 class Pair(BaseModel):
@@ -54,7 +51,9 @@ def allowed(cursor: sk.Cursor, budget: int | None = None) -> set[int]:
     size = cursor.guide.vocabulary.size
     out = np.full(-(-size // 32), 0xFFFFFFFF, np.uint32)
     cursor.fill_mask(out, budget)
-    tokens = {token for token in range(32 * len(out)) if out[token // 32] >> np.uint32(token % 32) & np.uint32(1)}
+    tokens = {
+        token for token in range(32 * len(out)) if out[token // 32] >> np.uint32(token % 32) & np.uint32(1)
+    }
     assert all(token < size for token in tokens), "bits past the vocabulary"
     return tokens
 
@@ -94,7 +93,9 @@ def test_types_are_inferred() -> None:
 
 def test_async_equals_sync_and_leaves_the_loop_running() -> None:
     def result() -> sk.Result[list[int]]:
-        return sk.generate(testing.RandomModel(seed=3), "x", list[int], temperature=1.0, seed=4, max_tokens=60)
+        return sk.generate(
+            testing.RandomModel(seed=3), "x", list[int], temperature=1.0, seed=4, max_tokens=60
+        )
 
     async def both() -> tuple[sk.Result[list[int]], sk.Result[list[int]], int]:
         ticks = 0
@@ -125,7 +126,10 @@ def test_many_async_calls_on_one_model() -> None:
 
 
 def test_visible_steps() -> None:
-    assert sk.to_json_schema(Person)["required"] == ["name", "age", "job"] or "name" in sk.to_json_schema(Person)["properties"]
+    assert (
+        sk.to_json_schema(Person)["required"] == ["name", "age", "job"]
+        or "name" in sk.to_json_schema(Person)["properties"]
+    )
     assert re.fullmatch(sk.to_regex(Person), '{"name": "Ana", "age": 3, "job": null}')
     assert not re.fullmatch(sk.to_regex(Person), '{"name": "Ana", "age": 3')
 
@@ -152,7 +156,10 @@ def test_mask_of_more_than_one_word() -> None:
     assert out.tolist() == [1 << 31, 1 << 0, 1 << 0, 1 << 4]
 
 
-@pytest.mark.parametrize("out", [np.zeros(1, np.int32), np.zeros(2, np.uint32), np.zeros(1, np.uint64), np.zeros((1, 1), np.uint32)])
+@pytest.mark.parametrize(
+    "out",
+    [np.zeros(1, np.int32), np.zeros(2, np.uint32), np.zeros(1, np.uint64), np.zeros((1, 1), np.uint32)],
+)
 def test_mask_of_the_wrong_kind_is_refused(out: Any) -> None:
     cursor = sk.compile(bool, sk.Vocabulary(tokens=[b"true", b"false"], end_ids={2})).cursor()
     with pytest.raises(ValueError, match=r"uint32\[1\]"):
@@ -264,12 +271,16 @@ def words(alphabet: str, length: int) -> tuple[str, ...]:
 @cache
 def joined(item: Callable[[int], Iterable[str]], length: int) -> tuple[str, ...]:
     """Items of a whole length, with `, ` between them; one at least."""
-    longer = (f"{a}, {b}" for n in range(1, length - 2) for a in item(n) for b in joined(item, length - n - 2))
+    longer = (
+        f"{a}, {b}" for n in range(1, length - 2) for a in item(n) for b in joined(item, length - n - 2)
+    )
     return (*item(length), *longer)
 
 
 def listed(item: Callable[[int], Iterable[str]]) -> Callable[[int], Iterable[str]]:
-    return cache(lambda n: ["[]"] if n == 2 else [f"[{items}]" for items in joined(item, n - 2)] if n > 2 else [])
+    return cache(
+        lambda n: ["[]"] if n == 2 else [f"[{items}]" for items in joined(item, n - 2)] if n > 2 else []
+    )
 
 
 def booleans(length: int) -> Iterable[str]:
@@ -376,7 +387,9 @@ VOCABULARIES: dict[str, sk.Vocabulary] = {
     "without e, b, comma": sk.Vocabulary([*(t for t in BYTES if t not in (b"e", b"b", b",")), *MERGED, b"fals"], end_ids={99}),
     "without closing": sk.Vocabulary([*(t for t in BYTES if t not in (b"]", b"}")), *MERGED, b"]}"], end_ids={99}),
 }  # fmt: skip
-LAWS = [pytest.param(case, v, id=f"{name}-{w}") for name, case in CASES.items() for w, v in VOCABULARIES.items()]
+LAWS = [
+    pytest.param(case, v, id=f"{name}-{w}") for name, case in CASES.items() for w, v in VOCABULARIES.items()
+]
 
 OPEN = {
     ("mask", "set-without quotes"): "F9: the token that begins an item is refused where a byte has no token",
@@ -393,7 +406,11 @@ OPEN = {
 def laws(law: str) -> list[ParameterSet]:
     """The cases and vocabularies for a law; those that fail today are expected to."""
     return [
-        pytest.param(*param.values, id=str(param.id), marks=pytest.mark.xfail(strict=True, reason=OPEN[law, str(param.id)]))
+        pytest.param(
+            *param.values,
+            id=str(param.id),
+            marks=pytest.mark.xfail(strict=True, reason=OPEN[law, str(param.id)]),
+        )
         if (law, param.id) in OPEN
         else param
         for param in LAWS
@@ -419,7 +436,9 @@ def fewest(case: Case, vocabulary: sk.Vocabulary) -> dict[bytes, int]:
 
 def expected(need: dict[bytes, int], vocabulary: sk.Vocabulary, prefix: bytes, budget: int = FAR) -> set[int]:
     """The tokens after which a member can be completed with fewer than `budget` more, and the ends."""
-    tokens = {t for t, token in enumerate(vocabulary.tokens) if token and need.get(prefix + token, FAR) < budget}
+    tokens = {
+        t for t, token in enumerate(vocabulary.tokens) if token and need.get(prefix + token, FAR) < budget
+    }
     return tokens | (set(vocabulary.end_ids) if need[prefix] == 0 else set())
 
 
@@ -431,7 +450,9 @@ def compiled(case: Case, vocabulary: sk.Vocabulary, need: dict[bytes, int]) -> s
     return sk.compile(case.target, vocabulary, cache=False).cursor()
 
 
-def prefixes(case: Case, vocabulary: sk.Vocabulary, need: dict[bytes, int], most: int) -> Iterator[tuple[bytes, list[int]]]:
+def prefixes(
+    case: Case, vocabulary: sk.Vocabulary, need: dict[bytes, int], most: int
+) -> Iterator[tuple[bytes, list[int]]]:
     """What tokens can write, breadth first, as far as the members are known."""
     known = case.longest - case.closing - vocabulary.longest
     seen: set[bytes] = {b""}
@@ -489,12 +510,20 @@ def test_every_budget_is_met_or_refused_with_the_true_least(case: Case, vocabula
     adapter: Any = None if isinstance(case.target, (sk.Regex, sk.Choice)) else TypeAdapter(case.target)
     for budget in range(least):
         with pytest.raises(sk.BudgetTooSmall, match=f"pass max_tokens={least}") as caught:
-            sk.generate(testing.RandomModel(vocabulary=vocabulary), "a", case.target, max_tokens=budget, describe=False)
+            sk.generate(
+                testing.RandomModel(vocabulary=vocabulary),
+                "a",
+                case.target,
+                max_tokens=budget,
+                describe=False,
+            )
         assert (caught.value.needed, caught.value.budget) == (least, budget)
     for extra in (0, 1, 2, 5):
         for seed in range(2):
             model = testing.RandomModel(seed, vocabulary)
-            result = sk.generate(model, "a", case.target, max_tokens=least + extra, describe=False, temperature=1.0, seed=seed)
+            result = sk.generate(
+                model, "a", case.target, max_tokens=least + extra, describe=False, temperature=1.0, seed=seed
+            )
             assert len(result.token_ids) == result.usage.generated_tokens <= least + extra
             assert len(result.text) > case.longest or result.text in case.members
             assert adapter is None or adapter.validate_json(result.text) == result.value

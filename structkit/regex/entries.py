@@ -26,6 +26,7 @@ def entries(
     comma: str,
     rule: Callable[[Node, str], Node],
     place: str,
+    extra: int | None = None,
 ) -> Node:
     """Between the braces of an object.
 
@@ -37,6 +38,7 @@ def entries(
         comma: What stands between two entries.
         rule: Makes a rule of a node, under a name, and gives the call.
         place: The schema path, for errors and names.
+        extra: The most additional entries; `None` for any number.
 
     >>> parts = [Part(Text("a")), Part(Text("b"))]
     >>> entries(parts, NEVER, 0, None, comma=", ", rule=lambda node, name: node, place="$")
@@ -55,10 +57,13 @@ def entries(
     elif least <= needed and (most is None or (additional == NEVER and most >= total)):
         low, high = 0, None
     else:
-        return _tallied(declared, additional, least, most, comma, rule, place)
-    extra = [] if additional == NEVER or high == 0 else [Part(additional, low, high)]
-    if needed < total or extra:
-        return Joined((*declared, *extra), comma)
+        return _tallied(declared, additional, least, most, comma, rule, place, extra)
+    high = _lesser(high, extra)
+    if high is not None and high < low:
+        return NEVER
+    parts = (*declared,) if additional == NEVER or high == 0 else (*declared, Part(additional, low, high))
+    if needed < total or len(parts) > total:
+        return Joined(parts, comma)
     # All are there: one sequence, whose texts merge.
     return seq(*[piece for part in declared for piece in (Text(comma), part.node)][1:])
 
@@ -71,6 +76,7 @@ def _tallied(
     comma: str,
     rule: Callable[[Node, str], Node],
     place: str,
+    extra: int | None,
 ) -> Node:
     """A rule for each declared entry and number of entries before it; beyond `least`, or `most`, none is counted."""
     top = least if most is None else most
@@ -93,7 +99,7 @@ def _tallied(
                 if declared[here].least:
                     break
             else:
-                left = None if most is None else most - written
+                left = _lesser(None if most is None else most - written, extra)
                 options.append(_rest(additional, max(least - written, 0), left, comma, begun=written > 0))
             node = alt(options)
             after[index, written] = rule(node, f"{place}/{index}/{written}") if is_larger(node, 1) else node
@@ -102,8 +108,12 @@ def _tallied(
 
 def _rest(additional: Node, least: int, most: int | None, comma: str, *, begun: bool) -> Node:
     """The additional entries, after the declared ones."""
-    if additional == NEVER or most == 0:
+    if additional == NEVER or most == 0 or (most is not None and most < least):
         return NEVER if least else EMPTY
     if begun:
         return Repeat(seq(Text(comma), additional), least, most)
     return Joined((Part(additional, least, most),), comma)
+
+
+def _lesser(left: int | None, right: int | None) -> int | None:
+    return right if left is None else left if right is None else min(left, right)

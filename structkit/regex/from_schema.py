@@ -87,8 +87,9 @@ def lower(
         limits: Bounds digits, nodes and patterns.
 
     Returns:
-        The start and the rules it calls: `text` and its kin are free text and its closing quote, `json` is any value,
-        names that begin with `#` are definitions or deeply nested parts.
+        The start and the rules it calls. `text` and its kin are free text and its closing quote, and so is a format
+        (`date`); `number` is any float and `json` any value; names that begin with `#` are definitions, deeply nested
+        parts, and what remembers unique texts.
 
     >>> from structkit.schema.nodes import Document, Null, Object, Property
     >>> lower(Document(Object((Property("a", Null()),)))).start
@@ -102,15 +103,13 @@ def lower(
     """
     lowering = _Lowering(document, whitespace, limits)
     try:
-        for name, use in uses(document).items():
-            lowering.define(name, use)
-        rules = Rules(lowering.node(document.root, "$"), lowering.rules)
+        start = lowering.run(document.root)
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting of the schema") from None
-    if rules.start == NEVER:
+    if start == NEVER:
         reason, place = lowering.nothing or ("no value satisfies the schema", "$")
         raise UnsatisfiableSchema(reason, place=place)
-    return rules
+    return Rules(start, lowering.rules)
 
 
 @lru_cache(maxsize=64)
@@ -119,10 +118,16 @@ def _format_rule(name: str) -> Node:
     return seq(escape(KNOWN_FORMATS[name]()), QUOTE)
 
 
+def _once(name: str) -> str:
+    """The rule of a definition, or of any JSON, in which each value is written in one way only."""
+    return f"#{name} once"
+
+
 class _Lowering:
     """The walk over one document; `rules` fills up as it goes."""
 
     def __init__(self, document: Document, whitespace: Whitespace, limits: Limits) -> None:
+        self.uses = uses(document)
         self.bounded = document.bounded
         self.limits = limits
         self.comma, self.colon = _SEPARATORS[whitespace]
@@ -132,8 +137,21 @@ class _Lowering:
         self.nothing: tuple[str, str] | None = None
         self.count = 0
         self.once = False
+        self.waiting: list[str] = []
         self.depth = 0
         self.deepest = 0
+
+    def run(self, root: Schema) -> Node:
+        """The texts of the root; the rules it calls are then in `rules`."""
+        for name, use in self.uses.items():
+            self.define(name, use)
+        start = self.node(root, "$")
+        self.once = True
+        while self.waiting:
+            name = self.waiting.pop()
+            self.depth = 0
+            self.rules[_once(name)] = self.node(self.definitions[name], self.uses[name].place)
+        return start
 
     def define(self, name: str, use: Use) -> None:
         """Lower a definition once, and decide whether its uses are copies or calls."""
@@ -172,6 +190,8 @@ class _Lowering:
                 return Text(self.spaced(text))
             case Anything():
                 return self.anything()
+            case Ref(name) if self.once and self.uses[name].several:
+                return self.written_once(name)
             case Ref(name):
                 node, height = self.known.get(name, (Call(f"#{name}"), 0))
                 self.deepest = max(self.deepest, self.depth + height)
@@ -179,6 +199,13 @@ class _Lowering:
             case Never(reason):
                 self.nothing = self.nothing or (reason, place)
                 return NEVER
+
+    def written_once(self, name: str) -> Node:
+        """A definition inside unique items, where each value is written in one way only."""
+        if _once(name) not in self.rules:
+            self.rules[_once(name)] = NEVER
+            self.waiting.append(name)
+        return Call(_once(name))
 
     def nested(self, schema: Object | Array | Union, place: str) -> Node:
         """Go one level down; every so many levels begin a rule."""
@@ -256,22 +283,23 @@ class _Lowering:
 
     def anything(self) -> Node:
         """Any JSON value: a rule that calls itself."""
-        if "json" not in self.rules:
-            outer, self.once = self.once, False
-            value = Call("json")
+        name = _once("json") if self.once else "json"
+        if name not in self.rules:
+            value = Call(name)
             key = seq(QUOTE, self.text(0, None))
             entry = seq(Unique(key) if self.bounded else key, Text(self.colon), value)
-            self.rules["json"] = alt(
+            self.rules[name] = alt(
                 [
                     seq(QUOTE, self.text(0, None)),
                     self.number(Number(), "$"),
-                    seq(Text("{"), Joined((Part(entry, 0, None),), self.comma), Text("}")),
+                    seq(
+                        Text("{"), Joined((Part(entry, 0, 1 if self.once else None),), self.comma), Text("}")
+                    ),
                     seq(Text("["), Joined((Part(value, 0, None),), self.comma), Text("]")),
                     *(Text(word) for word in ("true", "false", "null")),
                 ]
             )
-            self.once = outer
-        return Call("json")
+        return Call(name)
 
     def spaced(self, text: str) -> str:
         """Compact JSON in the whitespace style."""
@@ -330,8 +358,15 @@ class _Lowering:
             entry = seq(Text(json_text(prop.name, place=place) + self.colon), value)
             parts.append(Part(entry, int(prop.required)))
         more = self.additional(schema, place)
-        least, most = schema.min_properties, schema.max_properties
-        inside = entries(parts, more, least, most, comma=self.comma, rule=self.rule, place=place)
+        count = schema.min_properties, schema.max_properties
+        # Two additional keys could change places, and the value would be written in a second way.
+        extra = 1 if self.once else None
+        if self.once and more != NEVER and count[0] > len(parts) + 1:
+            message = (
+                "`minProperties` beside free keys inside `uniqueItems` cannot be enforced; drop one of them"
+            )
+            raise UnsupportedKeyword("minProperties", message, place=place)
+        inside = entries(parts, more, *count, extra=extra, comma=self.comma, rule=self.rule, place=place)
         braces = seq(Text("{"), inside, Text("}"))
         # Each entry of a rule remembers its own unique texts.
         return self.rule(braces, place) if self.remembers(schema) else braces

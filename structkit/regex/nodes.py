@@ -149,7 +149,7 @@ def seq(*parts: Node) -> Node:
     flat: list[Node] = []
     for part in parts:
         for piece in part.parts if isinstance(part, Seq) else (part,):
-            if piece == NEVER:
+            if isinstance(piece, Alt) and not piece.parts:
                 return NEVER
             if isinstance(piece, Text):
                 if not piece.value:

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from structkit.regex.chars import complement, one, union
-from structkit.regex.nodes import Alt, Node, Text, seq
-from structkit.regex.strings import QUOTE, escape
+from structkit.regex.nodes import Alt, Node, Seq, Text, seq
+from structkit.regex.strings import QUOTE, escape, json_text
 
 __all__ = ["other_text"]
 
@@ -42,11 +42,14 @@ def other_text(names: Iterable[str], free: Node) -> Node:
     options.append(_leaving(starts, free))
     for group in starts.values():
         segment = _common_start(group[0], group[-1])[:_STRIDE]
+        spelled = [_spelling(character) for character in segment]
         options += [
-            seq(escape(Text(segment[:length])), Alt((QUOTE, _leaving([segment[length]], free))))
+            Seq((Text("".join(spelled[:length])), _ended_or_leaving(segment[length], free)))
             for length in range(1, len(segment))
         ]
-        options.append(seq(escape(Text(segment)), other_text((rest[len(segment) :] for rest in group), free)))
+        options.append(
+            seq(Text("".join(spelled)), other_text((rest[len(segment) :] for rest in group), free))
+        )
     return Alt(tuple(options))  # all different: `alt` would compare the whole trie at each step down
 
 
@@ -59,6 +62,16 @@ def _common_start(first: str, last: str) -> str:
 def _leaving(starts: Iterable[str], free: Node) -> Node:
     """One character that is none of `starts`, and what may follow it."""
     return seq(_none_of("".join(sorted(starts))), free)
+
+
+@lru_cache(maxsize=4096)
+def _spelling(character: str) -> str:
+    return json_text(character)[1:-1]
+
+
+@lru_cache(maxsize=4096)
+def _ended_or_leaving(character: str, free: Node) -> Node:
+    return Alt((QUOTE, _leaving(character, free)))
 
 
 @lru_cache(maxsize=4096)

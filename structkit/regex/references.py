@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from structkit.errors import UnresolvedReference
-from structkit.schema.nodes import Array, Document, Object, Ref, Schema, Union
+from structkit.schema.nodes import Anything, Array, Document, Number, Object, Ref, Schema, Union
 from structkit.schema.place import step
 
 __all__ = ["Use", "children", "uses"]
@@ -20,12 +20,15 @@ class Use:
         place: The schema path of the first reference to it.
         count: How many references lead to it.
         recursive: Whether it contains itself, directly or through others.
+        several: Whether some value may be written in several ways: a fraction with or without trailing zeros,
+            additional keys in any order.
         callees: The definitions that it refers to.
     """
 
     place: str
     count: int = 0
     recursive: bool = False
+    several: bool = False
     callees: list[str] = field(default_factory=list)
 
 
@@ -56,7 +59,7 @@ def uses(document: Document) -> dict[str, Use]:
 
     >>> document = Document(Ref("a"), {"a": Array(items=Ref("a")), "unused": Ref("a")})
     >>> uses(document)
-    {'a': Use(place='$', count=2, recursive=True, callees=['a'])}
+    {'a': Use(place='$', count=2, recursive=True, several=False, callees=['a'])}
 
     Raises:
         UnresolvedReference: A reference leads to no definition.
@@ -71,8 +74,35 @@ def uses(document: Document) -> dict[str, Use]:
             read.add(name)
             use = found[name]
             use.callees = _references(document.definitions[name], use.place, document, found)
+            use.several = _several(document.definitions[name])
             pending += use.callees
-    return {name: found[name] for name in _callees_first(roots, found)}
+    order = _callees_first(roots, found)
+    _spread(order, found)
+    return {name: found[name] for name in order}
+
+
+def _several(schema: Schema) -> bool:
+    """Whether the schema itself, without what it refers to, lets a value be written in several ways."""
+    pending = [schema]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, Anything | Number) or (
+            isinstance(current, Object) and current.additional is not None
+        ):
+            return True
+        pending += [child for child, _ in children(current, "")]
+    return False
+
+
+def _spread(order: list[str], found: dict[str, Use]) -> None:
+    """Let `several` of a definition hold for those that refer to it; only cycles take more than one round."""
+    changed = True
+    while changed:
+        changed = False
+        for name in order:
+            use = found[name]
+            if not use.several and any(found[callee].several for callee in use.callees):
+                use.several = changed = True
 
 
 def _references(schema: Schema, place: str, document: Document, found: dict[str, Use]) -> list[str]:

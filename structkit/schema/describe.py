@@ -217,9 +217,10 @@ def _bounds(low: Bound | None, high: Bound | None) -> str | None:
 
 def _digits(value: Decimal) -> str:
     """A number as people write it, unless that is very long."""
-    return (
-        f"{value:f}" if abs(value.adjusted()) <= 20 and len(value.as_tuple().digits) <= 40 else f"{value:.6e}"
-    )
+    if abs(value.adjusted()) > 20 or len(value.as_tuple().digits) > 40:
+        return f"{value:.6e}"
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _range(low: int | None, high: int | None, unit: str = "") -> str | None:

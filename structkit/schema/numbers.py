@@ -18,8 +18,8 @@ def number_range(low: Bound | None, high: Bound | None, step: Fraction | None, *
 
     >>> number_range(Bound(Decimal("2.5")), Bound(Decimal(8), exclusive=True), Fraction(3, 2), whole=True)
     Integer(note=None, minimum=3, maximum=7, multiple_of=3)
-    >>> number_range(Bound(Decimal(5)), Bound(Decimal(3)), None, whole=True)
-    Never(note=None, reason='no integer is at least 5 and at most 3')
+    >>> number_range(Bound(Decimal(5)), Bound(Decimal(3)), None, whole=True).reason
+    'no integer is at least 5 and at most 3'
     """
     if whole:
         step = _lcm(step or Fraction(1), Fraction(1))

@@ -13,7 +13,7 @@ from decimal import Decimal
 from enum import Enum
 from functools import cached_property
 from types import NoneType, UnionType
-from typing import Annotated, Generic, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
@@ -149,13 +149,14 @@ _EXACT_DIGITS = 15
 """Decimal digits that survive the float through which pydantic reads a number of JSON."""
 
 
-_Field: TypeAlias = core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField
-_AnyDictSchema: TypeAlias = (
-    core_schema.DictSchema
-    | core_schema.FrozenDictSchema
-    | core_schema.OrderedDictSchema
-    | core_schema.CounterSchema
-)
+if TYPE_CHECKING:  # several of these are younger than the oldest pydantic that is supported
+    _Field: TypeAlias = core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField
+    _AnyDictSchema: TypeAlias = (
+        core_schema.DictSchema
+        | core_schema.FrozenDictSchema
+        | core_schema.OrderedDictSchema
+        | core_schema.CounterSchema
+    )
 
 
 class _PythonSchema(GenerateJsonSchema):
@@ -193,9 +194,18 @@ class _PythonSchema(GenerateJsonSchema):
     def typed_dict_field_schema(self, schema: core_schema.TypedDictField) -> JsonObject:
         return self._unless_path(schema) or super().typed_dict_field_schema(schema)
 
+    def _get_alias_name(self, field: _Field | core_schema.ComputedField, name: str) -> str:
+        # Before 2.13 pydantic describes the alias even where validate_by_alias is off.
+        by_alias = getattr(self._config, "validate_by_alias", None) is not False
+        return super()._get_alias_name(field, name) if by_alias else name
+
     def _unless_path(self, field: _Field) -> JsonObject | None:
         alias = field.get("validation_alias")
-        if alias is None or isinstance(alias, str) or not self._config.validate_by_alias:
+        if (
+            alias is None
+            or isinstance(alias, str)
+            or getattr(self._config, "validate_by_alias", None) is False
+        ):
             return None
         if any(isinstance(path, list) and len(path) == 1 and isinstance(path[0], str) for path in alias):
             return None
@@ -211,6 +221,12 @@ class _PythonSchema(GenerateJsonSchema):
 
     def str_schema(self, schema: core_schema.StringSchema) -> JsonObject:
         described = super().str_schema(schema)
+        for keyword, length in (
+            ("minLength", self._config.str_min_length),
+            ("maxLength", self._config.str_max_length),
+        ):
+            if length:
+                described.setdefault(keyword, length)
         pattern = schema.get("pattern")
         if isinstance(pattern, re.Pattern):
             described["pattern"] = _with_flags(pattern)
@@ -284,8 +300,7 @@ class _PythonSchema(GenerateJsonSchema):
         return described
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonObject:
-        values = [value.value if isinstance(value, Enum) else value for value in schema["expected"]]
-        return _unwritable(schema, values) or super().literal_schema(schema)
+        return _unwritable(schema, schema["expected"]) or super().literal_schema(schema)
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonObject:
         described = super().tagged_union_schema(schema)
@@ -358,7 +373,7 @@ def _temporal(kind: str, schema: Mapping[str, object]) -> JsonObject:
 def _unwritable(
     schema: core_schema.EnumSchema | core_schema.LiteralSchema, values: Sequence[object]
 ) -> JsonObject:
-    """Refuse values such as tuples and bytes, which have a JSON form that pydantic does not read back."""
+    """Refuse values such as tuples and bytes, which pydantic writes as JSON and does not read back."""
     if all(isinstance(value, str | int | float | None) for value in values):
         return {}
     validator = SchemaValidator(schema)

@@ -27,7 +27,7 @@ def read_byte_level(pieces: Sequence[str]) -> list[bytes]:
     others = [byte for byte in range(256) if byte not in printable]
     alphabet = {byte: byte for byte in printable} | {0x100 + i: byte for i, byte in enumerate(others)}
     # A character outside the alphabet, and Latin-1 that stands for no byte, must not be mistaken for one.
-    table = alphabet | {code: 0x100 for code in others}
+    table = alphabet | dict.fromkeys(others, 256)
     read: list[bytes] = []
     for piece in pieces:
         try:

@@ -211,7 +211,9 @@ def _read_tokenizers(tokenizer: _Tokenizers) -> _Reading:
 
     def encode(text: str) -> list[int]:
         encoding = tokenizer.encode(text, add_special_tokens=False)
-        return [token_id for token_id, kept in zip(encoding.ids, encoding.attention_mask) if kept]
+        return [
+            token_id for token_id, kept in zip(encoding.ids, encoding.attention_mask, strict=True) if kept
+        ]
 
     return _Reading(tokens, encode, getattr(tokenizer.normalizer, "normalize_str", str))
 
@@ -239,13 +241,18 @@ def _reader(tokenizer: _Tokenizers, vocabulary: Mapping[str, int]) -> Callable[[
     return lambda pieces: [piece.encode() for piece in pieces]
 
 
+class _Pickled(Protocol):
+    """A component of tokenizers: its pickled state is its JSON. Nothing is unpickled here."""
+
+    def __getstate__(self) -> bytes: ...
+
+
 def _parts(component: object) -> Iterator[Mapping[str, object]]:
     """The parts of a normalizer, pre-tokenizer or decoder, as its JSON lists them."""
     if component is None:
         return
     try:
-        state = cast(bytes, component.__getstate__())
-        described: object = json.loads(state)
+        described: object = json.loads(cast(_Pickled, component).__getstate__())
     except Exception as error:  # for a component written in Python, tokenizers raises a bare exception
         raise VocabularyError(
             f"the tokenizer cannot be read as bytes: its {type(component).__name__} does not describe itself ({error})"
@@ -282,8 +289,8 @@ def _read_sentencepiece(processor: _SentencePiece) -> _Reading:
 
 def _sentencepiece_tokens(processor: _SentencePiece, ids: list[int]) -> list[bytes]:
     read = read_metaspace(processor.id_to_piece(ids), byte_fallback=any(processor.is_byte(ids)))
-    kinds = zip(processor.is_control(ids), processor.is_unknown(ids), processor.is_unused(ids))
-    return [b"" if any(kind) else token for token, kind in zip(read, kinds)]
+    kinds = zip(processor.is_control(ids), processor.is_unknown(ids), processor.is_unused(ids), strict=True)
+    return [b"" if any(kind) else token for token, kind in zip(read, kinds, strict=True)]
 
 
 def _read_slow_sentencepiece(tokenizer: _SlowSentencePiece) -> _Reading:
@@ -319,7 +326,7 @@ def _read_mistral_common(tokenizer: _MistralCommon) -> _Reading:
 
 def _placed(ids: Iterable[int], read: Sequence[bytes], added: Mapping[int, _AddedToken]) -> list[bytes]:
     """Put each token in the place of its id; added tokens that are text are matched literally."""
-    by_id = dict(zip(ids, read))
+    by_id = dict(zip(ids, read, strict=True))
     for token_id, token in added.items():
         if token.special or is_control(token.content):
             by_id[token_id] = b""

@@ -72,7 +72,7 @@ def run(block: Block, module: ModuleType) -> str:
             for node in statements
             if isinstance(node, ast.Expr) and node.lineno <= line <= (node.end_lineno or 0)
         ]
-        printed.setdefault(min(ends), []).extend(sep.join(map(str, values)).split("\n"))
+        printed.setdefault(min(ends), []).extend(sep.join(map(str, values)).rstrip("\n").split("\n"))
 
     vars(module)["print"] = record
     # Errors then name the page and its line.

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.languages import vocabulary
 
 from structkit.automaton.automaton import link
 from structkit.guide.guide import Guide
 from structkit.index import store
 from structkit.index.rows import shared_rows
 from structkit.regex.nodes import Alt, Call, Chars, Repeat, Rules, Seq, Text
+from tests.languages import vocabulary
 
 V = vocabulary()
 RULES = Rules(

@@ -300,6 +300,39 @@ def test_unique_items() -> None:
         lower(document)
 
 
+UNIQUE: list[tuple[Schema, str, bool]] = [
+    (Anything(), '[1, [1], {"a": 1.5}, {"a": 2}]', True),
+    (Anything(), "[1, 1.0]", False),
+    (Anything(), '[{"a": 1, "b": 2}, {"b": 2, "a": 1}]', False),
+    (Ref("open"), '[{"a": 1}, {"a": 1, "b": [0.5]}, {"b": [0.5]}]', True),
+    (Ref("open"), '[{"a": 1}, {"a": 1.0}]', False),
+    (Ref("open"), '[{"b": 1, "c": 2}, {"c": 2, "b": 1}]', False),
+    (Ref("tree"), "[[], [[]], [[], []], [1.5]]", True),
+    (Ref("tree"), "[[1.5], [1.50]]", False),
+    (Ref("closed"), '[{"a": "x"}, {"a": "y"}]', True),
+    (Ref("closed"), '[{"a": "x"}, {"a": "x"}]', False),
+]
+
+
+@pytest.mark.parametrize(("items", "text", "held"), UNIQUE)
+@pytest.mark.parametrize("bounded", [True, False])
+def test_unique_values_are_written_in_one_way(items: Schema, text: str, held: bool, bounded: bool) -> None:
+    definitions: dict[str, Schema] = {
+        "open": Object((Property("a", Number(), required=False),), additional=Anything()),
+        "tree": Array(items=Union((Ref("tree"), Number()))),
+        "closed": Object((Property("a", String()),)),
+    }
+    rules = lower(Document(Array(items=items, unique=True), definitions, bounded))
+    assert link(rules).accepts(text.encode()) == held
+
+
+def test_numbers_outside_of_unique_items_stay_free() -> None:
+    schema = Array((Array(items=Ref("n"), unique=True), Ref("n"), Anything()), items=Never("no"), min_items=3)
+    rules = lower(Document(schema, {"n": Number()}))
+    assert link(rules).accepts(b'[[1, 1.5], 2.50, {"a": 1.0, "b": 2}]')
+    assert not link(rules).accepts(b"[[1.0], 2.50, 1]")
+
+
 @pytest.mark.parametrize("text", ["[1, {}]", '{"a": {"b": [null]}, "c": 1.5}', '"x"', "-1e-07", "[[[[]]]]"])
 def test_anything(text: str) -> None:
     assert holds(lower(Document(Anything())), text)

@@ -91,8 +91,8 @@ def _string(node: String, value: str) -> bool:
 
 
 def _to_python(pattern: str) -> str:
-    """JSON Schema patterns are ECMA 262: `$` is the very end."""
-    return re.sub(r"(?<!\\)\$$", r"\\Z", pattern).replace("\\/", "/")
+    """JSON Schema patterns are ECMA 262, and pydantic's are Rust's: `$` is the very end, and so is `\\z`."""
+    return re.sub(r"(?<!\\)\$$", r"\\Z", pattern).replace("\\z", "\\Z").replace("\\/", "/")
 
 
 def _array(node: Array, value: list[object], document: Document) -> bool:
