@@ -102,7 +102,7 @@ class PromptEncoder:
     def _encode_pieces(self, pieces: list[str]) -> list[int]:
         """Encode a rendered prompt; every second piece is a control token that a person typed."""
         ids = self._plain(pieces[0])
-        for typed, following in zip(pieces[1::2], pieces[2::2]):
+        for typed, following in zip(pieces[1::2], pieces[2::2], strict=True):
             # Cut after its first character, it cannot be taken for the token, not even where that one is text.
             ids += self.encode_text(typed[:1]) + self.encode_text(typed[1:])
             control = self._controls.search(following)
@@ -147,7 +147,9 @@ class PromptEncoder:
         # A model's own turns may hold the tokens its template writes, such as <think>; nobody else's may.
         pieces = (self._controls if own else self._protocol).split(text)
         typed = [position % 2 == 1 or self._hides_control(piece) for position, piece in enumerate(pieces)]
-        return "".join(f"{start}{piece}{end}" if mark else piece for piece, mark in zip(pieces, typed))
+        return "".join(
+            f"{start}{piece}{end}" if mark else piece for piece, mark in zip(pieces, typed, strict=True)
+        )
 
     def _hides_control(self, text: str) -> bool:
         """Whether the tokenizer's normalizer makes a control token of the text, as NFKC does of full-width `＜`."""

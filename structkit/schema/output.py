@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeAlias, TypeVa
 
 from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import PydanticOmit, SchemaValidator, core_schema, to_json
 from pydantic_core import SchemaError as CoreSchemaError
-from pydantic_core import SchemaValidator, core_schema, to_json
 from typing_extensions import TypeForm
 
 from structkit.errors import LimitExceeded, SchemaError
@@ -176,8 +176,9 @@ class _PythonSchema(GenerateJsonSchema):
     def field_title_should_be_set(self, schema: object) -> bool:
         return False
 
-    def handle_invalid_for_json_schema(self, schema: object, error_info: str) -> JsonObject:
-        return _refused(f"{error_info} has no JSON form; use a type that can be written as JSON")
+    def handle_invalid_for_json_schema(self, schema: Mapping[str, object], error_info: str) -> JsonObject:
+        name = getattr(schema.get("cls"), "__name__", schema["type"])
+        return _refused(f"{name} has no JSON form; use a type that can be written as JSON")
 
     # Fields
 
@@ -186,30 +187,42 @@ class _PythonSchema(GenerateJsonSchema):
         return field.get("init") is not False and super().field_is_present(field)
 
     def model_field_schema(self, schema: core_schema.ModelField) -> JsonObject:
-        return self._unless_path(schema) or super().model_field_schema(schema)
+        return self._field(schema)
 
     def dataclass_field_schema(self, schema: core_schema.DataclassField) -> JsonObject:
-        return self._unless_path(schema) or super().dataclass_field_schema(schema)
+        return self._field(schema)
 
     def typed_dict_field_schema(self, schema: core_schema.TypedDictField) -> JsonObject:
-        return self._unless_path(schema) or super().typed_dict_field_schema(schema)
+        return self._field(schema)
+
+    def _field(self, field: _Field) -> JsonObject:
+        if self._reaches_far(field):
+            return _refused(
+                "an AliasPath reaches into another key, which is not supported; use a plain alias"
+            )
+        try:
+            return self.generate_inner(field["schema"])
+        except PydanticOmit:
+            if field["schema"]["type"] == "default":
+                raise
+            return _refused("SkipJsonSchema hides a field that must be written; give it a default")
 
     def _get_alias_name(self, field: _Field | core_schema.ComputedField, name: str) -> str:
-        # Before 2.13 pydantic describes the alias even where validate_by_alias is off.
+        # Older pydantics describe the alias even where validate_by_alias is off.
         by_alias = getattr(self._config, "validate_by_alias", None) is not False
         return super()._get_alias_name(field, name) if by_alias else name
 
-    def _unless_path(self, field: _Field) -> JsonObject | None:
+    def _reaches_far(self, field: _Field) -> bool:
         alias = field.get("validation_alias")
         if (
             alias is None
             or isinstance(alias, str)
             or getattr(self._config, "validate_by_alias", None) is False
         ):
-            return None
-        if any(isinstance(path, list) and len(path) == 1 and isinstance(path[0], str) for path in alias):
-            return None
-        return _refused("an AliasPath reaches into another key, which is not supported; use a plain alias")
+            return False
+        return not any(
+            isinstance(path, list) and len(path) == 1 and isinstance(path[0], str) for path in alias
+        )
 
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonObject:
         described = super().typed_dict_schema(schema)

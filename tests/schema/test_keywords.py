@@ -4,9 +4,65 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
 
 from structkit.schema.keywords import ANNOTATIONS, FORMATS, IMPLEMENTED, PYTHON_FORMATS, REFUSED, REFUSED_WITH
+from structkit.schema.read import read
+from tests.schema.semantics import holds
+
+FORBIDDEN: dict[str, tuple[object, object]] = {
+    "$anchor": ({"$ref": "#a", "$defs": {"x": {"$anchor": "a", "type": "null"}}}, 1),
+    "$defs": ({"$ref": "#/$defs/x", "$defs": {"x": {"type": "null"}}}, 1),
+    "$id": ({"$ref": "x.json", "$defs": {"x": {"$id": "x.json", "type": "null"}}}, 1),
+    "$ref": ({"items": {"$ref": "#"}, "type": "array"}, [1]),
+    "$schema": (
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "$ref": "#/a",
+            "a": {"type": "null"},
+            "const": 1,
+        },
+        1,
+    ),
+    "additionalItems": ({"items": [True], "additionalItems": False}, [1, 2]),
+    "additionalProperties": ({"additionalProperties": False}, {"a": 1}),
+    "allOf": ({"allOf": [{"type": "null"}]}, 1),
+    "anyOf": ({"anyOf": [{"type": "null"}]}, 1),
+    "const": ({"const": 2}, 1),
+    "definitions": ({"$ref": "#/definitions/x", "definitions": {"x": {"type": "null"}}}, 1),
+    "enum": ({"enum": [2, 3]}, 1),
+    "exclusiveMaximum": ({"exclusiveMaximum": 1}, 1),
+    "exclusiveMinimum": ({"exclusiveMinimum": 1}, 1),
+    "format": ({"format": "date"}, "2024-02-30"),
+    "items": ({"items": {"type": "null"}}, [1]),
+    "maxItems": ({"maxItems": 1}, [1, 2]),
+    "maxLength": ({"maxLength": 1}, "ab"),
+    "maxProperties": ({"maxProperties": 0}, {"a": 1}),
+    "maximum": ({"maximum": 0}, 1),
+    "minItems": ({"minItems": 1}, []),
+    "minLength": ({"minLength": 1}, ""),
+    "minProperties": ({"minProperties": 1}, {}),
+    "minimum": ({"minimum": 2}, 1),
+    "multipleOf": ({"multipleOf": 2}, 1),
+    "nullable": ({"type": "string", "nullable": False}, None),
+    "oneOf": ({"oneOf": [{"type": "null"}]}, 1),
+    "pattern": ({"pattern": "^a"}, "b"),
+    "patternProperties": ({"patternProperties": {"": {"type": "null"}}}, {"a": 1}),
+    "prefixItems": ({"prefixItems": [{"type": "null"}]}, [1]),
+    "properties": ({"properties": {"a": {"type": "null"}}}, {"a": 1}),
+    "propertyNames": ({"propertyNames": {"maxLength": 1}}, {"ab": 1}),
+    "required": ({"required": ["a"]}, {}),
+    "type": ({"type": "null"}, 1),
+    "uniqueItems": ({"uniqueItems": True}, [1, 1]),
+}
+"""For each implemented keyword a schema with it, and a value that the schema forbids because of it."""
+
+
+@pytest.mark.parametrize("keyword", sorted(IMPLEMENTED))
+def test_an_implemented_keyword_forbids_something(keyword: str) -> None:
+    schema, value = FORBIDDEN[keyword]
+    assert not holds(read(schema), value)  # type: ignore[arg-type]
 
 
 def test_no_keyword_is_in_two_tables() -> None:
