@@ -159,7 +159,7 @@ class Budgets:
         for exits, frame in _walks(state, self.index):
             self.index.within(exits, frame, 1 << 40, _salt(frame.below), signs)
         number, first = self.index.group(signs, mask_of(state, self.index, self.step))
-        return _remember(self._groups, state, Groups(number, first))
+        return _remember(self._groups, state, Groups(number, first), most=32)  # each is 4 bytes a token
 
     def _spell(self, state: State) -> int:
         automaton = self.index.automaton
