@@ -18,7 +18,6 @@ from typing import Annotated, Any, Literal, Optional
 
 import numpy as np
 import pytest
-from _pytest.mark.structures import ParameterSet
 from pydantic import BaseModel, Field, TypeAdapter
 from typing_extensions import TypeAliasType, assert_type
 
@@ -391,31 +390,6 @@ LAWS = [
     pytest.param(case, v, id=f"{name}-{w}") for name, case in CASES.items() for w, v in VOCABULARIES.items()
 ]
 
-OPEN = {
-    ("mask", "set-without quotes"): "F9: the token that begins an item is refused where a byte has no token",
-    ("budget", "set-without quotes"): "F9",
-    **{
-        (law, f"set of int-{name}"): "F8: a token that holds two items leaves no room to make them differ"
-        for law in ("budget", "generate")
-        for name in ("merged", "twins and specials", "without quotes", "without e, b, comma")
-    },
-}
-"""What fails today, by law and case; see the findings."""
-
-
-def laws(law: str) -> list[ParameterSet]:
-    """The cases and vocabularies for a law; those that fail today are expected to."""
-    return [
-        pytest.param(
-            *param.values,
-            id=str(param.id),
-            marks=pytest.mark.xfail(strict=True, reason=OPEN[law, str(param.id)]),
-        )
-        if (law, param.id) in OPEN
-        else param
-        for param in LAWS
-    ]
-
 
 @cache
 def fewest(case: Case, vocabulary: sk.Vocabulary) -> dict[bytes, int]:
@@ -468,7 +442,7 @@ def prefixes(
                 pending.append((text, [*path, token]))
 
 
-@pytest.mark.parametrize(("case", "vocabulary"), laws("mask"))
+@pytest.mark.parametrize(("case", "vocabulary"), LAWS)
 def test_mask_is_what_can_be_completed(case: Case, vocabulary: sk.Vocabulary) -> None:
     need = fewest(case, vocabulary)
     start = compiled(case, vocabulary, need)
@@ -484,7 +458,7 @@ def test_mask_is_what_can_be_completed(case: Case, vocabulary: sk.Vocabulary) ->
         assert not forced or not any(prefix + byte in need for byte in BYTES if byte != forced[:1]), prefix
 
 
-@pytest.mark.parametrize(("case", "vocabulary"), laws("budget"))
+@pytest.mark.parametrize(("case", "vocabulary"), LAWS)
 def test_budget_leaves_a_way_and_only_ways(case: Case, vocabulary: sk.Vocabulary) -> None:
     need = fewest(case, vocabulary)
     start = compiled(case, vocabulary, need)
@@ -502,7 +476,7 @@ def test_budget_leaves_a_way_and_only_ways(case: Case, vocabulary: sk.Vocabulary
             assert mask or budget < least, (prefix, budget)
 
 
-@pytest.mark.parametrize(("case", "vocabulary"), laws("generate"))
+@pytest.mark.parametrize(("case", "vocabulary"), LAWS)
 def test_every_budget_is_met_or_refused_with_the_true_least(case: Case, vocabulary: sk.Vocabulary) -> None:
     need = fewest(case, vocabulary)
     compiled(case, vocabulary, need)
@@ -527,3 +501,24 @@ def test_every_budget_is_met_or_refused_with_the_true_least(case: Case, vocabula
             assert len(result.token_ids) == result.usage.generated_tokens <= least + extra
             assert len(result.text) > case.longest or result.text in case.members
             assert adapter is None or adapter.validate_json(result.text) == result.value
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        Annotated[set[AB], Field(min_length=8)],
+        Annotated[set[Annotated[str, Field(pattern="^a*$")]], Field(min_length=6)],
+        Annotated[dict[AB, bool], Field(min_length=6)],
+        Annotated[set[Annotated[int, Field(ge=0, le=9)]], Field(min_length=8)],
+        list[Annotated[set[bool], Field(min_length=2)]],
+        set[frozenset[bool]],
+    ],
+)
+def test_many_unique_texts_within_a_tight_budget(target: Any) -> None:
+    vocabulary = testing.small_vocabulary()
+    least = sk.compile(target, vocabulary, cache=False).cursor().tokens_to_end()
+    for seed in range(6):
+        model = testing.RandomModel(seed, vocabulary)
+        result = sk.generate(model, "a", target, max_tokens=least + seed, temperature=1.0, seed=seed)
+        assert result.usage.generated_tokens <= least + seed
+        assert TypeAdapter(target).validate_json(result.text) == result.value

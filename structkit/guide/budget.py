@@ -3,23 +3,26 @@
 Three measures say how many tokens a state needs, each closer and slower than the one before:
 
 - `need`: a way to the end that surely exists, summed over the stack. Any sequence whose budget is at least the
-  `need` of its start can be held within it by this measure alone.
-- `spelled`: the fewest tokens that spell a shortest text to the end, across the borders of rules.
-- `fewest`: exact, by a breadth-first search over states; for budgets below `spelled`, and for vocabularies that
+  `need` of its start can be held within it by this measure alone. With unique texts it is an estimate only.
+- `way`: tokens that were seen to lead to the end; those of a shortest text, if it repeats no unique text.
+  A state on the way inherits the rest of it, so a budget that once held a way holds one to the end.
+- `fewest`: exact, by a breadth-first search over states; for budgets below the `way`, and for vocabularies that
   cannot spell every byte.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.automaton import Frame
+from structkit.automaton.automaton import Frame, Memory
+from structkit.automaton.unique import ahead
 from structkit.errors import LimitExceeded
-from structkit.guide.state import State, Step, mask_of, rows
+from structkit.guide.state import State, Step, mask_of, rows, suspects
 from structkit.index.index import FAR, Index
 
 __all__ = ["Budgets"]
@@ -61,7 +64,6 @@ class Budgets:
         self.step = step
         self._fewest: dict[State, int] = {}
         self._groups: dict[State, Groups] = {}
-        self._spelled: dict[State, int] = {}
 
     def need(self, state: State) -> int:
         """Tokens that surely lead to an end; `FAR` where this measure knows no way."""
@@ -69,33 +71,29 @@ class Budgets:
             return 0
         return min((self.index.need(frame) for frame in state.frames), default=FAR)
 
-    def spelled(self, state: State) -> int:
-        """The tokens of a shortest text to the end; `FAR` if none spell it."""
+    def length(self, state: State) -> int:
+        """How many tokens a way to the end takes; `FAR` if none was found."""
         if state.can_end:
             return 0
-        known = self._spelled.get(state)
-        if known is None:
-            known = self._spell(state)
-            _remember(self._spelled, state, known)
-        return known
+        if state.way is None and not self._is_long(state):
+            state.way = ()
+            self._promise(state, self._shortest(state) or self._walked(state))
+        return len(state.way) if state.way else FAR
 
     def fits(self, state: State, budget: int) -> bool:
         """Whether a value can be completed within `budget` more tokens."""
         shortest = min(map(self.index.automaton.shortest_length, state.frames), default=0)
         if not state.can_end and shortest > budget * self.index.vocabulary.longest:
             return False
-        return (
-            self.need(state) <= budget
-            or self.spelled(state) <= budget
-            or self.fewest(state, budget) <= budget
-        )
+        return self._surely(state) <= budget or self.fewest(state, budget) <= budget
 
     def mask(self, state: State, left: int) -> NDArray[np.uint32]:
         """uint32[words]: the allowed tokens after which at most `left` more complete the value."""
         mask = mask_of(state, self.index, self.step)
-        if state.growth <= left:
+        remembers = self.index.automaton.remembers
+        if (self._most(state) if remembers else state.growth) <= left:
             return mask
-        if left < FAR - 1 and self.need(state) <= left + 1:
+        if not remembers and left < FAR - 1 and self.need(state) <= left + 1:
             narrow = mask & self._narrowed(state, left)
             if narrow.any():
                 return narrow
@@ -104,53 +102,37 @@ class Budgets:
     def fewest(self, state: State, most: int = FAR) -> int:
         """The fewest tokens to an end; `FAR` if none are known, or more than `most`.
 
-        Exact unless that takes too long a search, as in very long values, targets with unique texts and wide open
-        ones: there it is `spelled`, which is enough, if not always the fewest.
+        Exact unless that takes too long a search, as in very long values and wide open ones: there it is the length
+        of a way, which is enough, if not always the fewest.
 
         Raises:
             LimitExceeded: The vocabulary cannot spell a shortest text, and the search for another was given up.
         """
         known = self._fewest.get(state)
         if known is None:
-            spelled = self.spelled(state)
-            if self.index.automaton.remembers or self._is_long(state):
-                return spelled
-            known = self._search(state, min(most, spelled - 1))
-            if known is None:
-                return FAR if most < spelled - 1 else _remember(self._fewest, state, spelled)
-            _remember(self._fewest, state, known)
+            if self._is_long(state):
+                return self.need(state)
+            length = self.length(state)
+            way = self._search(state, min(most, length - 1))
+            if way is None and most < length - 1:
+                return FAR
+            if way is not None:
+                self._promise(state, way)
+            known = _remember(self._fewest, state, length if way is None else len(way))
         return known
 
-    def _search(self, state: State, most: int) -> int | None:
-        """The fewest tokens to an end, breadth first; `None` if there are more than `most`, or perhaps."""
-        limits = self.index.automaton.limits
-        effort = _EFFORT if most < FAR - 1 else limits.search_states
-        seen = {state}
-        level, frontier = 0, [state]
-        while frontier:
-            if any(s.can_end for s in frontier):
-                return level
-            if level >= most:
-                return None
-            reached = []
-            for current in frontier:
-                for token in self.groups(current).first.tolist():
-                    after = self.step(current, token)
-                    if after not in seen:
-                        seen.add(after)
-                        reached.append(after)
-                if len(seen) > effort:
-                    if effort == _EFFORT:
-                        return None
-                    raise LimitExceeded(
-                        "search_states", effort, "the search for a text that the vocabulary can spell"
-                    )
-            frontier = reached
-            level += 1
-        return None
+    def inherit(self, state: State, token: int, after: State) -> None:
+        """Let the state after a token have the way for which a budget allowed the token, if it is shorter."""
+        groups = self.groups(state)
+        way = self.step(state, int(groups.first[groups.number[token]])).way
+        at, rest = after, way or ()
+        while rest and at.frames and self._allows(at, rest[0]):
+            at, rest = self.step(at, rest[0]), rest[1:]
+        if way and not rest and at.can_end:
+            self._promise(after, way)
 
     def groups(self, state: State) -> Groups:
-        """The allowed tokens by where they lead."""
+        """The allowed tokens by where they lead, as far as that matters to what may follow."""
         known = self._groups.get(state)
         if known is not None:
             return known
@@ -158,34 +140,86 @@ class Budgets:
         signs = np.zeros(size, np.int64)
         for exits, frame in _walks(state, self.index):
             self.index.within(exits, frame, 1 << 40, _salt(frame.below), signs)
+        if self.index.automaton.remembers:
+            alone = np.fromiter(suspects(state, self.index), np.int64)
+            signs[alone] = alone
         number, first = self.index.group(signs, mask_of(state, self.index, self.step))
         return _remember(self._groups, state, Groups(number, first), most=32)  # each is 4 bytes a token
 
-    def _spell(self, state: State) -> int:
+    def _surely(self, state: State) -> int:
+        """The quickest answer to how many tokens are enough."""
+        if self.index.automaton.remembers and not self._is_long(state):
+            return self.length(state)
+        need = self.need(state)
+        return need if need < FAR else self.length(state)
+
+    def _most(self, state: State) -> int:
+        """About the most tokens that may be needed after an allowed one, where unique texts may be long to differ."""
+        return 2 * state.growth + max(map(len, _seen(state)), default=0)
+
+    def _search(self, state: State, most: int) -> tuple[int, ...] | None:
+        """The fewest tokens to an end, breadth first; `None` if there are more than `most`, or perhaps."""
         automaton = self.index.automaton
-        if self._is_long(state):
-            return self.need(state)
+        hopeful = most < FAR - 1 or automaton.remembers  # with unique texts there may be no end of new states
+        effort = _EFFORT if hopeful else automaton.limits.search_states
+        ways: dict[State, tuple[int, ...]] = {state: ()}
+        frontier = [state]
+        for _ in range(most + 1):
+            ended = next((s for s in frontier if s.can_end), None)
+            if ended is not None or not frontier:
+                return ways.get(ended) if ended is not None else None
+            reached = []
+            for current in frontier:
+                for token in self.groups(current).first.tolist():
+                    after = self.step(current, token)
+                    if after not in ways:
+                        ways[after] = (*ways[current], token)
+                        reached.append(after)
+                if len(ways) > effort:
+                    if hopeful:
+                        return None
+                    raise LimitExceeded(
+                        "search_states", effort, "the search for a text that the vocabulary can spell"
+                    )
+            frontier = reached
+        return None
+
+    def _shortest(self, state: State) -> tuple[int, ...]:
+        """The tokens of a shortest text to the end; empty if none spell it, or it repeats a unique text."""
+        automaton = self.index.automaton
         texts = [automaton.shortest_text(frame) for frame in state.frames]
         if automaton.remembers:
-            # The shortest text knows nothing of what was seen, and may repeat it.
             texts = [
                 text for text in texts if automaton.can_end(automaton.read(state.frames, state.kept, text)[0])
             ]
-        return min(map(self.index.split, texts), default=FAR) if texts else self._walked(state)
+        return min(filter(None, map(self.index.split, texts)), key=len, default=())
 
     def _is_long(self, state: State) -> bool:
         return min(map(self.index.automaton.shortest_length, state.frames), default=0) > _LONG
 
-    def _walked(self, state: State) -> int:
-        """The tokens of one way to an end, found by taking the token that needs least after it, again and again."""
-        for tokens in range(min(2 * self.need(state), self.index.automaton.limits.search_states)):
-            if state.can_end:
-                return tokens
-            reached = [self.step(state, token) for token in self.groups(state).first.tolist()]
-            if not reached:
-                break
-            state = min(reached, key=self.need)
-        return FAR
+    def _walked(self, state: State) -> tuple[int, ...]:
+        """A way to an end past unique texts, found by taking the token that needs least after it; empty if none is."""
+        way: list[int] = []
+        need = self.need(state)
+        if need >= FAR or not self.index.automaton.remembers:
+            return ()
+        while not state.can_end:
+            tokens = self.groups(state).first.tolist()
+            if not tokens or len(way) > min(4 * need, self.index.automaton.limits.search_states):
+                return ()
+            reached = {token: self.step(state, token) for token in tokens}
+            way.append(min(tokens, key=lambda token: (self.need(reached[token]), _crowd(reached[token]))))
+            state = reached[way[-1]]
+        return tuple(way)
+
+    def _promise(self, state: State, way: tuple[int, ...]) -> None:
+        """Remember a way in all states along it."""
+        while way and (not state.way or len(way) < len(state.way)):
+            state.way = way
+            state, way = self.step(state, way[0]), way[1:]
+
+    def _allows(self, state: State, token: int) -> bool:
+        return bool(mask_of(state, self.index, self.step)[token >> 5] >> np.uint32(token & 31) & 1)
 
     def _narrowed(self, state: State, left: int) -> NDArray[np.uint32]:
         union = np.zeros(self.index.vocabulary.words, np.uint32)
@@ -197,13 +231,82 @@ class Budgets:
 
     def _searched(self, state: State, left: int) -> NDArray[np.uint32]:
         groups = self.groups(state)
-        after = [self.step(state, token) for token in groups.first.tolist()]
-        fits = np.array([min(self.need(s), self.spelled(s)) <= left for s in after] + [False])
+        tokens = groups.first.tolist()
+        after = [self.step(state, token) for token in tokens]
+        fits = np.array([self._surely(s) <= left or self.length(s) <= left for s in after] + [False])
         if left >= FAR - 1 or not fits.any():
             fits = np.array(
                 [fit or self.fewest(s, left) <= left for fit, s in zip(fits, after, strict=False)] + [False]
             )
-        return np.packbits(fits[groups.number], bitorder="little").view(np.uint32)
+        mask = np.packbits(fits[groups.number], bitorder="little").view(np.uint32)
+        if self.index.automaton.remembers:
+            state.searched = True
+            for token in self._rivals(state, after, groups):
+                if self._allows(state, token) and self.length(self.step(state, token)) > left:
+                    mask[token >> 5] &= ~np.uint32(1 << (token & 31))
+        return mask
+
+    def _rivals(self, state: State, after: list[State], groups: Groups) -> set[int]:
+        """The tokens after which the way found for their group may repeat what they write: these are tried alone.
+
+        All tokens of a group lead to the same frames, but write different texts; where the way of the group's first
+        goes on with more unique texts, one of them may be the text that another token of the group begins.
+        """
+        rivals: set[int] = set()
+        for group, reached in enumerate(after):
+            written = self._written(reached)
+            if _depth(state) < _depth(reached) and len(written) > 1:
+                rivals.update(np.flatnonzero(groups.number == group).tolist())
+            for begun in _begun(state):
+                for text in written:
+                    if text.startswith(begun):
+                        rivals.update(self.index.prefixes(text[len(begun) :]))
+        return rivals
+
+    def _written(self, state: State) -> set[bytes]:
+        """The unique texts that a state's way writes, those before it apart."""
+        before = _seen(state)
+        written: set[bytes] = set()
+        for token in state.way or ():
+            state = self.step(state, token)
+            written |= _seen(state)
+        return written - before
+
+
+def _memories(state: State) -> Iterator[Memory]:
+    for frame in state.frames:
+        at: Frame | None = frame
+        while at is not None:
+            if at.memory is not None:
+                yield at.memory
+            at = at.below
+
+
+def _seen(state: State) -> set[bytes]:
+    """The unique texts that the state remembers."""
+    return {text for memory in _memories(state) for text in memory.seen}
+
+
+def _begun(state: State) -> set[bytes]:
+    """The unique texts that are open, as far as they were written."""
+    return {state.kept[memory.begin :] for memory in _memories(state) if memory.begin is not None}
+
+
+def _crowd(state: State) -> int:
+    """How many unique texts seen before go on from the open ones: where there are few, little is needed to differ."""
+    stack = [frame for frame in state.frames if frame.opened]
+    crowd = 0
+    while stack:
+        frame = stack.pop()
+        crowd += len(ahead(frame, state.kept))
+        if frame.below is not None:
+            stack.append(frame.below)
+    return crowd
+
+
+def _depth(state: State) -> int:
+    """How many unique texts are open, one in another."""
+    return sum(memory.begin is not None for memory in _memories(state))
 
 
 def _walks(state: State, index: Index) -> list[tuple[NDArray[np.int32] | None, Frame]]:

@@ -75,7 +75,10 @@ class Guide:
         """The state after a token, or `None` if the mask forbids it; end tokens are the cursor's affair."""
         if not 0 <= token_id < self.vocabulary.size or not self._allows(state, token_id):
             return None
-        return self._step(state, token_id)
+        after = self._step(state, token_id)
+        if state.searched:
+            self.budgets.inherit(state, token_id, after)
+        return after
 
     def mask(self, state: State, budget: int | None) -> NDArray[np.uint32]:
         """uint32[words]: the tokens that may come next, without the end tokens; see `Cursor.fill_mask`."""
@@ -100,6 +103,8 @@ class Guide:
         if after is None:
             frames, kept = self.automaton.read(state.frames, state.kept, self.vocabulary.tokens[token_id])
             after = state.next[token_id] = self._state(frames, kept)
+            if state.way and state.way[0] == token_id and not after.way:
+                after.way = state.way[1:]
         return after
 
     def _state(self, frames: frozenset[Frame], kept: bytes) -> State:

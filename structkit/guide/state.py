@@ -13,7 +13,7 @@ from structkit.automaton.unique import ahead
 from structkit.index.index import Index
 from structkit.index.rows import Row
 
-__all__ = ["State", "Step", "mask_of", "rows"]
+__all__ = ["State", "Step", "mask_of", "rows", "suspects"]
 
 
 class State:
@@ -26,9 +26,11 @@ class State:
         next: The states after tokens taken from here before.
         mask: uint32[words], the allowed tokens without the end tokens, once asked for.
         growth: With `mask`, the most tokens that may be needed to an end after any allowed token.
+        way: Tokens that lead to an end, a promise that the states along them inherit; empty if none were found.
+        searched: Whether a budget allowed tokens here for the ways of others that lead to the same frames.
     """
 
-    __slots__ = ("can_end", "frames", "growth", "kept", "mask", "next")
+    __slots__ = ("can_end", "frames", "growth", "kept", "mask", "next", "searched", "way")
 
     def __init__(self, frames: frozenset[Frame], kept: bytes, can_end: bool) -> None:
         self.frames = frames
@@ -37,6 +39,8 @@ class State:
         self.next: dict[int, State] = {}
         self.mask: NDArray[np.uint32] | None = None
         self.growth = 0
+        self.way: tuple[int, ...] | None = None
+        self.searched = False
 
 
 Step: TypeAlias = Callable[[State, int], State]
@@ -81,31 +85,38 @@ def _union(masks: list[NDArray[np.uint32]], words: int) -> NDArray[np.uint32]:
 
 
 def _without_repeats(mask: NDArray[np.uint32], state: State, index: Index, step: Step) -> NDArray[np.uint32]:
-    """Without the tokens that end a unique text as one seen before, or lead where no other end is left.
-
-    Rows know nothing of what was seen, so the tokens that might are tried one by one: those along the seen texts,
-    those that pass the end of a unique text, and those long enough to hold two of them.
-    """
-    suspects: set[int] = set()
-    for row, frame in rows(state, index):
-        if frame.memory is not None:
-            suspects.update(_tokens(row.mask))
-        elif index.automaton.dfas[int(index.automaton.rule[frame.state])].calls:
-            suspects.update(t for t in _tokens(row.mask) if b"," in index.vocabulary.tokens[t])
-    for frame in state.frames:
-        at: Frame | None = frame
-        while at is not None and at.opened:
-            for rest in ahead(at, state.kept):
-                suspects.update(index.prefixes(rest))
-            at = at.below
+    """Without the tokens that end a unique text as one seen before, or lead where no other end is left."""
     narrow: NDArray[np.uint32] = mask.copy()
-    for token in suspects:
+    for token in suspects(state, index):
         if narrow[token >> 5] >> np.uint32(token & 31) & 1 and not step(state, token).frames:
             narrow[token >> 5] &= ~np.uint32(1 << (token & 31))
     narrow.setflags(write=False)
     return narrow
 
 
+def suspects(state: State, index: Index) -> set[int]:
+    """The tokens that may repeat a unique text seen before, perhaps with others.
+
+    Rows know nothing of what was seen, so these are tried one by one: those along the seen texts, those that pass
+    the end of a unique text, and those long enough to hold two of them.
+    """
+    found: set[int] = set()
+    for row, frame in rows(state, index):
+        if frame.memory is not None:
+            found.update(_tokens(row.mask))
+        elif index.automaton.dfas[int(index.automaton.rule[frame.state])].calls:
+            found.update(t for t in _tokens(row.mask) if b"," in index.vocabulary.tokens[t])
+    for frame in state.frames:
+        at: Frame | None = frame
+        while at is not None and at.opened:
+            for rest in ahead(at, state.kept):
+                found.update(index.prefixes(rest))
+            at = at.below
+    return found
+
+
 def _tokens(mask: NDArray[np.uint32]) -> list[int]:
-    tokens: list[int] = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
+    words = np.flatnonzero(mask)
+    at, bits = np.nonzero(np.unpackbits(mask[words].view(np.uint8), bitorder="little").reshape(-1, 32))
+    tokens: list[int] = (32 * words[at] + bits).tolist()
     return tokens

@@ -112,10 +112,11 @@ class Index:
         to_differ = kernels.TO_DIFFER if frame.memory is not None and frame.memory.begin is not None else 0
         return rounds * int(self.tokens[1, rule]) + to_differ
 
-    def split(self, text: bytes) -> int:
-        """The fewest tokens that spell a text; `FAR` if none do."""
+    def split(self, text: bytes) -> tuple[int, ...] | None:
+        """The fewest tokens that spell a text; `None` if none do."""
         trie = self.vocabulary.trie
-        return int(kernels.split(trie.byte, trie.end, trie.first, np.frombuffer(text, np.uint8)))
+        tokens = kernels.split(trie.byte, trie.end, trie.first, trie.ids, np.frombuffer(text, np.uint8))
+        return tuple(tokens.tolist()) if len(tokens) or not text else None
 
     def prefixes(self, text: bytes) -> list[int]:
         """The tokens that a text begins with."""

@@ -433,9 +433,11 @@ def path(trie_byte, trie_end, text):
 
 
 @_jit
-def split(trie_byte, trie_end, trie_first, text):
-    """The fewest tokens that spell a text, `FAR` if none do."""
+def split(trie_byte, trie_end, trie_first, trie_ids, text):
+    """int32[...]: the fewest tokens that spell a text; none if none do."""
     costs = np.full(len(text) + 1, FAR, np.int64)
+    ends = np.zeros(len(text) + 1, np.int64)
+    tokens = np.empty(len(text), np.int32)
     costs[len(text)] = 0
     for begin in range(len(text) - 1, -1, -1):
         node = 0
@@ -443,9 +445,18 @@ def split(trie_byte, trie_end, trie_first, text):
             node = _child(trie_byte, trie_end, node, text[position])
             if node < 0:
                 break
-            if trie_first[node] < trie_first[node + 1]:
-                costs[begin] = min(costs[begin], costs[position + 1] + 1)
-    return costs[0]
+            if trie_first[node] < trie_first[node + 1] and costs[position + 1] + 1 < costs[begin]:
+                costs[begin] = costs[position + 1] + 1
+                ends[begin] = position + 1
+                tokens[begin] = trie_ids[trie_first[node]]
+    if costs[0] >= FAR:
+        return tokens[:0]
+    found = np.empty(costs[0], np.int32)
+    begin = 0
+    for i in range(len(found)):
+        found[i] = tokens[begin]
+        begin = ends[begin]
+    return found
 
 
 @_jit
