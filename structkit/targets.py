@@ -16,6 +16,7 @@ from typing import Generic, Literal, TypeAlias, TypeVar, cast
 
 from typing_extensions import TypeForm
 
+from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import SchemaError
 from structkit.limits import Limits
 from structkit.regex.from_schema import Whitespace, lower
@@ -171,7 +172,8 @@ def read_target(
     if isinstance(target, Choice):
         return _ChoiceTarget(target)
     if isinstance(target, Mapping):
-        return _SchemaTarget(target, read(target, limits=limits))
+        texts = AutomatonTexts(python=False, limits=limits)
+        return _SchemaTarget(target, read(target, limits=limits, texts=texts))
     # Pydantic would take a function as a type, and call it with what the model wrote.
     given: object = target
     if isinstance(given, (str, bytes, int, float, list, tuple, set)) or inspect.isroutine(given):
@@ -180,7 +182,8 @@ def read_target(
             f"structkit.Regex(...) or structkit.Choice([...]){_hint(given)}"
         )
     form = cast("TypeForm[object]", target)
-    return _TypeTarget(OutputType.of(form, defaults=defaults, limits=limits))
+    texts = AutomatonTexts(python=True, limits=limits)
+    return _TypeTarget(OutputType.of(form, defaults=defaults, limits=limits, texts=texts))
 
 
 def key_of(target: AnyTarget) -> Hashable | None:

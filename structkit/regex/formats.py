@@ -13,7 +13,7 @@ from types import MappingProxyType
 from structkit.regex.nodes import Node
 from structkit.regex.parse import parse
 
-__all__ = ["KNOWN_FORMATS"]
+__all__ = ["EXACT_FORMATS", "KNOWN_FORMATS"]
 
 
 def _date() -> str:
@@ -197,3 +197,8 @@ KNOWN_FORMATS: Mapping[str, Callable[[], Node]] = MappingProxyType(
     }
 )
 """For each format the function that gives its language; the languages are made once, when first asked for."""
+
+EXACT_FORMATS = frozenset(
+    {"date", "duration", "ipv4", "ipv6", "json-pointer", "relative-json-pointer", "uuid"}
+)
+"""The formats whose language holds every valid text, so that what is outside is invalid."""

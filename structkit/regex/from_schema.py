@@ -8,8 +8,9 @@ recursive definition becomes a rule that is called.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import permutations
 from typing import Literal, TypeAlias
 
 from structkit.errors import LimitExceeded, UnsatisfiableSchema, UnsupportedKeyword
@@ -34,17 +35,19 @@ from structkit.regex.nodes import (
     alt,
     seq,
 )
-from structkit.regex.numbers import numbers
+from structkit.regex.numbers import NUMBER_END, numbers
 from structkit.regex.others import other_text
-from structkit.regex.parse import parse
 from structkit.regex.references import Use, uses
 from structkit.regex.rules import is_larger
-from structkit.regex.strings import QUOTE, escape, json_text, raw_text, text_body, text_name
+from structkit.regex.strings import QUOTE, escape, json_text, text_body, text_name
+from structkit.regex.texts import string_texts
 from structkit.schema.nodes import (
+    Additional,
     Anything,
     Array,
     Boolean,
     Const,
+    Contains,
     Document,
     Integer,
     Never,
@@ -68,6 +71,12 @@ _PUNCTUATION = re.compile(r'"(?:[^"\\]|\\.)*"|[,:]')
 
 _SMALL = 64
 """Nodes that a definition used more than once may have and still be copied to where it is used."""
+
+_HITS = 3
+"""Things that one array must contain, or one object must have some key of; their orders are written out."""
+
+_PLACES = 32
+"""Places of a hit that are written out in an array of bounded length."""
 
 _HEIGHT = 16
 """Schemas nested in schemas within one rule; deeper ones become rules, so that no later walk recurses far."""
@@ -179,7 +188,8 @@ class _Lowering:
                 return self.string(schema, place)
             case Integer(minimum=low, maximum=high, multiple_of=of):
                 digits = self.limits.integer_digits if self.bounded else None
-                return multiples(low, high, of or 1, digits, limits=self.limits, place=place)
+                whole = multiples(low, high, of or 1, digits, limits=self.limits, place=place)
+                return self.without_multiples(whole, schema, place)
             case Number():
                 return self.number(schema, place)
             case Boolean():
@@ -239,10 +249,20 @@ class _Lowering:
     def number(self, schema: Number, place: str) -> Node:
         """A number; that of a Python type without a range is a rule, for it takes long to build."""
         if not self.bounded or self.once or schema != Number():
-            return numbers(schema, bounded=self.bounded, once=self.once, limits=self.limits, place=place)
+            # What is no multiple is told by its digits, so it is written without an exponent.
+            fixed = self.once or bool(schema.not_multiple_of)
+            node = numbers(schema, bounded=self.bounded, once=fixed, limits=self.limits, place=place)
+            return self.without_multiples(node, schema, place)
         if "number" not in self.rules:
             self.rules["number"] = numbers(schema, bounded=True, limits=self.limits)
         return Call("number")
+
+    def without_multiples(self, node: Node, schema: Integer | Number, place: str) -> Node:
+        """The numbers of `node` that are multiples of none of what the schema excludes."""
+        for of in schema.not_multiple_of:
+            several = numbers(Number(multiple_of=of), bounded=False, limits=self.limits, place=place)
+            node = Both(node, several, negate=True, end=NUMBER_END)
+        return node
 
     def string(self, schema: String, place: str, without: Sequence[str] = ()) -> Node:
         """A string, quotes included, that is none of `without`."""
@@ -254,7 +274,7 @@ class _Lowering:
         if name is not None and name in KNOWN_FORMATS and schema == String(format=name) and not without:
             self.rules[name] = _format_rule(name)
             return seq(QUOTE, Call(name))
-        body = raw_text(self.languages(schema, place), schema.min_length, schema.max_length)
+        body = string_texts(schema, python=self.bounded, limits=self.limits, place=place)
         if body == NEVER:
             return NEVER
         if isinstance(body, Repeat) and body.part == ANY:
@@ -265,15 +285,6 @@ class _Lowering:
         if without:
             body = Both(body, alt(Text(name) for name in without), negate=True)
         return seq(QUOTE, escape(body), QUOTE)
-
-    def languages(self, schema: String, place: str) -> Iterator[Node]:
-        """What the patterns and the format of a string say about its raw text."""
-        for pattern in schema.patterns:
-            yield parse(
-                pattern, search=True, unicode=self.bounded, rust=self.bounded, limits=self.limits, place=place
-            )
-        if schema.format is not None and schema.format in KNOWN_FORMATS:
-            yield KNOWN_FORMATS[schema.format]()
 
     def text(self, least: int, most: int | None) -> Node:
         """Free text and its closing quote, a rule that all schemas share."""
@@ -317,6 +328,9 @@ class _Lowering:
         if NEVER in prefix:
             most = min(prefix.index(NEVER), len(prefix) if most is None else most)
         items = NEVER if most is not None and most <= len(prefix) else self.items(schema, f"{place}[]")
+        if schema.contains:
+            some = seq(Text("["), self.containing(schema, items, place), Text("]"))
+            return self.rule(some, place) if schema.unique else some
         if items == NEVER:
             most = len(prefix) if most is None else min(most, len(prefix))
         if most is not None and schema.min_items > most:
@@ -331,10 +345,75 @@ class _Lowering:
         array = seq(Text("["), inside, Text("]"))
         return self.rule(array, place) if schema.unique else array
 
-    def items(self, schema: Array, place: str) -> Node:
+    def containing(self, schema: Array, items: Node, place: str) -> Node:
+        """The items of an array, some of which are counted."""
+        counted = [each for each in schema.contains if each.most is not None or each.least != 1]
+        if counted and (
+            schema.prefix
+            or len(schema.contains) > 1
+            or schema.max_items is not None
+            or schema.min_items > counted[0].least
+        ):
+            message = "counts of `contains` beside other bounds of the array cannot be enforced; drop one"
+            raise UnsupportedKeyword("contains", message, place=place)
+        if schema.prefix or len(schema.contains) > _HITS:
+            message = (
+                f"`contains` beside prefixItems, or more than {_HITS} of them, cannot be enforced; drop some"
+            )
+            raise UnsupportedKeyword("contains", message, place=place)
+        if counted:
+            return self.counted_hits(schema, counted[0], items, place)
+        hits = [self.items(schema, f"{place}[]", each.hits) for each in schema.contains]
+        if schema.max_items is None and schema.min_items <= 1:
+            return self.with_hits(hits, items)
+        return self.within_length(schema, hits, items, place)
+
+    def counted_hits(self, schema: Array, contains: Contains, items: Node, place: str) -> Node:
+        """Others, a hit, others, a hit, and so on."""
+        hit = self.items(schema, f"{place}[]", contains.hits)
+        miss = items if contains.most is None else self.items(schema, f"{place}[]", contains.misses)
+        none = Joined((Part(miss, 0, None),), self.comma)
+        if contains.most == 0:
+            return none
+        others = Repeat(seq(Text(self.comma), miss))
+        most = None if contains.most is None else contains.most - 1
+        more = Repeat(seq(Text(self.comma), hit, others), max(contains.least - 1, 0), most)
+        some = seq(Repeat(seq(miss, Text(self.comma))), hit, others, EMPTY if most == 0 else more)
+        return some if contains.least else alt([some, none])
+
+    def with_hits(self, hits: Sequence[Node], miss: Node) -> Node:
+        """Any number of items, with each of the hits among them; one item may be several of the hits."""
+        before, after = Repeat(seq(miss, Text(self.comma))), Repeat(seq(Text(self.comma), miss))
+        if len(hits) == 1:
+            return seq(before, hits[0], after)
+        options = []
+        for order in permutations(hits):
+            rest = [piece for hit in order[1:] for piece in (after, Text(self.comma), hit)]
+            options.append(seq(before, order[0], *rest, after))
+        return alt(options)
+
+    def within_length(self, schema: Array, hits: Sequence[Node], miss: Node, place: str) -> Node:
+        """At least one hit in an array of bounded length, by where it is."""
+        most = schema.max_items
+        places = max(schema.min_items if most is None else most, 1)
+        if places > _PLACES or len(hits) > 1:
+            message = "`contains` beside a large minItems or maxItems cannot be enforced; drop one of them"
+            raise UnsupportedKeyword("contains", message, place=place)
+        before, after = seq(miss, Text(self.comma)), seq(Text(self.comma), miss)
+        options = []
+        for index in range(places):
+            if most is None and index == places - 1:
+                options.append(seq(Repeat(before, index, None), hits[0], Repeat(after)))
+            else:
+                high = None if most is None else most - index - 1
+                rest = EMPTY if high == 0 else Repeat(after, max(schema.min_items - index - 1, 0), high)
+                options.append(seq(*[before] * index, hits[0], rest))
+        return alt(options)
+
+    def items(self, schema: Array, place: str, item: Schema | None = None) -> Node:
         """One item after the prefix."""
         outer, self.once = self.once, self.once or schema.unique
-        node = self.node(schema.items, place)
+        node = self.node(schema.items if item is None else item, place)
         self.once = outer
         return Unique(node) if schema.unique and node != NEVER else node
 
@@ -366,20 +445,52 @@ class _Lowering:
                 "`minProperties` beside free keys inside `uniqueItems` cannot be enforced; drop one of them"
             )
             raise UnsupportedKeyword("minProperties", message, place=place)
-        inside = entries(parts, more, *count, extra=extra, comma=self.comma, rule=self.rule, place=place)
+        if schema.some:
+            inside = self.with_keys(schema, parts, more, place)
+        else:
+            inside = entries(parts, more, *count, extra=extra, comma=self.comma, rule=self.rule, place=place)
         braces = seq(Text("{"), inside, Text("}"))
         # Each entry of a rule remembers its own unique texts.
         return self.rule(braces, place) if self.remembers(schema) else braces
 
+    def with_keys(self, schema: Object, parts: list[Part], more: Node, place: str) -> Node:
+        """The entries of an object that must have additional keys of some kinds."""
+        needed = sum(part.least for part in parts) + 1
+        if (
+            schema.max_properties is not None
+            or schema.min_properties > needed
+            or len(schema.some) > _HITS
+            or self.once
+        ):
+            message = "an additional key that must be there beside a count of keys cannot be enforced"
+            raise UnsupportedKeyword("minProperties", message, place=place)
+        declared, unique = [prop.name for prop in schema.properties], self.remembers(schema)
+        kinds = [
+            alt(self.group(group, declared, place, unique=unique) for group in choice)
+            for choice in schema.some
+        ]
+        others = Part(more, 0, None)
+        if NEVER in kinds or any(part.node == NEVER for part in parts):
+            return NEVER
+        return alt(
+            Joined((*parts, others, *(piece for kind in order for piece in (Part(kind), others))), self.comma)
+            for order in permutations(kinds)
+        )
+
     def additional(self, schema: Object, place: str) -> Node:
         """One additional entry; `NEVER` where there are none."""
-        if schema.additional is None:
-            return NEVER
-        key = self.string(schema.names, place, [prop.name for prop in schema.properties])
-        if self.remembers(schema) and key != NEVER:
+        declared = [prop.name for prop in schema.properties]
+        return alt(
+            self.group(group, declared, place, unique=self.remembers(schema)) for group in schema.additional
+        )
+
+    def group(self, group: Additional, declared: Sequence[str], place: str, *, unique: bool) -> Node:
+        """One additional entry of a group."""
+        key = self.string(group.names, place, declared)
+        if unique and key != NEVER:
             key = Unique(key)
-        return seq(key, Text(self.colon), self.node(schema.additional, f"{place}[]"))
+        return seq(key, Text(self.colon), self.node(group.value, f"{place}[]"))
 
     def remembers(self, schema: Object) -> bool:
         """Whether additional keys must differ: always in a Python value, else where they are counted."""
-        return schema.additional is not None and (self.bounded or schema.min_properties > 1)
+        return bool(schema.additional) and (self.bounded or schema.min_properties > 1)

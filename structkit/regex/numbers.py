@@ -18,7 +18,7 @@ from structkit.regex.integers import MAX_FIGURES, digits, minus, multiples, natu
 from structkit.regex.nodes import NEVER, Alt, Both, Node, Repeat, Text, alt, seq
 from structkit.schema.nodes import Bound, Number
 
-__all__ = ["numbers"]
+__all__ = ["NUMBER_END", "numbers"]
 
 _ZERO = Bound(Decimal(0))
 _LARGEST = Bound(Decimal("1e308"), exclusive=True)
@@ -27,7 +27,7 @@ _LARGEST = Bound(Decimal("1e308"), exclusive=True)
 _SMALLEST = Bound(Decimal("1e-324"))
 """Below the smallest float, 5e-324, a text reads as that or as 0; a bound other than 0 is never below it."""
 
-_END = "(?![0-9.eE+-])"
+NUMBER_END = "(?![0-9.eE+-])"
 """What cannot follow a number in JSON, as a lookahead."""
 
 _INTEGER_DIGITS = 16
@@ -89,7 +89,7 @@ def numbers(
     else:
         figures = limits.fraction_digits if bounded else None
         several = alt([_fixed(low, high, bounded, places), _with_exponent(low, high, bounded, figures)])
-    return Both(several, _SHORTEST, end=_END) if once else several
+    return Both(several, _SHORTEST, end=NUMBER_END) if once else several
 
 
 def _checked(keyword: str, bound: Bound | None, place: str | None) -> Bound | None:
@@ -203,7 +203,7 @@ def _multiples(
         )
     if low is None and high is None and not bounded:
         return minus(endings)
-    return Both(_fixed(low, high, bounded, places), minus(endings), end=_END)
+    return Both(_fixed(low, high, bounded, places), minus(endings), end=NUMBER_END)
 
 
 def _scaled(of: Decimal, place: str | None) -> tuple[int, int]:

@@ -43,12 +43,15 @@ def children(schema: Schema, place: str) -> Iterator[tuple[Schema, str]]:
         case Object():
             for prop in schema.properties:
                 yield prop.value, place + step(prop.name)
-            if schema.additional is not None:
-                yield schema.additional, f"{place}[]"
+            for group in (*schema.additional, *(group for choice in schema.some for group in choice)):
+                yield group.value, f"{place}[]"
         case Array():
             for index, item in enumerate(schema.prefix):
                 yield item, f"{place}[{index}]"
             yield schema.items, f"{place}[]"
+            for contains in schema.contains:
+                yield contains.hits, f"{place}[]"
+                yield contains.misses, f"{place}[]"
         case Union():
             for branch in schema.branches:
                 yield branch, place
@@ -86,9 +89,7 @@ def _several(schema: Schema) -> bool:
     pending = [schema]
     while pending:
         current = pending.pop()
-        if isinstance(current, Anything | Number) or (
-            isinstance(current, Object) and current.additional is not None
-        ):
+        if isinstance(current, Anything | Number) or (isinstance(current, Object) and current.additional):
             return True
         pending += [child for child, _ in children(current, "")]
     return False

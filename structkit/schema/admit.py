@@ -22,13 +22,14 @@ from structkit.schema.nodes import (
     String,
     Union,
 )
+from structkit.schema.texts import UNDECIDED, Texts, is_restricted
 from structkit.schema.values import as_fraction, canonical, kind_of
 
 __all__ = ["admits", "const", "expand"]
 
 
-def admits(node: Schema, value: object) -> bool | None:
-    """Whether `value` is among the node's values; `None` where a pattern, a format or a reference decides.
+def admits(node: Schema, value: object, texts: Texts = UNDECIDED) -> bool | None:
+    """Whether `value` is among the node's values; `None` where a reference decides, or what `texts` cannot say.
 
     >>> admits(Integer(minimum=2), 2.0), admits(Null(), 0), admits(String(patterns=("^a",)), "ab")
     (True, False, None)
@@ -43,7 +44,7 @@ def admits(node: Schema, value: object) -> bool | None:
         case Const(text=text):
             return canonical(json.loads(text)) == canonical(value)
         case Union(branches=branches):
-            return _any(admits(branch, value) for branch in branches)
+            return _any(admits(branch, value, texts) for branch in branches)
         case Null():
             return value is None
         case Boolean():
@@ -51,11 +52,11 @@ def admits(node: Schema, value: object) -> bool | None:
         case Integer() | Number():
             return _in_range(node, value)
         case String():
-            return _admits_string(node, value)
+            return _admits_string(node, value, texts)
         case Array():
-            return _admits_array(node, value)
+            return _admits_array(node, value, texts)
         case Object():
-            return _admits_object(node, value)
+            return _admits_object(node, value, texts)
 
 
 def const(value: object) -> Const:
@@ -81,6 +82,8 @@ def _in_range(node: Integer | Number, value: object) -> bool:
     if kind_of(value) != "number":
         return False
     exactly = as_fraction(value)
+    if any((exactly / Fraction(other)).denominator == 1 for other in node.not_multiple_of):
+        return False
     if isinstance(node, Integer):
         low = node.minimum is None or exactly >= node.minimum
         high = node.maximum is None or exactly <= node.maximum
@@ -96,15 +99,15 @@ def _in_range(node: Integer | Number, value: object) -> bool:
     return node.multiple_of is None or (exactly / Fraction(node.multiple_of)).denominator == 1
 
 
-def _admits_string(node: String, value: object) -> bool | None:
+def _admits_string(node: String, value: object, texts: Texts) -> bool | None:
     if not isinstance(value, str) or len(value) < node.min_length:
         return False
     if node.max_length is not None and len(value) > node.max_length:
         return False
-    return None if node.patterns or node.format is not None else True
+    return texts.holds(node, value) if is_restricted(node) else True
 
 
-def _admits_array(node: Array, value: object) -> bool | None:
+def _admits_array(node: Array, value: object, texts: Texts) -> bool | None:
     if not isinstance(value, list) or len(value) < node.min_items:
         return False
     if node.max_items is not None and len(value) > node.max_items:
@@ -112,10 +115,19 @@ def _admits_array(node: Array, value: object) -> bool | None:
     if node.unique and len({canonical(item) for item in value}) < len(value):
         return False
     schemas = (*node.prefix, *[node.items] * (len(value) - len(node.prefix)))
-    return _all(admits(schema, item) for schema, item in zip(schemas, value, strict=False))
+    answers = [admits(schema, item, texts) for schema, item in zip(schemas, value, strict=False)]
+    for contains in node.contains:
+        hits = [admits(contains.hits, item, texts) for item in value]
+        least, most = hits.count(True), len(hits) - hits.count(False)
+        high = len(value) if contains.most is None else contains.most
+        if most < contains.least or least > high:
+            return False
+        if least < contains.least or most > high:
+            answers.append(None)
+    return _all(answers)
 
 
-def _admits_object(node: Object, value: object) -> bool | None:
+def _admits_object(node: Object, value: object, texts: Texts) -> bool | None:
     if not isinstance(value, dict) or len(value) < node.min_properties:
         return False
     if node.max_properties is not None and len(value) > node.max_properties:
@@ -126,11 +138,19 @@ def _admits_object(node: Object, value: object) -> bool | None:
     answers: list[bool | None] = []
     for name, item in value.items():
         if name in declared:
-            answers.append(admits(declared[name].value, item))
-        elif node.additional is None:
-            return False
+            answers.append(admits(declared[name].value, item, texts))
         else:
-            answers += [admits(node.names, name), admits(node.additional, item)]
+            groups = ((admits(group.names, name, texts), group.value) for group in node.additional)
+            answers.append(_any(_all((known, admits(inner, item, texts))) for known, inner in groups))
+    for choice in node.some:
+        answers.append(
+            _any(
+                _all((admits(group.names, name, texts), admits(group.value, value[name], texts)))
+                for group in choice
+                for name in value
+                if name not in declared
+            )
+        )
     return _all(answers)
 
 

@@ -34,6 +34,8 @@ def string(node: String) -> Schema:
     """Strings whose lengths do not contradict each other."""
     if node.max_length is not None and node.min_length > node.max_length:
         return Never(f"no string has at least {node.min_length} and at most {node.max_length} characters")
+    if set(node.patterns) & set(node.forbidden) or node.format in node.forbidden_formats:
+        return Never("no string both matches and does not match the same pattern or format")
     return node
 
 
@@ -50,6 +52,9 @@ def array(node: Array) -> Schema:
     most = node.max_items
     if isinstance(item, Never) and (most is None or most > index):
         most = index
+    for contains in node.contains:
+        if contains.least > 0 and isinstance(contains.hits, Never):
+            return Never(contains.hits.reason)
     if most is not None and node.min_items > most:
         return Never(f"no array has at least {node.min_items} and at most {most} items")
     prefix = node.prefix if most is None else node.prefix[:most]
@@ -67,13 +72,17 @@ def object_(node: Object) -> Schema:
     >>> object_(Object((Property("a", Never("no integer is at least 5 and at most 3")),))).steps
     ('.a',)
     """
-    if isinstance(node.additional, Never):
-        node = replace(node, additional=None)
+    if any(isinstance(group.value, Never) for group in node.additional):
+        open_ = tuple(group for group in node.additional if not isinstance(group.value, Never))
+        node = replace(node, additional=open_)
+    for choice in node.some:
+        if all(isinstance(group.value, Never) for group in choice):
+            return Never("a key that must be there is forbidden")
     dead = [key for key in node.properties if isinstance(key.value, Never)]
     required = next((key for key in dead if key.required), None)
     if required is not None and isinstance(required.value, Never):
         return Never(required.value.reason, (step(required.name), *required.value.steps))
-    if dead and node.additional is None:
+    if dead and not node.additional:
         node = replace(node, properties=tuple(key for key in node.properties if key not in dead))
     return _counted(node) if node.min_properties or node.max_properties is not None else node
 
@@ -81,7 +90,7 @@ def object_(node: Object) -> Schema:
 def _counted(node: Object) -> Schema:
     """The object, if it can have as many keys as it must."""
     least = max(node.min_properties, sum(key.required for key in node.properties))
-    most = math.inf if node.additional is not None else len(node.properties)
+    most = math.inf if node.additional else sum(not isinstance(key.value, Never) for key in node.properties)
     if node.max_properties is not None:
         most = min(most, node.max_properties)
     return node if least <= most else Never(f"the object must have {least} keys and at most {most}")

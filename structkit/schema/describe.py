@@ -161,10 +161,11 @@ class _Description:
                 break
             if not isinstance(key.value, Never):
                 keys.append(self._key(key))
-        if node.additional is not None:
-            keys += [f"{_string(node.names)}: {self._type(node.additional)}", "..."]
+        if node.additional:
+            keys += [f"{_string(group.names)}: {self._type(group.value)}" for group in node.additional]
+            keys.append("...")
         counts = _range(node.min_properties or None, node.max_properties, "key")
-        return f"{{{', '.join(keys)}}}{_constraints(counts if node.additional is not None else None)}"
+        return f"{{{', '.join(keys)}}}{_constraints(counts if node.additional else None)}"
 
     def _key(self, key: Property) -> str:
         name = json.dumps(key.name, ensure_ascii=False)
@@ -190,7 +191,7 @@ def _named(document: Document) -> dict[str, None]:
                 stack.extend((*prefix, items))
             case Object(properties=properties, additional=additional):
                 stack.extend(key.value for key in properties)
-                stack.extend(() if additional is None else (additional,))
+                stack.extend(group.value for group in additional)
     return {name: None for name in document.definitions if uses[name] > 1}
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations, zip_longest
 
 from structkit.schema.admit import admits
+from structkit.schema.build import string
+from structkit.schema.meet import meet_strings
 from structkit.schema.nodes import (
     Anything,
     Array,
@@ -21,6 +23,8 @@ from structkit.schema.nodes import (
     Union,
 )
 from structkit.schema.numbers import meet_numbers
+from structkit.schema.place import Place
+from structkit.schema.texts import UNDECIDED, Texts, is_restricted
 
 __all__ = ["pairwise_disjoint"]
 
@@ -28,7 +32,9 @@ _STEPS = 100_000
 """Comparisons of two nodes in one proof, each about 3 µs; what needs more counts as unprovable."""
 
 
-def pairwise_disjoint(branches: Sequence[Schema], definitions: Mapping[str, Schema]) -> bool:
+def pairwise_disjoint(
+    branches: Sequence[Schema], definitions: Mapping[str, Schema], texts: Texts = UNDECIDED
+) -> bool:
     """Whether no value is in two of the branches, as far as this can be proved.
 
     >>> pairwise_disjoint([String(), Integer(maximum=3), Integer(minimum=4)], {})
@@ -36,7 +42,7 @@ def pairwise_disjoint(branches: Sequence[Schema], definitions: Mapping[str, Sche
     >>> pairwise_disjoint([String(min_length=1), String(patterns=("a",))], {})
     False
     """
-    proof = _Proof(definitions)
+    proof = _Proof(definitions, texts)
     nodes = [proof.opened(branch) for branch in branches]
     return _told_apart(nodes) or all(proof.disjoint(left, right) for left, right in combinations(nodes, 2))
 
@@ -44,15 +50,16 @@ def pairwise_disjoint(branches: Sequence[Schema], definitions: Mapping[str, Sche
 class _Proof:
     """One attempt to tell nodes apart."""
 
-    def __init__(self, definitions: Mapping[str, Schema]) -> None:
+    def __init__(self, definitions: Mapping[str, Schema], texts: Texts) -> None:
         self._definitions = definitions
+        self._texts = texts
         self._open: set[tuple[str, str]] = set()
         self._steps = 0
 
     def opened(self, node: Schema) -> Schema:
         """The definition behind a reference."""
         seen: set[str] = set()
-        while isinstance(node, Ref) and node.name not in seen:
+        while isinstance(node, Ref) and node.name not in seen and node.name in self._definitions:
             seen.add(node.name)
             node = self._definitions[node.name]
         return node
@@ -83,16 +90,26 @@ class _Proof:
             case other, Union(branches=branches):
                 return all(self.disjoint(other, branch) for branch in branches)
             case (Const(text=text), other) | (other, Const(text=text)):
-                return admits(other, json.loads(text)) is False
+                return admits(other, json.loads(text), self._texts) is False
             case ((Integer() | Number()), (Integer() | Number())):
                 return isinstance(meet_numbers(left, right), Never)
             case String(), String():
-                return _apart(left.min_length, left.max_length, right.min_length, right.max_length)
+                return self._strings(left, right)
             case Array(), Array():
                 return self._arrays(left, right)
             case Object(), Object():
                 return self._objects(left, right)
         return type(left) is not type(right)
+
+    def _strings(self, left: String, right: String) -> bool:
+        if _apart(left.min_length, left.max_length, right.min_length, right.max_length):
+            return True
+        if not (is_restricted(left) and is_restricted(right)) or (
+            left.format != right.format and left.format and right.format
+        ):
+            return False
+        both = string(meet_strings(left, right, Place()))
+        return not isinstance(both, String) or self._texts.is_empty(both) is True
 
     def _arrays(self, left: Array, right: Array) -> bool:
         if _apart(left.min_items, left.max_items, right.min_items, right.max_items):
@@ -109,10 +126,19 @@ class _Proof:
         mine = {key.name: key.value for key in left.properties}
         yours = {key.name: key.value for key in right.properties}
         for name in dict.fromkeys(key.name for key in (*left.properties, *right.properties) if key.required):
-            a, b = mine.get(name, left.additional), yours.get(name, right.additional)
+            a, b = self._value(left, mine, name), self._value(right, yours, name)
             if a is None or b is None or self.disjoint(a, b):
                 return True
         return False
+
+    def _value(self, node: Object, declared: Mapping[str, Schema], name: str) -> Schema | None:
+        """What may stand under a key, or more; `None` for nothing."""
+        if name in declared:
+            return declared[name]
+        answers = [(admits(group.names, name, self._texts), group.value) for group in node.additional]
+        if any(answer is None for answer, _ in answers):
+            return Anything()
+        return next((value for answer, value in answers if answer), None)
 
 
 def _told_apart(nodes: Sequence[Schema]) -> bool:

@@ -19,7 +19,6 @@ __all__ = [
     "PYTHON_FORMATS",
     "REFUSAL",
     "REFUSED",
-    "REFUSED_WITH",
     "STRIPPED",
     "TYPED",
     "Kind",
@@ -34,6 +33,7 @@ TYPED: Mapping[str, Kind] = MappingProxyType(
     {
         "additionalItems": "array",
         "additionalProperties": "object",
+        "contains": "array",
         "exclusiveMaximum": "number",
         "exclusiveMinimum": "number",
         "format": "string",
@@ -68,9 +68,18 @@ IMPLEMENTED: frozenset[str] = frozenset(TYPED) | {
     "anyOf",
     "const",
     "definitions",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "else",
     "enum",
+    "if",
+    "maxContains",
+    "minContains",
+    "not",
     "nullable",
     "oneOf",
+    "then",
     "type",
 }
 
@@ -114,26 +123,11 @@ REFUSED: Mapping[str, str] = MappingProxyType(
     {
         "$dynamicRef": f"{_CANNOT}; use $ref",
         "$recursiveRef": f"{_CANNOT}; use $ref",
-        "contains": f"{_CANNOT}; put the item first with prefixItems, or remove it",
-        "dependencies": f"{_CANNOT}; write the alternatives out with anyOf",
-        "dependentRequired": f"{_CANNOT}; write the alternatives out with anyOf",
-        "dependentSchemas": f"{_CANNOT}; write the alternatives out with anyOf",
-        "else": f"{_CANNOT}; write the alternatives out with anyOf",
-        "if": f"{_CANNOT}; write the alternatives out with anyOf",
-        "maxContains": f"{_CANNOT}; remove it",
-        "minContains": f"{_CANNOT}; remove it",
-        "not": f"{_CANNOT}; say what is allowed instead, with type, enum or anyOf",
-        "then": f"{_CANNOT}; write the alternatives out with anyOf",
         "unevaluatedItems": f"{_CANNOT}; use items",
         "unevaluatedProperties": f"{_CANNOT}; use additionalProperties",
     }
 )
 """What to say about each keyword that is not enforced."""
-
-REFUSED_WITH: Mapping[str, str] = MappingProxyType(
-    {"else": "if", "maxContains": "contains", "minContains": "contains", "then": "if"}
-)
-"""Keywords that say nothing without another one."""
 
 FORMATS: frozenset[str] = frozenset(
     {

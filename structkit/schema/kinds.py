@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Literal, Protocol
 
@@ -11,12 +12,13 @@ from structkit.errors import SchemaError, UnsupportedKeyword
 from structkit.schema.admit import admits
 from structkit.schema.build import array, object_, string
 from structkit.schema.keywords import FORMATS, OPTIONAL, PYTHON_FORMATS, Kind
-from structkit.schema.meet import meet_strings
 from structkit.schema.nodes import (
+    Additional,
     Array,
     Boolean,
     Bound,
     Const,
+    Contains,
     Never,
     Null,
     Object,
@@ -28,6 +30,7 @@ from structkit.schema.nodes import (
 )
 from structkit.schema.numbers import number_range, tighter
 from structkit.schema.place import Place
+from structkit.schema.texts import Texts
 from structkit.schema.values import shown, to_count, to_number
 
 __all__ = ["Subschemas", "read_kind"]
@@ -38,6 +41,8 @@ _EVERY_NAME = frozenset({"", "^", "$", ".*", "^.*", ".*$", "[\\s\\S]*", "^[\\s\\
 """Patterns that every name matches."""
 
 
+_MOST_GROUPS = 64
+
 _ALIASES = 100
 """References to references that are followed; more are a circle."""
 
@@ -46,6 +51,7 @@ class Subschemas(Protocol):
     """What reading one kind needs of the reader of the whole schema."""
 
     python: bool
+    texts: Texts
     defaults: Literal["always", "may_omit"]
 
     def schema(self, raw: object, at: Place) -> Schema:
@@ -56,6 +62,15 @@ class Subschemas(Protocol):
 
     def meet(self, nodes: Iterable[Schema], at: Place) -> Schema:
         """The intersection of nodes."""
+
+    def minus(self, left: Schema, right: Schema, at: Place) -> Schema:
+        """The values of one node that are not values of another."""
+
+    def names(self, left: String, right: String, at: Place) -> String | None:
+        """The names in both languages; `None` if there are none."""
+
+    def other_names(self, left: String, right: String, at: Place) -> list[String]:
+        """The names in the first language and not in the second."""
 
 
 def read_kind(kind: Kind, raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
@@ -138,17 +153,34 @@ def _array(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
     if reader.python and reader.defaults == "always" and prefix:
         # Only a NamedTuple with defaults may be shorter than its prefix.
         least = max(least, len(prefix))
+    items = reader.schema(rest, at.under("items"))
     return array(
         Array(
             prefix=tuple(
                 reader.schema(item, at.under(keyword, index)) for index, item in enumerate(prefix or ())
             ),
-            items=reader.schema(rest, at.under("items")),
+            items=items,
             min_items=least,
             max_items=_count(raw, "maxItems", at),
             unique=raw.get("uniqueItems") is True,
+            contains=_contains(raw, items, at, reader),
         )
     )
+
+
+def _contains(raw: RawSchema, items: Schema, at: Place, reader: Subschemas) -> tuple[Contains, ...]:
+    least = _count(raw, "minContains", at)
+    most = _count(raw, "maxContains", at)
+    least = 1 if least is None else least
+    if "contains" not in raw or (least == 0 and most is None):
+        return ()
+    here = at.under("contains")
+    node = reader.schema(raw["contains"], here)
+    if most is not None and most < least:
+        return (Contains(Never(f"no array contains at least {least} and at most {most}"), items, 1),)
+    hits = reader.meet((items, node), here)
+    # What is counted only from below need not be told apart from the rest.
+    return (Contains(hits, items if most is None else reader.minus(items, node, here), least, most),)
 
 
 def _object(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
@@ -157,33 +189,33 @@ def _object(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
         for name, value in _mapping(raw, "properties", at).items()
     }
     required = _required(raw, tuple(keys), at, reader)
-    every, names, additional = _additional(raw, bool(keys), at, reader)
-    if every is not None:
-        keys = {
-            name: reader.meet((value, every), at.under("properties", name)) for name, value in keys.items()
-        }
-    allowed = _property_names(raw, at, reader)
-    for name in (*required, *(allowed if isinstance(allowed, tuple) else ())):
-        if name not in keys:
-            keys[name] = _extra(name, names, additional, at)
-    if isinstance(allowed, String):
-        names = meet_strings(names, allowed, at)
-        keys = {name: _extra(name, allowed, value, at) for name, value in keys.items()}
-    elif allowed is not None:
-        additional = None
-        keys = {name: value if name in allowed else Never(_NAME) for name, value in keys.items()}
+    patterns = {
+        String(patterns=() if pattern in _EVERY_NAME else (pattern,)): reader.schema(
+            value, at.under("patternProperties", pattern)
+        )
+        for pattern, value in _mapping(raw, "patternProperties", at).items()
+    }
+    groups = _groups(_rest(raw, at, reader), patterns, at, reader)
+    properties = [
+        Property(name, _matched(name, value, patterns, at, reader), name in required)
+        for name, value in keys.items()
+    ]
+    properties += [
+        Property(name, _extra(name, groups, at, reader), listed=False)
+        for name in required
+        if name not in keys
+    ]
+    if "propertyNames" in raw:
+        allowed = reader.meet((String(), reader.schema(raw["propertyNames"], at.under("propertyNames"))), at)
+        properties, groups = _named(properties, groups, allowed, at, reader)
     return object_(
         Object(
-            tuple(Property(name, value, name in required) for name, value in keys.items()),
-            additional=additional,
-            names=names,
+            tuple(properties),
+            additional=groups,
             min_properties=_count(raw, "minProperties", at) or 0,
             max_properties=_count(raw, "maxProperties", at),
         )
     )
-
-
-_NAME = "propertyNames forbids its name"
 
 
 def _required(raw: RawSchema, declared: tuple[str, ...], at: Place, reader: Subschemas) -> dict[str, None]:
@@ -195,67 +227,109 @@ def _required(raw: RawSchema, declared: tuple[str, ...], at: Place, reader: Subs
     return dict.fromkeys(names)
 
 
-def _additional(
-    raw: RawSchema, declares: bool, at: Place, reader: Subschemas
-) -> tuple[Schema | None, String, Schema | None]:
-    """What every key's value must be as well, and the names and the value of keys that are not declared."""
-    patterns = _mapping(raw, "patternProperties", at)
-    closed = raw.get("additionalProperties", not reader.python) is False
-    if not patterns:
-        if closed:
-            return None, String(), None
-        additional = reader.schema(raw.get("additionalProperties", True), at.under("additionalProperties"))
-        return None, String(), None if isinstance(additional, Never) else additional
-    if len(patterns) == 1:
-        ((pattern, value),) = patterns.items()
-        node = reader.schema(value, at.under("patternProperties", pattern))
-        if pattern in _EVERY_NAME:
-            return node, String(), node
-        if closed and not declares:
-            return None, String(patterns=(pattern,)), node
-    raise UnsupportedKeyword(
-        "patternProperties",
-        "patternProperties is enforced only as one pattern with additionalProperties: false and no properties; "
-        "use propertyNames and additionalProperties",
-        place=at.path,
-    )
+def _rest(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
+    """The values of keys that are neither declared nor match a pattern."""
+    rest = raw.get("additionalProperties", not reader.python)
+    return reader.schema(rest, at.under("additionalProperties"))
 
 
-def _property_names(raw: RawSchema, at: Place, reader: Subschemas) -> String | tuple[str, ...] | None:
-    """The names that `propertyNames` allows: a language, or an enumeration, or `None` for all."""
-    if "propertyNames" not in raw:
-        return None
-    node = reader.meet((String(), reader.schema(raw["propertyNames"], at.under("propertyNames"))), at)
-    for _ in range(_ALIASES):
-        if not isinstance(node, Ref):
-            break
-        node = reader.look(node, at)
-    match node:
-        case String():
-            return None if node == String() else node
-        case Never():
-            return ()
-        case Const():
-            return (json.loads(node.text),)
-        case Union(branches=branches) if all(isinstance(branch, Const) for branch in branches):
-            return tuple(json.loads(branch.text) for branch in branches if isinstance(branch, Const))
-    raise UnsupportedKeyword(
-        "propertyNames", "propertyNames is enforced only as one string schema or an enum", place=at.path
-    )
+def _groups(
+    rest: Schema, patterns: Mapping[String, Schema], at: Place, reader: Subschemas
+) -> tuple[Additional, ...]:
+    """The additional keys by the patterns that their names match, so that no name is in two groups."""
+    groups: list[tuple[String, Schema | None]] = [(String(), None)]
+    for names, value in patterns.items():
+        split: list[tuple[String, Schema | None]] = []
+        outside = String(forbidden=names.patterns)
+        for known, inner in groups:
+            if (inside := reader.names(known, names, at)) is not None:
+                split.append((inside, value if inner is None else reader.meet((inner, value), at)))
+            if names.patterns and (others := reader.names(known, outside, at)) is not None:
+                split.append((others, inner))
+        groups = split
+        if len(groups) > _MOST_GROUPS:
+            message = f"the patterns split the names into more than {_MOST_GROUPS} groups; use fewer"
+            raise UnsupportedKeyword("patternProperties", message, place=at.path)
+    found = (Additional(names, rest if value is None else value) for names, value in groups)
+    return tuple(group for group in found if not isinstance(group.value, Never))
 
 
-def _extra(name: str, names: String, value: Schema | None, at: Place) -> Schema:
-    """What a key may hold whose name must be among `names`."""
-    if value is None:
-        return Never("additionalProperties forbids it")
-    admitted = admits(names, name)
-    if admitted is None:
-        raise UnsupportedKeyword(
-            "propertyNames",
-            f"whether {json.dumps(name)} is a name depends on a pattern; use an enum",
-            place=at.path,
-        )
-    return value if admitted else Never(_NAME)
+def _matched(
+    name: str, value: Schema, patterns: Mapping[String, Schema], at: Place, reader: Subschemas
+) -> Schema:
+    """A declared value that must also be what the patterns say that match its name."""
+    inner = [other for names, other in patterns.items() if _is_named(name, names, at, reader)]
+    return reader.meet((value, *inner), at.under("properties", name)) if inner else value
+
+
+def _extra(name: str, groups: Iterable[Additional], at: Place, reader: Subschemas) -> Schema:
+    """What a key may hold that is not declared."""
+    for group in groups:
+        if _is_named(name, group.names, at, reader):
+            return group.value
+    return Never("additionalProperties forbids it")
+
+
+def _is_named(name: str, names: String, at: Place, reader: Subschemas) -> bool:
+    answer = admits(names, name, reader.texts)
+    if answer is None:
+        message = f"whether {json.dumps(name)} is such a name depends on a pattern that is not decided here"
+        raise UnsupportedKeyword("patternProperties", message, place=at.path)
+    return answer
+
+
+def _named(
+    properties: list[Property], groups: tuple[Additional, ...], allowed: Schema, at: Place, reader: Subschemas
+) -> tuple[list[Property], tuple[Additional, ...]]:
+    """Only the keys whose names are allowed."""
+    branches = _branches(allowed, at, reader)
+    constants = [json.loads(branch.text) for branch in branches if isinstance(branch, Const)]
+    languages = [branch for branch in branches if isinstance(branch, String)]
+    if len(constants) + len(languages) < len(branches):
+        message = "propertyNames is enforced only as strings that are said without recursion"
+        raise UnsupportedKeyword("propertyNames", message, place=at.path)
+
+    def is_allowed(name: str) -> bool:
+        return name in constants or any(_is_named(name, names, at, reader) for names in languages)
+
+    known = {key.name for key in properties}
+    kept = [
+        key if is_allowed(key.name) else replace(key, value=Never("propertyNames forbids its name"))
+        for key in properties
+    ]
+    kept += [
+        Property(name, _extra(name, groups, at, reader), required=False, listed=False)
+        for name in constants
+        if name not in known
+    ]
+    shared: list[Additional] = []
+    taken: list[String] = []
+    for names in languages:
+        for group in groups:
+            left: list[String] = [both] if (both := reader.names(group.names, names, at)) is not None else []
+            for other in taken:
+                left = [rest for one in left for rest in reader.other_names(one, other, at)]
+            shared += [Additional(one, group.value) for one in left]
+        taken.append(names)
+    return kept, tuple(shared)
+
+
+def _branches(node: Schema, at: Place, reader: Subschemas) -> list[Schema]:
+    """The alternatives of a node, those behind references too."""
+    found: list[Schema] = []
+    pending, looked = [node], 0
+    while pending:
+        match pending.pop():
+            case Ref() as reference if looked < _ALIASES:
+                looked += 1
+                pending.append(reader.look(reference, at))
+            case Union(branches=branches):
+                pending.extend(reversed(branches))
+            case Never():
+                pass
+            case other:
+                found.append(other)
+    return found
 
 
 def _count(raw: RawSchema, keyword: str, at: Place) -> int | None:

@@ -8,9 +8,10 @@ give finitely many such sets, as in the product of two automata.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
-from itertools import zip_longest
+from itertools import product, zip_longest
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
@@ -18,9 +19,11 @@ from structkit.schema.admit import admits, expand
 from structkit.schema.build import array, object_, string, union, with_note
 from structkit.schema.definitions import Definitions
 from structkit.schema.nodes import (
+    Additional,
     Anything,
     Array,
     Const,
+    Contains,
     Integer,
     Never,
     Number,
@@ -33,8 +36,9 @@ from structkit.schema.nodes import (
 )
 from structkit.schema.numbers import meet_numbers
 from structkit.schema.place import Place
+from structkit.schema.texts import UNDECIDED, Texts, is_restricted
 
-__all__ = ["Meeting", "meet_strings"]
+__all__ = ["Meeting", "literal", "may_meet", "meet_strings"]
 
 _COST = 10
 """What one node that meets others counts against `Limits.schema_nodes`: it takes as long as so many subschemas."""
@@ -43,8 +47,9 @@ _COST = 10
 class Meeting:
     """Intersects the nodes of one document."""
 
-    def __init__(self, definitions: Definitions, limits: Limits) -> None:
-        self._definitions = definitions
+    def __init__(self, definitions: Definitions, limits: Limits, texts: Texts = UNDECIDED) -> None:
+        self.definitions = definitions
+        self.texts = texts
         self._limits = limits
         self._count = 0
         self._parts: dict[str, tuple[Schema, ...]] = {}
@@ -54,7 +59,7 @@ class Meeting:
 
         >>> meeting = Meeting(Definitions(), Limits())
         >>> meeting.meet([Union((Const("null"), Integer(minimum=3))), Integer(maximum=9)], Place())
-        Integer(note=None, minimum=3, maximum=9, multiple_of=None)
+        Integer(note=None, minimum=3, maximum=9, multiple_of=None, not_multiple_of=())
 
         Raises:
             UnsupportedKeyword: The intersection cannot be said exactly.
@@ -67,7 +72,7 @@ class Meeting:
         parts = self._flat(nodes)
         if len(parts) < 2:
             return with_note(parts[0] if parts else Anything(), note)
-        self._charge(len(parts), at)
+        self.charge(len(parts), at)
         first = next((part for part in parts if isinstance(part, Ref)), None)
         return with_note(self._merge(parts, at) if first is None else self._product(first, parts, at), note)
 
@@ -89,23 +94,24 @@ class Meeting:
         def make() -> Schema:
             return self.meet((self._opened(part, at) for part in parts), at)
 
-        product = self._definitions.reference(frozenset(parts), first.name, make)
+        product = self.definitions.reference(frozenset(parts), first.name, make)
         self._parts[product.name] = parts
         return product
 
     def _opened(self, part: Schema, at: Place) -> Schema:
-        return self._definitions.look(part.name, at) if isinstance(part, Ref) else part
+        return self.definitions.look(part.name, at) if isinstance(part, Ref) else part
 
     def _merge(self, parts: tuple[Schema, ...], at: Place) -> Schema:
         """The intersection of nodes that are not references."""
-        narrowed = tuple(_narrowed(part, parts) for part in parts)
+        narrowed = tuple(_narrowed(part, parts, self.texts) for part in parts)
         if narrowed != parts:
             return self.meet(narrowed, at)
         unions = [part for part in parts if isinstance(part, Union)]
         if unions:
             chosen = min(unions, key=lambda part: len(part.branches))
-            others = tuple(part for part in parts if part is not chosen)
-            return union(self.meet((branch, *others), at) for branch in chosen.branches)
+            place = next(index for index, part in enumerate(parts) if part is chosen)
+            before, after = parts[:place], parts[place + 1 :]
+            return union(self.meet((*before, branch, *after), at) for branch in chosen.branches)
         for index, part in enumerate(parts):
             if isinstance(part, Const):
                 return self._merge_const(part, parts[:index] + parts[index + 1 :], at)
@@ -115,26 +121,30 @@ class Meeting:
             return self._merge_arrays([part for part in parts if isinstance(part, Array)], at)
         return reduce(lambda left, right: _merge_scalars(left, right, at), parts)
 
-    def _charge(self, nodes: int, at: Place) -> None:
+    def charge(self, nodes: int, at: Place) -> None:
+        """Count the work.
+
+        Raises:
+            LimitExceeded: It was too much.
+        """
         self._count += nodes * _COST
         if self._count > self._limits.schema_nodes:
             raise LimitExceeded(
-                "schema_nodes", self._limits.schema_nodes, "the intersections of allOf", place=at.path
+                "schema_nodes", self._limits.schema_nodes, "the combinations of schemas", place=at.path
             )
 
     def _merge_const(self, const: Const, others: tuple[Schema, ...], at: Place) -> Schema:
         value: object = json.loads(const.text)
-        answers = [admits(other, value) for other in others]
+        answers = [admits(other, value, self.texts) for other in others]
         if False in answers:
             return Never(f"{_short(const.text)} is not among the values allowed beside it")
         undecided = tuple(other for other, answer in zip(others, answers, strict=True) if answer is None)
         if not undecided:
             return const
         if isinstance(value, str):
-            literal = "".join(f"\\{character}" if character in _SPECIAL else character for character in value)
             return reduce(
                 lambda left, right: _merge_scalars(left, right, at),
-                (String(patterns=(f"^{literal}$",)), *undecided),
+                (String(patterns=(literal(value),)), *undecided),
             )
         return self.meet((expand(const), *undecided), at)
 
@@ -153,52 +163,154 @@ class Meeting:
                 min_items=max(node.min_items for node in nodes),
                 max_items=_least(node.max_items for node in nodes),
                 unique=any(node.unique for node in nodes),
+                contains=self._contains(nodes, rests, at),
             )
         )
 
-    def _merge_objects(self, nodes: list[Object], at: Place) -> Schema:
-        declared = [{key.name: key.value for key in node.properties} for node in nodes]
-        self._charge(sum(map(len, declared)), at)
-        required = {key.name for node in nodes for key in node.properties if key.required}
-        properties = []
-        for name in dict.fromkeys(name for keys in declared for name in keys):
-            here = at.under("properties", name)
-            values = [_value(node, keys, name, here) for node, keys in zip(nodes, declared, strict=True)]
-            properties.append(Property(name, self.meet(values, here), name in required))
-        additional = [node.additional for node in nodes if node.additional is not None]
-        names = string(
-            reduce(lambda left, right: meet_strings(left, right, at), (node.names for node in nodes))
+    def _contains(self, nodes: list[Array], rests: list[Schema], at: Place) -> tuple[Contains, ...]:
+        """What the arrays must contain, of the items that are left."""
+        here = at.under("contains")
+        return tuple(
+            replace(
+                one, hits=self.meet((*rests, one.hits), here), misses=self.meet((*rests, one.misses), here)
+            )
+            for one in dict.fromkeys(one for node in nodes for one in node.contains)
         )
-        opened = len(additional) == len(nodes) and isinstance(names, String)
+
+    def _merge_objects(self, nodes: list[Object], at: Place) -> Schema:
+        if any(node.some for node in nodes):
+            names = list(dict.fromkeys(key.name for node in nodes for key in node.properties))
+            spelled = [self.declaring(node, names, at) for node in nodes]
+            if any(len(alternatives) > 1 for alternatives in spelled):
+                return union(self.meet(chosen, at) for chosen in product(*spelled))
+            nodes = [alternatives[0] for alternatives in spelled]
+        return self._merge_declared(nodes, at)
+
+    def declaring(self, node: Object, names: Iterable[str], at: Place) -> list[Object]:
+        """The object with more keys declared; what it must have some of may be one of these."""
+        known = {key.name: key.value for key in node.properties}
+        here = at.under("properties")
+        new = [
+            Property(name, self.value(node, known, name, here), required=False, listed=False)
+            for name in names
+            if name not in known
+        ]
+        self.charge(len(new), at)
+        found = [replace(node, properties=(*node.properties, *new), some=())]
+        for choice in node.some:
+            more = [
+                _with(one, name, self.meet((key.value, group.value), here))
+                for one in found
+                for key in new
+                for group in choice
+                if admits(group.names, name := key.name, self.texts) is not False
+            ]
+            found = [*(replace(one, some=(*one.some, choice)) for one in found), *more]
+            self.charge(len(found), at)
+        return found
+
+    def _merge_declared(self, nodes: list[Object], at: Place) -> Schema:
+        declared = [{key.name: key.value for key in node.properties} for node in nodes]
+        self.charge(sum(map(len, declared)), at)
+        keys = [key for node in nodes for key in node.properties]
+        required = {key.name for key in keys if key.required}
+        listed = {key.name: None for key in keys if key.listed}
+        properties = []
+        for name in dict.fromkeys((*listed, *(key.name for key in keys))):
+            here = at.under("properties", name)
+            values = [
+                self.value(node, names, name, here) for node, names in zip(nodes, declared, strict=True)
+            ]
+            properties.append(Property(name, self.meet(values, here), name in required, name in listed))
+        additional = reduce(
+            lambda left, right: self._groups(left, right, at), (node.additional for node in nodes)
+        )
         return object_(
             Object(
                 tuple(properties),
-                additional=self.meet(additional, at.under("additionalProperties")) if opened else None,
-                names=names if opened and isinstance(names, String) else String(),
+                additional=additional,
+                some=tuple(
+                    dict.fromkeys(
+                        self._groups(choice, additional, at) for node in nodes for choice in node.some
+                    )
+                ),
                 min_properties=max(node.min_properties for node in nodes),
                 max_properties=_least(node.max_properties for node in nodes),
             )
         )
 
+    def _groups(
+        self, left: tuple[Additional, ...], right: tuple[Additional, ...], at: Place
+    ) -> tuple[Additional, ...]:
+        """The additional keys of both, by the groups that they are in."""
+        here = at.under("additionalProperties")
+        self.charge(len(left) * len(right), at)
+        pairs = [(a, b, self.names(a.names, b.names, here)) for a in left for b in right]
+        return tuple(
+            Additional(names, self.meet((a.value, b.value), here))
+            for a, b, names in pairs
+            if names is not None
+        )
 
-def _narrowed(node: Schema, parts: tuple[Schema, ...]) -> Schema:
+    def names(self, left: String, right: String, at: Place) -> String | None:
+        """The names that are in both languages; `None` if there are none."""
+        both = string(meet_strings(left, right, at))
+        if not isinstance(both, String) or (is_restricted(both) and self.texts.is_empty(both)):
+            return None
+        return both
+
+    def value(self, node: Object, declared: Mapping[str, Schema], name: str, at: Place) -> Schema:
+        """What an object allows under one key.
+
+        Raises:
+            UnsupportedKeyword: A pattern decides, and is not decided here.
+        """
+        if name in declared:
+            return declared[name]
+        for group in node.additional:
+            answer = admits(group.names, name, self.texts)
+            if answer is None:
+                message = "whether this key is allowed depends on a pattern beside it; declare it"
+                raise UnsupportedKeyword("patternProperties", message, place=at.path)
+            if answer:
+                return group.value
+        return Never("an object beside it does not allow this key")
+
+
+def _with(node: Object, name: str, value: Schema) -> Object:
+    """The object with a key that must be there."""
+    keys = (replace(k, value=value, required=True) if k.name == name else k for k in node.properties)
+    return replace(node, properties=tuple(keys))
+
+
+def literal(text: str) -> str:
+    r"""The pattern of one text.
+
+    >>> literal("a+b")
+    '^a\\+b$'
+    """
+    return "^" + "".join(f"\\{character}" if character in _SPECIAL else character for character in text) + "$"
+
+
+def _narrowed(node: Schema, parts: tuple[Schema, ...], texts: Texts) -> Schema:
     """A union without the branches that another part excludes at a glance; without this, unions would multiply."""
     if not isinstance(node, Union):
         return node
     plain = [part for part in parts if not isinstance(part, Union)]
-    kept = tuple(branch for branch in node.branches if all(_may_meet(branch, part) for part in plain))
+    kept = tuple(branch for branch in node.branches if all(may_meet(branch, part, texts) for part in plain))
     return (
         node if len(kept) == len(node.branches) else union(kept, "no alternative fits what stands beside it")
     )
 
 
-def _may_meet(left: Schema, right: Schema) -> bool:
-    if isinstance(left, Ref):
+def may_meet(left: Schema, right: Schema, texts: Texts) -> bool:
+    """Whether nothing excludes at a glance that two nodes share a value."""
+    if isinstance(left, Ref | Anything) or isinstance(right, Ref | Anything):
         return True
     if isinstance(left, Const):
-        return admits(right, json.loads(left.text)) is not False
+        return admits(right, json.loads(left.text), texts) is not False
     if isinstance(right, Const):
-        return admits(left, json.loads(right.text)) is not False
+        return admits(left, json.loads(right.text), texts) is not False
     numbers = (Integer, Number)
     return type(left) is type(right) or (isinstance(left, numbers) and isinstance(right, numbers))
 
@@ -234,23 +346,9 @@ def meet_strings(left: String, right: String, at: Place) -> String:
         max_length=_least((left.max_length, right.max_length)),
         patterns=tuple(dict.fromkeys((*left.patterns, *right.patterns))),
         format=left.format or right.format,
+        forbidden=tuple(dict.fromkeys((*left.forbidden, *right.forbidden))),
+        forbidden_formats=tuple(dict.fromkeys((*left.forbidden_formats, *right.forbidden_formats))),
     )
-
-
-def _value(node: Object, declared: dict[str, Schema], name: str, at: Place) -> Schema:
-    """What an object allows under one key."""
-    if name in declared:
-        return declared[name]
-    if node.additional is None:
-        return Never("an object beside it does not allow this key")
-    allowed = admits(node.names, name)
-    if allowed is None:
-        raise UnsupportedKeyword(
-            "propertyNames",
-            "whether this key is allowed depends on a pattern beside it; declare it",
-            place=at.path,
-        )
-    return node.additional if allowed else Never("an object beside it does not allow this key")
 
 
 def _least(values: Iterable[int | None]) -> int | None:

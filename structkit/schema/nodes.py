@@ -12,11 +12,13 @@ from decimal import Decimal
 from typing import TypeAlias
 
 __all__ = [
+    "Additional",
     "Anything",
     "Array",
     "Boolean",
     "Bound",
     "Const",
+    "Contains",
     "Document",
     "Integer",
     "Never",
@@ -92,6 +94,7 @@ class Integer(_Node):
     minimum: int | None = None
     maximum: int | None = None
     multiple_of: int | None = None
+    not_multiple_of: tuple[Decimal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +104,30 @@ class Number(_Node):
     minimum: Bound | None = None
     maximum: Bound | None = None
     multiple_of: Decimal | None = None
+    not_multiple_of: tuple[Decimal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class String(_Node):
-    """Strings: lengths in code points; every pattern and the format must hold together."""
+    """Strings: lengths in code points; every pattern and the format must hold together, and nothing forbidden."""
 
     min_length: int = 0
     max_length: int | None = None
     patterns: tuple[str, ...] = ()
     format: str | None = None
+    forbidden: tuple[str, ...] = ()
+    """Patterns that must not match."""
+    forbidden_formats: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """How many items of an array must be among `hits`; all others are then among `misses`."""
+
+    hits: Schema
+    misses: Schema
+    least: int = 1
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,27 +139,38 @@ class Array(_Node):
     min_items: int = 0
     max_items: int | None = None
     unique: bool = False
+    contains: tuple[Contains, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One declared key of an object."""
+    """One declared key of an object; `listed` if it has a place in the order of a `properties`."""
 
     name: str
     value: Schema
     required: bool = True
+    listed: bool = field(default=True, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Additional:
+    """Keys that are not declared: those whose name is among `names`, and their value."""
+
+    names: String
+    value: Schema
 
 
 @dataclass(frozen=True, slots=True)
 class Object(_Node):
-    """Objects: the declared properties in their order, then additional keys.
+    """Objects: the declared properties in their order, then additional keys, in groups that share no name.
 
-    `names` restricts the additional keys; `additional` is their value, `None` where they are forbidden.
+    Without a group there are no additional keys.
     """
 
     properties: tuple[Property, ...] = ()
-    additional: Schema | None = None
-    names: String = field(default_factory=String)
+    additional: tuple[Additional, ...] = ()
+    some: tuple[tuple[Additional, ...], ...] = ()
+    """Of the keys of each choice of groups at least one is there; each group lies within one of `additional`."""
     min_properties: int = 0
     max_properties: int | None = None
 

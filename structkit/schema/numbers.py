@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
@@ -13,11 +14,18 @@ from structkit.schema.values import exact
 __all__ = ["meet_numbers", "number_range", "tighter"]
 
 
-def number_range(low: Bound | None, high: Bound | None, step: Fraction | None, *, whole: bool) -> Schema:
-    """The numbers from `low` to `high` that are multiples of `step`, and whole if `whole`.
+def number_range(
+    low: Bound | None,
+    high: Bound | None,
+    step: Fraction | None,
+    *,
+    whole: bool,
+    without: Iterable[Decimal] = (),
+) -> Schema:
+    """The numbers from `low` to `high` that are multiples of `step` and of none of `without`, whole if `whole`.
 
     >>> number_range(Bound(Decimal("2.5")), Bound(Decimal(8), exclusive=True), Fraction(3, 2), whole=True)
-    Integer(note=None, minimum=3, maximum=7, multiple_of=3)
+    Integer(note=None, minimum=3, maximum=7, multiple_of=3, not_multiple_of=())
     >>> number_range(Bound(Decimal(5)), Bound(Decimal(3)), None, whole=True).reason
     'no integer is at least 5 and at most 3'
     """
@@ -25,17 +33,20 @@ def number_range(low: Bound | None, high: Bound | None, step: Fraction | None, *
         step = _lcm(step or Fraction(1), Fraction(1))
     if low is not None and high is not None and _empty(low, high, step):
         return Never(f"no {_named(step, whole)} is {_low(low)} and {_high(high)}")
+    excluded = tuple(dict.fromkeys(without))
+    if step is not None and any((step / Fraction(other)).denominator == 1 for other in excluded):
+        return Never(f"every {_named(step, whole)} is forbidden beside it")
     if not whole:
-        return Number(low, high, None if step is None else exact(step))
+        return Number(low, high, None if step is None else exact(step), excluded)
     multiple = None if step is None or step == 1 else step.numerator
-    return Integer(_first_whole(low), _last_whole(high), multiple)
+    return Integer(_first_whole(low), _last_whole(high), multiple, excluded)
 
 
 def meet_numbers(left: Integer | Number, right: Integer | Number) -> Schema:
     """The numbers in both ranges that are multiples of both steps.
 
     >>> meet_numbers(Integer(multiple_of=4), Number(multiple_of=Decimal("0.6"), maximum=Bound(Decimal("9.5"))))
-    Integer(note=None, minimum=None, maximum=9, multiple_of=12)
+    Integer(note=None, minimum=None, maximum=9, multiple_of=12, not_multiple_of=())
     """
     (low, high, step), (other_low, other_high, other_step) = _parts(left), _parts(right)
     return number_range(
@@ -43,6 +54,7 @@ def meet_numbers(left: Integer | Number, right: Integer | Number) -> Schema:
         tighter(high, other_high, -1),
         step if other_step is None else other_step if step is None else _lcm(step, other_step),
         whole=isinstance(left, Integer) or isinstance(right, Integer),
+        without=(*left.not_multiple_of, *right.not_multiple_of),
     )
 
 

@@ -26,6 +26,7 @@ from structkit.limits import Limits
 from structkit.schema.keywords import OPTIONAL, REFUSAL, STRIPPED
 from structkit.schema.nodes import Document
 from structkit.schema.read import read
+from structkit.schema.texts import UNDECIDED, Texts
 
 __all__ = ["OutputType"]
 
@@ -59,6 +60,7 @@ class OutputType(Generic[T]):
         *,
         defaults: Literal["always", "may_omit"] = "always",
         limits: Limits = Limits(),  # noqa: B008
+        texts: Texts = UNDECIDED,
     ) -> OutputType[T]:
         """Read a type.
 
@@ -66,6 +68,7 @@ class OutputType(Generic[T]):
             target: Anything that a pydantic field may be annotated with.
             defaults: `"always"`: fields with a default are written too; `"may_omit"`: they may be left out.
             limits: Bounds the size of the schema.
+            texts: Decides what patterns say about names.
 
         Raises:
             SchemaError: Pydantic cannot describe the type.
@@ -88,7 +91,7 @@ class OutputType(Generic[T]):
             raise SchemaError(_explain(name, error), place="$") from error
         except RecursionError:
             raise LimitExceeded("schema_depth", limits.schema_depth, f"the type {name}", place="$") from None
-        return cls(adapter, name, read(schema, python=True, defaults=defaults, limits=limits))
+        return cls(adapter, name, read(schema, python=True, defaults=defaults, limits=limits, texts=texts))
 
     @cached_property
     def json_schema(self) -> JsonObject:

@@ -15,13 +15,28 @@ from structkit.limits import Limits
 from structkit.schema.build import union, with_note
 from structkit.schema.definitions import Definitions
 from structkit.schema.disjoint import pairwise_disjoint
-from structkit.schema.keywords import KINDS, REFUSAL, REFUSED, REFUSED_WITH, TYPED, Kind
+from structkit.schema.keywords import KINDS, REFUSAL, REFUSED, TYPED, Kind
 from structkit.schema.kinds import read_kind
 from structkit.schema.meet import Meeting
-from structkit.schema.nodes import Anything, Const, Document, Never, Note, Ref, Schema, Union
+from structkit.schema.minus import minus, other_strings
+from structkit.schema.nodes import (
+    Additional,
+    Anything,
+    Const,
+    Document,
+    Never,
+    Note,
+    Object,
+    Property,
+    Ref,
+    Schema,
+    String,
+    Union,
+)
 from structkit.schema.place import Place, joined, step
 from structkit.schema.references import References, Target
 from structkit.schema.settle import in_order, settle
+from structkit.schema.texts import UNDECIDED, Texts
 from structkit.schema.values import canonical, is_integer, json_text, kind_of, shown
 
 __all__ = ["read"]
@@ -33,6 +48,7 @@ def read(
     python: bool = False,
     defaults: Literal["always", "may_omit"] = "always",
     limits: Limits = Limits(),  # noqa: B008
+    texts: Texts = UNDECIDED,
 ) -> Document:
     """Read a JSON Schema.
 
@@ -42,12 +58,13 @@ def read(
             and numbers will have a bounded count of digits.
         defaults: For a Python type: `"always"` requires every declared property, `"may_omit"` only those in `required`.
         limits: Bounds size and nesting.
+        texts: Decides what patterns and formats say about names and constants; without it, that is refused.
 
     Returns:
         The document; its definitions are those that are used.
 
     >>> read({"type": "array", "items": {"type": "integer", "minimum": 0}}).root.items
-    Integer(note=None, minimum=0, maximum=None, multiple_of=None)
+    Integer(note=None, minimum=0, maximum=None, multiple_of=None, not_multiple_of=())
 
     Raises:
         SchemaError: It is not a JSON Schema.
@@ -57,7 +74,13 @@ def read(
         LimitExceeded: It is too large or too deep.
     """
     try:
-        return _Reading(schema, python, defaults, limits).document()
+        overlapping: frozenset[str] = frozenset()
+        while True:
+            reading = _Reading(schema, python, defaults, limits, texts, overlapping)
+            document = reading.document()
+            if not reading.found:
+                return document
+            overlapping |= reading.found
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting of the schema") from None
 
@@ -66,32 +89,36 @@ class _Reading:
     """The reading of one schema document."""
 
     def __init__(
-        self, document: object, python: bool, defaults: Literal["always", "may_omit"], limits: Limits
+        self,
+        document: object,
+        python: bool,
+        defaults: Literal["always", "may_omit"],
+        limits: Limits,
+        texts: Texts,
+        overlapping: frozenset[str],
     ) -> None:
         self.python = python
+        self.texts = texts
         self.defaults: Literal["always", "may_omit"] = defaults
         self._limits = limits
         self._draft = _draft(document)
         self._references = References(document, identifiers=self._draft > 4)
         self._definitions = Definitions()
-        self._meeting = Meeting(self._definitions, limits)
+        self._meeting = Meeting(self._definitions, limits, texts)
+        self._overlapping = overlapping
+        self.found: set[str] = set()
         self._exclusive: list[tuple[Sequence[Schema], Place]] = []
         self._count = 0
         self._depth = 0
 
     def document(self) -> Document:
-        """Read the root and everything it refers to."""
+        """Read the root and everything it refers to; `found` are then the places of `oneOf` to be read exactly."""
         root = self._definition(self._references.root, Place(python=self.python))
         definitions = self._definitions.finish()
         order = in_order(definitions)
         for branches, at in self._exclusive:
-            if not pairwise_disjoint(branches, definitions):
-                raise UnsupportedKeyword(
-                    "oneOf",
-                    "oneOf is enforced only where its alternatives cannot overlap; "
-                    "use anyOf, or a required key with a different const in each",
-                    place=at.path,
-                )
+            if not pairwise_disjoint(branches, definitions, self.texts):
+                self.found.add(at.path)
         return settle(root.name, definitions, order, python=self.python)
 
     def schema(self, raw: object, at: Place) -> Schema:
@@ -123,6 +150,18 @@ class _Reading:
         """The intersection of nodes."""
         return self._meeting.meet(nodes, at)
 
+    def minus(self, left: Schema, right: Schema, at: Place) -> Schema:
+        """The values of one node that are not values of another."""
+        return minus(left, right, self._meeting, at)
+
+    def names(self, left: String, right: String, at: Place) -> String | None:
+        """The names in both languages; `None` if there are none."""
+        return self._meeting.names(left, right, at)
+
+    def other_names(self, left: String, right: String, at: Place) -> list[String]:
+        """The names in the first language and not in the second."""
+        return [both for other in other_strings(right) if (both := self.names(left, other, at)) is not None]
+
     def _read(self, raw: Mapping[str, object], at: Place) -> Schema:
         note = _note(raw, at, self._limits)
         if "$id" in raw:
@@ -133,7 +172,40 @@ class _Reading:
         node = self.meet(self._parts(raw, at), at)
         if "oneOf" in raw:
             node = self._one_of(raw, node, at)
+        for having, consequence in self._conditions(raw, at):
+            node = union(
+                (self.meet((node, having, consequence), at), self.minus(node, having, at)),
+                "neither with a key nor without it is it possible",
+            )
+        if "if" in raw and not {"then", "else"}.isdisjoint(raw):
+            node = self._if(raw, node, at)
+        if "not" in raw:
+            here = at.under("not")
+            node = self.minus(node, self.schema(raw["not"], here), here)
         return with_note(node, note)
+
+    def _conditions(self, raw: Mapping[str, object], at: Place) -> Iterator[tuple[Schema, Schema]]:
+        """For each key on which others depend: having it, and what must hold then."""
+        for keyword in ("dependencies", "dependentRequired", "dependentSchemas"):
+            entries = raw.get(keyword, {})
+            if not isinstance(entries, Mapping) or not all(isinstance(name, str) for name in entries):
+                raise SchemaError(f"{keyword} must map names to names or schemas", place=at.path)
+            for name, entry in entries.items():
+                here = at.under(keyword, name)
+                if not isinstance(entry, list | tuple):
+                    yield _having([name]), self.schema(entry, here)
+                elif all(isinstance(other, str) for other in entry):
+                    yield _having([name]), _having(dict.fromkeys(map(str, entry)))
+                else:
+                    raise SchemaError(f"{keyword} must list names", place=here.path)
+
+    def _if(self, raw: Mapping[str, object], others: Schema, at: Place) -> Schema:
+        condition = self.schema(raw["if"], at.under("if"))
+        met = self.meet((others, condition, self.schema(raw.get("then", True), at.under("then"))), at)
+        unmet = self.minus(
+            self.meet((others, self.schema(raw.get("else", True), at.under("else"))), at), condition, at
+        )
+        return union((met, unmet), "neither then nor else is possible")
 
     def _refuse(self, raw: Mapping[str, object], at: Place) -> None:
         for keyword in raw:
@@ -174,9 +246,24 @@ class _Reading:
             for index, member in enumerate(_members(raw, "oneOf", at))
         ]
         possible = [node for node in alternatives if not isinstance(node, Never)]
+        if at.path in self._overlapping:
+            return union(self._alone(node, possible, at) for node in possible)
         if len(possible) > 1:
             self._exclusive.append((possible, at))
         return union(alternatives)
+
+    def _alone(self, node: Schema, others: Iterable[Schema], at: Place) -> Schema:
+        """The values of one alternative that no other one has."""
+        alone = node
+        for other in others:
+            if other is not node and self._may_overlap(node, other):
+                alone = self.minus(alone, other, at)
+        return alone
+
+    def _may_overlap(self, left: Schema, right: Schema) -> bool:
+        """Whether two alternatives are not told apart by what is in them."""
+        refers = isinstance(left, Ref) or isinstance(right, Ref)
+        return refers or not pairwise_disjoint((left, right), {}, self.texts)
 
     def _reference(self, reference: object, at: Place) -> Ref:
         return self._definition(self._references.find(reference, at.base, at), at)
@@ -196,6 +283,12 @@ _LAST_WITH_LONE_REFS = 7
 """The last draft in which keywords beside `$ref` are ignored."""
 
 
+def _having(names: Iterable[str]) -> Object:
+    """The objects that have all of some keys."""
+    keys = tuple(Property(name, Anything(), listed=False) for name in names)
+    return Object(keys, additional=(Additional(String(), Anything()),))
+
+
 def _draft(document: object) -> int:
     """The number of the draft that `$schema` names; the drafts since 2019 have no number, so they count as infinite."""
     dialect = document.get("$schema") if isinstance(document, Mapping) else None
@@ -207,7 +300,7 @@ def _says_something(keyword: str, raw: Mapping[str, object]) -> bool:
     """Whether a refused keyword would constrain anything here."""
     if keyword in ("unevaluatedItems", "unevaluatedProperties"):
         return raw[keyword] is not True
-    return REFUSED_WITH.get(keyword, keyword) in raw
+    return True
 
 
 def _kinds(raw: Mapping[str, object], at: Place) -> tuple[Kind, ...]:

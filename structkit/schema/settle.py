@@ -21,7 +21,6 @@ from structkit.schema.nodes import (
     Never,
     Null,
     Object,
-    Property,
     Ref,
     Schema,
     Union,
@@ -73,10 +72,12 @@ def _references(node: Schema, *, unguarded: bool = False) -> Iterator[str]:
                 yield name
             case Union(branches=branches):
                 stack.extend(reversed(branches))
-            case Array(prefix=prefix, items=items) if not unguarded:
+            case Array(prefix=prefix, items=items, contains=contains) if not unguarded:
                 stack.extend((items, *reversed(prefix)))
-            case Object(properties=properties, additional=additional) if not unguarded:
-                stack.extend(() if additional is None else (additional,))
+                stack.extend(node for one in contains for node in (one.misses, one.hits))
+            case Object(properties=properties, additional=additional, some=some) if not unguarded:
+                stack.extend(group.value for choice in some for group in choice)
+                stack.extend(group.value for group in reversed(additional))
                 stack.extend(key.value for key in reversed(properties))
 
 
@@ -129,11 +130,18 @@ def _redirected(node: Schema, ends: Mapping[str, Ref]) -> Schema:
             return with_note(union(_redirected(branch, ends) for branch in branches), node.note)
         case Array():
             prefix = tuple(_redirected(item, ends) for item in node.prefix)
-            return replace(node, prefix=prefix, items=_redirected(node.items, ends))
+            contains = tuple(
+                replace(one, hits=_redirected(one.hits, ends), misses=_redirected(one.misses, ends))
+                for one in node.contains
+            )
+            return replace(node, prefix=prefix, items=_redirected(node.items, ends), contains=contains)
         case Object():
-            additional = None if node.additional is None else _redirected(node.additional, ends)
+            additional = tuple(replace(g, value=_redirected(g.value, ends)) for g in node.additional)
             keys = tuple(replace(key, value=_redirected(key.value, ends)) for key in node.properties)
-            return replace(node, properties=keys, additional=additional)
+            some = tuple(
+                tuple(replace(g, value=_redirected(g.value, ends)) for g in choice) for choice in node.some
+            )
+            return replace(node, properties=keys, additional=additional, some=some)
     return node
 
 
@@ -170,16 +178,35 @@ def _clean(node: Schema, alive: set[str], definitions: Definitions) -> Schema:
             items = _clean(node.items, alive, definitions)
             if items is not node.items or prefix != node.prefix:
                 node = replace(node, prefix=prefix, items=items)
+            contains = tuple(
+                replace(
+                    one,
+                    hits=_clean(one.hits, alive, definitions),
+                    misses=_clean(one.misses, alive, definitions),
+                )
+                for one in node.contains
+            )
+            if contains != node.contains:
+                node = replace(node, contains=contains)
             bounded = array(node)
             return _distinct(bounded, definitions) if isinstance(bounded, Array) else bounded
         case Object():
             values = [_clean(key.value, alive, definitions) for key in node.properties]
             if any(value is not key.value for value, key in zip(values, node.properties, strict=True)):
                 keys = zip(node.properties, values, strict=True)
-                properties = tuple(Property(key.name, value, key.required) for key, value in keys)
+                properties = tuple(replace(key, value=value) for key, value in keys)
                 node = replace(node, properties=properties)
-            additional = None if node.additional is None else _clean(node.additional, alive, definitions)
-            return object_(node if additional is node.additional else replace(node, additional=additional))
+            inner = [_clean(group.value, alive, definitions) for group in node.additional]
+            if any(value is not group.value for value, group in zip(inner, node.additional, strict=True)):
+                groups = zip(node.additional, inner, strict=True)
+                node = replace(node, additional=tuple(replace(group, value=value) for group, value in groups))
+            if node.some:
+                some = tuple(
+                    tuple(replace(g, value=_clean(g.value, alive, definitions)) for g in choice)
+                    for choice in node.some
+                )
+                node = node if some == node.some else replace(node, some=some)
+            return object_(node)
     return node
 
 

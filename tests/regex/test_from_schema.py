@@ -23,6 +23,7 @@ from structkit.regex.nodes import Alt, Call, Rules, Text
 from structkit.regex.show import show
 from structkit.regex.strings import text_body
 from structkit.schema.nodes import (
+    Additional,
     Anything,
     Array,
     Boolean,
@@ -71,7 +72,7 @@ def as_dict(schema: Schema) -> dict[str, object] | bool:
             items = {"prefixItems": [as_dict(item) for item in schema.prefix], "items": as_dict(schema.items)}
             return _given(type="array", minItems=schema.min_items, maxItems=schema.max_items) | items
         case Object():
-            additional = schema.additional is not None and as_dict(schema.additional)
+            additional = bool(schema.additional) and as_dict(schema.additional[0].value)
             return _given(
                 type="object",
                 properties={prop.name: as_dict(prop.value) for prop in schema.properties},
@@ -117,7 +118,7 @@ def composite(inner: st.SearchStrategy[Schema]) -> st.SearchStrategy[Schema]:
         st.builds(
             Object,
             properties=declared | st.just(()),
-            additional=st.none() | inner,
+            additional=st.just(()) | inner.map(lambda value: (Additional(String(), value),)),
             min_properties=st.integers(0, 4),
             max_properties=st.none() | st.integers(0, 4),
         ),
@@ -263,7 +264,7 @@ def test_free_text_is_one_rule_for_all_fields() -> None:
 
 @pytest.mark.parametrize("key", ["a", "é", 'q"', "line\n", "\\", "", "$ref"])
 def test_keys_are_escaped(key: str) -> None:
-    rules = lower(Document(Object((Property(key, Null()),), additional=Boolean())))
+    rules = lower(Document(Object((Property(key, Null()),), additional=(Additional(String(), Boolean()),))))
     assert holds(rules, written({key: None}))
     assert holds(rules, written({key: None, "other": True}))
     assert not holds(rules, written({key: None})[:-1] + f", {written(key)}: true}}")
@@ -273,7 +274,9 @@ def test_keys_are_escaped(key: str) -> None:
 def test_names_of_additional_keys(value: dict[str, int]) -> None:
     names = String(min_length=1, patterns=("^a|b$",))
     schema = Object(
-        (Property("ab", Integer(), required=False),), additional=Integer(), names=names, min_properties=2
+        (Property("ab", Integer(), required=False),),
+        additional=(Additional(names, Integer()),),
+        min_properties=2,
     )
     rules = lower(Document(schema, bounded=False))
     ordered = dict(sorted(value.items(), key=lambda entry: entry[0] != "ab"))
@@ -283,7 +286,9 @@ def test_names_of_additional_keys(value: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("bounded", [True, False])
 def test_keys_that_count_are_different(bounded: bool) -> None:
-    rules = lower(Document(Object(additional=Integer(), min_properties=2), bounded=bounded))
+    rules = lower(
+        Document(Object(additional=(Additional(String(), Integer()),), min_properties=2), bounded=bounded)
+    )
     assert holds(rules, '{"a": 1, "b": 2}')
     assert not holds(rules, '{"a": 1, "a": 2}')
     assert not holds(rules, '{"a": 1}')
@@ -318,7 +323,9 @@ UNIQUE: list[tuple[Schema, str, bool]] = [
 @pytest.mark.parametrize("bounded", [True, False])
 def test_unique_values_are_written_in_one_way(items: Schema, text: str, held: bool, bounded: bool) -> None:
     definitions: dict[str, Schema] = {
-        "open": Object((Property("a", Number(), required=False),), additional=Anything()),
+        "open": Object(
+            (Property("a", Number(), required=False),), additional=(Additional(String(), Anything()),)
+        ),
         "tree": Array(items=Union((Ref("tree"), Number()))),
         "closed": Object((Property("a", String()),)),
     }

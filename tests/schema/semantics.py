@@ -67,6 +67,8 @@ def _number(node: Integer | Number, value: object) -> bool:
     exact = Fraction(str(value))
     if node.multiple_of is not None and (exact / Fraction(node.multiple_of)).denominator != 1:
         return False
+    if any((exact / Fraction(other)).denominator == 1 for other in node.not_multiple_of):
+        return False
     if isinstance(node, Integer):
         low = node.minimum is None or exact >= node.minimum
         high = node.maximum is None or exact <= node.maximum
@@ -87,6 +89,10 @@ def _string(node: String, value: str) -> bool:
         return False
     if node.format is not None and not FORMATS.conforms(value, node.format):
         return False
+    if any(FORMATS.conforms(value, name) for name in node.forbidden_formats):
+        return False
+    if any(re.search(_to_python(pattern), value) for pattern in node.forbidden):
+        return False
     return all(re.search(_to_python(pattern), value) for pattern in node.patterns)
 
 
@@ -100,6 +106,10 @@ def _array(node: Array, value: list[object], document: Document) -> bool:
         return False
     if node.unique and any(_same(a, b) for i, a in enumerate(value) for b in value[:i]):
         return False
+    for contains in node.contains:
+        hits = sum(_holds(contains.hits, item, document) for item in value)
+        if hits < contains.least or (contains.most is not None and hits > contains.most):
+            return False
     schemas = list(node.prefix) + [node.items] * max(0, len(value) - len(node.prefix))
     return all(_holds(schema, item, document) for schema, item in zip(schemas, value, strict=False))
 
@@ -111,12 +121,18 @@ def _object(node: Object, value: dict[str, object], document: Document) -> bool:
         return False
     if any(key.required and key.name not in value for key in node.properties):
         return False
+    for choice in node.some:
+        pairs = [(group, name) for group in choice for name in value if name not in declared]
+        if not any(
+            _string(group.names, name) and _holds(group.value, value[name], document) for group, name in pairs
+        ):
+            return False
     return all(
         _holds(declared[name].value, item, document)
         if name in declared
-        else node.additional is not None
-        and _string(node.names, name)
-        and _holds(node.additional, item, document)
+        else any(
+            _string(group.names, name) and _holds(group.value, item, document) for group in node.additional
+        )
         for name, item in value.items()
     )
 

@@ -147,7 +147,7 @@ def test_validation_errors_are_pydantic_s() -> None:
 
 def _required(target: Any, defaults: Literal["always", "may_omit"] = "always") -> dict[str, bool]:
     root = OutputType.of(target, defaults=defaults).document.root
-    assert isinstance(root, Object) and root.additional is None
+    assert isinstance(root, Object) and not root.additional
     return {key.name: key.required for key in root.properties}
 
 
@@ -227,6 +227,13 @@ def test_a_schema_of_the_users_own_making_is_kept() -> None:
         a: int = Field(json_schema_extra={"maximum": 3, "x-hint": True})
         b: Annotated[str, Field(json_schema_extra={"not": {"const": ""}})] = ""
 
+    root = OutputType.of(Extra).document.root
+    assert isinstance(root, Object)
+    assert [key.value for key in root.properties] == [Integer(maximum=3), String(forbidden=("^$",))]
+
+    class Unread(BaseModel):
+        b: Annotated[str, Field(json_schema_extra={"unevaluatedItems": False})] = ""
+
     with pytest.raises(UnsupportedKeyword) as caught:
-        OutputType.of(Extra)
+        OutputType.of(Unread)
     assert caught.value.place == "$.b"

@@ -24,7 +24,7 @@ from structkit.errors import (
 from structkit.limits import Limits
 from structkit.schema.keywords import REFUSED
 from structkit.schema.nodes import Document, Ref
-from structkit.schema.read import read
+from tests.schema.reading import read
 from tests.schema.semantics import holds
 from tests.schema.values import json_values, schemas
 
@@ -84,12 +84,13 @@ def test_keywords_mean_what_the_specification_says(
 @pytest.mark.parametrize(
     ("schema", "place"),
     [
-        ({"properties": {"a": {"items": {"not": {}}}}}, "$.properties.a.items"),
-        ({"$ref": "#/$defs/a b", "$defs": {"a b": {"anyOf": [True, {"if": {}}]}}}, '$.$defs["a b"].anyOf[1]'),
-        ({"oneOf": [{"type": "string"}, {"minLength": 1}]}, "$"),
+        ({"properties": {"a": {"items": {"unevaluatedItems": False}}}}, "$.properties.a.items"),
+        (
+            {"$ref": "#/$defs/a b", "$defs": {"a b": {"anyOf": [True, {"$dynamicRef": "#a"}]}}},
+            '$.$defs["a b"].anyOf[1]',
+        ),
+        ({"not": {"uniqueItems": True}}, "$.not"),
         ({"allOf": [{"format": "date"}, {"format": "email"}]}, "$"),
-        ({"patternProperties": {"a": {}, "b": {}}}, "$"),
-        ({"propertyNames": {"pattern": "a"}, "properties": {"b": {}}}, "$"),
     ],
 )
 def test_what_cannot_be_enforced_is_refused_with_its_path(schema: dict[str, object], place: str) -> None:
@@ -100,14 +101,8 @@ def test_what_cannot_be_enforced_is_refused_with_its_path(schema: dict[str, obje
 
 @pytest.mark.parametrize("keyword", sorted(REFUSED))
 def test_every_refused_keyword_is_refused(keyword: str) -> None:
-    leader = {
-        "then": {"if": {}},
-        "else": {"if": {}},
-        "minContains": {"contains": {}},
-        "maxContains": {"contains": {}},
-    }
     with pytest.raises(UnsupportedKeyword) as caught:
-        read({keyword: {}, **leader.get(keyword, {})})
+        read({keyword: {}})
     assert caught.value.keyword == keyword
 
 
@@ -352,9 +347,11 @@ def _read_or_none(schema: object) -> Document | None:
     except UnsatisfiableSchema:
         return None
     except SchemaError as error:
-        if getattr(error, "keyword", None) == "oneOf" or "itself" in error.message:
+        if isinstance(error, UnsupportedKeyword) or "itself" in error.message:
             reject()
         raise
+    except LimitExceeded:  # references to themselves multiply before they are found out
+        reject()
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))

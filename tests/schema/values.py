@@ -144,12 +144,12 @@ def _objects(node: Object, named: dict[str, Values]) -> Values:
         if not key.required and not isinstance(key.value, Never)
     }
     declared = st.fixed_dictionaries(required, optional=optional)
-    if node.additional is None:
+    if not node.additional:
         return declared.filter(lambda value: node.min_properties <= len(value))
     taken = {key.name for key in node.properties}
     extra = st.dictionaries(
-        _strings(node.names).filter(lambda name: name not in taken),
-        _of(node.additional, named),
+        _strings(node.additional[0].names).filter(lambda name: name not in taken),
+        _of(node.additional[0].value, named),
         min_size=max(0, node.min_properties - len(required)),
         max_size=2 if node.max_properties is None else node.max_properties - len(required),
     )
@@ -187,6 +187,14 @@ def _schemas(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
         "anyOf": st.lists(inner, min_size=1, max_size=2),
         "oneOf": st.lists(inner, min_size=1, max_size=2),
         "$ref": st.sampled_from(["#", "#/$defs/x"]),
+        "not": inner,
+        "if": inner,
+        "then": inner,
+        "else": inner,
+        "contains": inner,
+        "patternProperties": st.dictionaries(st.sampled_from(["^a", "b$", "k", "^.$"]), inner, max_size=2),
+        "dependentSchemas": st.dictionaries(NAMES, inner, max_size=1),
+        "dependentRequired": st.dictionaries(NAMES, st.lists(NAMES, max_size=2, unique=True), max_size=2),
         **PLAIN,
     }
     return st.sets(st.sampled_from(sorted(keywords)), max_size=4).flatmap(
@@ -208,6 +216,7 @@ PLAIN: dict[str, st.SearchStrategy[object]] = {
     "exclusiveMaximum": BOUND,
     "multipleOf": st.sampled_from([0.5, 1, 1.5, 2]),
     "minLength": COUNT,
+    "pattern": st.sampled_from(["a", "^b", "^[ab]{2}$"]),
     "maxLength": COUNT,
     "minItems": COUNT,
     "maxItems": COUNT,

@@ -1,0 +1,56 @@
+"""The raw texts that a string schema allows, as one language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from structkit.errors import UnsupportedKeyword
+from structkit.limits import Limits
+from structkit.regex.chars import ANY
+from structkit.regex.formats import EXACT_FORMATS, KNOWN_FORMATS
+from structkit.regex.nodes import NEVER, Both, Node, Repeat, alt
+from structkit.regex.parse import parse
+from structkit.regex.strings import raw_text
+from structkit.schema.nodes import String
+
+__all__ = ["string_texts"]
+
+
+def string_texts(
+    schema: String,
+    *,
+    python: bool,
+    limits: Limits = Limits(),  # noqa: B008
+    place: str | None = None,
+) -> Node:
+    """The raw texts of the strings; `Repeat(ANY, least, most)` where only lengths restrict them.
+
+    Args:
+        schema: The strings.
+        python: Whether patterns are those of pydantic, and not of ECMA-262.
+        limits: Bounds patterns.
+        place: The schema path, for errors.
+
+    Raises:
+        PatternError: A pattern that cannot be read.
+        UnsupportedKeyword: A format that is forbidden, and of which not all texts are known.
+    """
+    return raw_text(_languages(schema, python, limits, place), schema.min_length, schema.max_length)
+
+
+def _languages(schema: String, python: bool, limits: Limits, place: str | None) -> Iterator[Node]:
+    def read(pattern: str) -> Node:
+        return parse(pattern, search=True, unicode=python, rust=python, limits=limits, place=place)
+
+    yield from map(read, schema.patterns)
+    if schema.format is not None and schema.format in KNOWN_FORMATS:
+        yield KNOWN_FORMATS[schema.format]()
+    forbidden = [read(pattern) for pattern in schema.forbidden]
+    for name in schema.forbidden_formats:
+        if name not in EXACT_FORMATS:
+            message = f"strings that are not of the format {name!r} cannot be asked for; use a pattern"
+            raise UnsupportedKeyword("format", message, place=place)
+        forbidden.append(KNOWN_FORMATS[name]())
+    without = alt(forbidden)
+    if without != NEVER:
+        yield Both(Repeat(ANY), without, negate=True)

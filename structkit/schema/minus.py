@@ -1,0 +1,305 @@
+"""The difference of Schema nodes: the values of one that are not values of another. Exact, or refused with its place.
+
+`not`, `if`, the overlaps of `oneOf`, and whatever must hold unless something else does, are differences. A value is
+missing from an object or an array for one of finitely many reasons, so a difference is a union over the reasons.
+One that involves a reference becomes a definition of its own, as an intersection does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from itertools import zip_longest
+
+from structkit.errors import UnsupportedKeyword
+from structkit.schema.admit import admits, expand
+from structkit.schema.build import array, object_, union
+from structkit.schema.meet import Meeting, literal, may_meet
+from structkit.schema.nodes import (
+    Additional,
+    Anything,
+    Array,
+    Boolean,
+    Bound,
+    Const,
+    Contains,
+    Integer,
+    Never,
+    Null,
+    Number,
+    Object,
+    Property,
+    Ref,
+    Schema,
+    String,
+    Union,
+)
+from structkit.schema.numbers import meet_numbers
+from structkit.schema.place import Place
+
+__all__ = ["minus", "other_strings"]
+
+_ANY_KEYS = (Additional(String(), Anything()),)
+
+_EVERY_KIND = Union((Null(), Boolean(), Number(), String(), Array(), Object(additional=_ANY_KEYS)))
+"""Every value, as one node for each kind."""
+
+_NOTHING = Never("nothing is left of it")
+
+
+def minus(left: Schema, right: Schema, meeting: Meeting, at: Place) -> Schema:
+    """The values of `left` that are not values of `right`.
+
+    >>> from structkit.limits import Limits
+    >>> from structkit.schema.definitions import Definitions
+    >>> minus(Boolean(), Const("true"), Meeting(Definitions(), Limits()), Place())
+    Const(note=None, text='false')
+
+    Raises:
+        UnsupportedKeyword: The difference cannot be said exactly.
+        LimitExceeded: There are too many combinations.
+    """
+    meeting.charge(1, at)
+    if isinstance(left, Never) or isinstance(right, Never):
+        return left
+    if left == right or isinstance(right, Anything):
+        return _NOTHING
+    if isinstance(left, Ref) or isinstance(right, Ref):
+        return _later(left, right, meeting, at)
+    if isinstance(right, Union):
+        for branch in right.branches:
+            left = minus(left, branch, meeting, at)
+        return left
+    if isinstance(left, Anything):
+        left = _EVERY_KIND
+    if isinstance(left, Union):
+        return union((minus(branch, right, meeting, at) for branch in left.branches), _NOTHING.reason)
+    if not may_meet(left, right, meeting.texts):
+        return left
+    return union(_pieces(left, right, meeting, at), _NOTHING.reason)
+
+
+def _later(left: Schema, right: Schema, meeting: Meeting, at: Place) -> Ref:
+    """The difference as a definition, made when what it refers to is known."""
+
+    def make() -> Schema:
+        opened = (
+            meeting.definitions.look(node.name, at) if isinstance(node, Ref) else node
+            for node in (left, right)
+        )
+        return minus(next(opened), next(opened), meeting, at)
+
+    stem = left.name if isinstance(left, Ref) else right.name if isinstance(right, Ref) else ""
+    return meeting.definitions.reference(("minus", left, right), stem, make)
+
+
+def _pieces(left: Schema, right: Schema, meeting: Meeting, at: Place) -> Iterator[Schema]:
+    """The difference of two nodes of one kind, one reason after the other."""
+    match left, right:
+        case Const(text=text), _:
+            answer = admits(right, json.loads(text), meeting.texts)
+            if answer is None and text[0] in "[{":
+                yield minus(expand(left), right, meeting, at)
+            elif answer is None:
+                raise UnsupportedKeyword(
+                    "not", f"whether it allows {text} is not decided here", place=at.path
+                )
+            elif not answer:
+                yield left
+        case _, Const(text=text) if text[0] in "[{":
+            yield minus(left, expand(right), meeting, at)
+        case Boolean(), Const(text=text):
+            yield Const("false" if text == "true" else "true")
+        case ((Integer() | Number()), Const(text=text)):
+            number = Bound(Decimal(text), exclusive=True)
+            yield meet_numbers(left, Number(maximum=number))
+            yield meet_numbers(left, Number(minimum=number))
+        case String(), Const(text=text):
+            yield from _and(left, String(forbidden=(literal(json.loads(text)),)), meeting, at)
+        case ((Integer() | Number()), (Integer() | Number())):
+            yield from _numbers(left, right)
+        case String(), String():
+            for other in other_strings(right):
+                yield from _and(left, other, meeting, at)
+        case Array(), Array():
+            yield from _arrays(left, right, meeting, at)
+        case Object(), Object():
+            yield from _objects(left, right, meeting, at)
+
+
+def _and(left: Schema, right: Schema, meeting: Meeting, at: Place) -> Iterator[Schema]:
+    both = meeting.meet((left, right), at)
+    if not (isinstance(both, String) and meeting.texts.is_empty(both)):
+        yield both
+
+
+def _numbers(left: Integer | Number, right: Integer | Number) -> Iterator[Schema]:
+    low, high = right.minimum, right.maximum
+    if low is not None:
+        bound = low if isinstance(low, Bound) else Bound(Decimal(low))
+        yield meet_numbers(left, Number(maximum=Bound(bound.value, not bound.exclusive)))
+    if high is not None:
+        bound = high if isinstance(high, Bound) else Bound(Decimal(high))
+        yield meet_numbers(left, Number(minimum=Bound(bound.value, not bound.exclusive)))
+    step = right.multiple_of or (1 if isinstance(right, Integer) else None)
+    if step is not None:
+        yield meet_numbers(left, Number(not_multiple_of=(Decimal(step),)))
+    for other in right.not_multiple_of:
+        yield meet_numbers(left, Number(multiple_of=other))
+
+
+def other_strings(node: String) -> list[String]:
+    """The strings that are not the node's, by the reason; no string has two of them."""
+    found: list[String] = []
+    if node.min_length:
+        found.append(String(max_length=node.min_length - 1))
+    if node.max_length is not None:
+        found.append(String(min_length=node.max_length + 1))
+    kept = String(node.min_length, node.max_length)
+    for pattern in node.patterns:
+        found.append(replace(kept, forbidden=(*kept.forbidden, pattern)))
+        kept = replace(kept, patterns=(*kept.patterns, pattern))
+    for pattern in node.forbidden:
+        found.append(replace(kept, patterns=(*kept.patterns, pattern)))
+        kept = replace(kept, forbidden=(*kept.forbidden, pattern))
+    if node.format is not None:
+        found.append(replace(kept, forbidden_formats=(node.format,)))
+        kept = replace(kept, format=node.format)
+    for name in node.forbidden_formats:
+        found.append(replace(kept, format=name))
+        kept = replace(kept, forbidden_formats=(*kept.forbidden_formats, name))
+    return found
+
+
+def _arrays(left: Array, right: Array, meeting: Meeting, at: Place) -> Iterator[Schema]:
+    if right.min_items:
+        yield _no_longer(left, right.min_items - 1)
+    if right.max_items is not None:
+        yield array(replace(left, min_items=max(left.min_items, right.max_items + 1)))
+    count = max(len(left.prefix), len(right.prefix))
+    pairs = list(zip_longest(left.prefix, right.prefix))
+    prefix = tuple(mine or left.items for mine, _ in pairs)
+    for index, (mine, yours) in enumerate(pairs):
+        other = minus(mine or left.items, yours or right.items, meeting, at)
+        if not isinstance(other, Never):
+            changed = (*prefix[:index], other, *prefix[index + 1 :])
+            yield array(replace(left, prefix=changed, min_items=max(left.min_items, index + 1)))
+    other = minus(left.items, right.items, meeting, at)
+    if not isinstance(other, Never) and (left.max_items is None or left.max_items > count):
+        yield _with_hit(left, other, count, at)
+    for contains in right.contains:
+        yield from _containing(left, contains, at)
+    if right.unique and not left.unique and left.max_items not in (0, 1):
+        raise UnsupportedKeyword(
+            "uniqueItems", "arrays that repeat an item cannot be asked for", place=at.path
+        )
+
+
+def _no_longer(node: Array, most: int) -> Schema:
+    return array(replace(node, max_items=most if node.max_items is None else min(most, node.max_items)))
+
+
+def _with_hit(node: Array, hit: Schema, prefix: int, at: Place) -> Schema:
+    """The arrays with an item among `hit` after the prefix."""
+    if prefix:
+        raise UnsupportedKeyword(
+            "items", "items that differ after a prefix cannot be asked for", place=at.path
+        )
+    return array(replace(node, contains=(*node.contains, Contains(hit, node.items))))
+
+
+def _containing(left: Array, contains: Contains, at: Place) -> Iterator[Schema]:
+    """Arrays with too few hits, or too many."""
+    if left.prefix:
+        raise UnsupportedKeyword("contains", "it cannot be negated beside prefixItems", place=at.path)
+    if contains.least:
+        few = replace(contains, least=0, most=contains.least - 1)
+        yield array(replace(left, contains=(*left.contains, few)))
+    if contains.most is not None:
+        many = replace(contains, least=contains.most + 1, most=None)
+        yield array(replace(left, contains=(*left.contains, many)))
+
+
+def _objects(left: Object, right: Object, meeting: Meeting, at: Place) -> Iterator[Schema]:
+    names = list(dict.fromkeys(key.name for node in (left, right) for key in node.properties))
+    lefts, rights = meeting.declaring(left, names, at), meeting.declaring(right, names, at)
+    if len(lefts) > 1 or len(rights) > 1:
+        yield minus(union(lefts), union(rights), meeting, at)
+        return
+    (left,), (right,) = lefts, rights
+    for mine in left.properties:
+        yours = next(key for key in right.properties if key.name == mine.name)
+        if yours.required and not mine.required:
+            yield _with_key(left, replace(mine, value=Never("it is what another alternative requires")))
+        other = minus(mine.value, yours.value, meeting, at.under("properties", mine.name))
+        if not isinstance(other, Never):
+            yield _with_key(left, replace(mine, value=other, required=True))
+    odd = tuple(_odd_keys(left, right, meeting, at))
+    if odd:
+        yield object_(replace(left, some=(*left.some, odd)))
+    for choice in right.some:
+        rest = tuple(_other_keys(left.additional, choice, meeting, at))
+        yield object_(replace(left, additional=rest))
+    if right.min_properties:
+        yield _no_more(left, right.min_properties - 1)
+    if right.max_properties is not None:
+        yield object_(replace(left, min_properties=max(left.min_properties, right.max_properties + 1)))
+
+
+def _odd_keys(left: Object, right: Object, meeting: Meeting, at: Place) -> Iterator[Additional]:
+    """The additional keys that only the first object allows, or whose values it alone allows."""
+    for group in left.additional:
+        for other in right.additional:
+            shared = meeting.names(group.names, other.names, at)
+            if shared is not None:
+                value = minus(group.value, other.value, meeting, at)
+                if not isinstance(value, Never):
+                    yield Additional(shared, value)
+        for names in _without(group.names, [other.names for other in right.additional], meeting, at):
+            yield Additional(names, group.value)
+
+
+def _other_keys(
+    groups: tuple[Additional, ...], choice: tuple[Additional, ...], meeting: Meeting, at: Place
+) -> Iterator[Additional]:
+    """The additional keys without those of a choice."""
+    for group in groups:
+        pieces = [group]
+        for one in choice:
+            split: list[Additional] = []
+            for piece in pieces:
+                shared = meeting.names(piece.names, one.names, at)
+                if shared is not None:
+                    split.append(Additional(shared, minus(piece.value, one.value, meeting, at)))
+                rest = _without(piece.names, [one.names], meeting, at)
+                split += [Additional(names, piece.value) for names in rest]
+            pieces = split
+        yield from pieces
+
+
+def _without(names: String, others: list[String], meeting: Meeting, at: Place) -> list[String]:
+    """The names that are in none of the others."""
+    rests = [names]
+    for other in others:
+        pieces = other_strings(other)
+        rests = [
+            rest
+            for known in rests
+            for piece in pieces
+            if (rest := meeting.names(known, piece, at)) is not None
+        ]
+    return rests
+
+
+def _with_key(node: Object, changed: Property) -> Schema:
+    """The object with another property in the place of one of the same name."""
+    return object_(
+        replace(node, properties=tuple(changed if k.name == changed.name else k for k in node.properties))
+    )
+
+
+def _no_more(node: Object, most: int) -> Schema:
+    known = node.max_properties
+    return object_(replace(node, max_properties=most if known is None else min(most, known)))

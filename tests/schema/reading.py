@@ -1,0 +1,12 @@
+"""Reading as a target is read: with automata that decide what patterns say."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from structkit.automaton.texts import AutomatonTexts
+from structkit.schema import read as room
+
+__all__ = ["read"]
+
+read = partial(room.read, texts=AutomatonTexts(python=False))
