@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,8 +74,11 @@ class Engine(Protocol):
 class _Structkit:
     """structkit, without its disk cache."""
 
-    def __init__(self, tokenizer: Tokenizer, *, cache: bool = False) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, *, cache: bool = False, order: Literal["declared", "any"] = "declared"
+    ) -> None:
         self._cache = cache
+        self._order: Literal["declared", "any"] = order
         self._vocabulary = sk.Vocabulary.from_tokenizer(tokenizer)
         self._out = np.zeros(self._vocabulary.words, np.uint32)
         self.end_id = self._vocabulary.end_ids[0]
@@ -83,13 +86,32 @@ class _Structkit:
 
     def compile(self, schema: Schema) -> Guide:
         try:
-            return _StructkitGuide(sk.compile(schema, self._vocabulary, cache=self._cache), self._out)
+            guide = sk.compile(schema, self._vocabulary, cache=self._cache, order=self._order)
+            return _StructkitGuide(guide, self._out)
+        except sk.UnsatisfiableSchema:
+            return _Nothing(self._out)  # it is understood, and holds no text
         except sk.UnsupportedKeyword as error:
             raise Refused(f"UnsupportedKeyword {error.keyword}", str(error)) from error
         except sk.LimitExceeded as error:
             raise Refused(f"LimitExceeded {error.limit}", str(error)) from error
         except sk.StructkitError as error:
             raise Refused(type(error).__name__, str(error)) from error
+
+
+class _Nothing:
+    """The guide, and any sequence, of a schema that no value satisfies."""
+
+    def __init__(self, out: NDArray[np.uint32]) -> None:
+        self._mask = np.zeros_like(out)
+
+    def sequence(self) -> Sequence:
+        return self
+
+    def fill_mask(self) -> NDArray[np.uint32]:
+        return self._mask
+
+    def advance(self, token_id: int) -> bool:
+        return False
 
 
 class _StructkitGuide:
@@ -225,6 +247,7 @@ def _end_id(tokenizer: Tokenizer) -> int:
 
 ENGINES: Mapping[str, Callable[[Tokenizer], Engine]] = {
     "structkit": _Structkit,
+    "structkit-any-order": partial(_Structkit, order="any"),
     "llguidance": _Llguidance,
     "xgrammar": partial(_Xgrammar, strict=True),
     "xgrammar-open": partial(_Xgrammar, strict=False),

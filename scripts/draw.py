@@ -17,8 +17,8 @@ from xml.sax.saxutils import escape
 import numpy as np
 from pydantic import Field
 
-from structkit.automaton.automaton import link
 from structkit.automaton.dfa import DEAD, Dfa
+from structkit.automaton.link import link
 from structkit.targets import read_target
 
 ASSETS = Path(__file__).parents[1] / "docs/assets"

@@ -58,7 +58,7 @@ def extract(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Un
         prompt: A text, or messages such as `{"role": "user", "content": "..."}`.
         target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
         **options: `max_tokens`, `temperature`, `top_k`, `top_p`, `min_p`, `seed`, `describe`, `system`,
-            `forced`, `whitespace`, `defaults` and `limits`; see `structkit.generate.settings.Options`.
+            `forced`, `whitespace`, `defaults`, `order` and `limits`; see `structkit.generate.settings.Options`.
 
     Returns:
         The value: an instance of the type, the text for `Regex`, the option for `Choice`, and what
@@ -96,7 +96,7 @@ def generate(
         prompt: A text, or messages such as `{"role": "user", "content": "..."}`.
         target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
         **options: `max_tokens`, `temperature`, `top_k`, `top_p`, `min_p`, `seed`, `describe`, `system`,
-            `forced`, `whitespace`, `defaults` and `limits`; see `structkit.generate.settings.Options`.
+            `forced`, `whitespace`, `defaults`, `order` and `limits`; see `structkit.generate.settings.Options`.
 
     Returns:
         The value, the text, the reason for its end, and the tokens and seconds it took.

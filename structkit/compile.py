@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Literal
 
-from structkit.automaton.automaton import link
+from structkit.automaton.link import link
 from structkit.guide.guide import Guide
 from structkit.limits import Limits
 from structkit.targets import AnyTarget, read_target
@@ -20,6 +20,7 @@ def compile(
     *,
     whitespace: Literal["spaced", "compact"] = "spaced",
     defaults: Literal["always", "may_omit"] = "always",
+    order: Literal["declared", "any"] = "declared",
     limits: Limits = Limits(),  # noqa: B008
     precompute: bool = False,
     cache: bool = True,
@@ -31,6 +32,8 @@ def compile(
         vocabulary: The tokens.
         whitespace: `"spaced"` writes JSON as `json.dumps` does, `"compact"` without spaces.
         defaults: `"always"` writes fields that have a default too; `"may_omit"` leaves that to the model.
+        order: `"declared"` writes keys as the target lists them; `"any"` lets the model choose, each key at most once
+            (but in unique items, and in objects whose keys are counted besides, where it would be ambiguous).
         limits: What may be built.
         precompute: Make all masks now instead of when they are first asked for.
         cache: Keep masks on disk, in `STRUCTKIT_CACHE_DIR` or the platform's cache folder.
@@ -51,7 +54,8 @@ def compile(
     b'alse'
     """
     begin = time.perf_counter()
-    rules = read_target(target, defaults=defaults, limits=limits).rules(whitespace=whitespace, limits=limits)
+    read = read_target(target, defaults=defaults, limits=limits)
+    rules = read.rules(whitespace=whitespace, order=order, limits=limits)
     guide = Guide(link(rules, limits), vocabulary, cache=cache)
     if precompute:
         guide.precompute()

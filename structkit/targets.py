@@ -19,7 +19,7 @@ from typing_extensions import TypeForm
 from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import SchemaError
 from structkit.limits import Limits
-from structkit.regex.from_schema import Whitespace, lower
+from structkit.regex.from_schema import Order, Whitespace, lower
 from structkit.regex.nodes import Rules, Text, alt
 from structkit.regex.parse import parse
 from structkit.schema.describe import describe
@@ -124,7 +124,13 @@ class Target(ABC, Generic[T_co]):
         """The JSON Schema of the target's values."""
 
     @abstractmethod
-    def rules(self, *, whitespace: Whitespace = "spaced", limits: Limits = Limits()) -> Rules:  # noqa: B008
+    def rules(
+        self,
+        *,
+        whitespace: Whitespace = "spaced",
+        order: Order = "declared",
+        limits: Limits = Limits(),  # noqa: B008
+    ) -> Rules:
         """The language of the target's texts."""
 
     @abstractmethod
@@ -221,8 +227,14 @@ class _TypeTarget(Target[object]):
     def json_schema(self) -> dict[str, object]:
         return self.output.json_schema
 
-    def rules(self, *, whitespace: Whitespace = "spaced", limits: Limits = Limits()) -> Rules:  # noqa: B008
-        return lower(self.output.document, whitespace=whitespace, limits=limits)
+    def rules(
+        self,
+        *,
+        whitespace: Whitespace = "spaced",
+        order: Order = "declared",
+        limits: Limits = Limits(),  # noqa: B008
+    ) -> Rules:
+        return lower(self.output.document, whitespace=whitespace, order=order, limits=limits)
 
     def value(self, text: str) -> object:
         return self.output.validate(text)
@@ -244,8 +256,14 @@ class _SchemaTarget(Target[object]):
     def json_schema(self) -> dict[str, object]:
         return dict(self.schema)
 
-    def rules(self, *, whitespace: Whitespace = "spaced", limits: Limits = Limits()) -> Rules:  # noqa: B008
-        return lower(self.document, whitespace=whitespace, limits=limits)
+    def rules(
+        self,
+        *,
+        whitespace: Whitespace = "spaced",
+        order: Order = "declared",
+        limits: Limits = Limits(),  # noqa: B008
+    ) -> Rules:
+        return lower(self.document, whitespace=whitespace, order=order, limits=limits)
 
     def value(self, text: str) -> object:
         value: object = json.loads(text)
@@ -266,7 +284,13 @@ class _RegexTarget(Target[str]):
     def json_schema(self) -> dict[str, object]:
         return {"type": "string", "pattern": f"^(?:{self.regex.pattern})$"}
 
-    def rules(self, *, whitespace: Whitespace = "spaced", limits: Limits = Limits()) -> Rules:  # noqa: B008
+    def rules(
+        self,
+        *,
+        whitespace: Whitespace = "spaced",
+        order: Order = "declared",
+        limits: Limits = Limits(),  # noqa: B008
+    ) -> Rules:
         return Rules(parse(self.regex.pattern, search=False, unicode=True, limits=limits), {})
 
     def value(self, text: str) -> str:
@@ -287,7 +311,13 @@ class _ChoiceTarget(Target[object]):
     def json_schema(self) -> dict[str, object]:
         return {"enum": list(self.choice.options)}
 
-    def rules(self, *, whitespace: Whitespace = "spaced", limits: Limits = Limits()) -> Rules:  # noqa: B008
+    def rules(
+        self,
+        *,
+        whitespace: Whitespace = "spaced",
+        order: Order = "declared",
+        limits: Limits = Limits(),  # noqa: B008
+    ) -> Rules:
         return Rules(alt(Text(text) for text in self.choice.texts(whitespace)), {})
 
     def value(self, text: str) -> object:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from weakref import WeakValueDictionary
 
@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton import kernels, unique
-from structkit.automaton.build import rule_dfa
-from structkit.automaton.dfa import DEAD, LEAVE, TICK, Dfa, Key
-from structkit.errors import LimitExceeded, UnsatisfiableSchema
+from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa
+from structkit.errors import LimitExceeded
 from structkit.limits import Limits
-from structkit.regex.nodes import Both, Node, Repeat, Rules, Unique
 
-__all__ = ["Automaton", "Frame", "link"]
+__all__ = ["Automaton", "Frame", "Memory"]
+
+_LONGEST_KEY = 1_000
+"""Bytes of a text that is looked at to see whether it is the only one of its rule."""
 
 
 class Frame:
@@ -124,6 +125,8 @@ class Automaton:
     frames: WeakValueDictionary[tuple[int, int, int, Memory | None], Frame] = field(
         default_factory=WeakValueDictionary
     )
+    _only_texts: dict[int, bytes | None] = field(default_factory=dict)
+    _ways_to_rounds: dict[int, Mapping[int, int]] = field(default_factory=dict)
 
     def frame(
         self, state: int, count: int = 0, below: Frame | None = None, memory: Memory | None = None
@@ -207,6 +210,7 @@ class Automaton:
     def accepts(self, text: bytes) -> bool:
         """Whether the automaton holds the text.
 
+        >>> from structkit.automaton.link import link
         >>> from structkit.regex.nodes import Alt, Call, Rules, Seq, Text
         >>> nested = Rules(Call("a"), {"a": Alt((Text("x"), Seq((Text("("), Call("a"), Text(")")))))})
         >>> link(nested).accepts(b"((x))")
@@ -269,32 +273,96 @@ class Automaton:
             state, rule = at.state, int(self.rule[at.state])
             step = int(hop[state])
             if at.count < self.least[rule]:
-                step = self._round(state, rule, step, first_byte[rule])
+                step = self._round(at, rule, step, first_byte[rule])
             if step == kernels.END:
                 at = at.below
             elif step < 0:
                 call = -1 - step
                 count = self._counted(rule, at.count, int(self.call_operation[call]))
-                back = self.frame(int(self.call_next[call]), count or 0, at.below)
+                memory = at.memory
+                if (
+                    self.call_unique[call]
+                    and (only := self._only_text(int(self.call_rule[call]))) is not None
+                ):
+                    memory = Memory((memory.seen if memory else frozenset()) | {only})
+                back = self.frame(int(self.call_next[call]), count or 0, at.below, memory)
                 at = self.frame(int(self.start[self.call_rule[call]]), 0, back)
             else:
                 text.append(step)
                 target = int(self.targets[self.row[state] + self.classes[rule, step]])
-                at = self.frame(target >> 2, self._counted(rule, at.count, target & 3) or 0, at.below)
+                at = self.frame(
+                    target >> 2, self._counted(rule, at.count, target & 3) or 0, at.below, at.memory
+                )
         return bytes(text)
 
-    def _round(self, state: int, rule: int, step: int, first_byte: NDArray[np.uint8]) -> int:
-        """The shortest step that begins a round of the counted repetition, or `step` if none begins here."""
+    def _round(self, frame: Frame, rule: int, step: int, first_byte: NDArray[np.uint8]) -> int:
+        """The shortest step that begins a round of the counted repetition, or leads to one that does."""
         end, best, farthest = self.shortest.end, step, 2 * kernels.FAR
-        row = int(self.row[state])
+        row = int(self.row[frame.state])
         for klass, target in enumerate(self.targets[row : row + int(self.shortest.width[rule])].tolist()):
             if target != DEAD and target & 3 == TICK and end[target >> 2] < farthest:
                 best, farthest = int(first_byte[klass]), int(end[target >> 2])
-        for call in range(self.call_first[state], self.call_first[state + 1]):
+        seen = frame.memory.seen if frame.memory else frozenset()
+        for call in range(self.call_first[frame.state], self.call_first[frame.state + 1]):
             far = int(end[self.start[self.call_rule[call]]]) + int(end[self.call_next[call]])
             if self.call_operation[call] == TICK and far < farthest:
+                if seen and self.call_unique[call] and self._only_text(int(self.call_rule[call])) in seen:
+                    continue
                 best, farthest = -1 - call, far
-        return best
+        if farthest < 2 * kernels.FAR:
+            return best
+        return self._to_rounds(rule).get(frame.state, step)
+
+    def _to_rounds(self, rule: int) -> Mapping[int, int]:
+        """For the states of a rule in which no round begins the first step of a shortest way to one, if there is."""
+        known = self._ways_to_rounds.get(rule)
+        if known is None:
+            known = self._ways_to_rounds[rule] = self._find_rounds(rule)
+        return known
+
+    def _find_rounds(self, rule: int) -> Mapping[int, int]:
+        first = int(self.start[rule])
+        stop = int(self.start[rule + 1]) if rule + 1 < len(self.start) else len(self.row)
+        into: dict[int, list[tuple[int, int]]] = {}
+        begins: list[int] = []
+        for state in range(first, stop):
+            row = int(self.row[state])
+            for klass, target in enumerate(self.targets[row : row + int(self.shortest.width[rule])].tolist()):
+                if target != DEAD and target & 3 == KEEP:
+                    step = int(self.shortest.first_byte[rule][klass])
+                    into.setdefault(target >> 2, []).append((state, step))
+                elif target != DEAD and target & 3 == TICK:
+                    begins.append(state)
+            for call in range(self.call_first[state], self.call_first[state + 1]):
+                if self.call_operation[call] == TICK:
+                    begins.append(state)
+                elif self.call_operation[call] == KEEP:
+                    into.setdefault(int(self.call_next[call]), []).append((state, -1 - call))
+        ways: dict[int, int] = {}
+        reached = set(begins)
+        queue = deque(begins)
+        while queue:
+            state = queue.popleft()
+            for before, step in into.get(state, ()):
+                if before not in reached:
+                    reached.add(before)
+                    ways[before] = step
+                    queue.append(before)
+        return ways
+
+    def _only_text(self, rule: int) -> bytes | None:
+        """The text of a rule that has only one, `None` for others."""
+        if rule not in self._only_texts:
+            state, text = int(self.start[rule]), bytearray()
+            while not self.final[state] and len(text) < _LONGEST_KEY:
+                byte = self.only_byte([self.frame(state)])
+                if byte is None or self.call_first[state] < self.call_first[state + 1]:
+                    break
+                text.append(byte)
+                state = int(self.targets[self.row[state] + self.classes[rule, byte]]) >> 2
+            alone = bool(self.final[state]) and not self.live[state]
+            self._only_texts[rule] = bytes(text) if alone else None
+        return self._only_texts[rule]
 
     def next_bytes(self, frames: Iterable[Frame]) -> Iterator[int]:
         """The bytes that may come next, some perhaps more than once; unique texts are not looked at."""
@@ -336,101 +404,3 @@ class Automaton:
 
     def _is_final(self, frame: Frame) -> bool:
         return bool(self.final[frame.state]) and frame.count >= self.least[self.rule[frame.state]]
-
-
-def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
-    """Build the automata of a target's rules and link them.
-
-    Raises:
-        LimitExceeded: An automaton would be too large.
-        UnsatisfiableSchema: The language is empty.
-    """
-    numbers: dict[Key | None, int] = {None: 0}
-    waiting: deque[Key | None] = deque(numbers)
-    dfas: list[Dfa] = []
-    while waiting:
-        key = waiting.popleft()
-        node = _node(rules, key)
-        dfa = rule_dfa(node, limits)
-        for _, callee, _, _ in dfa.calls:
-            if callee not in numbers:
-                numbers[callee] = len(numbers)
-                waiting.append(callee)
-        dfas.append(dfa)
-    return _without_dead_ends(_assemble(dfas, numbers, limits))
-
-
-def _node(rules: Rules, key: Key | None) -> Node:
-    match key:
-        case None:
-            return rules.start
-        case str():
-            return rules.rules[key]
-        case Unique(node):
-            return node
-        case Repeat() | Both():
-            return key
-
-
-def _without_dead_ends(automaton: Automaton) -> Automaton:
-    """Remove the ways into states from which no end can be reached, such as calls of an empty rule."""
-    dead = automaton.shortest.end >= kernels.FAR
-    if not dead.any():
-        return automaton
-    if dead[0]:
-        raise UnsatisfiableSchema(
-            "no text satisfies all parts of the target; look for patterns, lengths or bounds that exclude each other",
-            place="$",
-        )
-    targets = np.where(dead[automaton.targets >> 2], DEAD, automaton.targets)
-    live = automaton.live.copy()
-    ends = np.append(automaton.row[1:], len(targets))
-    for state, (low, high) in enumerate(zip(automaton.row.tolist(), ends.tolist(), strict=True)):
-        live[state] = (targets[low:high] != DEAD).any()
-    kept = ~(dead[automaton.start[automaton.call_rule]] | dead[automaton.call_next])
-    first = np.concatenate([[0], np.cumsum(kept)])[automaton.call_first]
-    return replace(
-        automaton,
-        targets=targets.astype(np.int32),
-        live=live,
-        call_first=first.astype(np.int32),
-        call_rule=automaton.call_rule[kept],
-        call_next=automaton.call_next[kept],
-        call_operation=automaton.call_operation[kept],
-        call_unique=automaton.call_unique[kept],
-    )
-
-
-def _assemble(dfas: list[Dfa], numbers: dict[Key | None, int], limits: Limits) -> Automaton:
-    sizes = [len(dfa.final) for dfa in dfas]
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-    rows, targets, offset = [], [], 0
-    calls: list[tuple[int, int, int, int, int]] = []
-    for dfa, base in zip(dfas, starts.tolist(), strict=False):
-        states, width = dfa.targets.shape
-        rows.append(np.arange(states, dtype=np.int32) * width + offset)
-        targets.append(np.where(dfa.targets == DEAD, DEAD, dfa.targets + (base << 2)).ravel())
-        offset += states * width
-        calls += [
-            (base + state, numbers[key], base + after, operation, isinstance(key, Unique))
-            for state, key, after, operation in dfa.calls
-        ]
-    call_table = np.array(calls, np.int32).reshape(-1, 5)
-    return Automaton(
-        row=np.concatenate(rows),
-        targets=np.concatenate(targets).astype(np.int32),
-        classes=np.stack([dfa.classes for dfa in dfas]),
-        rule=np.repeat(np.arange(len(dfas), dtype=np.int32), sizes),
-        final=np.concatenate([dfa.final for dfa in dfas]),
-        live=np.concatenate([(dfa.targets != DEAD).any(axis=1) for dfa in dfas]),
-        call_first=np.searchsorted(call_table[:, 0], np.arange(starts[-1] + 1)).astype(np.int32),
-        call_rule=np.ascontiguousarray(call_table[:, 1]),
-        call_next=np.ascontiguousarray(call_table[:, 2]),
-        call_operation=np.ascontiguousarray(call_table[:, 3]),
-        call_unique=call_table[:, 4].astype(bool),
-        start=starts[:-1].copy(),
-        least=np.array([dfa.least for dfa in dfas], np.int32),
-        most=np.array([-1 if dfa.most is None else dfa.most for dfa in dfas], np.int32),
-        dfas=tuple(dfas),
-        limits=limits,
-    )

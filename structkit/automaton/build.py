@@ -41,6 +41,8 @@ def regular(node: Node, limits: Limits = Limits(), rules: Mapping[str, Node] | N
         LimitExceeded: The automaton would be too large.
         SchemaError: The node is recursive.
     """
+    if isinstance(node, Both):
+        return product(node, limits, rules)
     return _determinise(build_nfa(node, count=False, limits=limits, rules=rules or {}), limits)
 
 

@@ -19,6 +19,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.automaton import kernels
 from structkit.regex.nodes import Both, Repeat, Unique
 
 __all__ = ["DEAD", "KEEP", "LEAVE", "TICK", "Dfa", "Key", "intersection", "trim"]
@@ -92,31 +93,17 @@ def intersection(left: Dfa, right: Dfa, most_states: int, *, negate: bool = Fals
     step_left = left.targets[:, pairs[0]] >> 2
     step_right = right.targets[:, pairs[1]] >> 2
     operations = np.where(step_right < 0, KEEP, right.targets[:, pairs[1]] & 3)
-    numbers = {(0, 0): 0}
-    queue = [(0, 0)]
-    rows: list[list[int]] = []
-    for a, b in queue:
-        row = []
-        after_right = step_right[b].tolist() if b >= 0 else [DEAD] * pairs.shape[1]
-        for pair in zip(step_left[a].tolist(), after_right, strict=True):
-            if pair[0] < 0 or (pair[1] < 0 and not negate):
-                row.append(DEAD)
-                continue
-            number = numbers.setdefault(pair, len(numbers))
-            if number == len(queue):
-                queue.append(pair)
-            row.append(number << 2)
-        rows.append(
-            row if b < 0 else [n if n == DEAD else n | op for n, op in zip(row, operations[b], strict=True)]
-        )
-        if len(queue) > most_states:
-            return None
-    final = [bool(left.final[a]) and (b >= 0 and bool(right.final[b])) != negate for a, b in queue]
+    states, rows, final = kernels.product(
+        np.ascontiguousarray(step_left), np.ascontiguousarray(step_right), operations.astype(np.int32),
+        left.final, right.final, negate, most_states,
+    )  # fmt: skip
+    if states == kernels.TOO_MANY:
+        return None
     return trim(
         Dfa(
             classes.reshape(256).astype(np.uint8),
-            np.array(rows, np.int32).reshape(len(queue), -1),
-            np.array(final),
+            rows.copy(),
+            final.copy(),
             (),
             right.least,
             right.most,

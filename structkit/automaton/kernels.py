@@ -8,7 +8,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-__all__ = ["AMBIGUOUS", "END", "FAR", "TOO_MANY", "determinise", "distances"]
+__all__ = ["AMBIGUOUS", "END", "FAR", "TOO_MANY", "determinise", "distances", "product"]
 
 FAR = 1 << 29
 """No end can be reached. Distances that are larger are told as one less."""
@@ -98,6 +98,77 @@ AMBIGUOUS = -1
 
 TOO_MANY = -2
 """What `determinise` answers when there would be too many states."""
+
+
+@numba.njit(cache=True, nogil=True)
+def _pair(pair, keys):
+    """The slot of a pair of states in a table of open addressing."""
+    slot = ((pair * np.int64(0x9E3779B97F4A7C1)) >> np.int64(20)) & (len(keys) - 1)
+    while keys[slot] >= 0 and keys[slot] != pair:
+        slot = (slot + 1) & (len(keys) - 1)
+    return slot
+
+
+@numba.njit(cache=True, nogil=True)
+def product(left, right, operations, left_final, right_final, negate, most):
+    """The pairs of states that two automata reach together (Rabin and Scott 1959).
+
+    Args:
+        left: int32[states, classes], the next state of the first automaton, negative where there is none.
+        right: int32[states, classes], that of the second one.
+        operations: int32[states, classes], what the second one does to its counter.
+        left_final: bool[states].
+        right_final: bool[states].
+        negate: Whether the second automaton must not accept.
+        most: How many pairs there may be.
+
+    Returns:
+        `(pairs, targets int32[pairs, classes], final bool[pairs])`; the first is `TOO_MANY` on failure.
+    """
+    width = left.shape[1]
+    side = np.int64(right.shape[0] + 1)
+    keys = np.full(1024, -1, np.int64)
+    numbers = np.empty(1024, np.int32)
+    pairs = np.empty((256, 1), np.int64)
+    targets = np.empty((256, width), np.int32)
+    final = np.empty((256, 1), np.bool_)
+    pairs[0, 0] = 1  # state 0 of both; the second one is counted from 1, for 0 is no state
+    slot = _pair(np.int64(1), keys)
+    keys[slot], numbers[slot] = 1, 0
+    found = 1
+    current = 0
+    while current < found:
+        while found + width + 1 >= len(pairs):
+            pairs, targets, final = _doubled(pairs), _doubled(targets), _doubled(final)
+        a, b = pairs[current, 0] // side, pairs[current, 0] % side - 1
+        final[current, 0] = left_final[a] and (b >= 0 and right_final[b]) != negate
+        for klass in range(width):
+            after = left[a, klass]
+            other = right[b, klass] if b >= 0 else -1
+            if after < 0 or (other < 0 and not negate):
+                targets[current, klass] = -1
+                continue
+            pair = np.int64(after) * side + np.int64(max(other, -1) + 1)
+            slot = _pair(pair, keys)
+            if keys[slot] < 0:
+                if found >= most:
+                    return TOO_MANY, targets, final[:, 0]
+                keys[slot], numbers[slot] = pair, found
+                pairs[found, 0] = pair
+                found += 1
+                if 2 * found > len(keys):
+                    old_keys, old_numbers = keys, numbers
+                    keys = np.full(2 * len(old_keys), -1, np.int64)
+                    numbers = np.empty(2 * len(old_keys), np.int32)
+                    for i in range(len(old_keys)):
+                        if old_keys[i] >= 0:
+                            to = _pair(old_keys[i], keys)
+                            keys[to], numbers[to] = old_keys[i], old_numbers[i]
+                    slot = _pair(pair, keys)
+            operation = operations[b, klass] if b >= 0 else 0
+            targets[current, klass] = numbers[slot] << 2 | operation
+        current += 1
+    return found, targets[:found], final[:found, 0]
 
 
 @numba.njit(cache=True, nogil=True)

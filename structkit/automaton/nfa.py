@@ -22,6 +22,7 @@ from structkit.regex.nodes import (
     Seq,
     Text,
     Unique,
+    Unordered,
     seq,
 )
 
@@ -128,6 +129,8 @@ class _Builder:
                 return self.enter(node, start) if self.rules is None else self.emit(inner, start)
             case Joined(parts, separator):
                 return self.joined(parts, separator, start)
+            case Unordered():
+                return self.unordered(node, start)
             case Alt(parts):
                 end = self.state()
                 for part in parts:
@@ -275,6 +278,24 @@ class _Builder:
                 self.link(state, end)
         return end
 
+    def unordered(self, node: Unordered, start: int) -> int:
+        """A loop over the entries, under the rule's counter; the keys themselves see to it that none comes twice."""
+        if self.rules is not None or not self.may_count or self.leaving is not None:
+            raise SchemaError("keys in any order cannot be combined with a pattern or a negation")
+        entry, after, leave = self.state(), self.state(), self.state()
+        self.link(start, entry)
+        for each in node.entries:
+            first, named = self.state(), self.state()
+            self.link(entry, first)
+            self.nfa.calls.append((first, each.key, named, TICK if each.counts else KEEP))
+            self.link(self.emit(each.rest, named), after)
+        self.link(self.text(node.separator, after), entry)
+        self.link(start, leave)
+        self.link(after, leave)
+        self.nfa.least, self.nfa.most = node.least, node.most
+        self.leaving = leave
+        return leave
+
     def part(self, part: Part, separator: str, entry: int) -> int:
         """A written part and its repetitions."""
         end = self.emit(part.node, entry)
@@ -337,6 +358,8 @@ class _Builder:
                     (self.size(p.node) + len(separator)) * min(max(p.least, p.most or 1), _UNROLL)
                     for p in parts
                 )
+            case Unordered(entries):
+                size = sum(self.size(entry.rest) + 2 for entry in entries)
             case Both(left, right):
                 size = self.size(left) + self.size(right)
             case Multiple(of):

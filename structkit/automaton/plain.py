@@ -10,7 +10,7 @@ from structkit.automaton.build import Ambiguous, byte_classes
 from structkit.automaton.dfa import DEAD, Dfa, Key
 from structkit.automaton.nfa import Nfa
 
-__all__ = ["determinise"]
+__all__ = ["determinise", "product"]
 
 
 def determinise(nfa: Nfa) -> Dfa:
@@ -54,3 +54,29 @@ def determinise(nfa: Nfa) -> Dfa:
     return Dfa(
         classes, np.array(rows, np.int32).reshape(len(queue), width), final, tuple(calls), nfa.least, nfa.most
     )
+
+
+def product(left: Dfa, right: Dfa, *, negate: bool) -> Dfa:
+    """The texts of `left` that are in `right`, or with `negate` that are not: a state is a pair of states."""
+    classes = np.unique(np.stack([left.classes, right.classes]), axis=1, return_inverse=True)[1].reshape(256)
+    byte_of = [int(np.flatnonzero(classes == klass)[0]) for klass in range(int(classes.max()) + 1)]
+
+    def after(dfa: Dfa, state: int, byte: int) -> tuple[int, int]:
+        target = int(dfa.targets[state, dfa.classes[byte]]) if state >= 0 else DEAD
+        return (target >> 2, target & 3) if target != DEAD else (-1, 0)
+
+    queue = [(0, 0)]
+    rows: list[list[int]] = []
+    for a, b in queue:
+        row: list[int] = []
+        for byte in byte_of:
+            (to, _), (other, operation) = after(left, a, byte), after(right, b, byte)
+            if to < 0 or (other < 0 and not negate):
+                row.append(DEAD)
+                continue
+            if (to, other) not in queue:
+                queue.append((to, other))
+            row.append(queue.index((to, other)) << 2 | operation)
+        rows.append(row)
+    final = np.array([bool(left.final[a]) and (b >= 0 and bool(right.final[b])) != negate for a, b in queue])
+    return Dfa(classes.astype(np.uint8), np.array(rows, np.int32), final, (), right.least, right.most)

@@ -75,7 +75,9 @@ class Guides:
 
 def _make(target: AnyTarget, vocabulary: Vocabulary, writing: Writing) -> Compiled:
     read = read_target(target, defaults=writing.defaults, limits=writing.limits)
-    guide = compile(read, vocabulary, whitespace=writing.whitespace, limits=writing.limits)
+    guide = compile(
+        read, vocabulary, whitespace=writing.whitespace, order=writing.order, limits=writing.limits
+    )
     return Compiled(read, guide, guide.compile_seconds)
 
 

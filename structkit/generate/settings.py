@@ -7,7 +7,7 @@ from typing import TypedDict, get_args
 
 from structkit.generate.sample import Sampling, check_whole
 from structkit.limits import Limits
-from structkit.regex.from_schema import Whitespace
+from structkit.regex.from_schema import Order, Whitespace
 from structkit.targets import Defaults
 
 __all__ = ["Options", "Settings", "Writing"]
@@ -51,6 +51,9 @@ class Options(TypedDict, total=False):
     defaults: Defaults
     """`"always"`, the default, writes fields with a default too; `"may_omit"` leaves that to the model."""
 
+    order: Order
+    """`"declared"`, the default, writes keys in the order of the target; `"any"` leaves the order to the model."""
+
     limits: Limits
     """What may be built for the target."""
 
@@ -61,12 +64,14 @@ class Writing:
 
     whitespace: Whitespace = "spaced"
     defaults: Defaults = "always"
+    order: Order = "declared"
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         for name, value, known in (
             ("whitespace", self.whitespace, get_args(Whitespace)),
             ("defaults", self.defaults, get_args(Defaults)),
+            ("order", self.order, get_args(Order)),
         ):
             if value not in known:
                 raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, not {value!r}")
@@ -124,6 +129,7 @@ class Settings:
             writing=Writing(
                 whitespace=options.get("whitespace", "spaced"),
                 defaults=options.get("defaults", "always"),
+                order=options.get("order", "declared"),
                 limits=options.get("limits", Limits()),
             ),
             describe=options.get("describe", True),

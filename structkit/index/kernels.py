@@ -394,6 +394,7 @@ def fewest_tokens(
             if least[r] == 0:
                 continue
             shortest = FAR
+            farthest = 0
             last = start[r + 1] if r + 1 < len(start) else len(row)
             for state in range(start[r], last):
                 if tokens[0, state] >= FAR:
@@ -412,8 +413,12 @@ def fewest_tokens(
                         callee = call_rule[call]
                         needs = _sum(tokens[0, start[callee]], least[callee] * tokens[1, callee])
                         needs = _sum(_sum(needs, TO_DIFFER * call_unique[call]), tokens[0, call_next[call]])
-                        shortest = min(shortest, needs - tokens[0, state])
-            shortest = min(max(shortest, 0), (FAR - 1) // least[r])
+                        if call_unique[call]:
+                            # One of several that must all be there, each once, with a separator: count the longest.
+                            farthest = max(farthest, _sum(needs, 2))
+                        else:
+                            shortest = min(shortest, needs - tokens[0, state])
+            shortest = min(max(farthest if farthest > 0 else shortest, 0), (FAR - 1) // least[r])
             if shortest > tokens[1, r]:
                 tokens[1, r] = shortest
                 changed = True

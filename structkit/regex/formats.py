@@ -13,7 +13,7 @@ from types import MappingProxyType
 from structkit.regex.nodes import Node
 from structkit.regex.parse import parse
 
-__all__ = ["EXACT_FORMATS", "KNOWN_FORMATS"]
+__all__ = ["KNOWN_FORMATS", "WIDER_FORMATS"]
 
 
 def _date() -> str:
@@ -198,7 +198,24 @@ KNOWN_FORMATS: Mapping[str, Callable[[], Node]] = MappingProxyType(
 )
 """For each format the function that gives its language; the languages are made once, when first asked for."""
 
-EXACT_FORMATS = frozenset(
-    {"date", "duration", "ipv4", "ipv6", "json-pointer", "relative-json-pointer", "uuid"}
+_AT = r"[\s\S]*@[\s\S]*"
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.\-]*:[\s\S]*"
+_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+
+WIDER_FORMATS: Mapping[str, Callable[[], Node]] = MappingProxyType(
+    {
+        **{
+            name: KNOWN_FORMATS[name]
+            for name in ("date", "duration", "ipv4", "ipv6", "json-pointer", "relative-json-pointer", "uuid")
+        },
+        "date-time": _fixed(rf"{_DAY}[\s\S]*:[\s\S]*"),
+        "email": _fixed(_AT),
+        "hostname": _fixed(r"[A-Za-z0-9.\-]*"),
+        "idn-email": _fixed(_AT),
+        "iri": _fixed(_SCHEME),
+        "time": _fixed(r"[0-9]{2}:[\s\S]*"),
+        "uri": _fixed(_SCHEME),
+        "uri-reference": _fixed("[!-~]*"),
+    }
 )
-"""The formats whose language holds every valid text, so that what is outside is invalid."""
+"""For formats that can be forbidden a language that holds every valid text, so that what is outside is invalid."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import permutations
 from typing import Literal, TypeAlias
 
 from structkit.errors import LimitExceeded, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.chars import ANY
-from structkit.regex.entries import entries
+from structkit.regex.containing import containing
+from structkit.regex.entries import entries, with_kinds
 from structkit.regex.formats import KNOWN_FORMATS
 from structkit.regex.integers import multiples
 from structkit.regex.nodes import (
@@ -25,6 +25,7 @@ from structkit.regex.nodes import (
     Alt,
     Both,
     Call,
+    Entry,
     Joined,
     Node,
     Part,
@@ -32,6 +33,7 @@ from structkit.regex.nodes import (
     Rules,
     Text,
     Unique,
+    Unordered,
     alt,
     seq,
 )
@@ -47,7 +49,6 @@ from structkit.schema.nodes import (
     Array,
     Boolean,
     Const,
-    Contains,
     Document,
     Integer,
     Never,
@@ -61,9 +62,10 @@ from structkit.schema.nodes import (
 )
 from structkit.schema.place import step
 
-__all__ = ["Whitespace", "lower"]
+__all__ = ["Order", "Whitespace", "lower"]
 
 Whitespace: TypeAlias = Literal["spaced", "compact"]
+Order: TypeAlias = Literal["declared", "any"]
 
 _SEPARATORS = {"spaced": (", ", ": "), "compact": (",", ":")}
 
@@ -71,12 +73,6 @@ _PUNCTUATION = re.compile(r'"(?:[^"\\]|\\.)*"|[,:]')
 
 _SMALL = 64
 """Nodes that a definition used more than once may have and still be copied to where it is used."""
-
-_HITS = 3
-"""Things that one array must contain, or one object must have some key of; their orders are written out."""
-
-_PLACES = 32
-"""Places of a hit that are written out in an array of bounded length."""
 
 _HEIGHT = 16
 """Schemas nested in schemas within one rule; deeper ones become rules, so that no later walk recurses far."""
@@ -86,6 +82,7 @@ def lower(
     document: Document,
     *,
     whitespace: Whitespace = "spaced",
+    order: Order = "declared",
     limits: Limits = Limits(),  # noqa: B008
 ) -> Rules:
     """The language of the canonical JSON texts of a document's values.
@@ -93,6 +90,8 @@ def lower(
     Args:
         document: The schema and its definitions.
         whitespace: `spaced` writes `{"a": 1, "b": [1, 2]}`, `compact` writes `{"a":1,"b":[1,2]}`.
+        order: `declared` writes keys as the schema lists them; `any` lets them come in any order, but where that
+            would write one value in several ways (in unique items), or where keys are counted besides.
         limits: Bounds digits, nodes and patterns.
 
     Returns:
@@ -110,7 +109,7 @@ def lower(
         PatternError: A pattern that cannot be read.
         LimitExceeded: The schema is too large or too deep.
     """
-    lowering = _Lowering(document, whitespace, limits)
+    lowering = _Lowering(document, whitespace, order, limits)
     try:
         start = lowering.run(document.root)
     except RecursionError:
@@ -132,11 +131,25 @@ def _once(name: str) -> str:
     return f"#{name} once"
 
 
+def _unordered(schema: Object) -> tuple[int, int | None] | None:
+    """The fewest and the most of the keys that count, if its keys can come in any order; else `None`."""
+    required = sum(prop.required for prop in schema.properties)
+    most = schema.max_properties
+    if schema.some or len(schema.properties) + len(schema.additional) < 2:
+        return None
+    if not schema.additional and most is not None and most >= len(schema.properties):
+        most = None
+    if schema.min_properties <= required and most is None:
+        return required, None
+    return None if required else (schema.min_properties, most)
+
+
 class _Lowering:
     """The walk over one document; `rules` fills up as it goes."""
 
-    def __init__(self, document: Document, whitespace: Whitespace, limits: Limits) -> None:
-        self.uses = uses(document)
+    def __init__(self, document: Document, whitespace: Whitespace, order: Order, limits: Limits) -> None:
+        self.uses = uses(document, any_order=order == "any")
+        self.order = order
         self.bounded = document.bounded
         self.limits = limits
         self.comma, self.colon = _SEPARATORS[whitespace]
@@ -329,7 +342,10 @@ class _Lowering:
             most = min(prefix.index(NEVER), len(prefix) if most is None else most)
         items = NEVER if most is not None and most <= len(prefix) else self.items(schema, f"{place}[]")
         if schema.contains:
-            some = seq(Text("["), self.containing(schema, items, place), Text("]"))
+            inner = containing(
+                schema, lambda item: self.items(schema, f"{place}[]", item), comma=self.comma, place=place
+            )
+            some = seq(Text("["), inner, Text("]"))
             return self.rule(some, place) if schema.unique else some
         if items == NEVER:
             most = len(prefix) if most is None else min(most, len(prefix))
@@ -344,71 +360,6 @@ class _Lowering:
             inside = self.prefixed(prefix[:most], inside, schema.min_items, place)
         array = seq(Text("["), inside, Text("]"))
         return self.rule(array, place) if schema.unique else array
-
-    def containing(self, schema: Array, items: Node, place: str) -> Node:
-        """The items of an array, some of which are counted."""
-        counted = [each for each in schema.contains if each.most is not None or each.least != 1]
-        if counted and (
-            schema.prefix
-            or len(schema.contains) > 1
-            or schema.max_items is not None
-            or schema.min_items > counted[0].least
-        ):
-            message = "counts of `contains` beside other bounds of the array cannot be enforced; drop one"
-            raise UnsupportedKeyword("contains", message, place=place)
-        if schema.prefix or len(schema.contains) > _HITS:
-            message = (
-                f"`contains` beside prefixItems, or more than {_HITS} of them, cannot be enforced; drop some"
-            )
-            raise UnsupportedKeyword("contains", message, place=place)
-        if counted:
-            return self.counted_hits(schema, counted[0], items, place)
-        hits = [self.items(schema, f"{place}[]", each.hits) for each in schema.contains]
-        if schema.max_items is None and schema.min_items <= 1:
-            return self.with_hits(hits, items)
-        return self.within_length(schema, hits, items, place)
-
-    def counted_hits(self, schema: Array, contains: Contains, items: Node, place: str) -> Node:
-        """Others, a hit, others, a hit, and so on."""
-        hit = self.items(schema, f"{place}[]", contains.hits)
-        miss = items if contains.most is None else self.items(schema, f"{place}[]", contains.misses)
-        none = Joined((Part(miss, 0, None),), self.comma)
-        if contains.most == 0:
-            return none
-        others = Repeat(seq(Text(self.comma), miss))
-        most = None if contains.most is None else contains.most - 1
-        more = Repeat(seq(Text(self.comma), hit, others), max(contains.least - 1, 0), most)
-        some = seq(Repeat(seq(miss, Text(self.comma))), hit, others, EMPTY if most == 0 else more)
-        return some if contains.least else alt([some, none])
-
-    def with_hits(self, hits: Sequence[Node], miss: Node) -> Node:
-        """Any number of items, with each of the hits among them; one item may be several of the hits."""
-        before, after = Repeat(seq(miss, Text(self.comma))), Repeat(seq(Text(self.comma), miss))
-        if len(hits) == 1:
-            return seq(before, hits[0], after)
-        options = []
-        for order in permutations(hits):
-            rest = [piece for hit in order[1:] for piece in (after, Text(self.comma), hit)]
-            options.append(seq(before, order[0], *rest, after))
-        return alt(options)
-
-    def within_length(self, schema: Array, hits: Sequence[Node], miss: Node, place: str) -> Node:
-        """At least one hit in an array of bounded length, by where it is."""
-        most = schema.max_items
-        places = max(schema.min_items if most is None else most, 1)
-        if places > _PLACES or len(hits) > 1:
-            message = "`contains` beside a large minItems or maxItems cannot be enforced; drop one of them"
-            raise UnsupportedKeyword("contains", message, place=place)
-        before, after = seq(miss, Text(self.comma)), seq(Text(self.comma), miss)
-        options = []
-        for index in range(places):
-            if most is None and index == places - 1:
-                options.append(seq(Repeat(before, index, None), hits[0], Repeat(after)))
-            else:
-                high = None if most is None else most - index - 1
-                rest = EMPTY if high == 0 else Repeat(after, max(schema.min_items - index - 1, 0), high)
-                options.append(seq(*[before] * index, hits[0], rest))
-        return alt(options)
 
     def items(self, schema: Array, place: str, item: Schema | None = None) -> Node:
         """One item after the prefix."""
@@ -429,6 +380,8 @@ class _Lowering:
 
     def object(self, schema: Object, place: str) -> Node:
         """The entries in braces."""
+        if self.order == "any" and not self.once and (bounds := _unordered(schema)) is not None:
+            return self.unordered(schema, place, *bounds)
         parts: list[Part] = []
         for prop in schema.properties:
             value = self.node(prop.value, place + step(prop.name))
@@ -446,50 +399,48 @@ class _Lowering:
             )
             raise UnsupportedKeyword("minProperties", message, place=place)
         if schema.some:
-            inside = self.with_keys(schema, parts, more, place)
+            kinds = [self.groups(choice, schema, place) for choice in schema.some]
+            inside = with_kinds(parts, more, kinds, *count, extra=extra, comma=self.comma, place=place)
         else:
             inside = entries(parts, more, *count, extra=extra, comma=self.comma, rule=self.rule, place=place)
         braces = seq(Text("{"), inside, Text("}"))
         # Each entry of a rule remembers its own unique texts.
         return self.rule(braces, place) if self.remembers(schema) else braces
 
-    def with_keys(self, schema: Object, parts: list[Part], more: Node, place: str) -> Node:
-        """The entries of an object that must have additional keys of some kinds."""
-        needed = sum(part.least for part in parts) + 1
-        if (
-            schema.max_properties is not None
-            or schema.min_properties > needed
-            or len(schema.some) > _HITS
-            or self.once
-        ):
-            message = "an additional key that must be there beside a count of keys cannot be enforced"
-            raise UnsupportedKeyword("minProperties", message, place=place)
-        declared, unique = [prop.name for prop in schema.properties], self.remembers(schema)
-        kinds = [
-            alt(self.group(group, declared, place, unique=unique) for group in choice)
-            for choice in schema.some
-        ]
-        others = Part(more, 0, None)
-        if NEVER in kinds or any(part.node == NEVER for part in parts):
-            return NEVER
-        return alt(
-            Joined((*parts, others, *(piece for kind in order for piece in (Part(kind), others))), self.comma)
-            for order in permutations(kinds)
-        )
+    def unordered(self, schema: Object, place: str, least: int, most: int | None) -> Node:
+        """The entries in any order: a rule of its own, for each entry of a rule remembers its own keys."""
+        entries: list[Entry] = []
+        all_count = not any(prop.required for prop in schema.properties)
+        for prop in schema.properties:
+            value = self.node(prop.value, place + step(prop.name))
+            if value == NEVER and prop.required:
+                return NEVER
+            key = Unique(Text(json_text(prop.name, place=place)))
+            if value != NEVER:
+                entries.append(Entry(key, seq(Text(self.colon), value), prop.required or all_count))
+        declared = [prop.name for prop in schema.properties]
+        for group in schema.additional:
+            name = self.string(group.names, place, declared)
+            value = self.node(group.value, f"{place}[]")
+            if NEVER not in (name, value):
+                entries.append(Entry(Unique(name), seq(Text(self.colon), value), all_count))
+        inside = Unordered(tuple(entries), self.comma, least, most) if entries else EMPTY
+        return self.rule(seq(Text("{"), inside, Text("}")), place)
 
     def additional(self, schema: Object, place: str) -> Node:
         """One additional entry; `NEVER` where there are none."""
-        declared = [prop.name for prop in schema.properties]
-        return alt(
-            self.group(group, declared, place, unique=self.remembers(schema)) for group in schema.additional
-        )
+        return self.groups(schema.additional, schema, place)
 
-    def group(self, group: Additional, declared: Sequence[str], place: str, *, unique: bool) -> Node:
-        """One additional entry of a group."""
-        key = self.string(group.names, place, declared)
-        if unique and key != NEVER:
-            key = Unique(key)
-        return seq(key, Text(self.colon), self.node(group.value, f"{place}[]"))
+    def groups(self, groups: Sequence[Additional], schema: Object, place: str) -> Node:
+        """One additional entry of any of the groups."""
+        declared = [prop.name for prop in schema.properties]
+        options = []
+        for group in groups:
+            key = self.string(group.names, place, declared)
+            if key != NEVER and self.remembers(schema):
+                key = Unique(key)
+            options.append(seq(key, Text(self.colon), self.node(group.value, f"{place}[]")))
+        return alt(options)
 
     def remembers(self, schema: Object) -> bool:
         """Whether additional keys must differ: always in a Python value, else where they are counted."""

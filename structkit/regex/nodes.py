@@ -16,6 +16,7 @@ __all__ = [
     "Both",
     "Call",
     "Chars",
+    "Entry",
     "Joined",
     "Multiple",
     "Node",
@@ -25,6 +26,7 @@ __all__ = [
     "Seq",
     "Text",
     "Unique",
+    "Unordered",
     "alt",
     "seq",
 ]
@@ -109,6 +111,28 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """A part of `Unordered`: a key that no other entry repeats, and what follows it."""
+
+    key: Unique
+    rest: Node
+    counts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Unordered:
+    """The entries in any order, with `separator` between two; from `least` to `most` of those that count.
+
+    No regular language of a reasonable size can say this: the sequence's state holds which keys were written.
+    """
+
+    entries: tuple[Entry, ...]
+    separator: str
+    least: int = 0
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """The language of a named rule."""
 
@@ -126,7 +150,7 @@ class Unique:
     node: Node
 
 
-Node: TypeAlias = Text | Chars | Seq | Alt | Repeat | Both | Multiple | Joined | Call | Unique
+Node: TypeAlias = Text | Chars | Seq | Alt | Repeat | Both | Multiple | Joined | Unordered | Call | Unique
 
 EMPTY = Text("")
 NEVER = Alt(())

@@ -57,8 +57,10 @@ def children(schema: Schema, place: str) -> Iterator[tuple[Schema, str]]:
                 yield branch, place
 
 
-def uses(document: Document) -> dict[str, Use]:
+def uses(document: Document, *, any_order: bool = False) -> dict[str, Use]:
     """The definitions that the root reaches, each after those it refers to where that is possible.
+
+    With `any_order`, declared keys may come in any order too.
 
     >>> document = Document(Ref("a"), {"a": Array(items=Ref("a")), "unused": Ref("a")})
     >>> uses(document)
@@ -77,19 +79,23 @@ def uses(document: Document) -> dict[str, Use]:
             read.add(name)
             use = found[name]
             use.callees = _references(document.definitions[name], use.place, document, found)
-            use.several = _several(document.definitions[name])
+            use.several = _several(document.definitions[name], any_order)
             pending += use.callees
     order = _callees_first(roots, found)
     _spread(order, found)
     return {name: found[name] for name in order}
 
 
-def _several(schema: Schema) -> bool:
+def _several(schema: Schema, any_order: bool) -> bool:
     """Whether the schema itself, without what it refers to, lets a value be written in several ways."""
     pending = [schema]
     while pending:
         current = pending.pop()
-        if isinstance(current, Anything | Number) or (isinstance(current, Object) and current.additional):
+        if isinstance(current, Anything | Number):
+            return True
+        if isinstance(current, Object) and (
+            current.additional or (any_order and len(current.properties) > 1)
+        ):
             return True
         pending += [child for child, _ in children(current, "")]
     return False

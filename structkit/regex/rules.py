@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structkit.regex.nodes import Alt, Both, Call, Joined, Node, Repeat, Rules, Seq, Unique
+from structkit.regex.nodes import Alt, Both, Call, Joined, Node, Repeat, Rules, Seq, Unique, Unordered
 
 __all__ = ["calls", "children", "is_larger", "is_recursive"]
 
@@ -22,6 +22,8 @@ def children(node: Node) -> tuple[Node, ...]:
             return left, right
         case Joined(parts):
             return tuple(part.node for part in parts)
+        case Unordered(entries):
+            return tuple(node for entry in entries for node in (entry.key, entry.rest))
         case _:
             return ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from structkit.errors import LimitExceeded
+from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
 from structkit.regex.chars import ANY, DIGIT, chars, complement, union
 from structkit.regex.nodes import (
@@ -24,6 +24,7 @@ from structkit.regex.nodes import (
     Seq,
     Text,
     Unique,
+    Unordered,
     alt,
     seq,
 )
@@ -99,6 +100,10 @@ class _Printer:
                 piece = self.joined(node)
             case Call(rule):
                 piece = self.call(rule)
+            case Unordered():
+                raise SchemaError(
+                    "keys in any order have no regex that could be printed; use order='declared'"
+                )
             case Unique(inner):
                 piece = self.piece(inner)
         if len(piece[0]) > self.limits.regex_nodes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 
 from structkit.errors import SchemaError
@@ -20,6 +21,7 @@ from structkit.regex.nodes import (
     Both,
     Call,
     Chars,
+    Entry,
     Joined,
     Multiple,
     Node,
@@ -28,6 +30,7 @@ from structkit.regex.nodes import (
     Seq,
     Text,
     Unique,
+    Unordered,
     alt,
     seq,
 )
@@ -119,6 +122,9 @@ def escape(node: Node) -> Node:
             return Joined(escaped, json.dumps(separator, ensure_ascii=False)[1:-1])
         case Unique(inner):
             return Unique(escape(inner))
+        case Unordered(entries):
+            escaped_entries = (Entry(Unique(escape(e.key.node)), escape(e.rest), e.counts) for e in entries)
+            return replace(node, entries=tuple(escaped_entries))
         case Multiple() | Call():
             return node
 
@@ -241,7 +247,7 @@ def lengths(node: Node) -> tuple[int | None, int | None]:
             return lengths(inner)
         case Multiple():
             return 1, None
-        case Joined() | Call():
+        case Joined() | Unordered() | Call():
             return 0, None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from structkit.errors import UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.chars import ANY
-from structkit.regex.formats import EXACT_FORMATS, KNOWN_FORMATS
+from structkit.regex.formats import KNOWN_FORMATS, WIDER_FORMATS
 from structkit.regex.nodes import NEVER, Both, Node, Repeat, alt
 from structkit.regex.parse import parse
 from structkit.regex.strings import raw_text
@@ -47,10 +47,10 @@ def _languages(schema: String, python: bool, limits: Limits, place: str | None) 
         yield KNOWN_FORMATS[schema.format]()
     forbidden = [read(pattern) for pattern in schema.forbidden]
     for name in schema.forbidden_formats:
-        if name not in EXACT_FORMATS:
+        if name not in WIDER_FORMATS:
             message = f"strings that are not of the format {name!r} cannot be asked for; use a pattern"
             raise UnsupportedKeyword("format", message, place=place)
-        forbidden.append(KNOWN_FORMATS[name]())
+        forbidden.append(WIDER_FORMATS[name]())
     without = alt(forbidden)
     if without != NEVER:
         yield Both(Repeat(ANY), without, negate=True)

@@ -8,10 +8,11 @@ give finitely many such sets, as in the product of two automata.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import product, zip_longest
+from typing import TypeVar
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
@@ -154,7 +155,7 @@ class Meeting:
             [item or rest for item, rest in zip(column, rests, strict=True)]
             for column in zip_longest(*(node.prefix for node in nodes))
         ]
-        return array(
+        merged = array(
             Array(
                 prefix=tuple(
                     self.meet(column, at.under("prefixItems", i)) for i, column in enumerate(prefix)
@@ -163,8 +164,12 @@ class Meeting:
                 min_items=max(node.min_items for node in nodes),
                 max_items=_least(node.max_items for node in nodes),
                 unique=any(node.unique for node in nodes),
-                contains=self._contains(nodes, rests, at),
             )
+        )
+        return (
+            self.with_hits(merged, self._contains(nodes, rests, at), at)
+            if isinstance(merged, Array)
+            else merged
         )
 
     def _contains(self, nodes: list[Array], rests: list[Schema], at: Place) -> tuple[Contains, ...]:
@@ -225,18 +230,34 @@ class Meeting:
         additional = reduce(
             lambda left, right: self._groups(left, right, at), (node.additional for node in nodes)
         )
-        return object_(
-            Object(
-                tuple(properties),
-                additional=additional,
-                some=tuple(
-                    dict.fromkeys(
-                        self._groups(choice, additional, at) for node in nodes for choice in node.some
-                    )
-                ),
-                min_properties=max(node.min_properties for node in nodes),
-                max_properties=_least(node.max_properties for node in nodes),
-            )
+        merged = Object(
+            tuple(properties),
+            additional=additional,
+            min_properties=max(node.min_properties for node in nodes),
+            max_properties=_least(node.max_properties for node in nodes),
+        )
+        some = (self._groups(choice, additional, at) for node in nodes for choice in node.some)
+        return self.with_some(merged, tuple(dict.fromkeys(some)), at)
+
+    def with_some(self, node: Object, some: tuple[tuple[Additional, ...], ...], at: Place) -> Schema:
+        """The object with some key of each choice; one key may be of several."""
+
+        def met(block: tuple[tuple[Additional, ...], ...]) -> tuple[Additional, ...]:
+            return reduce(lambda left, right: self._groups(left, right, at), block)
+
+        return union(object_(replace(node, some=tuple(map(met, blocks)))) for blocks in _partitions(some, at))
+
+    def with_hits(self, node: Array, contains: tuple[Contains, ...], at: Place) -> Schema:
+        """The array with an item of each kind; one item may be of several."""
+        plain = tuple(one for one in contains if (one.least, one.most) == (1, None))
+        counted = tuple(one for one in contains if one not in plain)
+
+        def met(block: tuple[Contains, ...]) -> Contains:
+            hits = self.meet((one.hits for one in block), at.under("contains"))
+            return block[0] if len(block) == 1 else Contains(hits, node.items)
+
+        return union(
+            array(replace(node, contains=(*counted, *map(met, blocks)))) for blocks in _partitions(plain, at)
         )
 
     def _groups(
@@ -275,6 +296,33 @@ class Meeting:
             if answer:
                 return group.value
         return Never("an object beside it does not allow this key")
+
+
+_MOST_AT_ONCE = 3
+"""Things that one array must contain, or one object must have some key of."""
+
+P = TypeVar("P")
+
+
+def _partitions(parts: tuple[P, ...], at: Place) -> Iterator[tuple[tuple[P, ...], ...]]:
+    """The ways to put parts into blocks.
+
+    >>> list(_partitions(("a", "b"), Place()))
+    [(('a',), ('b',)), (('a', 'b'),)]
+    """
+    if len(parts) > _MOST_AT_ONCE:
+        message = (
+            f"more than {_MOST_AT_ONCE} things that must be contained at once cannot be enforced; drop some"
+        )
+        raise UnsupportedKeyword("contains", message, place=at.path)
+    if not parts:
+        yield ()
+        return
+    first, *rest = parts
+    for blocks in _partitions(tuple(rest), at):
+        yield ((first,), *blocks)
+        for index, block in enumerate(blocks):
+            yield (*blocks[:index], (first, *block), *blocks[index + 1 :])
 
 
 def _with(node: Object, name: str, value: Schema) -> Object:

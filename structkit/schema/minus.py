@@ -188,7 +188,7 @@ def _arrays(left: Array, right: Array, meeting: Meeting, at: Place) -> Iterator[
             yield array(replace(left, prefix=changed, min_items=max(left.min_items, index + 1)))
     other = minus(left.items, right.items, meeting, at)
     if not isinstance(other, Never) and (left.max_items is None or left.max_items > count):
-        yield _with_hit(left, other, count, at)
+        yield _with_hit(left, other, count, meeting, at)
     for contains in right.contains:
         yield from _containing(left, contains, at)
     if right.unique and not left.unique and left.max_items not in (0, 1):
@@ -201,13 +201,13 @@ def _no_longer(node: Array, most: int) -> Schema:
     return array(replace(node, max_items=most if node.max_items is None else min(most, node.max_items)))
 
 
-def _with_hit(node: Array, hit: Schema, prefix: int, at: Place) -> Schema:
+def _with_hit(node: Array, hit: Schema, prefix: int, meeting: Meeting, at: Place) -> Schema:
     """The arrays with an item among `hit` after the prefix."""
     if prefix:
         raise UnsupportedKeyword(
             "items", "items that differ after a prefix cannot be asked for", place=at.path
         )
-    return array(replace(node, contains=(*node.contains, Contains(hit, node.items))))
+    return meeting.with_hits(node, (*node.contains, Contains(hit, node.items)), at)
 
 
 def _containing(left: Array, contains: Contains, at: Place) -> Iterator[Schema]:
@@ -238,7 +238,7 @@ def _objects(left: Object, right: Object, meeting: Meeting, at: Place) -> Iterat
             yield _with_key(left, replace(mine, value=other, required=True))
     odd = tuple(_odd_keys(left, right, meeting, at))
     if odd:
-        yield object_(replace(left, some=(*left.some, odd)))
+        yield meeting.with_some(left, (*left.some, odd), at)
     for choice in right.some:
         rest = tuple(_other_keys(left.additional, choice, meeting, at))
         yield object_(replace(left, additional=rest))

@@ -5,8 +5,8 @@ import re
 import pytest
 from hypothesis import given
 
-from structkit.automaton.automaton import link
 from structkit.automaton.build import regular, rule_dfa
+from structkit.automaton.link import link
 from structkit.automaton.utf8 import byte_sequences
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits

@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from structkit.automaton import build, plain
-from structkit.automaton.dfa import Dfa, trim
+from structkit.automaton.dfa import Dfa, intersection, trim
 from structkit.automaton.nfa import build_nfa
 from structkit.limits import Limits
 from structkit.regex.nodes import Node, Repeat, Rules, Text
@@ -45,6 +46,13 @@ def test_kernel_determinises_calls_as_the_plain_twin(rules: Rules) -> None:
     for node in (rules.start, *rules.rules.values()):
         nfa = build_nfa(node, count=True, limits=LIMITS)
         assert _equal(build._determinise(nfa, LIMITS), _trimmed(plain.determinise(nfa)))
+
+
+@given(nodes, nodes, st.booleans())
+def test_kernel_multiplies_as_the_plain_twin(left: Node, right: Node, negate: bool) -> None:
+    one, other = build.regular(left), build.regular(right)
+    made = intersection(one, other, 100_000, negate=negate)
+    assert made is not None and _equal(made, trim(plain.product(one, other, negate=negate)))
 
 
 def test_many_states_grow_the_tables() -> None:

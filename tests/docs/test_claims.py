@@ -30,13 +30,16 @@ ENFORCED = [
     tuple[int, str], Annotated[set[str], Field(min_length=1)], frozenset[int], dict[str, int], dict[int, int],
     dict[Literal["a", "b"], int], Annotated[dict[str, int], Field(max_length=3)], Tree, int | str | None, dt.date,
     dt.time, dt.datetime, dt.timedelta, uuid.UUID, Any, bytes, ipaddress.IPv4Address,
+    {"oneOf": [{"type": "integer"}, {"type": "number"}]}, {"not": {"const": {"a": 1}}},
+    {"properties": {"a": {}}, "patternProperties": {"^x": {}}}, {"if": {"minimum": 3}, "then": {"multipleOf": 2}},
+    {"contains": {"type": "null"}, "maxContains": 2}, {"dependentRequired": {"a": ["b"]}},
 ]  # fmt: skip
 
 REFUSED = [
     sk.Regex(r"(a)\1"), sk.Regex(r"\bab\b"), Annotated[float, Field(multiple_of=0.3)], dict[tuple[int, int], int],
     Reaching, Annotated[dt.date, Field(ge=dt.date(2020, 1, 1))], Annotated[bytes, Field(max_length=3)], AnyUrl, complex,
-    Json[int], type[int], Callable[[], int], {"oneOf": [{"type": "integer"}, {"type": "number"}]},
-    {"properties": {"a": {}}, "patternProperties": {"^x": {}}},
+    Json[int], type[int], Callable[[], int], {"not": {"uniqueItems": True}},
+    {"contains": {"type": "null"}, "prefixItems": [True]}, {"unevaluatedProperties": False},
     {"allOf": [{"format": "date", "type": "string"}, {"format": "email", "type": "string"}]},
 ]  # fmt: skip
 

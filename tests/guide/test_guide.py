@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.automaton.automaton import Automaton, link
+from structkit.automaton.automaton import Automaton
+from structkit.automaton.link import link
 from structkit.errors import LimitExceeded, TokenRefused, UnsatisfiableSchema, VocabularyError
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.reference import ReferenceCursor

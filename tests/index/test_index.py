@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.automaton.automaton import Automaton, Frame, link
+from structkit.automaton.automaton import Automaton, Frame
+from structkit.automaton.link import link
 from structkit.errors import UnsatisfiableSchema
 from structkit.index import plain
 from structkit.index.index import FAR, Index

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structkit.automaton.automaton import link
+from structkit.automaton.link import link
 from structkit.guide.guide import Guide
 from structkit.index import store
 from structkit.index.rows import shared_rows

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.automaton.automaton import link
+from structkit.automaton.link import link
 from structkit.regex.nodes import Call, Rules
 from structkit.regex.others import other_text
 from structkit.regex.strings import text_body
