@@ -30,7 +30,10 @@ class Order(BaseModel):
 
 
 if __name__ == "__main__":
-    text = "Order from Marta Silva: 2 copies of The Silent River and 1 x Green Garden. Ship to 12 Oak Street, Lisbon."
+    text = (
+        "Order from Marta Silva: 2 copies of The Silent River and 1 copy of Green Garden. "
+        "Ship to 12 Oak Street, Lisbon."
+    )
     order = sk.extract(sk.load(), text, Order)
     print(order.customer)
     for line in order.items:

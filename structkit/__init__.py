@@ -50,10 +50,11 @@ if TYPE_CHECKING:
         ValidationFailed,
         VocabularyError,
     )
+    from structkit.explain import explain
     from structkit.generate.result import Result, Usage
     from structkit.guide.guide import Cursor, Guide
     from structkit.limits import Limits
-    from structkit.targets import Choice, Regex
+    from structkit.targets import Choice, JsonSchema, Regex
     from structkit.vocabulary.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -65,6 +66,7 @@ __all__ = [
     "GenerationError",
     "GrammarError",
     "Guide",
+    "JsonSchema",
     "LimitExceeded",
     "Limits",
     "ModelFailed",
@@ -85,6 +87,7 @@ __all__ = [
     "aextract",
     "agenerate",
     "compile",
+    "explain",
     "extract",
     "from_transformers",
     "generate",
@@ -99,11 +102,13 @@ _HOMES = {
     "Choice": "structkit.targets",
     "Cursor": "structkit.guide.guide",
     "Guide": "structkit.guide.guide",
+    "JsonSchema": "structkit.targets",
     "Limits": "structkit.limits",
     "Regex": "structkit.targets",
     "Result": "structkit.generate.result",
     "Usage": "structkit.generate.result",
     "Vocabulary": "structkit.vocabulary.vocabulary",
+    "explain": "structkit.explain",
 }
 """Where the classes live; errors live in `structkit.errors`, functions in `structkit.api`."""
 
@@ -125,11 +130,11 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """The package, in which `compile` and `generate` are functions although modules have these names too."""
+    """The package, in which functions have the names of the modules that they come from."""
 
     def __setattr__(self, name: str, value: object) -> None:
         # Importing structkit.compile would else put that module in the function's place.
-        if not (isinstance(value, ModuleType) and name in ("compile", "generate")):
+        if not (isinstance(value, ModuleType) and name in ("compile", "explain", "generate")):
             super().__setattr__(name, value)
 
 

@@ -22,12 +22,23 @@ from structkit.limits import Limits
 from structkit.regex.from_schema import Order, Whitespace, lower
 from structkit.regex.nodes import Rules, Text, alt
 from structkit.regex.parse import parse
+from structkit.schema.check import check
 from structkit.schema.describe import describe
-from structkit.schema.nodes import Document
+from structkit.schema.nodes import Document, Unenforced
 from structkit.schema.output import OutputType
 from structkit.schema.read import read
 
-__all__ = ["AnyTarget", "Choice", "Defaults", "Regex", "Target", "TextTarget", "key_of", "read_target"]
+__all__ = [
+    "AnyTarget",
+    "Choice",
+    "Defaults",
+    "JsonSchema",
+    "Regex",
+    "Target",
+    "TextTarget",
+    "key_of",
+    "read_target",
+]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -107,6 +118,32 @@ class Choice(TextTarget[T_co]):
         return texts
 
 
+@dataclass(frozen=True)
+class JsonSchema(TextTarget[object]):
+    """A JSON Schema with a policy; a plain dict means the same as `JsonSchema(schema)`.
+
+    Args:
+        schema: The schema, as `json.loads` gives it.
+        additional: `"open"` is the specification: objects may have keys that are not declared unless the schema says
+            otherwise. `"closed"` refuses them wherever the schema is silent, as strict structured outputs do.
+        strict: Whether a keyword that cannot be enforced while decoding is an error. Otherwise it is checked after
+            decoding, by the package `jsonschema`, and a value that fails raises `ValidationFailed`.
+
+    >>> JsonSchema({"type": "object"}, additional="closed").additional
+    'closed'
+    """
+
+    schema: Mapping[str, object]
+    additional: Literal["open", "closed"] = "open"
+    strict: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.schema, Mapping):
+            raise TypeError(f"JsonSchema takes a schema as a dict, not {type(self.schema).__name__}")
+        if self.additional not in ("open", "closed"):
+            raise ValueError(f"additional must be 'open' or 'closed', not {self.additional!r}")
+
+
 AnyTarget: TypeAlias = "TypeForm[object] | TextTarget[object] | Mapping[str, object] | Target[object]"
 """What `read_target` takes."""
 
@@ -132,6 +169,10 @@ class Target(ABC, Generic[T_co]):
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         """The language of the target's texts."""
+
+    def unenforced(self) -> tuple[Unenforced, ...]:
+        """What is left out of the language and must be checked afterwards."""
+        return ()
 
     @abstractmethod
     def value(self, text: str) -> T_co:
@@ -178,8 +219,12 @@ def read_target(
     if isinstance(target, Choice):
         return _ChoiceTarget(target)
     if isinstance(target, Mapping):
+        target = JsonSchema(target)
+    if isinstance(target, JsonSchema):
         texts = AutomatonTexts(python=False, limits=limits)
-        return _SchemaTarget(target, read(target, limits=limits, texts=texts))
+        closed = target.additional == "closed"
+        document = read(target.schema, limits=limits, texts=texts, closed=closed, strict=target.strict)
+        return _SchemaTarget(target, document)
     # Pydantic would take a function as a type, and call it with what the model wrote.
     given: object = target
     if isinstance(given, (str, bytes, int, float, list, tuple, set)) or inspect.isroutine(given):
@@ -209,6 +254,8 @@ def key_of(target: AnyTarget) -> Hashable | None:
                 target
             )  # only JSON has a key; but JSON writes the names 1 and "1" alike, repr does not
             return ("schema", repr(target))
+        if isinstance(target, JsonSchema):
+            return (key_of(target.schema), target.additional, target.strict)
         key = (target, "" if isinstance(target, (type, Target)) else repr(target))
         hash(key)
     except (TypeError, ValueError, RecursionError):
@@ -245,16 +292,19 @@ class _TypeTarget(Target[object]):
 
 @dataclass(frozen=True)
 class _SchemaTarget(Target[object]):
-    schema: Mapping[str, object]
+    target: JsonSchema
     document: Document
 
     @property
     def name(self) -> str:
-        title = self.schema.get("title")
+        title = self.target.schema.get("title")
         return title if isinstance(title, str) and title else "JSON Schema"
 
     def json_schema(self) -> dict[str, object]:
-        return dict(self.schema)
+        return dict(self.target.schema)
+
+    def unenforced(self) -> tuple[Unenforced, ...]:
+        return self.document.unenforced
 
     def rules(
         self,
@@ -263,10 +313,13 @@ class _SchemaTarget(Target[object]):
         order: Order = "declared",
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
-        return lower(self.document, whitespace=whitespace, order=order, limits=limits)
+        strict = self.target.strict
+        return lower(self.document, whitespace=whitespace, order=order, strict=strict, limits=limits)
 
     def value(self, text: str) -> object:
         value: object = json.loads(text)
+        if not self.target.strict:
+            check(value, self.target.schema)
         return value
 
     def description(self) -> str:

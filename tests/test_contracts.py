@@ -522,3 +522,18 @@ def test_many_unique_texts_within_a_tight_budget(target: Any) -> None:
         result = sk.generate(model, "a", target, max_tokens=least + seed, temperature=1.0, seed=seed)
         assert result.usage.generated_tokens <= least + seed
         assert TypeAdapter(target).validate_json(result.text) == result.value
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        (set[Annotated[str, Field(pattern="^[ab]$")]], b'["b", "a"'),
+        (dict[Annotated[str, Field(pattern="^[ab]$")], bool], b'{"b": true, "a": false'),
+        (set[Literal["a"] | Annotated[int, Field(ge=1, le=2)]], b'[2, "a", 1'),
+    ],
+)
+def test_no_separator_follows_the_last_unique_text_that_there_is(target: Any, text: bytes) -> None:
+    cursor = sk.compile(target, testing.byte_vocabulary(), cache=False).cursor()
+    for byte in text:
+        cursor.advance(byte)
+    assert allowed(cursor) == {ord("]" if text[:1] == b"[" else "}")}

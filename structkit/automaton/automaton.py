@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from weakref import WeakValueDictionary
 
@@ -126,6 +126,7 @@ class Automaton:
         default_factory=WeakValueDictionary
     )
     _only_texts: dict[int, bytes | None] = field(default_factory=dict)
+    _unique_ahead: dict[int, frozenset[int]] = field(default_factory=dict)
     _ways_to_rounds: dict[int, Mapping[int, int]] = field(default_factory=dict)
 
     def frame(
@@ -153,6 +154,33 @@ class Automaton:
     def remembers(self) -> bool:
         """Whether any text must be unique."""
         return bool(self.call_unique.any())
+
+    @cached_property
+    def forgetful(self) -> Automaton:
+        """The same automaton without the calls of unique texts, and without the ways to where only these can follow."""
+        kept = ~self.call_unique
+        first = np.concatenate([[0], np.cumsum(kept)])[self.call_first].astype(np.int32)
+        return replace(
+            self,
+            targets=np.where(self.needs_unique[self.targets >> 2], DEAD, self.targets).astype(np.int32),
+            call_first=first,
+            call_rule=self.call_rule[kept],
+            call_next=self.call_next[kept],
+            call_operation=self.call_operation[kept],
+            call_unique=self.call_unique[kept],
+        )
+
+    @cached_property
+    def meets_unique(self) -> NDArray[np.bool_]:
+        """bool[rules]: whether a unique text can begin inside a rule, or inside a rule that it calls."""
+        caller = self.rule[self._callers()]
+        meets = np.zeros(len(self.start), bool)
+        meets[caller[self.call_unique]] = True
+        while True:
+            more = np.unique(caller[meets[self.call_rule]])
+            if meets[more].all():
+                return meets
+            meets[more] = True
 
     @cached_property
     def shortest(self) -> Shortest:
@@ -198,7 +226,11 @@ class Automaton:
             return frames, b""
         for byte in text:
             kept += bytes((byte,))
-            frames = frozenset(f for f in self.step(frames, byte, kept) if unique.leaves_room(self, f, kept))
+            frames = frozenset(
+                frame
+                for frame in self.step(frames, byte, kept)
+                if unique.leaves_room(self, frame, kept) and unique.has_another(self, frame)
+            )
             if not any(frame.opened for frame in frames):
                 kept = b""
         return frames, kept
@@ -280,10 +312,7 @@ class Automaton:
                 call = -1 - step
                 count = self._counted(rule, at.count, int(self.call_operation[call]))
                 memory = at.memory
-                if (
-                    self.call_unique[call]
-                    and (only := self._only_text(int(self.call_rule[call]))) is not None
-                ):
+                if self.call_unique[call] and (only := self.only_text(int(self.call_rule[call]))) is not None:
                     memory = Memory((memory.seen if memory else frozenset()) | {only})
                 back = self.frame(int(self.call_next[call]), count or 0, at.below, memory)
                 at = self.frame(int(self.start[self.call_rule[call]]), 0, back)
@@ -306,7 +335,7 @@ class Automaton:
         for call in range(self.call_first[frame.state], self.call_first[frame.state + 1]):
             far = int(end[self.start[self.call_rule[call]]]) + int(end[self.call_next[call]])
             if self.call_operation[call] == TICK and far < farthest:
-                if seen and self.call_unique[call] and self._only_text(int(self.call_rule[call])) in seen:
+                if seen and self.call_unique[call] and self.only_text(int(self.call_rule[call])) in seen:
                     continue
                 best, farthest = -1 - call, far
         if farthest < 2 * kernels.FAR:
@@ -321,8 +350,7 @@ class Automaton:
         return known
 
     def _find_rounds(self, rule: int) -> Mapping[int, int]:
-        first = int(self.start[rule])
-        stop = int(self.start[rule + 1]) if rule + 1 < len(self.start) else len(self.row)
+        first, stop = self._states_of(rule)
         into: dict[int, list[tuple[int, int]]] = {}
         begins: list[int] = []
         for state in range(first, stop):
@@ -350,7 +378,58 @@ class Automaton:
                     queue.append(before)
         return ways
 
-    def _only_text(self, rule: int) -> bytes | None:
+    @cached_property
+    def needs_unique(self) -> NDArray[np.bool_]:
+        """bool[states]: whether the state's rule cannot end before another unique text; the counter is left out."""
+        needs = np.zeros(len(self.row), bool)
+        for rule in np.unique(self.rule[self._callers()[self.call_unique]]).tolist():
+            first, stop = self._states_of(rule)
+            into: dict[int, list[int]] = {}
+            for state in range(first, stop):
+                for after in self._after(state):
+                    into.setdefault(after, []).append(state)
+            needs[first:stop] = True
+            pending = [state for state in range(first, stop) if self.final[state]]
+            while pending:
+                state = pending.pop()
+                if needs[state]:
+                    needs[state] = False
+                    pending += into.get(state, ())
+        return needs
+
+    def unique_ahead(self, state: int) -> frozenset[int]:
+        """The rules of the unique texts that may come next in the rule of a state."""
+        if state not in self._unique_ahead:
+            pending, reached = [state], {state}
+            while pending:
+                after = set(self._after(pending.pop())) - reached
+                pending += after
+                reached |= after
+            self._unique_ahead[state] = frozenset(
+                int(self.call_rule[call])
+                for at in reached
+                for call in range(self.call_first[at], self.call_first[at + 1])
+                if self.call_unique[call]
+            )
+        return self._unique_ahead[state]
+
+    def _after(self, state: int) -> list[int]:
+        """Where a byte, or a call of what is not unique, leads from a state in its rule."""
+        row, width = int(self.row[state]), int(self.shortest.width[self.rule[state]])
+        after = [target >> 2 for target in self.targets[row : row + width].tolist() if target != DEAD]
+        calls = range(self.call_first[state], self.call_first[state + 1])
+        return after + [int(self.call_next[call]) for call in calls if not self.call_unique[call]]
+
+    def _states_of(self, rule: int) -> tuple[int, int]:
+        return int(self.start[rule]), int(self.start[rule + 1]) if rule + 1 < len(self.start) else len(
+            self.row
+        )
+
+    def _callers(self) -> NDArray[np.int64]:
+        """int64[calls], the state of each call."""
+        return np.repeat(np.arange(len(self.row)), np.diff(self.call_first))
+
+    def only_text(self, rule: int) -> bytes | None:
         """The text of a rule that has only one, `None` for others."""
         if rule not in self._only_texts:
             state, text = int(self.start[rule]), bytearray()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from structkit.automaton.automaton import Automaton, Frame
 
-__all__ = ["ahead", "leaves_room"]
+__all__ = ["ahead", "has_another", "leaves_room"]
 
 
 def leaves_room(automaton: Automaton, frame: Frame, kept: bytes) -> bool:
@@ -16,11 +18,37 @@ def leaves_room(automaton: Automaton, frame: Frame, kept: bytes) -> bool:
     at: Frame | None = frame
     while at is not None and at.opened:
         rests = ahead(at, kept)
-        if rests and not _differs(automaton, above, rests, kept):
-            return False
+        if rests:
+            # The frame that the unique text entered is the one right above: a key of its own, say, with one text.
+            only = automaton.only_text(int(automaton.rule[above[-1].state])) if above else None
+            repeats = (
+                not _differs(automaton, above, rests, kept)
+                if only is None
+                else at.memory is not None and only in at.memory.seen
+            )
+            if repeats:
+                return False
         above.append(at)
         at = at.below
     return True
+
+
+def has_another(automaton: Automaton, frame: Frame) -> bool:
+    """Whether the rule of a frame can end without another unique text, or there is one that was not seen before.
+
+    A separator, say, must not be written once all texts that may follow it are taken.
+    """
+    seen = None if frame.memory is None or frame.memory.begin is not None else frame.memory.seen
+    if not seen:
+        return True
+    if not automaton.needs_unique[frame.state]:
+        return True
+    for callee in automaton.unique_ahead(frame.state):
+        only = automaton.only_text(callee)
+        entered = automaton.frame(int(automaton.start[callee]))
+        if only not in seen if only is not None else _differs(automaton, [entered], seen, b""):
+            return True
+    return False
 
 
 def ahead(frame: Frame, kept: bytes) -> frozenset[bytes]:
@@ -29,6 +57,13 @@ def ahead(frame: Frame, kept: bytes) -> frozenset[bytes]:
         return frozenset()
     begun = kept[frame.memory.begin :]
     return frozenset(text[len(begun) :] for text in frame.memory.seen if text.startswith(begun))
+
+
+def _goes_elsewhere(automaton: Automaton, frame: Frame, first: set[bytes]) -> bool:
+    """Whether more bytes lead on from a frame than the given ones; quick, and `False` where it is not so clear."""
+    rule, row = automaton.rule[frame.state], automaton.row[frame.state]
+    targets = automaton.targets[row + automaton.classes[rule].astype(np.int32)]
+    return int(np.count_nonzero((targets >= 0) & (targets & 3 == 0))) > len(first)
 
 
 def _differs(automaton: Automaton, above: list[Frame], rests: frozenset[bytes], kept: bytes) -> bool:
@@ -40,6 +75,8 @@ def _differs(automaton: Automaton, above: list[Frame], rests: frozenset[bytes], 
     below: Frame | None = None
     for frame in reversed(above):
         below = automaton.frame(frame.state, frame.count, below, frame.memory)
+    if _goes_elsewhere(automaton, above[0], {rest[:1] for rest in rests}):
+        return True
     beginnings = {rest[:length] for rest in rests for length in range(len(rest) + 1)}
     pending = [(automaton.settle([below] if below else [], kept), b"")]
     while pending:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from structkit.automaton.automaton import Frame, Memory
 from structkit.automaton.unique import ahead
 from structkit.errors import LimitExceeded
-from structkit.guide.state import State, Step, mask_of, rows, suspects
+from structkit.guide.state import State, Step, mask_of, suspects, walks
 from structkit.index.index import FAR, Index
 
 __all__ = ["Budgets"]
@@ -138,7 +138,7 @@ class Budgets:
             return known
         size = self.index.vocabulary.words * 32
         signs = np.zeros(size, np.int64)
-        for exits, frame in _walks(state, self.index):
+        for exits, frame, _ in walks(state, self.index):
             self.index.within(exits, frame, 1 << 40, _salt(frame.below), signs)
         if self.index.automaton.remembers:
             alone = np.fromiter(suspects(state, self.index), np.int64)
@@ -223,7 +223,7 @@ class Budgets:
 
     def _narrowed(self, state: State, left: int) -> NDArray[np.uint32]:
         union = np.zeros(self.index.vocabulary.words, np.uint32)
-        for exits, frame in _walks(state, self.index):
+        for exits, frame, _ in walks(state, self.index):
             below = self.index.need(frame.below)
             if below <= left:
                 union |= self.index.within(exits, frame, left - below, 0, None).mask
@@ -260,7 +260,7 @@ class Budgets:
             for begun in _begun(state):
                 for text in written:
                     if text.startswith(begun):
-                        rivals.update(self.index.prefixes(text[len(begun) :]))
+                        rivals.update(self.index.along(text[len(begun) :]))
         return rivals
 
     def _written(self, state: State) -> set[bytes]:
@@ -307,16 +307,6 @@ def _crowd(state: State) -> int:
 def _depth(state: State) -> int:
     """How many unique texts are open, one in another."""
     return sum(memory.begin is not None for memory in _memories(state))
-
-
-def _walks(state: State, index: Index) -> list[tuple[NDArray[np.int32] | None, Frame]]:
-    """The walks whose union is the state's mask: the exits to read on from (`None`: from the start) and the frame."""
-    walks: list[tuple[NDArray[np.int32] | None, Frame]] = []
-    exits: NDArray[np.int32] | None = None
-    for row, frame in rows(state, index):
-        walks.append((exits, frame))
-        exits = row.exits if frame.below is not None and len(row.exits) else None
-    return walks
 
 
 def _salt(frame: Frame | None) -> int:

@@ -13,7 +13,7 @@ from structkit.automaton.unique import ahead
 from structkit.index.index import Index
 from structkit.index.rows import Row
 
-__all__ = ["State", "Step", "mask_of", "rows", "suspects"]
+__all__ = ["State", "Step", "mask_of", "suspects", "walks"]
 
 
 class State:
@@ -53,7 +53,7 @@ def mask_of(state: State, index: Index, step: Step) -> NDArray[np.uint32]:
     if mask is None:
         growth = 0
         masks: list[NDArray[np.uint32]] = []
-        for row, frame in rows(state, index):
+        for _, frame, row in walks(state, index):
             masks.append(row.mask)
             growth = max(growth, row.growth + index.pending(frame) + index.need(frame.below))
         mask = masks[0] if len(masks) == 1 else _union(masks, index.vocabulary.words)
@@ -64,15 +64,19 @@ def mask_of(state: State, index: Index, step: Step) -> NDArray[np.uint32]:
     return mask
 
 
-def rows(state: State, index: Index) -> Iterator[tuple[Row, Frame]]:
-    """For each frame its row, then those of the frames below it that a token can reach."""
+def walks(state: State, index: Index) -> Iterator[tuple[NDArray[np.int32] | None, Frame, Row]]:
+    """What the mask is made of: for each frame its row, then those of the frames below it that a token can reach.
+
+    With each the exits that it reads on from, `None` for the start of every token.
+    """
     for frame in state.frames:
+        exits: NDArray[np.int32] | None = None
         row = index.row(frame)
-        yield row, frame
+        yield exits, frame, row
         below = frame.below
         while below is not None and len(row.exits):
-            row = index.after(row.exits, below)
-            yield row, below
+            exits, row = row.exits, index.after(row.exits, below)
+            yield exits, below, row
             below = below.below
 
 
@@ -97,20 +101,17 @@ def _without_repeats(mask: NDArray[np.uint32], state: State, index: Index, step:
 def suspects(state: State, index: Index) -> set[int]:
     """The tokens that may repeat a unique text seen before, perhaps with others.
 
-    Rows know nothing of what was seen, so these are tried one by one: those along the seen texts, those that pass
-    the end of a unique text, and those long enough to hold two of them.
+    Rows know nothing of what was seen, so these are tried one by one: those that begin a unique text or must be
+    followed by one, and those along the texts seen before where one of them may be repeated.
     """
     found: set[int] = set()
-    for row, frame in rows(state, index):
-        if frame.memory is not None:
-            found.update(_tokens(row.mask))
-        elif index.automaton.dfas[int(index.automaton.rule[frame.state])].calls:
-            found.update(t for t in _tokens(row.mask) if b"," in index.vocabulary.tokens[t])
+    for exits, frame, row in walks(state, index):
+        found.update(_tokens(index.opening(exits, frame, row)))
     for frame in state.frames:
         at: Frame | None = frame
         while at is not None and at.opened:
             for rest in ahead(at, state.kept):
-                found.update(index.prefixes(rest))
+                found.update(index.along(rest))
             at = at.below
     return found
 

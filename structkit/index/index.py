@@ -23,6 +23,9 @@ __all__ = ["FAR", "Index"]
 FAR = kernels.FAR
 _NO_SIGNS: NDArray[np.int64] = np.empty(0, np.int64)
 _ROOT: NDArray[np.int32] = np.zeros(1, np.int32)
+_NO_TOKENS: NDArray[np.uint32] = np.empty(0, np.uint32)
+_FORGETFUL = "forgetful"
+"""The owner of rows without unique texts."""
 
 
 class Index:
@@ -78,6 +81,21 @@ class Index:
             self.rows.put(None, key, row)
         return row
 
+    def opening(self, exits: NDArray[np.int32] | None, frame: Frame, row: Row) -> NDArray[np.uint32]:
+        """uint32[words]: of a row, the tokens that begin a unique text, or after which only one can follow.
+
+        `exits` are those that the row reads on from; `None`: from the start of every token.
+        """
+        if not self.automaton.meets_unique[self.automaton.rule[frame.state]]:
+            return _NO_TOKENS
+        key = self._key(-1 if exits is None else self._number(exits), frame)
+        plain = self.rows.get(_FORGETFUL, key)
+        if plain is None:
+            plain = self._walk(_ROOT if exits is None else exits, frame, forgetful=True)
+            self.rows.put(_FORGETFUL, key, plain)
+        opening: NDArray[np.uint32] = row.mask & ~plain.mask
+        return opening
+
     def within(
         self,
         exits: NDArray[np.int32] | None,
@@ -118,15 +136,20 @@ class Index:
         tokens = kernels.split(trie.byte, trie.end, trie.first, trie.ids, np.frombuffer(text, np.uint8))
         return tuple(tokens.tolist()) if len(tokens) or not text else None
 
-    def prefixes(self, text: bytes) -> list[int]:
-        """The tokens that a text begins with."""
+    def along(self, text: bytes) -> list[int]:
+        """The tokens that a text begins with, and those that begin with the text."""
         trie = self.vocabulary.trie
         nodes = kernels.path(trie.byte, trie.end, np.frombuffer(text, np.uint8))
-        return [
+        tokens = [
             token
-            for node in nodes.tolist()
+            for node in nodes[:-1].tolist()
             for token in trie.ids[trie.first[node] : trie.first[node + 1]].tolist()
         ]
+        if len(nodes) and len(nodes) == len(text):
+            tokens += trie.ids[trie.first[nodes[-1]] : trie.first[trie.end[nodes[-1]]]].tolist()
+        elif len(nodes):
+            tokens += trie.ids[trie.first[nodes[-1]] : trie.first[nodes[-1] + 1]].tolist()
+        return tokens
 
     def group(
         self, signs: NDArray[np.int64], mask: NDArray[np.uint32]
@@ -221,8 +244,11 @@ class Index:
         left: int = 1 << 40,
         salt: int = 0,
         signs: NDArray[np.int64] = _NO_SIGNS,
+        *,
+        forgetful: bool = False,
     ) -> Row:
-        automaton, trie = self.automaton, self.vocabulary.trie
+        automaton = self.automaton.forgetful if forgetful else self.automaton
+        trie = self.vocabulary.trie
         mask = np.zeros(self.vocabulary.words, np.uint32)
         exits = np.empty(len(trie.byte), np.int32)
         room = kernels.ARENA

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from structkit.errors import LimitExceeded, UnsatisfiableSchema, UnsupportedKeyword
+from structkit.errors import LimitExceeded, PatternError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.chars import ANY
 from structkit.regex.containing import containing
@@ -61,6 +61,7 @@ from structkit.schema.nodes import (
     Union,
 )
 from structkit.schema.place import step
+from structkit.schema.relax import relaxed
 
 __all__ = ["Order", "Whitespace", "lower"]
 
@@ -83,6 +84,7 @@ def lower(
     *,
     whitespace: Whitespace = "spaced",
     order: Order = "declared",
+    strict: bool = True,
     limits: Limits = Limits(),  # noqa: B008
 ) -> Rules:
     """The language of the canonical JSON texts of a document's values.
@@ -92,6 +94,7 @@ def lower(
         whitespace: `spaced` writes `{"a": 1, "b": [1, 2]}`, `compact` writes `{"a":1,"b":[1,2]}`.
         order: `declared` writes keys as the schema lists them; `any` lets them come in any order, but where that
             would write one value in several ways (in unique items), or where keys are counted besides.
+        strict: Whether what cannot be enforced is an error; else the language is larger than the schema.
         limits: Bounds digits, nodes and patterns.
 
     Returns:
@@ -109,7 +112,7 @@ def lower(
         PatternError: A pattern that cannot be read.
         LimitExceeded: The schema is too large or too deep.
     """
-    lowering = _Lowering(document, whitespace, order, limits)
+    lowering = _Lowering(document, whitespace, order, strict, limits)
     try:
         start = lowering.run(document.root)
     except RecursionError:
@@ -147,7 +150,10 @@ def _unordered(schema: Object) -> tuple[int, int | None] | None:
 class _Lowering:
     """The walk over one document; `rules` fills up as it goes."""
 
-    def __init__(self, document: Document, whitespace: Whitespace, order: Order, limits: Limits) -> None:
+    def __init__(
+        self, document: Document, whitespace: Whitespace, order: Order, strict: bool, limits: Limits
+    ) -> None:
+        self.strict = strict
         self.uses = uses(document, any_order=order == "any")
         self.order = order
         self.bounded = document.bounded
@@ -188,6 +194,15 @@ class _Lowering:
         self.depth = self.deepest = 0
 
     def node(self, schema: Schema, place: str) -> Node:
+        """The texts of one schema, or of a larger one where that is allowed and it cannot be enforced."""
+        try:
+            return self.exactly(schema, place)
+        except (UnsupportedKeyword, PatternError):
+            if self.strict or (larger := relaxed(schema)) == schema:
+                raise
+            return self.exactly(larger, place)
+
+    def exactly(self, schema: Schema, place: str) -> Node:
         """The texts of one schema."""
         self.count += 1
         if self.count > self.limits.regex_nodes:

@@ -195,7 +195,7 @@ def _object(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
         )
         for pattern, value in _mapping(raw, "patternProperties", at).items()
     }
-    groups = _groups(_rest(raw, at, reader), patterns, at, reader)
+    groups = _groups(_rest(raw, at, reader), patterns, at, reader, silent="additionalProperties" not in raw)
     properties = [
         Property(name, _matched(name, value, patterns, at, reader), name in required)
         for name, value in keys.items()
@@ -234,7 +234,7 @@ def _rest(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
 
 
 def _groups(
-    rest: Schema, patterns: Mapping[String, Schema], at: Place, reader: Subschemas
+    rest: Schema, patterns: Mapping[String, Schema], at: Place, reader: Subschemas, *, silent: bool
 ) -> tuple[Additional, ...]:
     """The additional keys by the patterns that their names match, so that no name is in two groups."""
     groups: list[tuple[String, Schema | None]] = [(String(), None)]
@@ -250,7 +250,10 @@ def _groups(
         if len(groups) > _MOST_GROUPS:
             message = f"the patterns split the names into more than {_MOST_GROUPS} groups; use fewer"
             raise UnsupportedKeyword("patternProperties", message, place=at.path)
-    found = (Additional(names, rest if value is None else value) for names, value in groups)
+    found = (
+        Additional(names, rest, silent) if value is None else Additional(names, value)
+        for names, value in groups
+    )
     return tuple(group for group in found if not isinstance(group.value, Never))
 
 
@@ -309,7 +312,7 @@ def _named(
             left: list[String] = [both] if (both := reader.names(group.names, names, at)) is not None else []
             for other in taken:
                 left = [rest for one in left for rest in reader.other_names(one, other, at)]
-            shared += [Additional(one, group.value) for one in left]
+            shared += [Additional(one, group.value, group.silent) for one in left]
         taken.append(names)
     return kept, tuple(shared)
 

@@ -268,7 +268,7 @@ class Meeting:
         self.charge(len(left) * len(right), at)
         pairs = [(a, b, self.names(a.names, b.names, here)) for a in left for b in right]
         return tuple(
-            Additional(names, self.meet((a.value, b.value), here))
+            Additional(names, self.meet((a.value, b.value), here), a.silent and b.silent)
             for a, b, names in pairs
             if names is not None
         )

@@ -41,7 +41,7 @@ from structkit.schema.place import Place
 
 __all__ = ["minus", "other_strings"]
 
-_ANY_KEYS = (Additional(String(), Anything()),)
+_ANY_KEYS = (Additional(String(), Anything(), silent=True),)
 
 _EVERY_KIND = Union((Null(), Boolean(), Number(), String(), Array(), Object(additional=_ANY_KEYS)))
 """Every value, as one node for each kind."""
@@ -274,7 +274,7 @@ def _other_keys(
                 if shared is not None:
                     split.append(Additional(shared, minus(piece.value, one.value, meeting, at)))
                 rest = _without(piece.names, [one.names], meeting, at)
-                split += [Additional(names, piece.value) for names in rest]
+                split += [Additional(names, piece.value, piece.silent) for names in rest]
             pieces = split
         yield from pieces
 

@@ -30,6 +30,7 @@ __all__ = [
     "Ref",
     "Schema",
     "String",
+    "Unenforced",
     "Union",
 ]
 
@@ -154,10 +155,14 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Additional:
-    """Keys that are not declared: those whose name is among `names`, and their value."""
+    """Keys that are not declared: those whose name is among `names`, and their value.
+
+    `silent`: nothing was said about them, so the specification allows them.
+    """
 
     names: String
     value: Schema
+    silent: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,13 +200,24 @@ Schema: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True)
+class Unenforced:
+    """A keyword that was left out because it cannot be enforced: where, and why."""
+
+    place: str
+    keyword: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A schema and the definitions it refers to.
 
     `bounded` holds for Python types: their numbers have a bounded count of digits, so that a model cannot
     write digits for ever. A JSON Schema given as a dict means what the specification says.
+    `unenforced` is what its values must be checked for besides.
     """
 
     root: Schema
     definitions: Mapping[str, Schema] = field(default_factory=dict)
     bounded: bool = True
+    unenforced: tuple[Unenforced, ...] = ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from structkit.errors import LimitExceeded, SchemaError, UnsupportedKeyword
@@ -31,6 +32,7 @@ from structkit.schema.nodes import (
     Ref,
     Schema,
     String,
+    Unenforced,
     Union,
 )
 from structkit.schema.place import Place, joined, step
@@ -49,6 +51,8 @@ def read(
     defaults: Literal["always", "may_omit"] = "always",
     limits: Limits = Limits(),  # noqa: B008
     texts: Texts = UNDECIDED,
+    closed: bool = False,
+    strict: bool = True,
 ) -> Document:
     """Read a JSON Schema.
 
@@ -59,6 +63,8 @@ def read(
         defaults: For a Python type: `"always"` requires every declared property, `"may_omit"` only those in `required`.
         limits: Bounds size and nesting.
         texts: Decides what patterns and formats say about names and constants; without it, that is refused.
+        closed: Objects have no undeclared keys where the schema says nothing about these.
+        strict: Whether a keyword that cannot be enforced is an error; else it is left out, and told in the document.
 
     Returns:
         The document; its definitions are those that are used.
@@ -75,9 +81,16 @@ def read(
     """
     try:
         overlapping: frozenset[str] = frozenset()
+        left_out: tuple[Unenforced, ...] = ()
         while True:
-            reading = _Reading(schema, python, defaults, limits, texts, overlapping)
-            document = reading.document()
+            reading = _Reading(schema, python, defaults, limits, texts, overlapping, left_out, strict=strict)
+            try:
+                document = reading.document(closed=closed)
+            except UnsupportedKeyword as error:
+                if strict or (more := reading.blamed(error)) is None:
+                    raise
+                left_out += (more,)
+                continue
             if not reading.found:
                 return document
             overlapping |= reading.found
@@ -96,7 +109,11 @@ class _Reading:
         limits: Limits,
         texts: Texts,
         overlapping: frozenset[str],
+        left_out: tuple[Unenforced, ...],
+        *,
+        strict: bool,
     ) -> None:
+        self.strict = strict
         self.python = python
         self.texts = texts
         self.defaults: Literal["always", "may_omit"] = defaults
@@ -106,12 +123,14 @@ class _Reading:
         self._definitions = Definitions()
         self._meeting = Meeting(self._definitions, limits, texts)
         self._overlapping = overlapping
+        self._left_out = left_out
+        self._seen: dict[str, Mapping[str, object]] = {}
         self.found: set[str] = set()
         self._exclusive: list[tuple[Sequence[Schema], Place]] = []
         self._count = 0
         self._depth = 0
 
-    def document(self) -> Document:
+    def document(self, *, closed: bool) -> Document:
         """Read the root and everything it refers to; `found` are then the places of `oneOf` to be read exactly."""
         root = self._definition(self._references.root, Place(python=self.python))
         definitions = self._definitions.finish()
@@ -119,7 +138,18 @@ class _Reading:
         for branches, at in self._exclusive:
             if not pairwise_disjoint(branches, definitions, self.texts):
                 self.found.add(at.path)
-        return settle(root.name, definitions, order, python=self.python)
+        document = settle(root.name, definitions, order, python=self.python, closed=closed)
+        return replace(document, unenforced=self._left_out)
+
+    def blamed(self, error: UnsupportedKeyword) -> Unenforced | None:
+        """The keyword to leave out after an error: at its place, or at the nearest one around that has it."""
+        place = error.place or "$"
+        while place not in self._seen or error.keyword not in self._seen[place]:
+            shorter = max(place.rfind("."), place.rfind("["))
+            if shorter < 0:
+                return None
+            place = place[:shorter]
+        return Unenforced(place, error.keyword, error.message)
 
     def schema(self, raw: object, at: Place) -> Schema:
         """Read one schema."""
@@ -163,6 +193,7 @@ class _Reading:
         return [both for other in other_strings(right) if (both := self.names(left, other, at)) is not None]
 
     def _read(self, raw: Mapping[str, object], at: Place) -> Schema:
+        raw = self._without(raw, at)
         note = _note(raw, at, self._limits)
         if "$id" in raw:
             at = at.inside(self._references.base(raw, at.base, at))
@@ -206,6 +237,15 @@ class _Reading:
             self.meet((others, self.schema(raw.get("else", True), at.under("else"))), at), condition, at
         )
         return union((met, unmet), "neither then nor else is possible")
+
+    def _without(self, raw: Mapping[str, object], at: Place) -> Mapping[str, object]:
+        """The schema without the keywords that are left out there."""
+        if self.strict:
+            return raw
+        path = at.path
+        out = {one.keyword for one in self._left_out if one.place == path}
+        self._seen[path] = kept = {keyword: value for keyword, value in raw.items() if keyword not in out}
+        return kept
 
     def _refuse(self, raw: Mapping[str, object], at: Place) -> None:
         for keyword in raw:

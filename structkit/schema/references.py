@@ -10,7 +10,7 @@ from structkit.errors import SchemaError, UnresolvedReference
 from structkit.schema.place import Place
 from structkit.schema.values import shown
 
-__all__ = ["References", "Target"]
+__all__ = ["References", "Target", "subschemas"]
 
 _HOLD_ONE = (
     "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
@@ -112,7 +112,7 @@ class References:
                 for keyword in ("$anchor", "$dynamicAnchor"):
                     if isinstance(anchor := target.schema.get(keyword), str):
                         self._resources.setdefault(f"{target.base}#{anchor}", target)
-                for steps, schema in _subschemas(target.schema):
+                for steps, schema in subschemas(target.schema):
                     inside = self.base(schema, target.base, Place())
                     stack.append(Target((*target.pointer, *steps), schema, inside, target.base))
         return self._resources
@@ -128,7 +128,8 @@ def _join(base: str, reference: str, at: Place) -> str:
         raise UnresolvedReference(f"{shown(reference)} is not a URI reference", place=at.path) from None
 
 
-def _subschemas(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], object]]:
+def subschemas(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], object]]:
+    """The schemas directly inside a schema, each with its way there."""
     for keyword in _HOLD_ONE:
         if isinstance(inner := schema.get(keyword), Mapping):
             yield (keyword,), inner

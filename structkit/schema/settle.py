@@ -32,7 +32,9 @@ __all__ = ["in_order", "settle"]
 Definitions = Mapping[str, Schema]
 
 
-def settle(root: str, definitions: Definitions, order: Iterable[str], *, python: bool) -> Document:
+def settle(
+    root: str, definitions: Definitions, order: Iterable[str], *, python: bool, closed: bool = False
+) -> Document:
     """The document whose root is the definition `root`, without what can never be written.
 
     Args:
@@ -40,6 +42,7 @@ def settle(root: str, definitions: Definitions, order: Iterable[str], *, python:
         definitions: All that are referred to.
         order: Their names as `in_order` gives them.
         python: The document describes a Python type.
+        closed: Additional keys about which nothing was said are not allowed.
 
     >>> from structkit.schema.nodes import Property
     >>> definitions = {"a": Union((Null(), Object((Property("x", Ref("b")),)))), "b": Never("")}
@@ -50,6 +53,8 @@ def settle(root: str, definitions: Definitions, order: Iterable[str], *, python:
         UnsatisfiableSchema: The root has no value.
     """
     definitions = _without_aliases(definitions, order)
+    if closed:
+        definitions = {name: _closed(node) for name, node in definitions.items()}
     note = None
     if isinstance(alias := definitions[root], Ref):
         root, note = alias.name, alias.note
@@ -142,6 +147,30 @@ def _redirected(node: Schema, ends: Mapping[str, Ref]) -> Schema:
                 tuple(replace(g, value=_redirected(g.value, ends)) for g in choice) for choice in node.some
             )
             return replace(node, properties=keys, additional=additional, some=some)
+    return node
+
+
+def _closed(node: Schema) -> Schema:
+    """The node without the additional keys about which nothing was said."""
+    match node:
+        case Union(branches=branches):
+            return replace(node, branches=tuple(map(_closed, branches)))
+        case Array():
+            prefix = tuple(map(_closed, node.prefix))
+            contains = tuple(
+                replace(one, hits=_closed(one.hits), misses=_closed(one.misses)) for one in node.contains
+            )
+            return replace(node, prefix=prefix, items=_closed(node.items), contains=contains)
+        case Object():
+            keys = tuple(replace(key, value=_closed(key.value)) for key in node.properties)
+            said = tuple(
+                replace(group, value=_closed(group.value)) for group in node.additional if not group.silent
+            )
+            some = tuple(
+                tuple(replace(group, value=_closed(group.value)) for group in choice if not group.silent)
+                for choice in node.some
+            )
+            return replace(node, properties=keys, additional=said, some=some)
     return node
 
 

@@ -25,6 +25,7 @@ UPSTREAM = {
     "guide": {"automaton", "vocabulary", "index"},
     "targets": {"schema", "regex", "automaton"},
     "compile": {"targets", "automaton", "vocabulary", "guide"},
+    "explain": {"targets", "schema", "regex", "automaton"},
     "models": {"vocabulary", "demo"},
     "testing": {"vocabulary", "models"},
     "generate": {"targets", "compile", "guide", "vocabulary", "models", "regex"},
@@ -38,6 +39,7 @@ DOORS = {
     "pydantic": {"schema/output.py"},
     "pydantic_core": {"schema/output.py"},
     "interegular": {"regex/parse.py"},
+    "jsonschema": {"schema/check.py"},
     "numba": {"automaton/kernels.py", "index/kernels.py"},
     "torch": {"models/local.py"},
     "transformers": {"models/local.py"},
@@ -49,7 +51,7 @@ ANYWHERE = {"numpy", "typing_extensions"}
 NOWHERE = {"http", "marshal", "pickle", "shelve", "socket", "subprocess", "urllib.request"}
 """Untrusted bytes are never unpickled, nothing is fetched but by transformers, and no process is started."""
 
-LAZY = {"interegular", "numba", "torch", "transformers", "tokenizers"}
+LAZY = {"interegular", "jsonschema", "numba", "torch", "transformers", "tokenizers"}
 """What `import structkit` must not import."""
 
 

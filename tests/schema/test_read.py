@@ -313,7 +313,7 @@ def test_the_official_suite() -> None:
             if (document is not None and holds(document, case["data"])) != case["valid"]:
                 wrong.append(f"{name}: {case['description']}")
     assert wrong == []
-    assert (groups, cases) >= (209, 650)
+    assert (groups, cases) >= (270, 882)
 
 
 def test_maskbench() -> None:

@@ -1,0 +1,33 @@
+"""The only door to the package `jsonschema`: checks a value for what could not be enforced while it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["check"]
+
+
+def check(value: object, schema: Mapping[str, object]) -> None:
+    """Check a value against its schema, formats included.
+
+    >>> check([1, 2], {"unevaluatedItems": False, "prefixItems": [{}, {}]})
+    >>> check([1], {"unevaluatedItems": False})
+    Traceback (most recent call last):
+    ValueError: Unevaluated items are not allowed (1 was unexpected) (at `$`)
+
+    Raises:
+        ValueError: It is not valid.
+        ImportError: The package is not installed.
+    """
+    try:
+        from jsonschema.exceptions import best_match
+        from jsonschema.validators import Draft202012Validator, validator_for
+    except ImportError as error:
+        message = (
+            "JsonSchema(strict=False) checks values with jsonschema; pip install 'structkit[jsonschema]'"
+        )
+        raise ImportError(message) from error
+    kind = validator_for(schema, default=Draft202012Validator)
+    worst = best_match(kind(schema, format_checker=kind.FORMAT_CHECKER).iter_errors(value))
+    if worst is not None:
+        raise ValueError(f"{worst.message} (at `{worst.json_path}`)")

@@ -1,0 +1,152 @@
+"""JSON Schemas as targets: any order of keys, closed objects, and what is checked after decoding."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import structkit as sk
+from structkit import testing
+from structkit.automaton.link import link
+from structkit.targets import AnyTarget, read_target
+
+OPEN = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "boolean"}, "c": {"type": "array", "items": {}}},
+    "required": ["b", "a"],
+}
+
+
+def holds(target: AnyTarget, value: object) -> bool:
+    """Whether the value can be written with its keys in their order."""
+    text = json.dumps(value, ensure_ascii=False)
+    return link(read_target(target).rules(order="any")).accepts(text.encode())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": 1, "b": True},
+        {"a": 1, "b": True, "c": [{"z": 1, "y": 2}]},
+        {"a": 1, "x": None, "b": False, "y": {}},
+    ],
+)
+def test_keys_come_in_any_order(value: dict[str, object]) -> None:
+    for order in itertools.permutations(value):
+        assert holds(OPEN, {key: value[key] for key in order})
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 1}', '{"a": 1, "b": true, "a": 1}', '{"b": true, "x": 1}', '{"a": 1, "b": 1}']
+)
+def test_what_is_no_value_is_none_in_any_order(text: str) -> None:
+    assert not link(read_target(OPEN).rules(order="any")).accepts(text.encode())
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        OPEN,
+        {**OPEN, "additionalProperties": False},
+        {
+            "type": "object",
+            "properties": {key: {"enum": [0, 1]} for key in "abcdef"},
+            "required": list("abcdef"),
+        },
+        {
+            "type": "object",
+            "properties": {"a": {}, "b": {}},
+            "additionalProperties": False,
+            "minProperties": 1,
+        },
+        {"type": "array", "items": OPEN, "minItems": 2},
+        {
+            "patternProperties": {"^x": {"type": "null"}, "y$": {"type": "integer"}},
+            "required": ["xa"],
+            "type": "object",
+        },
+    ],
+)
+def test_random_texts_in_any_order_are_valid_within_every_budget(schema: dict[str, object]) -> None:
+    validator = Draft202012Validator(schema)
+    vocabulary = testing.small_vocabulary()
+    least = sk.compile(schema, vocabulary, order="any", cache=False).cursor().tokens_to_end()
+    for seed, spare in enumerate((0, 1, 4, 12, 40)):
+        budget = least + spare
+        model = testing.RandomModel(seed, vocabulary)
+        result = sk.generate(
+            model, "x", schema, order="any", temperature=1.0, seed=seed, max_tokens=budget, describe=False
+        )
+        assert validator.is_valid(result.value), result.text
+        assert result.usage.generated_tokens <= budget
+
+
+def test_masks_in_any_order_are_those_of_the_bytes() -> None:
+    vocabulary = testing.small_vocabulary()
+    guide = sk.compile({**OPEN, "additionalProperties": False}, vocabulary, order="any", cache=False)
+    automaton = guide.automaton
+    for text in (b"{", b'{"', b'{"a": 1, "', b'{"b": true, "a": 3', b'{"a": 1, "c": [{"x": ', b'{"c": [], "'):
+        cursor = guide.cursor()
+        for token in vocabulary.spell(text):
+            cursor.advance(token)
+        out = cursor_mask(cursor)
+        for token, piece in enumerate(vocabulary.tokens):
+            if piece:
+                frames, _ = automaton.read(automaton.first(), b"", text + piece)
+                assert (token in out) == bool(frames), (text, piece)
+
+
+def cursor_mask(cursor: sk.Cursor) -> set[int]:
+    import numpy as np
+
+    out = np.zeros(cursor.guide.vocabulary.words, np.uint32)
+    cursor.fill_mask(out)
+    return set(np.flatnonzero(np.unpackbits(out.view(np.uint8), bitorder="little")).tolist())
+
+
+def test_closed_objects_hold_what_is_declared() -> None:
+    schema: dict[str, object] = {
+        "allOf": [OPEN, {"properties": {"d": {"type": "null"}}}],
+        "properties": {"e": {"type": "object", "additionalProperties": {"type": "null"}}},
+    }
+    closed = sk.JsonSchema(schema, additional="closed")
+    assert holds(schema, {"a": 1, "b": True, "x": 1})
+    assert not holds(closed, {"a": 1, "b": True, "x": 1})
+    assert holds(closed, {"e": {"any": None}, "a": 1, "b": True, "d": None})
+
+
+def test_what_is_not_enforced_is_checked() -> None:
+    schema = {"type": "array", "prefixItems": [{"type": "integer"}], "unevaluatedItems": False}
+    with pytest.raises(sk.UnsupportedKeyword, match="unevaluatedItems"):
+        sk.to_regex(schema)
+    lenient = sk.JsonSchema(schema, strict=False)
+    assert sk.extract(testing.ScriptedModel(["[1]"]), "x", lenient) == [1]
+    with pytest.raises(sk.ValidationFailed, match="Unevaluated items") as caught:
+        sk.extract(testing.ScriptedModel(["[1, 2]"]), "x", lenient)
+    assert caught.value.text == "[1, 2]"
+
+
+@pytest.mark.parametrize(
+    ("schema", "how"),
+    [
+        ({"type": "string", "title": "T"}, {"type": "enforced", "title": "annotation"}),
+        ({"unevaluatedItems": False, "huh": 1}, {"unevaluatedItems": "refused", "huh": "unknown"}),
+        (sk.JsonSchema({"unevaluatedItems": False}, strict=False), {"unevaluatedItems": "checked after"}),
+        ({"allOf": [{"format": "date"}, {"format": "email"}]}, {"allOf": "refused", "format": "enforced"}),
+    ],
+)  # fmt: skip
+def test_explain_says_what_becomes_of_each_keyword(schema: Any, how: dict[str, str]) -> None:
+    found = sk.explain(schema)
+    assert {row.keyword: row.how for row in found.rows}.items() >= how.items() or not found.enforced
+    assert found.enforced == ("refused" not in how.values() and "checked after" not in how.values())
+    assert str(found).startswith("place")
+
+
+@pytest.mark.parametrize("wrong", [{"additional": "shut"}, {"schema": 3}])
+def test_a_policy_is_checked(wrong: dict[str, Any]) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        sk.JsonSchema(**{"schema": {}, **wrong})
