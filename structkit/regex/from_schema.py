@@ -75,6 +75,9 @@ _PUNCTUATION = re.compile(r'"(?:[^"\\]|\\.)*"|[,:]')
 _SMALL = 64
 """Nodes that a definition used more than once may have and still be copied to where it is used."""
 
+_LARGE = 400
+"""Nodes of an object that becomes a rule, so that no automaton holds many of them."""
+
 _HEIGHT = 16
 """Schemas nested in schemas within one rule; deeper ones become rules, so that no later walk recurses far."""
 
@@ -420,7 +423,8 @@ class _Lowering:
             inside = entries(parts, more, *count, extra=extra, comma=self.comma, rule=self.rule, place=place)
         braces = seq(Text("{"), inside, Text("}"))
         # Each entry of a rule remembers its own unique texts.
-        return self.rule(braces, place) if self.remembers(schema) else braces
+        begins_rule = self.remembers(schema) or is_larger(braces, _LARGE)
+        return self.rule(braces, place) if begins_rule else braces
 
     def unordered(self, schema: Object, place: str, least: int, most: int | None) -> Node:
         """The entries in any order: a rule of its own, for each entry of a rule remembers its own keys."""

@@ -1,0 +1,61 @@
+"""How often each keyword stands in real schemas, and how structkit enforces it.
+
+```
+python -m benchmarks.keywords --data sample.jsonl.gz
+```
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.data import read_cases
+from structkit.schema.keywords import ANNOTATIONS, IMPLEMENTED, REFUSED
+from structkit.schema.references import subschemas
+
+__all__ = ["main", "table"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.keywords", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="schemas, JSONL, gzipped or not")
+    schemas = [case.schema for case in read_cases(parser.parse_args(arguments).data, None, 0)]
+    print(table(schemas))
+    return 0
+
+
+def table(schemas: Sequence[Mapping[str, object]]) -> str:
+    """A table in Markdown: for each keyword the share of the schemas that have it, and what becomes of it."""
+    counts: Counter[str] = Counter()
+    for schema in schemas:
+        counts.update(_keywords(schema))
+    known = sorted(IMPLEMENTED | REFUSED.keys() | ANNOTATIONS, key=lambda name: (-counts[name], name))
+    lines = ["| keyword | schemas | |", "| --- | ---: | --- |"]
+    lines += [f"| `{name}` | {100 * counts[name] / len(schemas):.1f} % | {_how(name)} |" for name in known]
+    return "\n".join(lines)
+
+
+def _keywords(schema: Mapping[str, object]) -> set[str]:
+    """The keywords of a schema and of all inside it."""
+    found: set[str] = set()
+    pending: list[Mapping[str, object]] = [schema]
+    while pending:
+        current = pending.pop()
+        found |= current.keys()
+        pending += [inner for _, inner in subschemas(current) if isinstance(inner, Mapping)]
+    return found
+
+
+def _how(keyword: str) -> str:
+    if keyword in IMPLEMENTED:
+        return "enforced while decoding"
+    return "refused" if keyword in REFUSED else "annotation"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
