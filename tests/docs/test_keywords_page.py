@@ -1,0 +1,31 @@
+"""The table of keywords in the docs names every keyword that the library knows, with what becomes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.keywords import table
+from structkit.schema.keywords import ANNOTATIONS, IMPLEMENTED, REFUSED
+
+
+@pytest.mark.parametrize("keyword", sorted(IMPLEMENTED | REFUSED.keys() | ANNOTATIONS))
+def test_the_page_says_what_the_table_says(root: Path, keyword: str) -> None:
+    page = (root / "docs/explain/keywords.md").read_text(encoding="utf-8")
+    how = (
+        "enforced while decoding"
+        if keyword in IMPLEMENTED
+        else "refused"
+        if keyword in REFUSED
+        else "annotation"
+    )
+    assert any(
+        line.startswith(f"| `{keyword}` |") and line.endswith(f"| {how} |") for line in page.splitlines()
+    )
+
+
+def test_a_keyword_counts_once_for_a_schema() -> None:
+    rows = table([{"type": "object", "properties": {"type": {"type": "null"}}}, {}]).splitlines()
+    assert "| `type` | 50.0 % | enforced while decoding |" in rows
+    assert "| `minimum` | 0.0 % | enforced while decoding |" in rows
