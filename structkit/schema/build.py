@@ -55,6 +55,8 @@ def array(node: Array) -> Schema:
     for contains in node.contains:
         if contains.least > 0 and isinstance(contains.hits, Never):
             return Never(contains.hits.reason)
+        if most is not None and contains.least > most:
+            return Never(f"no array of at most {most} items contains {contains.least}")
     if most is not None and node.min_items > most:
         return Never(f"no array has at least {node.min_items} and at most {most} items")
     prefix = node.prefix if most is None else node.prefix[:most]

@@ -190,7 +190,7 @@ def _arrays(left: Array, right: Array, meeting: Meeting, at: Place) -> Iterator[
     if not isinstance(other, Never) and (left.max_items is None or left.max_items > count):
         yield _with_hit(left, other, count, meeting, at)
     for contains in right.contains:
-        yield from _containing(left, contains, at)
+        yield from _containing(left, contains, meeting, at)
     if right.unique and not left.unique and left.max_items not in (0, 1):
         raise UnsupportedKeyword(
             "uniqueItems", "arrays that repeat an item cannot be asked for", place=at.path
@@ -210,12 +210,13 @@ def _with_hit(node: Array, hit: Schema, prefix: int, meeting: Meeting, at: Place
     return meeting.with_hits(node, (*node.contains, Contains(hit, node.items)), at)
 
 
-def _containing(left: Array, contains: Contains, at: Place) -> Iterator[Schema]:
+def _containing(left: Array, contains: Contains, meeting: Meeting, at: Place) -> Iterator[Schema]:
     """Arrays with too few hits, or too many."""
     if left.prefix:
         raise UnsupportedKeyword("contains", "it cannot be negated beside prefixItems", place=at.path)
     if contains.least:
-        few = replace(contains, least=0, most=contains.least - 1)
+        misses = minus(left.items, contains.hits, meeting, at)
+        few = Contains(contains.hits, misses, least=0, most=contains.least - 1)
         yield array(replace(left, contains=(*left.contains, few)))
     if contains.most is not None:
         many = replace(contains, least=contains.most + 1, most=None)

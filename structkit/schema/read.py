@@ -287,7 +287,8 @@ class _Reading:
         ]
         possible = [node for node in alternatives if not isinstance(node, Never)]
         if at.path in self._overlapping:
-            return union(self._alone(node, possible, at) for node in possible)
+            others = [[*possible[:index], *possible[index + 1 :]] for index in range(len(possible))]
+            return union(self._alone(*pair, at) for pair in zip(possible, others, strict=True))
         if len(possible) > 1:
             self._exclusive.append((possible, at))
         return union(alternatives)
@@ -296,7 +297,7 @@ class _Reading:
         """The values of one alternative that no other one has."""
         alone = node
         for other in others:
-            if other is not node and self._may_overlap(node, other):
+            if self._may_overlap(node, other):
                 alone = self.minus(alone, other, at)
         return alone
 

@@ -71,6 +71,22 @@ def _accepts(schema: object, value: object) -> bool:
         ({"patternProperties": {".*": {"type": "null"}}, "properties": {"a": {}}}, [{"a": None}], [{"a": 1}]),
         ({"unevaluatedProperties": True, "then": False, "maxContains": 0}, [1, {}], []),
         ({"not-a-keyword": {"type": "null"}, "id": 3}, [1], []),
+        ({"anyOf": [{"oneOf": [{}, {}]}, {"const": 3}]}, [3], [1, None]),
+        ({"oneOf": [{"type": "integer"}, {"minimum": 2}]}, [1, 2.5, "a"], [3]),
+        ({"not": {"contains": {"type": "null"}}}, [], [[None], [1, None]]),
+        ({"contains": True, "maxItems": 0}, [1], [[], [1]]),
+        (
+            {"if": {"required": ["a"]}, "then": {"required": ["b"]}, "else": {"required": ["c"]}},
+            [{"c": 1}],
+            [{"a": 1}],
+        ),
+        (
+            {"patternProperties": {"a": {"type": "null"}, "b": {"type": "integer"}}},
+            [{"b": 1, "c": ""}],
+            [{"ab": 1}],
+        ),
+        ({"propertyNames": {"anyOf": [{"const": "x"}, {"pattern": "^y"}]}}, [{"x": 1, "yz": 2}], [{"z": 1}]),
+        ({"dependencies": {"a": ["b"], "c": {"maxProperties": 1}}}, [{"c": 1}, {"a": 1, "b": 1}], [{"a": 1}]),
     ],
 )
 def test_keywords_mean_what_the_specification_says(

@@ -1,0 +1,55 @@
+"""Random JSON Schemas, all the way to the automaton, against `jsonschema`: nothing loose, nothing strict."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from structkit.automaton.link import link
+from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema
+from structkit.limits import Limits
+from structkit.targets import read_target
+from tests.schema.values import json_values, schemas
+
+LIMITS = Limits(schema_nodes=50_000, nfa_states=30_000)
+
+
+def _plain(value: object) -> object:
+    """The value with whole numbers as integers: a whole number is written without a fraction."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(schemas, schemas, st.lists(json_values, min_size=1, max_size=8))
+def test_a_text_is_written_if_and_only_if_it_is_valid(
+    schema: object, other: object, values: list[object]
+) -> None:
+    if not isinstance(schema, dict):
+        reject()
+    schema = {**schema, "$defs": {"x": other}}
+    try:
+        automaton = link(read_target(schema, limits=LIMITS).rules(order="any", limits=LIMITS), LIMITS)
+    except UnsatisfiableSchema:
+        automaton = None
+    except (SchemaError, LimitExceeded):
+        reject()
+    validator = Draft202012Validator(schema)
+    for value in map(_plain, values):
+        text = json.dumps(value, ensure_ascii=False).encode()
+        try:
+            valid = validator.is_valid(value)
+        except RecursionError:  # jsonschema follows a reference to the schema itself for ever
+            reject()
+        written = automaton is not None and automaton.accepts(text)
+        assert written <= valid, text
+        # Unique items and constants are written in one way; keys that are counted, or must be there, in one order.
+        spelled = json.dumps(schema)
+        if not any(word in spelled for word in ("uniqueItems", "Properties", "propertyNames", ".0")):
+            assert written == valid, text
