@@ -346,14 +346,14 @@ def test_maskbench() -> None:
             entry = json.loads(line)
             try:
                 document = read(entry["schema"])
-            except SchemaError:
+            except (SchemaError, LimitExceeded):
                 continue
             documents += 1
             wrong += [
                 entry["id"] for test in entry["tests"] if holds(document, test["data"]) != test["valid"]
             ]
     assert wrong == []
-    assert documents >= 976
+    assert documents >= 1106
 
 
 def _read_or_none(schema: object) -> Document | None:
