@@ -287,8 +287,8 @@ class _Reading:
         ]
         possible = [node for node in alternatives if not isinstance(node, Never)]
         if at.path in self._overlapping:
-            others = [[*possible[:index], *possible[index + 1 :]] for index in range(len(possible))]
-            return union(self._alone(*pair, at) for pair in zip(possible, others, strict=True))
+            rest = [[*possible[:index], *possible[index + 1 :]] for index in range(len(possible))]
+            return union(self._alone(node, rivals, at) for node, rivals in zip(possible, rest, strict=True))
         if len(possible) > 1:
             self._exclusive.append((possible, at))
         return union(alternatives)
