@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from structkit.errors import PatternError, UnsupportedKeyword
+from structkit.errors import PatternError, SchemaError, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.from_schema import Order
-from structkit.schema.keywords import ANNOTATIONS, IMPLEMENTED, REFUSED
-from structkit.schema.place import joined, step
-from structkit.schema.references import subschemas
-from structkit.targets import AnyTarget, Defaults, JsonSchema, Target, read_target
+from structkit.regex.nodes import Rules
+from structkit.schema.keywords import DEPENDENTS, REFUSED, how
+from structkit.schema.lenient import keyword_of
+from structkit.schema.nodes import Unenforced
+from structkit.schema.place import Place, joined, step
+from structkit.schema.references import References, subschemas
+from structkit.targets import AnyTarget, Defaults, JsonSchema, read_target
 
 __all__ = ["Cost", "Explanation", "How", "Row", "explain"]
 
 How: TypeAlias = Literal["enforced", "checked after", "refused", "annotation", "unknown"]
-
-_MOST_ROWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,66 +105,111 @@ def explain(
         SchemaError: The target is no schema, or no value satisfies it.
         LimitExceeded: It is too large.
     """
-    refusals: dict[tuple[str, str], str] = {}
-    cost: Cost | None = None
+    schema: Mapping[str, object] = {}
     left: How = "refused"
     if isinstance(target, Mapping):
         target = JsonSchema(target)
     if isinstance(target, JsonSchema):
+        schema = target.schema
         left = "refused" if target.strict else "checked after"
-        target = JsonSchema(target.schema, target.additional, strict=False)
-    read: Target[object] | None = None
+        # Read leniently, it tells all that cannot be enforced, and not only the first of it.
+        target = JsonSchema(schema, target.additional, strict=False)
+    name, cost = getattr(target, "__name__", repr(target)), None
+    unenforced: tuple[Unenforced, ...] = ()
     try:
         read = read_target(target, defaults=defaults, limits=limits)
-        refusals.update({(one.place, one.keyword): one.reason for one in read.unenforced()})
-        cost = _cost(read, order, limits)
-    except UnsupportedKeyword as error:
-        refusals[error.place or "$", error.keyword] = error.message
-    except PatternError as error:
-        refusals[error.place or "$", "pattern"] = error.message
-    schema = target.schema if isinstance(target, JsonSchema) else read.json_schema() if read else {}
-    rows = [
-        row if (reason := refusals.pop((row.place, row.keyword), None)) is None
-        else Row(row.place, row.keyword, left, reason)
-        for row in _rows(schema)
-    ]  # fmt: skip
-    rows += [Row(place, keyword, left, reason) for (place, keyword), reason in refusals.items()]
-    name = read.name if read else getattr(target, "__name__", repr(target))
-    return Explanation(name, tuple(rows), None if any(row.how == "refused" for row in rows) else cost)
+        name, schema = read.name, read.json_schema()
+        begin = time.perf_counter()
+        rules = read.rules(order=order, limits=limits)
+        cost, unenforced = _cost(rules, limits, begin), rules.unenforced
+    except (UnsupportedKeyword, PatternError) as error:
+        unenforced = (Unenforced(error.place or "$", keyword_of(error), error.message),)
+    rows = tuple(_rows(schema, unenforced, left))
+    return Explanation(name, rows, None if any(row.how == "refused" for row in rows) else cost)
 
 
-def _cost(read: Target[object], order: Order, limits: Limits) -> Cost:
+def _cost(rules: Rules, limits: Limits, begin: float) -> Cost:
     # What only reads a schema should not load the kernels.
     from structkit.automaton.link import link
 
-    begin = time.perf_counter()
-    automaton = link(read.rules(order=order, limits=limits), limits)
+    automaton = link(rules, limits)
     seconds = time.perf_counter() - begin
-    arrays = (automaton.row, automaton.targets, automaton.classes, automaton.final, automaton.call_rule)
-    return Cost(len(automaton.start), len(automaton.row), sum(array.nbytes for array in arrays), seconds)
+    return Cost(len(automaton.start), len(automaton.row), automaton.nbytes, seconds)
 
 
-def _rows(schema: Mapping[str, object]) -> Iterator[Row]:
-    """The keywords of a schema and of all inside, outer ones first."""
+def _rows(schema: Mapping[str, object], unenforced: Sequence[Unenforced], left: How) -> Iterator[Row]:
+    """The keywords of a schema and of all inside, outer ones first; then what stands for none of them."""
+    paths = {_path(pointer): pointer for pointer, _ in _keywords(schema)} if unenforced else {}
+    reasons: dict[tuple[tuple[str, ...], str], str] = {}
+    for one in unenforced:
+        found = {paths[one.place]} if one.place in paths else set()
+        # A place that was found with the automaton goes through the value.
+        for pointer in found | _at_value(schema, one.place):
+            for keyword in (one.keyword, *DEPENDENTS.get(one.keyword, ())):
+                reasons[pointer, keyword] = one.reason
+    told = set[str]()
+    for pointer, keyword in _keywords(schema):
+        reason = reasons.get((pointer, keyword))
+        if reason is None:
+            yield Row(
+                _path(pointer), keyword, how(keyword), REFUSED.get(keyword, _REASONS.get(how(keyword), ""))
+            )
+        else:
+            told.add(reason)
+            yield Row(_path(pointer), keyword, left, reason)
+    for one in unenforced:
+        if one.reason not in told:
+            yield Row(one.place, one.keyword, left, one.reason)
+
+
+_REASONS: Mapping[How, str] = {"unknown": "the specification says that unknown keywords are ignored"}
+
+
+def _keywords(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], str]]:
     pending: list[tuple[tuple[str, ...], Mapping[str, object]]] = [((), schema)]
-    count = 0
     while pending:
         pointer, current = pending.pop()
-        place = "$" + joined([step(int(part) if part.isdigit() else part) for part in pointer])
-        for keyword in current:
-            count += 1
-            if count > _MOST_ROWS:
-                return
-            yield Row(place, keyword, *_said(keyword))
+        yield from ((pointer, keyword) for keyword in current)
         inner = [((*pointer, *path), one) for path, one in subschemas(current) if isinstance(one, Mapping)]
         pending += reversed(inner)
 
 
-def _said(keyword: str) -> tuple[How, str]:
-    if keyword in IMPLEMENTED:
-        return "enforced", ""
-    if keyword in REFUSED:
-        return "refused", REFUSED[keyword]
-    if keyword in ANNOTATIONS:
-        return "annotation", ""
-    return "unknown", "the specification says that unknown keywords are ignored"
+def _path(pointer: Sequence[str]) -> str:
+    return "$" + joined([step(int(part) if part.isdigit() else part) for part in pointer])
+
+
+def _at_value(schema: Mapping[str, object], place: str) -> set[tuple[str, ...]]:
+    """The subschemas for the part of a value that a path such as `$.people[].age` names."""
+    references = References(schema)
+    pending: list[tuple[tuple[str, ...], Mapping[str, object], str]] = [((), schema, "$")]
+    done: set[tuple[tuple[str, ...], str]] = set()
+    found: set[tuple[str, ...]] = set()
+    while pending:
+        pointer, current, path = pending.pop()
+        if (pointer, path) in done:
+            continue
+        done.add((pointer, path))
+        if path == place:
+            found.add(pointer)
+        if isinstance(reference := current.get("$ref"), str):
+            with suppress(SchemaError):
+                target = references.find(reference, "", Place())
+                if isinstance(target.schema, Mapping):
+                    pending.append((target.pointer, target.schema, path))
+        for steps, inner in subschemas(current):
+            longer = path + _value_step(*steps)
+            if place.startswith(longer) and isinstance(inner, Mapping):
+                pending.append(((*pointer, *steps), inner, longer))
+    return found
+
+
+_IN_PLACE = ("allOf", "anyOf", "dependentSchemas", "dependencies", "else", "if", "not", "oneOf", "then")
+
+
+def _value_step(keyword: str, name: str = "") -> str:
+    """What a keyword adds to the path through a value."""
+    if keyword in _IN_PLACE:
+        return ""
+    if keyword == "properties":
+        return step(name)
+    return step(int(name)) if name.isdigit() and keyword in ("items", "prefixItems") else "[]"

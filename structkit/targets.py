@@ -24,7 +24,7 @@ from structkit.regex.nodes import Rules, Text, alt
 from structkit.regex.parse import parse
 from structkit.schema.check import check
 from structkit.schema.describe import describe
-from structkit.schema.nodes import Document, Unenforced
+from structkit.schema.nodes import Document
 from structkit.schema.output import OutputType
 from structkit.schema.read import read
 
@@ -170,10 +170,6 @@ class Target(ABC, Generic[T_co]):
     ) -> Rules:
         """The language of the target's texts."""
 
-    def unenforced(self) -> tuple[Unenforced, ...]:
-        """What is left out of the language and must be checked afterwards."""
-        return ()
-
     @abstractmethod
     def value(self, text: str) -> T_co:
         """The value that a text of the language says.
@@ -302,9 +298,6 @@ class _SchemaTarget(Target[object]):
 
     def json_schema(self) -> dict[str, object]:
         return dict(self.target.schema)
-
-    def unenforced(self) -> tuple[Unenforced, ...]:
-        return self.document.unenforced
 
     def rules(
         self,

@@ -150,3 +150,59 @@ def test_explain_says_what_becomes_of_each_keyword(schema: Any, how: dict[str, s
 def test_a_policy_is_checked(wrong: dict[str, Any]) -> None:
     with pytest.raises((TypeError, ValueError)):
         sk.JsonSchema(**{"schema": {}, **wrong})
+
+
+def test_every_pattern_counts_also_those_that_every_name_matches() -> None:
+    schema = {"patternProperties": {".*": {"type": "integer"}, "^": {"minimum": 3}}}
+    assert holds(schema, {"a": 4})
+    assert not holds(schema, {"a": 1})
+    assert not holds(schema, {"a": "x"})
+
+
+def test_texts_that_a_format_may_mean_are_not_taken_for_others() -> None:
+    label = {"type": "string", "pattern": "^xn--nxasmq6b$"}
+    schema = {"oneOf": [label, {"type": "string", "format": "hostname"}]}
+    assert not holds(schema, "xn--nxasmq6b")
+    assert holds(schema, "a.example")
+
+
+def test_a_pattern_of_names_has_its_place() -> None:
+    schema = {"items": {"properties": {"b": {}}, "patternProperties": {r"(a)\1": {}}}}
+    with pytest.raises(sk.PatternError) as caught:
+        sk.to_regex(schema)
+    assert caught.value.place == "$.items"
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"not": {"items": {"pattern": r"^(a)\1$", "uniqueItems": True, "prefixItems": [{}]}}}, [1, "b"]),
+        ({"not": {"contains": {"$dynamicRef": "#q"}}}, [1]),
+        (
+            {"properties": {"x": {"not": {"$ref": "#/$defs/d"}}}, "$defs": {"d": {"$dynamicRef": "#q"}}},
+            {"x": 1},
+        ),
+        ({"oneOf": [{"$dynamicRef": "#q"}, {"minimum": 3}]}, 4),
+        (
+            {"patternProperties": {r"(a)\1": {}}, "properties": {"b": {}}, "additionalProperties": False},
+            {"aa": 1},
+        ),
+        ({"if": {"$dynamicRef": "#q"}, "then": False}, 4),
+    ],
+)
+def test_what_is_left_out_makes_nothing_stricter(schema: dict[str, object], value: object) -> None:
+    assert holds(sk.JsonSchema(schema, strict=False), value)
+    assert any(row.how == "checked after" for row in sk.explain(sk.JsonSchema(schema, strict=False)).rows)
+
+
+def test_explain_says_it_where_the_keyword_is() -> None:
+    schema = {
+        "$defs": {"x": {"items": {"type": "string", "pattern": r"(a)\1"}}},
+        "properties": {"p": {"$ref": "#/$defs/x"}, "q": {"prefixItems": [{}], "uniqueItems": True}},
+    }
+    with pytest.raises(sk.StructkitError):
+        sk.to_regex(schema)
+    found = {(row.place, row.keyword): row.how for row in sk.explain(schema).rows}
+    assert found["$.$defs.x.items", "pattern"] == "refused"
+    assert found["$.properties.q", "uniqueItems"] == "refused"
+    assert found["$.properties.q", "prefixItems"] == "enforced"

@@ -140,15 +140,25 @@ class Automaton:
             frame = self.frames[key] = Frame(state, count, below, memory)
         return frame
 
+    @property
+    def arrays(self) -> tuple[NDArray[np.generic], ...]:
+        """Everything that decides what the automaton accepts."""
+        tables = (self.row, self.targets, self.classes, self.rule, self.final, self.live)
+        calls = (self.call_first, self.call_rule, self.call_next, self.call_operation, self.call_unique)
+        return (*tables, *calls, self.start, self.least, self.most)
+
     @cached_property
     def fingerprint(self) -> str:
         """A hash of everything that decides what the automaton accepts."""
         digest = hashlib.blake2b(digest_size=16)
-        for array in (self.row, self.targets, self.classes, self.final, self.call_first, self.call_rule):
-            digest.update(array.tobytes())
-        for array in (self.call_next, self.call_operation, self.start, self.least, self.most):
+        for array in self.arrays:
             digest.update(array.tobytes())
         return digest.hexdigest()
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its arrays."""
+        return sum(array.nbytes for array in self.arrays)
 
     @property
     def remembers(self) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.regex.texts import string_texts
+from structkit.regex.texts import string_texts, uncertain_formats
 from structkit.schema.nodes import String
 
 if TYPE_CHECKING:
@@ -38,22 +39,33 @@ class AutomatonTexts:
         if len(text) < node.min_length or (node.max_length is not None and len(text) > node.max_length):
             return False
         # Without the lengths nothing is counted, and one automaton serves for all of them.
-        dfa = _automaton(replace(node, min_length=0, max_length=None), self._python, self._limits)
-        return None if dfa is None else dfa.accepts(text.encode("utf-8", "surrogatepass"))
+        plain = replace(node, min_length=0, max_length=None)
+        return self._decided(plain, lambda dfa: dfa.accepts(text.encode("utf-8", "surrogatepass")))
 
     def is_empty(self, node: String) -> bool | None:
         """Whether there is no such string."""
-        dfa = _automaton(node, self._python, self._limits)
-        return None if dfa is None or dfa.least else dfa.is_empty
+        some = self._decided(node, lambda dfa: None if dfa.least else not dfa.is_empty)
+        return None if some is None else not some
+
+    def _decided(self, node: String, ask: Callable[[Dfa], bool | None]) -> bool | None:
+        """What the automaton says; it says no only if that of all texts that the formats may mean does too."""
+        answer = self._asked(node, ask, wide=False)
+        if answer is False and uncertain_formats(node):
+            return None if self._asked(node, ask, wide=True) is not False else False
+        return answer
+
+    def _asked(self, node: String, ask: Callable[[Dfa], bool | None], *, wide: bool) -> bool | None:
+        dfa = _automaton(node, self._python, wide, self._limits)
+        return None if dfa is None else ask(dfa)
 
 
 @lru_cache(maxsize=1024)
-def _automaton(node: String, python: bool, limits: Limits) -> Dfa | None:
+def _automaton(node: String, python: bool, wide: bool, limits: Limits) -> Dfa | None:
     """The automaton of the texts, unless it would be too large or cannot be said."""
     # Most schemas ask nothing, and then nothing is compiled.
     from structkit.automaton.build import rule_dfa
 
     try:
-        return rule_dfa(string_texts(node, python=python, limits=limits), limits)
+        return rule_dfa(string_texts(node, python=python, wide=wide, limits=limits), limits)
     except (LimitExceeded, UnsupportedKeyword):
         return None

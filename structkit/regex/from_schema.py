@@ -43,6 +43,7 @@ from structkit.regex.references import Use, uses
 from structkit.regex.rules import is_larger
 from structkit.regex.strings import QUOTE, escape, json_text, text_body, text_name
 from structkit.regex.texts import string_texts
+from structkit.schema.lenient import keyword_of
 from structkit.schema.nodes import (
     Additional,
     Anything,
@@ -58,6 +59,7 @@ from structkit.schema.nodes import (
     Ref,
     Schema,
     String,
+    Unenforced,
     Union,
 )
 from structkit.schema.place import step
@@ -123,7 +125,7 @@ def lower(
     if start == NEVER:
         reason, place = lowering.nothing or ("no value satisfies the schema", "$")
         raise UnsatisfiableSchema(reason, place=place)
-    return Rules(start, lowering.rules)
+    return Rules(start, lowering.rules, (*document.unenforced, *dict.fromkeys(lowering.unenforced)))
 
 
 @lru_cache(maxsize=64)
@@ -157,6 +159,7 @@ class _Lowering:
         self, document: Document, whitespace: Whitespace, order: Order, strict: bool, limits: Limits
     ) -> None:
         self.strict = strict
+        self.unenforced: list[Unenforced] = []
         self.uses = uses(document, any_order=order == "any")
         self.order = order
         self.bounded = document.bounded
@@ -200,10 +203,20 @@ class _Lowering:
         """The texts of one schema, or of a larger one where that is allowed and it cannot be enforced."""
         try:
             return self.exactly(schema, place)
-        except (UnsupportedKeyword, PatternError):
-            if self.strict or (larger := relaxed(schema)) == schema:
+        except (UnsupportedKeyword, PatternError) as error:
+            if self.strict:
                 raise
-            return self.exactly(larger, place)
+            self.unenforced.append(Unenforced(error.place or place, keyword_of(error), error.message))
+            return self.larger(schema, place)
+
+    def larger(self, schema: Schema, place: str) -> Node:
+        """The texts of a schema that asks less."""
+        for larger in relaxed(schema):
+            try:
+                return self.exactly(larger, place)
+            except (UnsupportedKeyword, PatternError):
+                continue
+        return self.exactly(Anything(), place)
 
     def exactly(self, schema: Schema, place: str) -> Node:
         """The texts of one schema."""

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from structkit.schema.nodes import Unenforced
+
 __all__ = [
     "EMPTY",
     "NEVER",
@@ -158,10 +160,14 @@ NEVER = Alt(())
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """A start node and the rules that it and they call. Rules may call each other in cycles."""
+    """A start node and the rules that it and they call. Rules may call each other in cycles.
+
+    `unenforced` is what the texts do not hold to, and what their values must be checked for.
+    """
 
     start: Node
     rules: Mapping[str, Node]
+    unenforced: tuple[Unenforced, ...] = ()
 
 
 def seq(*parts: Node) -> Node:

@@ -13,7 +13,7 @@ from structkit.regex.parse import parse
 from structkit.regex.strings import raw_text
 from structkit.schema.nodes import String
 
-__all__ = ["string_texts"]
+__all__ = ["string_texts", "uncertain_formats"]
 
 
 def string_texts(
@@ -22,6 +22,7 @@ def string_texts(
     python: bool,
     limits: Limits = Limits(),  # noqa: B008
     place: str | None = None,
+    wide: bool = False,
 ) -> Node:
     """The raw texts of the strings; `Repeat(ANY, least, most)` where only lengths restrict them.
 
@@ -30,27 +31,43 @@ def string_texts(
         python: Whether patterns are those of pydantic, and not of ECMA-262.
         limits: Bounds patterns.
         place: The schema path, for errors.
+        wide: All texts that may be strings of the schema, where `uncertain_formats` are among its formats; otherwise
+            only texts that are.
 
     Raises:
         PatternError: A pattern that cannot be read.
         UnsupportedKeyword: A format that is forbidden, and of which not all texts are known.
     """
-    return raw_text(_languages(schema, python, limits, place), schema.min_length, schema.max_length)
+    return raw_text(_languages(schema, python, limits, place, wide), schema.min_length, schema.max_length)
 
 
-def _languages(schema: String, python: bool, limits: Limits, place: str | None) -> Iterator[Node]:
+def uncertain_formats(schema: String) -> list[str]:
+    """The formats of which more texts may be valid than those that are written.
+
+    >>> uncertain_formats(String(format="date")), uncertain_formats(String(format="hostname"))
+    ([], ['hostname'])
+    """
+    names = schema.forbidden_formats if schema.format is None else (schema.format, *schema.forbidden_formats)
+    return [name for name in names if WIDER_FORMATS.get(name) is not KNOWN_FORMATS.get(name)]
+
+
+def _languages(schema: String, python: bool, limits: Limits, place: str | None, wide: bool) -> Iterator[Node]:
     def read(pattern: str) -> Node:
         return parse(pattern, search=True, unicode=python, rust=python, limits=limits, place=place)
 
     yield from map(read, schema.patterns)
     if schema.format is not None and schema.format in KNOWN_FORMATS:
-        yield KNOWN_FORMATS[schema.format]()
+        yield (WIDER_FORMATS.get(schema.format, _every_text) if wide else KNOWN_FORMATS[schema.format])()
     forbidden = [read(pattern) for pattern in schema.forbidden]
     for name in schema.forbidden_formats:
-        if name not in WIDER_FORMATS:
+        if name not in WIDER_FORMATS and not wide:
             message = f"strings that are not of the format {name!r} cannot be asked for; use a pattern"
             raise UnsupportedKeyword("format", message, place=place)
-        forbidden.append(WIDER_FORMATS[name]())
+        forbidden.append((KNOWN_FORMATS if wide else WIDER_FORMATS)[name]())
     without = alt(forbidden)
     if without != NEVER:
         yield Both(Repeat(ANY), without, negate=True)
+
+
+def _every_text() -> Node:
+    return Repeat(ANY)

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 __all__ = [
     "ANNOTATIONS",
+    "DEPENDENTS",
     "FORMATS",
     "IMPLEMENTED",
     "KINDS",
@@ -21,7 +22,9 @@ __all__ = [
     "REFUSED",
     "STRIPPED",
     "TYPED",
+    "How",
     "Kind",
+    "how",
 ]
 
 Kind: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
@@ -82,6 +85,15 @@ IMPLEMENTED: frozenset[str] = frozenset(TYPED) | {
     "then",
     "type",
 }
+
+DEPENDENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "contains": ("minContains", "maxContains"),
+        "if": ("then", "else"),
+        "patternProperties": ("additionalProperties",),
+    }
+)
+"""Keywords that mean something else, or nothing, without the keyword that stands first."""
 
 ANNOTATIONS: frozenset[str] = frozenset(
     {
@@ -172,3 +184,18 @@ PYTHON_FORMATS: Mapping[str, str | None] = MappingProxyType(
     }
 )
 """The formats that `output.py` emits, and what they become: `None` where every string is accepted."""
+
+How: TypeAlias = Literal["enforced", "refused", "annotation", "unknown"]
+
+
+def how(keyword: str) -> How:
+    """What becomes of a keyword.
+
+    >>> how("minimum"), how("title"), how("minimun")
+    ('enforced', 'annotation', 'unknown')
+    """
+    if keyword in IMPLEMENTED:
+        return "enforced"
+    if keyword in REFUSED:
+        return "refused"
+    return "annotation" if keyword in ANNOTATIONS else "unknown"

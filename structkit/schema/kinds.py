@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import Literal, Protocol
 
 from structkit.errors import SchemaError, UnsupportedKeyword
-from structkit.schema.admit import admits
 from structkit.schema.build import array, object_, string
 from structkit.schema.keywords import FORMATS, OPTIONAL, PYTHON_FORMATS, Kind
+from structkit.schema.names import is_named, value_under
 from structkit.schema.nodes import (
     Additional,
     Array,
@@ -69,8 +69,8 @@ class Subschemas(Protocol):
     def names(self, left: String, right: String, at: Place) -> String | None:
         """The names in both languages; `None` if there are none."""
 
-    def other_names(self, left: String, right: String, at: Place) -> list[String]:
-        """The names in the first language and not in the second."""
+    def names_without(self, names: String, others: Iterable[String], at: Place) -> list[String]:
+        """The names that are in none of the others."""
 
 
 def read_kind(kind: Kind, raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
@@ -189,19 +189,20 @@ def _object(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
         for name, value in _mapping(raw, "properties", at).items()
     }
     required = _required(raw, tuple(keys), at, reader)
-    patterns = {
-        String(patterns=() if pattern in _EVERY_NAME else (pattern,)): reader.schema(
-            value, at.under("patternProperties", pattern)
+    patterns = [
+        (
+            String(patterns=() if pattern in _EVERY_NAME else (pattern,)),
+            reader.schema(value, at.under("patternProperties", pattern)),
         )
         for pattern, value in _mapping(raw, "patternProperties", at).items()
-    }
+    ]
     groups = _groups(_rest(raw, at, reader), patterns, at, reader, silent="additionalProperties" not in raw)
     properties = [
         Property(name, _matched(name, value, patterns, at, reader), name in required)
         for name, value in keys.items()
     ]
     properties += [
-        Property(name, _extra(name, groups, at, reader), listed=False)
+        Property(name, value_under(name, groups, reader.texts, at), listed=False)
         for name in required
         if name not in keys
     ]
@@ -234,11 +235,11 @@ def _rest(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
 
 
 def _groups(
-    rest: Schema, patterns: Mapping[String, Schema], at: Place, reader: Subschemas, *, silent: bool
+    rest: Schema, patterns: Iterable[tuple[String, Schema]], at: Place, reader: Subschemas, *, silent: bool
 ) -> tuple[Additional, ...]:
     """The additional keys by the patterns that their names match, so that no name is in two groups."""
     groups: list[tuple[String, Schema | None]] = [(String(), None)]
-    for names, value in patterns.items():
+    for names, value in patterns:
         split: list[tuple[String, Schema | None]] = []
         outside = String(forbidden=names.patterns)
         for known, inner in groups:
@@ -258,27 +259,11 @@ def _groups(
 
 
 def _matched(
-    name: str, value: Schema, patterns: Mapping[String, Schema], at: Place, reader: Subschemas
+    name: str, value: Schema, patterns: Iterable[tuple[String, Schema]], at: Place, reader: Subschemas
 ) -> Schema:
     """A declared value that must also be what the patterns say that match its name."""
-    inner = [other for names, other in patterns.items() if _is_named(name, names, at, reader)]
+    inner = [other for names, other in patterns if is_named(name, names, reader.texts, at)]
     return reader.meet((value, *inner), at.under("properties", name)) if inner else value
-
-
-def _extra(name: str, groups: Iterable[Additional], at: Place, reader: Subschemas) -> Schema:
-    """What a key may hold that is not declared."""
-    for group in groups:
-        if _is_named(name, group.names, at, reader):
-            return group.value
-    return Never("additionalProperties forbids it")
-
-
-def _is_named(name: str, names: String, at: Place, reader: Subschemas) -> bool:
-    answer = admits(names, name, reader.texts)
-    if answer is None:
-        message = f"whether {json.dumps(name)} is such a name depends on a pattern that is not decided here"
-        raise UnsupportedKeyword("patternProperties", message, place=at.path)
-    return answer
 
 
 def _named(
@@ -293,7 +278,7 @@ def _named(
         raise UnsupportedKeyword("propertyNames", message, place=at.path)
 
     def is_allowed(name: str) -> bool:
-        return name in constants or any(_is_named(name, names, at, reader) for names in languages)
+        return name in constants or any(is_named(name, names, reader.texts, at) for names in languages)
 
     known = {key.name for key in properties}
     kept = [
@@ -301,7 +286,7 @@ def _named(
         for key in properties
     ]
     kept += [
-        Property(name, _extra(name, groups, at, reader), required=False, listed=False)
+        Property(name, value_under(name, groups, reader.texts, at), required=False, listed=False)
         for name in constants
         if name not in known
     ]
@@ -309,10 +294,9 @@ def _named(
     taken: list[String] = []
     for names in languages:
         for group in groups:
-            left: list[String] = [both] if (both := reader.names(group.names, names, at)) is not None else []
-            for other in taken:
-                left = [rest for one in left for rest in reader.other_names(one, other, at)]
-            shared += [Additional(one, group.value, group.silent) for one in left]
+            if (both := reader.names(group.names, names, at)) is not None:
+                new = reader.names_without(both, taken, at)
+                shared += [Additional(one, group.value, group.silent) for one in new]
         taken.append(names)
     return kept, tuple(shared)
 

@@ -19,6 +19,7 @@ from structkit.limits import Limits
 from structkit.schema.admit import admits, expand
 from structkit.schema.build import array, object_, string, union, with_note
 from structkit.schema.definitions import Definitions
+from structkit.schema.names import is_named, other_strings, value_under
 from structkit.schema.nodes import (
     Additional,
     Anything,
@@ -204,11 +205,11 @@ class Meeting:
         found = [replace(node, properties=(*node.properties, *new), some=())]
         for choice in node.some:
             more = [
-                _with(one, name, self.meet((key.value, group.value), here))
+                _with(one, key.name, self.meet((key.value, group.value), here))
                 for one in found
                 for key in new
                 for group in choice
-                if admits(group.names, name := key.name, self.texts) is not False
+                if is_named(key.name, group.names, self.texts, here)
             ]
             found = [*(replace(one, some=(*one.some, choice)) for one in found), *more]
             self.charge(len(found), at)
@@ -280,22 +281,23 @@ class Meeting:
             return None
         return both
 
+    def names_without(self, names: String, others: Iterable[String], at: Place) -> list[String]:
+        """The names that are in none of the others."""
+        rests = [names]
+        for other in others:
+            pieces = other_strings(other)
+            split = (self.names(rest, piece, at) for rest in rests for piece in pieces)
+            rests = [rest for rest in split if rest is not None]
+        return rests
+
     def value(self, node: Object, declared: Mapping[str, Schema], name: str, at: Place) -> Schema:
         """What an object allows under one key.
 
         Raises:
             UnsupportedKeyword: A pattern decides, and is not decided here.
         """
-        if name in declared:
-            return declared[name]
-        for group in node.additional:
-            answer = admits(group.names, name, self.texts)
-            if answer is None:
-                message = "whether this key is allowed depends on a pattern beside it; declare it"
-                raise UnsupportedKeyword("patternProperties", message, place=at.path)
-            if answer:
-                return group.value
-        return Never("an object beside it does not allow this key")
+        found = declared.get(name)
+        return value_under(name, node.additional, self.texts, at) if found is None else found
 
 
 _MOST_AT_ONCE = 3

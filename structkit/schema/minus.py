@@ -17,6 +17,7 @@ from structkit.errors import UnsupportedKeyword
 from structkit.schema.admit import admits, expand
 from structkit.schema.build import array, object_, union
 from structkit.schema.meet import Meeting, literal, may_meet
+from structkit.schema.names import other_strings
 from structkit.schema.nodes import (
     Additional,
     Anything,
@@ -39,7 +40,7 @@ from structkit.schema.nodes import (
 from structkit.schema.numbers import meet_numbers
 from structkit.schema.place import Place
 
-__all__ = ["minus", "other_strings"]
+__all__ = ["minus"]
 
 _ANY_KEYS = (Additional(String(), Anything(), silent=True),)
 
@@ -150,29 +151,6 @@ def _numbers(left: Integer | Number, right: Integer | Number) -> Iterator[Schema
         yield meet_numbers(left, Number(multiple_of=other))
 
 
-def other_strings(node: String) -> list[String]:
-    """The strings that are not the node's, by the reason; no string has two of them."""
-    found: list[String] = []
-    if node.min_length:
-        found.append(String(max_length=node.min_length - 1))
-    if node.max_length is not None:
-        found.append(String(min_length=node.max_length + 1))
-    kept = String(node.min_length, node.max_length)
-    for pattern in node.patterns:
-        found.append(replace(kept, forbidden=(*kept.forbidden, pattern)))
-        kept = replace(kept, patterns=(*kept.patterns, pattern))
-    for pattern in node.forbidden:
-        found.append(replace(kept, patterns=(*kept.patterns, pattern)))
-        kept = replace(kept, forbidden=(*kept.forbidden, pattern))
-    if node.format is not None:
-        found.append(replace(kept, forbidden_formats=(node.format,)))
-        kept = replace(kept, format=node.format)
-    for name in node.forbidden_formats:
-        found.append(replace(kept, format=name))
-        kept = replace(kept, forbidden_formats=(*kept.forbidden_formats, name))
-    return found
-
-
 def _arrays(left: Array, right: Array, meeting: Meeting, at: Place) -> Iterator[Schema]:
     if right.min_items:
         yield _no_longer(left, right.min_items - 1)
@@ -258,7 +236,7 @@ def _odd_keys(left: Object, right: Object, meeting: Meeting, at: Place) -> Itera
                 value = minus(group.value, other.value, meeting, at)
                 if not isinstance(value, Never):
                     yield Additional(shared, value)
-        for names in _without(group.names, [other.names for other in right.additional], meeting, at):
+        for names in meeting.names_without(group.names, [other.names for other in right.additional], at):
             yield Additional(names, group.value)
 
 
@@ -274,24 +252,10 @@ def _other_keys(
                 shared = meeting.names(piece.names, one.names, at)
                 if shared is not None:
                     split.append(Additional(shared, minus(piece.value, one.value, meeting, at)))
-                rest = _without(piece.names, [one.names], meeting, at)
+                rest = meeting.names_without(piece.names, [one.names], at)
                 split += [Additional(names, piece.value, piece.silent) for names in rest]
             pieces = split
         yield from pieces
-
-
-def _without(names: String, others: list[String], meeting: Meeting, at: Place) -> list[String]:
-    """The names that are in none of the others."""
-    rests = [names]
-    for other in others:
-        pieces = other_strings(other)
-        rests = [
-            rest
-            for known in rests
-            for piece in pieces
-            if (rest := meeting.names(known, piece, at)) is not None
-        ]
-    return rests
 
 
 def _with_key(node: Object, changed: Property) -> Schema:

@@ -11,15 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from structkit.errors import LimitExceeded, SchemaError, UnsupportedKeyword
+from structkit.errors import LimitExceeded, PatternError, SchemaError, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.schema.build import union, with_note
 from structkit.schema.definitions import Definitions
 from structkit.schema.disjoint import pairwise_disjoint
 from structkit.schema.keywords import KINDS, REFUSAL, REFUSED, TYPED, Kind
 from structkit.schema.kinds import read_kind
+from structkit.schema.lenient import Layout
 from structkit.schema.meet import Meeting
-from structkit.schema.minus import minus, other_strings
+from structkit.schema.minus import minus
 from structkit.schema.nodes import (
     Additional,
     Anything,
@@ -32,7 +33,6 @@ from structkit.schema.nodes import (
     Ref,
     Schema,
     String,
-    Unenforced,
     Union,
 )
 from structkit.schema.place import Place, joined, step
@@ -79,21 +79,25 @@ def read(
         UnresolvedReference: A `$ref` leads nowhere.
         LimitExceeded: It is too large or too deep.
     """
+    layout = None if strict else Layout(())
+    overlapping: frozenset[str] = frozenset()
     try:
-        overlapping: frozenset[str] = frozenset()
-        left_out: tuple[Unenforced, ...] = ()
         while True:
-            reading = _Reading(schema, python, defaults, limits, texts, overlapping, left_out, strict=strict)
+            reading = _Reading(schema, python, defaults, limits, texts, overlapping, layout)
             try:
-                document = reading.document(closed=closed)
-            except UnsupportedKeyword as error:
-                if strict or (more := reading.blamed(error)) is None:
+                root, definitions, order = reading.run()
+            except (UnsupportedKeyword, PatternError) as error:
+                if layout is None or (more := layout.blamed(error)) is None:
                     raise
-                left_out += (more,)
+                layout = Layout((*layout.left_out, more))
                 continue
-            if not reading.found:
-                return document
+            turned = layout.turned() if layout is not None else ()
+            if not reading.found and not turned:
+                break
             overlapping |= reading.found
+            layout = layout and Layout((*layout.left_out, *turned))
+        document = settle(root.name, definitions, order, python=python, closed=closed)
+        return replace(document, unenforced=layout.left_out if layout is not None else ())
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting of the schema") from None
 
@@ -109,11 +113,8 @@ class _Reading:
         limits: Limits,
         texts: Texts,
         overlapping: frozenset[str],
-        left_out: tuple[Unenforced, ...],
-        *,
-        strict: bool,
+        layout: Layout | None,
     ) -> None:
-        self.strict = strict
         self.python = python
         self.texts = texts
         self.defaults: Literal["always", "may_omit"] = defaults
@@ -123,33 +124,21 @@ class _Reading:
         self._definitions = Definitions()
         self._meeting = Meeting(self._definitions, limits, texts)
         self._overlapping = overlapping
-        self._left_out = left_out
-        self._seen: dict[str, Mapping[str, object]] = {}
+        self._layout = layout
         self.found: set[str] = set()
         self._exclusive: list[tuple[Sequence[Schema], Place]] = []
         self._count = 0
         self._depth = 0
 
-    def document(self, *, closed: bool) -> Document:
-        """Read the root and everything it refers to; `found` are then the places of `oneOf` to be read exactly."""
+    def run(self) -> tuple[Ref, dict[str, Schema], list[str]]:
+        """The root, all definitions and their order; `found` are then the places of `oneOf` to be read exactly."""
         root = self._definition(self._references.root, Place(python=self.python))
         definitions = self._definitions.finish()
         order = in_order(definitions)
         for branches, at in self._exclusive:
             if not pairwise_disjoint(branches, definitions, self.texts):
                 self.found.add(at.path)
-        document = settle(root.name, definitions, order, python=self.python, closed=closed)
-        return replace(document, unenforced=self._left_out)
-
-    def blamed(self, error: UnsupportedKeyword) -> Unenforced | None:
-        """The keyword to leave out after an error: at its place, or at the nearest one around that has it."""
-        place = error.place or "$"
-        while place not in self._seen or error.keyword not in self._seen[place]:
-            shorter = max(place.rfind("."), place.rfind("["))
-            if shorter < 0:
-                return None
-            place = place[:shorter]
-        return Unenforced(place, error.keyword, error.message)
+        return root, definitions, order
 
     def schema(self, raw: object, at: Place) -> Schema:
         """Read one schema."""
@@ -169,6 +158,11 @@ class _Reading:
         self._depth += 1
         try:
             return self._read(raw, at)
+        except PatternError as error:
+            if error.place is not None:
+                raise
+            message, pattern, column = error.message, error.pattern, error.column
+            raise PatternError(message, pattern=pattern, column=column, place=at.path) from None
         finally:
             self._depth -= 1
 
@@ -188,12 +182,13 @@ class _Reading:
         """The names in both languages; `None` if there are none."""
         return self._meeting.names(left, right, at)
 
-    def other_names(self, left: String, right: String, at: Place) -> list[String]:
-        """The names in the first language and not in the second."""
-        return [both for other in other_strings(right) if (both := self.names(left, other, at)) is not None]
+    def names_without(self, names: String, others: Iterable[String], at: Place) -> list[String]:
+        """The names that are in none of the others."""
+        return self._meeting.names_without(names, others, at)
 
     def _read(self, raw: Mapping[str, object], at: Place) -> Schema:
-        raw = self._without(raw, at)
+        if self._layout is not None:
+            raw = self._layout.kept(raw, at)
         note = _note(raw, at, self._limits)
         if "$id" in raw:
             at = at.inside(self._references.base(raw, at.base, at))
@@ -237,15 +232,6 @@ class _Reading:
             self.meet((others, self.schema(raw.get("else", True), at.under("else"))), at), condition, at
         )
         return union((met, unmet), "neither then nor else is possible")
-
-    def _without(self, raw: Mapping[str, object], at: Place) -> Mapping[str, object]:
-        """The schema without the keywords that are left out there."""
-        if self.strict:
-            return raw
-        path = at.path
-        out = {one.keyword for one in self._left_out if one.place == path}
-        self._seen[path] = kept = {keyword: value for keyword, value in raw.items() if keyword not in out}
-        return kept
 
     def _refuse(self, raw: Mapping[str, object], at: Place) -> None:
         for keyword in raw:
@@ -313,9 +299,16 @@ class _Reading:
         title = target.schema.get("title") if isinstance(target.schema, Mapping) else None
         stem = target.pointer[-1] if target.pointer else title if isinstance(title, str) else "Root"
 
+        start = (
+            at
+            if self.python
+            else Place("$" + joined([step(part) for part in target.pointer]), target.outside)
+        )
+        if self._layout is not None:
+            self._layout.refer(start.path, at)
+
         def make() -> Schema:
-            start = Place("$" + joined([step(part) for part in target.pointer]), target.outside)
-            return self.schema(target.schema, at if self.python else start)
+            return self.schema(target.schema, start)
 
         return self._definitions.reference(target.pointer, stem, make)
 

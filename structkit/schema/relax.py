@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from structkit.schema.nodes import Array, Integer, Number, Object, Schema, String
+from structkit.schema.nodes import Additional, Anything, Array, Integer, Number, Object, Schema, String
 
 __all__ = ["relaxed"]
 
 
-def relaxed(node: Schema) -> Schema:
-    """A node with at least the values of another, and nothing of its own that could be refused.
+def relaxed(node: Schema) -> Iterator[Schema]:
+    """Nodes with at least the values of another; each asks less than the one before.
 
-    >>> relaxed(String(min_length=1, patterns=("a(?=b)",)))
+    >>> next(relaxed(String(min_length=1, patterns=("a(?=b)",))))
     String(note=None, min_length=1, max_length=None, patterns=(), format=None, forbidden=(), forbidden_formats=())
     """
     match node:
         case String(min_length=least, max_length=most):
-            return String(least, most)
+            yield String(least, most)
         case Integer() | Number():
-            return replace(node, multiple_of=None, not_multiple_of=())
+            yield replace(node, multiple_of=None, not_multiple_of=())
+            yield type(node)()
         case Array():
-            return replace(node, contains=(), unique=node.unique and not node.prefix)
+            node = replace(node, contains=())
+            yield node
+            yield replace(node, unique=False)
         case Object():
-            return replace(node, min_properties=0, max_properties=None, some=())
-    return node
+            node = replace(node, min_properties=0, max_properties=None, some=())
+            yield node
+            yield replace(node, additional=(Additional(String(), Anything()),) if node.additional else ())
