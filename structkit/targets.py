@@ -24,6 +24,7 @@ from structkit.regex.nodes import Rules, Text, alt
 from structkit.regex.parse import parse
 from structkit.schema.check import check
 from structkit.schema.describe import describe
+from structkit.schema.heading import headed
 from structkit.schema.nodes import Document
 from structkit.schema.output import OutputType
 from structkit.schema.read import read
@@ -306,8 +307,10 @@ class _SchemaTarget(Target[object]):
         order: Order = "declared",
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
-        strict = self.target.strict
-        return lower(self.document, whitespace=whitespace, order=order, strict=strict, limits=limits)
+        document, strict = self.document, self.target.strict
+        if order == "declared":
+            document = headed(document, AutomatonTexts(python=False, limits=limits))
+        return lower(document, whitespace=whitespace, order=order, strict=strict, limits=limits)
 
     def value(self, text: str) -> object:
         value: object = json.loads(text)

@@ -198,11 +198,28 @@ def test_what_is_left_out_makes_nothing_stricter(schema: dict[str, object], valu
 def test_explain_says_it_where_the_keyword_is() -> None:
     schema = {
         "$defs": {"x": {"items": {"type": "string", "pattern": r"(a)\1"}}},
-        "properties": {"p": {"$ref": "#/$defs/x"}, "q": {"prefixItems": [{}], "uniqueItems": True}},
+        "properties": {"p": {"$ref": "#/$defs/x"}, "q": {"prefixItems": [{}], "contains": {"const": 1}}},
     }
     with pytest.raises(sk.StructkitError):
         sk.to_regex(schema)
     found = {(row.place, row.keyword): row.how for row in sk.explain(schema).rows}
     assert found["$.$defs.x.items", "pattern"] == "refused"
-    assert found["$.properties.q", "uniqueItems"] == "refused"
+    assert found["$.properties.q", "contains"] == "refused"
     assert found["$.properties.q", "prefixItems"] == "enforced"
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ('{"$schema": "https://x", "a": 1}', True),
+        ('{"$schema": "https://x", "$id": 1, "a": 1, "b": 2}', True),
+        ('{"$id": 1, "$schema": "https://x", "a": 1}', False),
+        ('{"b": 2, "a": 1}', False),
+        ('{"$schema": "https://x", "a": 1, "$schema": 2}', False),
+    ],
+)
+def test_what_says_what_a_document_is_may_come_first(text: str, written: bool) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    assert link(read_target(schema).rules()).accepts(text.encode()) == written
+    closed = sk.JsonSchema(schema, additional="closed")
+    assert not link(read_target(closed).rules()).accepts(text.encode())

@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import permutations
 
 from structkit.errors import UnsupportedKeyword
-from structkit.regex.nodes import EMPTY, Joined, Node, Part, Repeat, Text, alt, seq
+from structkit.regex.nodes import EMPTY, NEVER, Joined, Node, Part, Repeat, Text, alt, seq
 from structkit.schema.nodes import Array, Contains, Schema
 
-__all__ = ["containing"]
+__all__ = ["among", "containing"]
 
-_PLACES = 32
-"""Places of a hit that are written out in an array of bounded length."""
+_HITS = 5
+"""Different things that one array or object must contain."""
+
+_RULES = 1000
+"""Rules for the parts of one array or object that hold some of what must be there."""
+
+_COPIES = 100
+"""Such parts where they cannot be rules."""
 
 
-def containing(schema: Array, item: Callable[[Schema], Node], *, comma: str, place: str) -> Node:
+def containing(
+    schema: Array,
+    item: Callable[[Schema], Node],
+    *,
+    comma: str,
+    rule: Callable[[Node, str], Node] | None,
+    place: str,
+) -> Node:
     """Between the brackets of an array with `contains`.
 
     Args:
         schema: The array.
         item: The texts of one item.
         comma: What stands between two items.
+        rule: Makes a rule of a node, under a name, and gives the call; `None` where a rule of its own would not know
+            the unique texts that are written before it.
         place: The schema path, for errors.
 
     Raises:
@@ -38,9 +54,83 @@ def containing(schema: Array, item: Callable[[Schema], Node], *, comma: str, pla
     if counted:
         return _counted(first, item, comma, item(schema.items))
     hits = [item(each.hits) for each in schema.contains]
-    if not bounded:
-        return _any_number(hits, item(schema.items), comma)
-    return _within_length(schema, hits, item(schema.items), comma, place)
+    least, most = schema.min_items, schema.max_items
+    return among(hits, item(schema.items), least, most, comma=comma, rule=rule, place=place)
+
+
+def among(
+    hits: Sequence[Node],
+    other: Node,
+    least: int,
+    most: int | None,
+    *,
+    comma: str,
+    rule: Callable[[Node, str], Node] | None,
+    place: str,
+    begun: bool = False,
+) -> Node:
+    """All the hits in any order, with others around them, so that they are `least` to `most` together.
+
+    Args:
+        hits: What must be there.
+        other: What may be there besides; `NEVER` for nothing.
+        least: The fewest, hits and others.
+        most: The most; `None` for any number.
+        comma: What stands between two.
+        rule: Makes a rule of a node, under a name, and gives the call; `None` where a rule of its own would not know
+            the unique texts that are written before it.
+        place: The schema path, for errors and names.
+        begun: Whether something is written before.
+
+    >>> among([Text("a")], NEVER, 0, None, comma=",", rule=None, place="$", begun=True)
+    Text(value=',a')
+
+    Raises:
+        UnsupportedKeyword: There would be too many ways to write out.
+    """
+    if NEVER in hits:
+        return NEVER
+    places = max(least if most is None else most, len(hits))
+    if len(hits) > _HITS or (places + 1) << len(hits) > (_RULES if rule else _COPIES):
+        message = (
+            "so much that must be contained, and such counts beside it, cannot be enforced; drop one of them"
+        )
+        raise UnsupportedKeyword("contains", message, place=place)
+
+    @cache
+    def after(count: int, missing: tuple[Node, ...]) -> Node:
+        """What follows so many."""
+        first = Text(comma if count or begun else "")
+        if not missing:
+            return _rest(other, max(least - count, 0), None if most is None else most - count, comma, first)
+        if most is None and count + len(missing) >= least:
+            return alt(_free(order, other, comma, first) for order in permutations(missing))
+        if most is not None and count + len(missing) > most:
+            return NEVER
+        ways = [seq(first, hit, after(count + 1, tuple(h for h in missing if h != hit))) for hit in missing]
+        if other != NEVER and (most is None or count + len(missing) < most):
+            ways.append(seq(first, other, after(count + 1, missing)))
+        return rule(alt(ways), f"{place}/{count}/{len(missing)}") if rule else alt(ways)
+
+    return after(0, tuple(hits))
+
+
+def _rest(other: Node, least: int, most: int | None, comma: str, first: Text) -> Node:
+    """Others, after all the hits."""
+    if other == NEVER or most == 0:
+        return NEVER if least else EMPTY
+    if first.value:
+        return Repeat(seq(first, other), least, most)
+    return Joined((Part(other, least, most),), comma)
+
+
+def _free(order: Sequence[Node], other: Node, comma: str, first: Text) -> Node:
+    """The hits in one order, with any number of others around them."""
+    none = other == NEVER
+    before: Node = EMPTY if none else Repeat(seq(other, Text(comma)))
+    between: Node = EMPTY if none else Repeat(seq(Text(comma), other))
+    rest = [piece for hit in order[1:] for piece in (between, Text(comma), hit)]
+    return seq(first, before, order[0], *rest, between)
 
 
 def _counted(contains: Contains, item: Callable[[Schema], Node], comma: str, items: Node) -> Node:
@@ -54,32 +144,3 @@ def _counted(contains: Contains, item: Callable[[Schema], Node], comma: str, ite
     more = EMPTY if most == 0 else Repeat(seq(Text(comma), hit, others), max(contains.least - 1, 0), most)
     some = seq(Repeat(seq(miss, Text(comma))), hit, others, more)
     return some if contains.least else alt([some, none])
-
-
-def _any_number(hits: Sequence[Node], miss: Node, comma: str) -> Node:
-    """Any number of items, with all the hits among them in any order."""
-    before, after = Repeat(seq(miss, Text(comma))), Repeat(seq(Text(comma), miss))
-    options = []
-    for order in permutations(hits):
-        rest = [piece for hit in order[1:] for piece in (after, Text(comma), hit)]
-        options.append(seq(before, order[0], *rest, after))
-    return alt(options)
-
-
-def _within_length(schema: Array, hits: Sequence[Node], miss: Node, comma: str, place: str) -> Node:
-    """At least one hit in an array of bounded length, by where it is."""
-    most = schema.max_items
-    places = max(schema.min_items if most is None else most, 1)
-    if places > _PLACES or len(hits) > 1:
-        message = "`contains` beside a large minItems or maxItems cannot be enforced; drop one of them"
-        raise UnsupportedKeyword("contains", message, place=place)
-    before, after = seq(miss, Text(comma)), seq(Text(comma), miss)
-    options = []
-    for index in range(places):
-        if most is None and index == places - 1:
-            options.append(seq(Repeat(before, index, None), hits[0], Repeat(after)))
-        else:
-            high = None if most is None else most - index - 1
-            rest = EMPTY if high == 0 else Repeat(after, max(schema.min_items - index - 1, 0), high)
-            options.append(seq(*[before] * index, hits[0], rest))
-    return alt(options)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations_with_replacement, permutations
+from collections.abc import Callable, Sequence
+from itertools import permutations
 
 from structkit.errors import UnsupportedKeyword
+from structkit.regex.containing import among
 from structkit.regex.nodes import EMPTY, NEVER, Joined, Node, Part, Repeat, Text, alt, seq
 from structkit.regex.rules import is_larger
 
@@ -132,8 +133,8 @@ def with_kinds(
 ) -> Node:
     """Like `entries`, with an additional entry of each kind, all different.
 
-    >>> with_kinds([], NEVER, [Text("a"), Text("b")], 0, None, comma=",", place="$").parts[1].parts[0]
-    Part(node=Text(value='b'), least=1, most=1)
+    >>> with_kinds([], NEVER, [Text("a")], 0, None, comma=",", place="$")
+    Text(value='a')
 
     Raises:
         UnsupportedKeyword: There would be too many orders and counts to write out.
@@ -141,38 +142,19 @@ def with_kinds(
     if NEVER in kinds or any(part.node == NEVER for part in declared):
         return NEVER
     needed = sum(part.least for part in declared)
-    left = max(least - needed - len(kinds), 0)
-    counted = left > 0 or most is not None
-    if extra is not None or (counted and (needed < len(declared) or max(left, most or 0) > _BESIDE)):
+    least, most = max(least - needed, 0), None if most is None else most - needed
+    if extra is not None or (needed < len(declared) and (least > len(kinds) or most is not None)):
         message = "an additional key that must be there beside a count of keys cannot be enforced; drop one"
         raise UnsupportedKeyword("minProperties", message, place=place)
-    high = None if most is None else most - needed - len(kinds)
-    gaps = list(_gaps(len(kinds) + 1, left, high))
+    if needed == len(declared):
+        written = [piece for part in declared for piece in (Text(comma), part.node)][1:]
+        inner = among(kinds, additional, least, most, comma=comma, rule=None, place=place, begun=needed > 0)
+        return seq(*written, inner)
+    others = () if additional == NEVER else (Part(additional, 0, None),)
     return alt(
-        Joined((*declared, *_laid_out(order, additional, gap)), comma)
+        Joined((*declared, *others, *(part for kind in order for part in (Part(kind), *others))), comma)
         for order in permutations(kinds)
-        for gap in gaps
     )
-
-
-def _gaps(count: int, least: int, most: int | None) -> Iterator[list[tuple[int, int | None]]]:
-    """How many others may stand in each gap, so that they are `least` to `most` together."""
-    if most is None:
-        for fixed in combinations_with_replacement(range(count), least):
-            yield [(fixed.count(gap), None) for gap in range(count)]
-    else:
-        for total in range(least, most + 1):
-            for fixed in combinations_with_replacement(range(count), total):
-                yield [(fixed.count(gap), fixed.count(gap)) for gap in range(count)]
-
-
-def _laid_out(order: Sequence[Node], other: Node, gaps: Sequence[tuple[int, int | None]]) -> Iterator[Part]:
-    """The kinds with others around them."""
-    for kind, (least, most) in zip((*order, NEVER), gaps, strict=True):
-        if other != NEVER and most != 0:
-            yield Part(other, least, most)
-        if kind != NEVER:
-            yield Part(kind)
 
 
 def _lesser(left: int | None, right: int | None) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal, TypeAlias
 
 from structkit.errors import LimitExceeded, PatternError, UnsatisfiableSchema, UnsupportedKeyword
@@ -364,17 +364,15 @@ class _Lowering:
 
     def array(self, schema: Array, place: str) -> Node:
         """The items in brackets."""
-        if schema.unique and schema.prefix and schema.max_items != 1:
-            message = "`uniqueItems` beside `prefixItems` cannot be enforced; drop one of them"
-            raise UnsupportedKeyword("uniqueItems", message, place=place)
-        prefix = [self.node(item, f"{place}[{index}]") for index, item in enumerate(schema.prefix)]
+        prefix = [self.items(schema, f"{place}[{index}]", item) for index, item in enumerate(schema.prefix)]
         most = schema.max_items
         if NEVER in prefix:
             most = min(prefix.index(NEVER), len(prefix) if most is None else most)
         items = NEVER if most is not None and most <= len(prefix) else self.items(schema, f"{place}[]")
         if schema.contains:
+            rule = None if schema.unique else self.rule
             inner = containing(
-                schema, lambda item: self.items(schema, f"{place}[]", item), comma=self.comma, place=place
+                schema, partial(self.contained, schema, place), comma=self.comma, rule=rule, place=place
             )
             some = seq(Text("["), inner, Text("]"))
             return self.rule(some, place) if schema.unique else some
@@ -388,24 +386,29 @@ class _Lowering:
             inside: Node = EMPTY if more == 0 else Joined((Part(items, least, more),), self.comma)
         else:
             inside = EMPTY if more == 0 else Repeat(seq(Text(self.comma), items), least, more)
-            inside = self.prefixed(prefix[:most], inside, schema.min_items, place)
+            inside = self.prefixed(prefix[:most], inside, schema, place)
         array = seq(Text("["), inside, Text("]"))
         return self.rule(array, place) if schema.unique else array
 
     def items(self, schema: Array, place: str, item: Schema | None = None) -> Node:
-        """One item after the prefix."""
+        """One item, after the prefix if none is given."""
         outer, self.once = self.once, self.once or schema.unique
         node = self.node(schema.items if item is None else item, place)
         self.once = outer
         return Unique(node) if schema.unique and node != NEVER else node
 
-    def prefixed(self, prefix: list[Node], inside: Node, least: int, place: str) -> Node:
+    def contained(self, schema: Array, place: str, item: Schema) -> Node:
+        """One item of an array that must contain some; it may be copied to many places."""
+        node = self.items(schema, f"{place}[]", item)
+        return self.rule(node, f"{place}[]") if not schema.unique and is_larger(node, _SMALL) else node
+
+    def prefixed(self, prefix: list[Node], inside: Node, schema: Array, place: str) -> Node:
         """The prefix and what follows it; an item is there only if all items before it are."""
         for index in reversed(range(len(prefix))):
             inside = seq(Text(self.comma if index else ""), prefix[index], inside)
-            if index >= least:
+            if index >= schema.min_items:
                 inside = Repeat(inside, 0, 1)
-                if index and index % _HEIGHT == 0:
+                if index and index % _HEIGHT == 0 and not schema.unique:
                     inside = self.rule(inside, f"{place}[{index}]")
         return inside
 
@@ -475,5 +478,6 @@ class _Lowering:
         return alt(options)
 
     def remembers(self, schema: Object) -> bool:
-        """Whether additional keys must differ: always in a Python value, else where they are counted."""
-        return bool(schema.additional) and (self.bounded or schema.min_properties > 1)
+        """Whether additional keys must differ: always in a Python value, else where one written again would matter."""
+        needed = schema.min_properties > 1 or schema.some
+        return bool(schema.additional) and (self.bounded or bool(needed))

@@ -161,10 +161,11 @@ def raw_text(languages: Iterable[Node], least: int = 0, most: int | None = None)
     >>> raw_text([Seq((Text("a"), Repeat(Text("b"))))], 0, 3)
     Seq(parts=(Text(value='a'), Repeat(part=Text(value='b'), least=0, most=2)))
     """
-    body: Node = NEVER if most is not None and most < least else Repeat(ANY, least, most)
+    body: Node = Repeat(ANY)
     for language in languages:
         body = _within(language, body)
-    return body
+    # Lengths come last, so that nothing else is multiplied by them.
+    return _within(NEVER if most is not None and most < least else Repeat(ANY, least, most), body)
 
 
 def _within(left: Node, right: Node) -> Node:

@@ -8,7 +8,7 @@ give finitely many such sets, as in the product of two automata.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import product, zip_longest
@@ -42,12 +42,18 @@ from structkit.schema.texts import UNDECIDED, Texts, is_restricted
 
 __all__ = ["Meeting", "literal", "may_meet", "meet_strings"]
 
+P = TypeVar("P")
+
 _COST = 10
 """What one node that meets others counts against `Limits.schema_nodes`: it takes as long as so many subschemas."""
 
 
 class Meeting:
-    """Intersects the nodes of one document."""
+    """Intersects the nodes of one document.
+
+    Attributes:
+        differences: For a definition that is a difference what it is of, and what is taken from that.
+    """
 
     def __init__(self, definitions: Definitions, limits: Limits, texts: Texts = UNDECIDED) -> None:
         self.definitions = definitions
@@ -55,6 +61,7 @@ class Meeting:
         self._limits = limits
         self._count = 0
         self._parts: dict[str, tuple[Schema, ...]] = {}
+        self.differences: dict[str, tuple[Schema, frozenset[Schema]]] = {}
 
     def meet(self, nodes: Iterable[Schema], at: Place) -> Schema:
         """The values of all the nodes; `at` is where they were found together.
@@ -88,6 +95,14 @@ class Meeting:
                     return (part,)
                 if not isinstance(part, Anything):
                     found[part] = None
+        for part in tuple(found):
+            whole, taken = (
+                self.differences.get(part.name, (None, ())) if isinstance(part, Ref) else (None, ())
+            )
+            if any(other in found for other in taken):
+                return (Never("one alternative excludes what another one demands"),)
+            if whole is not None:
+                found.pop(whole, None)
         return tuple(found)
 
     def _product(self, first: Ref, parts: tuple[Schema, ...], at: Place) -> Ref:
@@ -243,23 +258,60 @@ class Meeting:
     def with_some(self, node: Object, some: tuple[tuple[Additional, ...], ...], at: Place) -> Schema:
         """The object with some key of each choice; one key may be of several."""
 
-        def met(block: tuple[tuple[Additional, ...], ...]) -> tuple[Additional, ...]:
-            return reduce(lambda left, right: self._groups(left, right, at), block)
+        def join(
+            left: tuple[Additional, ...], right: tuple[Additional, ...]
+        ) -> tuple[Additional, ...] | None:
+            both = self._groups(left, right, at)
+            return tuple(group for group in both if not isinstance(group.value, Never)) or None
 
-        return union(object_(replace(node, some=tuple(map(met, blocks)))) for blocks in _partitions(some, at))
+        needed = sum(key.required for key in node.properties)
+        room = None if node.max_properties is None else node.max_properties - needed
+        ways = self._ways(some, join, room, at)
+        return union((object_(replace(node, some=blocks)) for blocks in ways), "too few keys are allowed")
 
     def with_hits(self, node: Array, contains: tuple[Contains, ...], at: Place) -> Schema:
         """The array with an item of each kind; one item may be of several."""
         plain = tuple(one for one in contains if (one.least, one.most) == (1, None))
         counted = tuple(one for one in contains if one not in plain)
 
-        def met(block: tuple[Contains, ...]) -> Contains:
-            hits = self.meet((one.hits for one in block), at.under("contains"))
-            return block[0] if len(block) == 1 else Contains(hits, node.items)
+        def join(left: Contains, right: Contains) -> Contains | None:
+            hits = self.meet((left.hits, right.hits), at.under("contains"))
+            never = isinstance(hits, Never) or (isinstance(hits, String) and self.texts.is_empty(hits))
+            return None if never else Contains(hits, node.items)
 
+        ways = self._ways(plain, join, node.max_items, at)
         return union(
-            array(replace(node, contains=(*counted, *map(met, blocks)))) for blocks in _partitions(plain, at)
+            (array(replace(node, contains=(*counted, *blocks))) for blocks in ways),
+            "too few items are allowed",
         )
+
+    def _ways(
+        self, parts: Iterable[P], join: Callable[[P, P], P | None], room: int | None, at: Place
+    ) -> list[tuple[P, ...]]:
+        """The ways to put parts into at most `room` blocks, each block joined into one part."""
+        ways: list[tuple[P, ...]] = [()]
+        for part in parts:
+            split: list[tuple[P, ...]] = []
+            for blocks in ways:
+                joined = [join(block, part) for block in blocks]
+                self.charge(1 + len(blocks), at)
+                if any(block == old for block, old in zip(joined, blocks, strict=True)):
+                    split.append(blocks)  # what is there already is always one of these too
+                    continue
+                if room is None or len(blocks) < room:
+                    split.append((*blocks, part))
+                split += [
+                    (*blocks[:index], block, *blocks[index + 1 :])
+                    for index, block in enumerate(joined)
+                    if block is not None
+                ]
+            ways = list(dict.fromkeys(split))
+            if len(ways) > _MOST_WAYS:
+                message = (
+                    "so many different things that must be contained at once cannot be enforced; drop some"
+                )
+                raise UnsupportedKeyword("contains", message, place=at.path)
+        return ways
 
     def _groups(
         self, left: tuple[Additional, ...], right: tuple[Additional, ...], at: Place
@@ -300,31 +352,8 @@ class Meeting:
         return value_under(name, node.additional, self.texts, at) if found is None else found
 
 
-_MOST_AT_ONCE = 3
-"""Things that one array must contain, or one object must have some key of."""
-
-P = TypeVar("P")
-
-
-def _partitions(parts: tuple[P, ...], at: Place) -> Iterator[tuple[tuple[P, ...], ...]]:
-    """The ways to put parts into blocks.
-
-    >>> list(_partitions(("a", "b"), Place()))
-    [(('a',), ('b',)), (('a', 'b'),)]
-    """
-    if len(parts) > _MOST_AT_ONCE:
-        message = (
-            f"more than {_MOST_AT_ONCE} things that must be contained at once cannot be enforced; drop some"
-        )
-        raise UnsupportedKeyword("contains", message, place=at.path)
-    if not parts:
-        yield ()
-        return
-    first, *rest = parts
-    for blocks in _partitions(tuple(rest), at):
-        yield ((first,), *blocks)
-        for index, block in enumerate(blocks):
-            yield (*blocks[:index], (first, *block), *blocks[index + 1 :])
+_MOST_WAYS = 60
+"""Ways in which the keys of one object, or the items of one array, can be what must be there."""
 
 
 def _with(node: Object, name: str, value: Schema) -> Object:
@@ -355,6 +384,8 @@ def _narrowed(node: Schema, parts: tuple[Schema, ...], texts: Texts) -> Schema:
 
 def may_meet(left: Schema, right: Schema, texts: Texts) -> bool:
     """Whether nothing excludes at a glance that two nodes share a value."""
+    if isinstance(left, Never) or isinstance(right, Never):
+        return False
     if isinstance(left, Ref | Anything) or isinstance(right, Ref | Anything):
         return True
     if isinstance(left, Const):

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
-from itertools import zip_longest
+from itertools import product, zip_longest
 
 from structkit.errors import UnsupportedKeyword
 from structkit.schema.admit import admits, expand
@@ -47,6 +47,9 @@ _ANY_KEYS = (Additional(String(), Anything(), silent=True),)
 _EVERY_KIND = Union((Null(), Boolean(), Number(), String(), Array(), Object(additional=_ANY_KEYS)))
 """Every value, as one node for each kind."""
 
+_GLANCE = 1000
+"""Pairs of alternatives that are compared to see whether two keys have values in common."""
+
 _NOTHING = Never("nothing is left of it")
 
 
@@ -67,6 +70,10 @@ def minus(left: Schema, right: Schema, meeting: Meeting, at: Place) -> Schema:
         return left
     if left == right or isinstance(right, Anything):
         return _NOTHING
+    if isinstance(right, Ref) and right.name in meeting.differences:
+        whole, taken = meeting.differences[right.name]
+        if isinstance(whole, Anything) or whole == left:
+            return union((meeting.meet((left, other), at) for other in taken), _NOTHING.reason)
     if isinstance(left, Ref) or isinstance(right, Ref):
         return _later(left, right, meeting, at)
     if isinstance(right, Union):
@@ -76,14 +83,50 @@ def minus(left: Schema, right: Schema, meeting: Meeting, at: Place) -> Schema:
     if isinstance(left, Anything):
         left = _EVERY_KIND
     if isinstance(left, Union):
-        return union((minus(branch, right, meeting, at) for branch in left.branches), _NOTHING.reason)
+        pieces = (minus(branch, right, meeting, at) for branch in left.branches)
+        return _without_special_cases(union(pieces, _NOTHING.reason))
     if not may_meet(left, right, meeting.texts):
         return left
     return union(_pieces(left, right, meeting, at), _NOTHING.reason)
 
 
+def _without_special_cases(node: Schema) -> Schema:
+    """A union without the objects that only require more than another one does; else reasons would multiply."""
+    if not isinstance(node, Union):
+        return node
+    alike: dict[Schema, list[tuple[frozenset[str], Schema]]] = {}
+    for branch in node.branches:
+        names = (
+            frozenset(key.name for key in branch.properties if key.required)
+            if isinstance(branch, Object)
+            else _NO
+        )
+        alike.setdefault(_all_optional(branch), []).append((names, branch))
+    kept = {
+        branch: None
+        for group in alike.values()
+        for names, branch in group
+        if not any(others < names for others, _ in group)
+    }
+    return union(branch for branch in node.branches if branch in kept)
+
+
+_NO: frozenset[str] = frozenset()
+
+
+def _all_optional(node: Schema) -> Schema:
+    if not isinstance(node, Object):
+        return node
+    return replace(node, properties=tuple(replace(key, required=False) for key in node.properties))
+
+
 def _later(left: Schema, right: Schema, meeting: Meeting, at: Place) -> Ref:
     """The difference as a definition, made when what it refers to is known."""
+    whole, taken = (
+        meeting.differences.get(left.name, (left, _NO_NODES)) if isinstance(left, Ref) else (left, _NO_NODES)
+    )
+    if isinstance(left, Ref) and right in taken:
+        return left
 
     def make() -> Schema:
         opened = (
@@ -93,7 +136,12 @@ def _later(left: Schema, right: Schema, meeting: Meeting, at: Place) -> Ref:
         return minus(next(opened), next(opened), meeting, at)
 
     stem = left.name if isinstance(left, Ref) else right.name if isinstance(right, Ref) else ""
-    return meeting.definitions.reference(("minus", left, right), stem, make)
+    found = meeting.definitions.reference(("minus", whole, taken | {right}), stem, make)
+    meeting.differences[found.name] = whole, taken | {right}
+    return found
+
+
+_NO_NODES: frozenset[Schema] = frozenset()
 
 
 def _pieces(left: Schema, right: Schema, meeting: Meeting, at: Place) -> Iterator[Schema]:
@@ -190,9 +238,10 @@ def _with_hit(node: Array, hit: Schema, prefix: int, meeting: Meeting, at: Place
 
 def _containing(left: Array, contains: Contains, meeting: Meeting, at: Place) -> Iterator[Schema]:
     """Arrays with too few hits, or too many."""
-    if left.prefix:
-        raise UnsupportedKeyword("contains", "it cannot be negated beside prefixItems", place=at.path)
-    if contains.least:
+    if contains.least == 1:
+        misses = minus(Anything(), contains.hits, meeting, at)
+        yield meeting.meet((left, Array(items=misses)), at)
+    elif contains.least:
         misses = minus(left.items, contains.hits, meeting, at)
         few = Contains(contains.hits, misses, least=0, most=contains.least - 1)
         yield array(replace(left, contains=(*left.contains, few)))
@@ -208,8 +257,12 @@ def _objects(left: Object, right: Object, meeting: Meeting, at: Place) -> Iterat
         yield minus(union(lefts), union(rights), meeting, at)
         return
     (left,), (right,) = lefts, rights
+    theirs = {key.name: key for key in right.properties}
+    if any(_tells_apart(mine, theirs[mine.name].value, meeting) for mine in left.properties):
+        yield left
+        return
     for mine in left.properties:
-        yours = next(key for key in right.properties if key.name == mine.name)
+        yours = theirs[mine.name]
         if yours.required and not mine.required:
             yield _with_key(left, replace(mine, value=Never("it is what another alternative requires")))
         other = minus(mine.value, yours.value, meeting, at.under("properties", mine.name))
@@ -225,6 +278,13 @@ def _objects(left: Object, right: Object, meeting: Meeting, at: Place) -> Iterat
         yield _no_more(left, right.min_properties - 1)
     if right.max_properties is not None:
         yield object_(replace(left, min_properties=max(left.min_properties, right.max_properties + 1)))
+
+
+def _tells_apart(mine: Property, yours: Schema, meeting: Meeting) -> bool:
+    """Whether a key shows at a glance that an object is not among others."""
+    kinds = [node.branches if isinstance(node, Union) else (node,) for node in (mine.value, yours)]
+    few = len(kinds[0]) * len(kinds[1]) <= _GLANCE
+    return mine.required and few and not any(may_meet(a, b, meeting.texts) for a, b in product(*kinds))
 
 
 def _odd_keys(left: Object, right: Object, meeting: Meeting, at: Place) -> Iterator[Additional]:

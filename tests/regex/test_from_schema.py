@@ -300,9 +300,10 @@ def test_unique_items() -> None:
     assert holds(rules, '{"a": [1, 1.5, 2], "b": [1, 2]}')
     assert not holds(rules, '{"a": [1, 1.5, 1], "b": []}')
     assert not holds(rules, '{"a": [1, 1.0], "b": []}')
-    document = Document(Object((Property("a", Array(prefix=(Null(),), items=Null(), unique=True)),)))
-    with pytest.raises(UnsupportedKeyword, match=r"uniqueItems.*at `\$\.a`"):
-        lower(document)
+    rules = lower(Document(Array(prefix=(Integer(), Anything()), items=Number(), unique=True)))
+    assert holds(rules, '[1, "a", 2, 3.5]')
+    assert not holds(rules, "[1, 1, 2]")
+    assert not holds(rules, "[1, 2, 3, 2]")
 
 
 UNIQUE: list[tuple[Schema, str, bool]] = [

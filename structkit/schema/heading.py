@@ -1,0 +1,50 @@
+"""The keys that say what a whole document is: written first, as people write them, though no schema declares them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from structkit.schema.admit import admits
+from structkit.schema.nodes import Document, Object, Property, Ref, Schema, Union
+from structkit.schema.texts import Texts
+
+__all__ = ["headed"]
+
+_HEADING = ("$schema", "$id")
+
+
+def headed(document: Document, texts: Texts) -> Document:
+    """The document, with those keys first where its root allows them among others that are not declared.
+
+    >>> from structkit.schema.nodes import Additional, Anything, String
+    >>> from structkit.schema.texts import UNDECIDED
+    >>> root = Object((Property("a", Anything()),), additional=(Additional(String(), Anything()),))
+    >>> [key.name for key in headed(Document(root), UNDECIDED).root.properties]
+    ['$schema', '$id', 'a']
+    """
+    root = document.root
+    node = document.definitions[root.name] if isinstance(root, Ref) else root
+    if isinstance(node, Union):
+        found: Schema = replace(node, branches=tuple(_headed(branch, texts) for branch in node.branches))
+    else:
+        found = _headed(node, texts)
+    return document if found == node else replace(document, root=replace(found, note=root.note or found.note))
+
+
+def _headed(node: Schema, texts: Texts) -> Schema:
+    # Where keys are counted, each more that is optional makes the counting longer.
+    if (
+        not isinstance(node, Object)
+        or not node.properties
+        or node.min_properties
+        or node.max_properties is not None
+    ):
+        return node
+    declared = {key.name for key in node.properties}
+    groups = ((name, group) for name in _HEADING if name not in declared for group in node.additional)
+    first = tuple(
+        Property(name, group.value, required=False, listed=False)
+        for name, group in groups
+        if admits(group.names, name, texts)
+    )
+    return replace(node, properties=(*first, *node.properties))
