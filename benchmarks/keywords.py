@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.data import read_cases
-from structkit.schema.keywords import ANNOTATIONS, IMPLEMENTED, REFUSED, how
+from structkit.schema.keywords import ANNOTATIONS, IMPLEMENTED, how
 from structkit.schema.references import subschemas
 
 __all__ = ["main", "table"]
@@ -34,7 +34,7 @@ def table(schemas: Sequence[Mapping[str, object]]) -> str:
     counts: Counter[str] = Counter()
     for schema in schemas:
         counts.update(_keywords(schema))
-    known = sorted(IMPLEMENTED | REFUSED.keys() | ANNOTATIONS, key=lambda name: (-counts[name], name))
+    known = sorted(IMPLEMENTED | ANNOTATIONS, key=lambda name: (-counts[name], name))
     lines = ["| keyword | schemas | |", "| --- | ---: | --- |"]
     lines += [
         f"| `{name}` | {100 * counts[name] / len(schemas):.1f} % | {_SAID.get(how(name), how(name))} |"

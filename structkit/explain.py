@@ -12,7 +12,7 @@ from structkit.errors import PatternError, SchemaError, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.from_schema import Order
 from structkit.regex.nodes import Rules
-from structkit.schema.keywords import DEPENDENTS, REFUSED, how
+from structkit.schema.keywords import DEPENDENTS, how
 from structkit.schema.lenient import keyword_of
 from structkit.schema.nodes import Unenforced
 from structkit.schema.place import Place, joined, step
@@ -97,9 +97,9 @@ def explain(
         order: As for `generate`.
         limits: As for `generate`.
 
-    >>> found = explain({"type": "array", "unevaluatedItems": False})
+    >>> found = explain({"type": "array", "not": {"uniqueItems": True}})
     >>> [(row.keyword, row.how) for row in found.rows]
-    [('type', 'enforced'), ('unevaluatedItems', 'refused')]
+    [('type', 'enforced'), ('not', 'refused'), ('uniqueItems', 'refused')]
 
     Raises:
         SchemaError: The target is no schema, or no value satisfies it.
@@ -151,9 +151,7 @@ def _rows(schema: Mapping[str, object], unenforced: Sequence[Unenforced], left: 
     for pointer, keyword in _keywords(schema):
         reason = reasons.get((pointer, keyword))
         if reason is None:
-            yield Row(
-                _path(pointer), keyword, how(keyword), REFUSED.get(keyword, _REASONS.get(how(keyword), ""))
-            )
+            yield Row(_path(pointer), keyword, how(keyword), _REASONS.get(how(keyword), ""))
         else:
             told.add(reason)
             yield Row(_path(pointer), keyword, left, reason)

@@ -468,7 +468,7 @@ class _Lowering:
 
     def groups(self, groups: Sequence[Additional], schema: Object, place: str) -> Node:
         """One additional entry of any of the groups."""
-        declared = [prop.name for prop in schema.properties]
+        declared = [prop.name for prop in schema.properties if not prop.again]
         options = []
         for group in groups:
             key = self.string(group.names, place, declared)

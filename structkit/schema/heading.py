@@ -43,7 +43,7 @@ def _headed(node: Schema, texts: Texts) -> Schema:
     declared = {key.name for key in node.properties}
     groups = ((name, group) for name in _HEADING if name not in declared for group in node.additional)
     first = tuple(
-        Property(name, group.value, required=False, listed=False)
+        Property(name, group.value, required=False, listed=False, again=True)
         for name, group in groups
         if admits(group.names, name, texts)
     )

@@ -1,4 +1,4 @@
-"""The keywords of JSON Schema, each in exactly one place: implemented, annotation, or refused.
+"""The keywords of JSON Schema, each in exactly one place: implemented, or an annotation.
 
 The vocabulary is that of draft 2020-12 (https://json-schema.org/draft/2020-12/schema) and the older spellings of the
 same ideas. A keyword that is in no table is unknown, and the specification says that it is ignored.
@@ -19,7 +19,6 @@ __all__ = [
     "OPTIONAL",
     "PYTHON_FORMATS",
     "REFUSAL",
-    "REFUSED",
     "STRIPPED",
     "TYPED",
     "How",
@@ -64,7 +63,11 @@ TYPED: Mapping[str, Kind] = MappingProxyType(
 IMPLEMENTED: frozenset[str] = frozenset(TYPED) | {
     "$anchor",
     "$defs",
+    "$dynamicAnchor",
+    "$dynamicRef",
     "$id",
+    "$recursiveAnchor",
+    "$recursiveRef",
     "$ref",
     "$schema",
     "allOf",
@@ -84,6 +87,8 @@ IMPLEMENTED: frozenset[str] = frozenset(TYPED) | {
     "oneOf",
     "then",
     "type",
+    "unevaluatedItems",
+    "unevaluatedProperties",
 }
 
 DEPENDENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -98,7 +103,6 @@ DEPENDENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 ANNOTATIONS: frozenset[str] = frozenset(
     {
         "$comment",
-        "$dynamicAnchor",
         "$vocabulary",
         "contentEncoding",
         "contentMediaType",
@@ -128,18 +132,6 @@ _SPACE = r"\u0009-\u000d\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\
 
 STRIPPED = f"^([^{_SPACE}]([\\s\\S]*[^{_SPACE}])?)?$"
 """The pattern of a text from which stripping removes nothing: no character of Unicode's White_Space at its ends."""
-
-_CANNOT = "is not enforced by structkit"
-
-REFUSED: Mapping[str, str] = MappingProxyType(
-    {
-        "$dynamicRef": f"{_CANNOT}; use $ref",
-        "$recursiveRef": f"{_CANNOT}; use $ref",
-        "unevaluatedItems": f"{_CANNOT}; use items",
-        "unevaluatedProperties": f"{_CANNOT}; use additionalProperties",
-    }
-)
-"""What to say about each keyword that is not enforced."""
 
 FORMATS: frozenset[str] = frozenset(
     {
@@ -185,7 +177,7 @@ PYTHON_FORMATS: Mapping[str, str | None] = MappingProxyType(
 )
 """The formats that `output.py` emits, and what they become: `None` where every string is accepted."""
 
-How: TypeAlias = Literal["enforced", "refused", "annotation", "unknown"]
+How: TypeAlias = Literal["enforced", "annotation", "unknown"]
 
 
 def how(keyword: str) -> How:
@@ -196,6 +188,4 @@ def how(keyword: str) -> How:
     """
     if keyword in IMPLEMENTED:
         return "enforced"
-    if keyword in REFUSED:
-        return "refused"
     return "annotation" if keyword in ANNOTATIONS else "unknown"

@@ -145,12 +145,17 @@ class Array(_Node):
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One declared key of an object; `listed` if it has a place in the order of a `properties`."""
+    """One declared key of an object.
+
+    `listed`: it has a place in the order of a `properties`. `again`: it is one of the additional keys too, and may be
+    written there instead.
+    """
 
     name: str
     value: Schema
     required: bool = True
     listed: bool = field(default=True, compare=False)
+    again: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ class Place(NamedTuple):
     """A place in a schema: a step below another place, or a start. The path is only put together for an error.
 
     For a JSON Schema the path goes through the document (`$.properties.age.minimum`); for a Python type, whose
-    schema the user never sees, through the value (`$.age`).
+    schema the user never sees, through the value (`$.age`). The scope is the URIs of the resources that were entered
+    on the way, outermost first: what `$dynamicRef` depends on.
     """
 
     start: str = "$"
@@ -25,6 +26,7 @@ class Place(NamedTuple):
     above: Place | None = None
     keyword: str = ""
     part: str | int | None = None
+    scope: tuple[str, ...] = ()
 
     def under(self, keyword: str, part: str | int | None = None) -> Place:
         """The subschema that a keyword holds.
@@ -32,11 +34,13 @@ class Place(NamedTuple):
         >>> Place().under("properties", "age").path, Place(python=True).under("properties", "age").path
         ('$.properties.age', '$.age')
         """
-        return Place(self.start, self.base, self.python, self, keyword, part)
+        return Place(self.start, self.base, self.python, self, keyword, part, self.scope)
 
     def inside(self, base: str) -> Place:
-        """The same place, where references are relative to `base`."""
-        return self._replace(base=base)
+        """The same place, where references are relative to `base`, the URI of the resource that is entered."""
+        return self._replace(
+            base=base, scope=self.scope if not base or base in self.scope else (*self.scope, base)
+        )
 
     @property
     def path(self) -> str:

@@ -16,7 +16,8 @@ from structkit.limits import Limits
 from structkit.schema.build import union, with_note
 from structkit.schema.definitions import Definitions
 from structkit.schema.disjoint import pairwise_disjoint
-from structkit.schema.keywords import KINDS, REFUSAL, REFUSED, TYPED, Kind
+from structkit.schema.evaluated import closing, ways
+from structkit.schema.keywords import KINDS, REFUSAL, TYPED, Kind
 from structkit.schema.kinds import read_kind
 from structkit.schema.lenient import Layout
 from structkit.schema.meet import Meeting
@@ -120,6 +121,7 @@ class _Reading:
         self.defaults: Literal["always", "may_omit"] = defaults
         self._limits = limits
         self._draft = _draft(document)
+        self.contains_evaluates = self._draft > _LAST_WITH_BLIND_CONTAINS
         self._references = References(document, identifiers=self._draft > 4)
         self._definitions = Definitions()
         self._meeting = Meeting(self._definitions, limits, texts)
@@ -193,8 +195,9 @@ class _Reading:
         if "$id" in raw:
             at = at.inside(self._references.base(raw, at.base, at))
         if "$ref" in raw and self._draft <= _LAST_WITH_LONE_REFS:
-            return with_note(self._reference(raw["$ref"], at), note)
-        self._refuse(raw, at)
+            return with_note(self._definition(self._references.find(raw["$ref"], at.base, at), at), note)
+        if self.python and REFUSAL in raw:
+            raise UnsupportedKeyword("type", str(raw[REFUSAL]), place=at.path)
         node = self.meet(self._parts(raw, at), at)
         if "oneOf" in raw:
             node = self._one_of(raw, node, at)
@@ -208,6 +211,10 @@ class _Reading:
         if "not" in raw:
             here = at.under("not")
             node = self.minus(node, self.schema(raw["not"], here), here)
+        if any(
+            raw.get(keyword, True) is not True for keyword in ("unevaluatedItems", "unevaluatedProperties")
+        ):
+            node = self._unevaluated(raw, node, at)
         return with_note(node, note)
 
     def _conditions(self, raw: Mapping[str, object], at: Place) -> Iterator[tuple[Schema, Schema]]:
@@ -233,17 +240,28 @@ class _Reading:
         )
         return union((met, unmet), "neither then nor else is possible")
 
-    def _refuse(self, raw: Mapping[str, object], at: Place) -> None:
-        for keyword in raw:
-            if keyword in REFUSED and _says_something(keyword, raw):
-                raise UnsupportedKeyword(keyword, f"{keyword} {REFUSED[keyword]}", place=at.path)
-        if self.python and REFUSAL in raw:
-            raise UnsupportedKeyword("type", str(raw[REFUSAL]), place=at.path)
+    def _unevaluated(self, raw: Mapping[str, object], node: Schema, at: Place) -> Schema:
+        """The values whose keys and items that nothing beside looks at are what is said of them."""
+        possible = (
+            self.meet((node, *way.conditions, closing(way.seen, raw, at, self)), at)
+            for way in ways(raw, at, self)
+        )
+        return union(possible, "something is left that unevaluatedProperties or unevaluatedItems forbids")
+
+    def targets(
+        self, raw: Mapping[str, object], at: Place
+    ) -> Iterator[tuple[tuple[str, ...], object, Place]]:
+        """What the references of a schema name: pointer, schema and place."""
+        for target in self._named(raw, at):
+            yield target.pointer, target.schema, self._start(target, at)
+
+    def having(self, name: str) -> Schema:
+        """The objects that have a key."""
+        return _having([name])
 
     def _parts(self, raw: Mapping[str, object], at: Place) -> Iterator[Schema]:
         """What each group of keywords says, all to be satisfied together."""
-        if "$ref" in raw:
-            yield self._reference(raw["$ref"], at)
+        yield from (self._definition(target, at) for target in self._named(raw, at))
         kinds = _kinds(raw, at) if "type" in raw else None
         typed = not TYPED.keys().isdisjoint(raw)
         if typed or (kinds is not None and "enum" not in raw and "const" not in raw):
@@ -292,29 +310,43 @@ class _Reading:
         refers = isinstance(left, Ref) or isinstance(right, Ref)
         return refers or not pairwise_disjoint((left, right), {}, self.texts)
 
-    def _reference(self, reference: object, at: Place) -> Ref:
-        return self._definition(self._references.find(reference, at.base, at), at)
+    def _named(self, raw: Mapping[str, object], at: Place) -> Iterator[Target]:
+        """What the references of a schema name."""
+        if "$ref" in raw:
+            yield self._references.find(raw["$ref"], at.base, at)
+        for keyword in ("$dynamicRef", "$recursiveRef"):
+            if keyword in raw:
+                yield self._references.find_dynamic(raw[keyword], at)
+
+    def _start(self, target: Target, at: Place) -> Place:
+        """The place of what a reference names."""
+        if self.python:
+            return at
+        path = "$" + joined([step(part) for part in target.pointer])
+        start = Place(path, target.outside, scope=at.scope)
+        # A resource is entered when its $id is read, and the one around it is not.
+        return start.inside(target.base) if target.base == target.outside else start
 
     def _definition(self, target: Target, at: Place) -> Ref:
         title = target.schema.get("title") if isinstance(target.schema, Mapping) else None
         stem = target.pointer[-1] if target.pointer else title if isinstance(title, str) else "Root"
-
-        start = (
-            at
-            if self.python
-            else Place("$" + joined([step(part) for part in target.pointer]), target.outside)
-        )
+        start = self._start(target, at)
         if self._layout is not None:
             self._layout.refer(start.path, at)
 
         def make() -> Schema:
             return self.schema(target.schema, start)
 
-        return self._definitions.reference(target.pointer, stem, make)
+        scope = self._references.dynamic(start.scope)
+        return self._definitions.reference((target.pointer, scope), stem, make)
 
 
 _LAST_WITH_LONE_REFS = 7
 """The last draft in which keywords beside `$ref` are ignored."""
+
+
+_LAST_WITH_BLIND_CONTAINS = 2019
+"""The last draft in which `contains` does not count as having looked at items."""
 
 
 def _having(names: Iterable[str]) -> Object:
@@ -324,17 +356,14 @@ def _having(names: Iterable[str]) -> Object:
 
 
 def _draft(document: object) -> int:
-    """The number of the draft that `$schema` names; the drafts since 2019 have no number, so they count as infinite."""
+    """The number of the draft that `$schema` names; a year since 2019, and infinity by default."""
     dialect = document.get("$schema") if isinstance(document, Mapping) else None
-    found = re.search(r"json-schema\.org/draft-0([3-7])/", dialect) if isinstance(dialect, str) else None
-    return int(found[1]) if found else sys.maxsize
-
-
-def _says_something(keyword: str, raw: Mapping[str, object]) -> bool:
-    """Whether a refused keyword would constrain anything here."""
-    if keyword in ("unevaluatedItems", "unevaluatedProperties"):
-        return raw[keyword] is not True
-    return True
+    found = (
+        re.search(r"json-schema\.org/draft(?:-0([3-7])|/(2019)-09)/", dialect)
+        if isinstance(dialect, str)
+        else None
+    )
+    return int(found[1] or found[2]) if found else sys.maxsize
 
 
 def _kinds(raw: Mapping[str, object], at: Place) -> tuple[Kind, ...]:

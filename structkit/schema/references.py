@@ -38,6 +38,7 @@ class References:
         self._identifiers = identifiers
         self.root = Target((), document, self.base(document, "", Place()))
         self._resources: dict[str, Target] | None = None
+        self._anchors: dict[str, Target] = {}
 
     def base(self, schema: object, outside: str, at: Place) -> str:
         """The base URI inside a subschema: its own `$id` against the one outside."""
@@ -74,6 +75,31 @@ class References:
         if anchored is None:
             raise UnresolvedReference(f"no subschema has the $anchor {shown(fragment)}", place=at.path)
         return anchored
+
+    def find_dynamic(self, reference: object, at: Place) -> Target:
+        """The subschema that a `$dynamicRef` or `$recursiveRef` names (core, section 8.2.3.2).
+
+        If what it names at first may be replaced, that is the first such one in the resources that were entered.
+
+        Raises:
+            UnresolvedReference: As for `find`.
+        """
+        target = self.find(reference, at.base, at)
+        self._index()
+        fragment = urldefrag(str(reference))[1]
+        here = self._anchors.get(f"{target.base}#{fragment}")
+        if here is None or here.pointer != target.pointer:
+            return target
+        found = (self._anchors.get(f"{base}#{fragment}") for base in ("", *at.scope))
+        return next((each for each in found if each is not None), target)
+
+    def dynamic(self, scope: tuple[str, ...]) -> tuple[str, ...]:
+        """What of a scope the meaning of a `$dynamicRef` may depend on."""
+        if set(scope) <= {self.root.base}:
+            return ()
+        self._index()
+        anchored = {anchor.partition("#")[0] for anchor in self._anchors}
+        return tuple(base for base in scope if base in anchored)
 
     def _walk(self, start: Target, pointer: str, reference: str, at: Place) -> Target:
         """Follow a JSON pointer (RFC 6901)."""
@@ -112,6 +138,10 @@ class References:
                 for keyword in ("$anchor", "$dynamicAnchor"):
                     if isinstance(anchor := target.schema.get(keyword), str):
                         self._resources.setdefault(f"{target.base}#{anchor}", target)
+                if isinstance(anchor := target.schema.get("$dynamicAnchor"), str):
+                    self._anchors.setdefault(f"{target.base}#{anchor}", target)
+                if target.schema.get("$recursiveAnchor") is True:
+                    self._anchors.setdefault(f"{target.base}#", target)
                 for steps, schema in subschemas(target.schema):
                     inside = self.base(schema, target.base, Place())
                     stack.append(Target((*target.pointer, *steps), schema, inside, target.base))

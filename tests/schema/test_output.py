@@ -232,7 +232,7 @@ def test_a_schema_of_the_users_own_making_is_kept() -> None:
     assert [key.value for key in root.properties] == [Integer(maximum=3), String(forbidden=("^$",))]
 
     class Unread(BaseModel):
-        b: Annotated[str, Field(json_schema_extra={"unevaluatedItems": False})] = ""
+        b: Annotated[str, Field(json_schema_extra={"allOf": [{"format": "ipv4"}, {"format": "ipv6"}]})] = ""
 
     with pytest.raises(UnsupportedKeyword) as caught:
         OutputType.of(Unread)

@@ -192,6 +192,8 @@ def _schemas(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
         "then": inner,
         "else": inner,
         "contains": inner,
+        "unevaluatedItems": inner,
+        "unevaluatedProperties": inner,
         "patternProperties": st.dictionaries(st.sampled_from(["^a", "b$", "k", "^.$"]), inner, max_size=2),
         "dependentSchemas": st.dictionaries(NAMES, inner, max_size=1),
         "dependentRequired": st.dictionaries(NAMES, st.lists(NAMES, max_size=2, unique=True), max_size=2),
