@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from structkit.errors import PatternError, SchemaError, UnsupportedKeyword
@@ -113,7 +113,7 @@ def explain(
         schema = target.schema
         left = "refused" if target.strict else "checked after"
         # Read leniently, it tells all that cannot be enforced, and not only the first of it.
-        target = JsonSchema(schema, target.additional, strict=False)
+        target = replace(target, strict=False)
     name, cost = getattr(target, "__name__", repr(target)), None
     unenforced: tuple[Unenforced, ...] = ()
     try:

@@ -11,7 +11,7 @@ import inspect
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeAlias, TypeVar, cast
 
 from typing_extensions import TypeForm
@@ -129,6 +129,7 @@ class JsonSchema(TextTarget[object]):
             otherwise. `"closed"` refuses them wherever the schema is silent, as strict structured outputs do.
         strict: Whether a keyword that cannot be enforced while decoding is an error. Otherwise it is checked after
             decoding, by the package `jsonschema`, and a value that fails raises `ValidationFailed`.
+        resources: Other documents that the schema refers to, by their URIs. Nothing is ever fetched.
 
     >>> JsonSchema({"type": "object"}, additional="closed").additional
     'closed'
@@ -137,10 +138,12 @@ class JsonSchema(TextTarget[object]):
     schema: Mapping[str, object]
     additional: Literal["open", "closed"] = "open"
     strict: bool = True
+    resources: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.schema, Mapping):
-            raise TypeError(f"JsonSchema takes a schema as a dict, not {type(self.schema).__name__}")
+        for schema in (self.schema, self.resources, *self.resources.values()):
+            if not isinstance(schema, Mapping):
+                raise TypeError(f"JsonSchema takes a schema as a dict, not {type(schema).__name__}")
         if self.additional not in ("open", "closed"):
             raise ValueError(f"additional must be 'open' or 'closed', not {self.additional!r}")
 
@@ -220,7 +223,14 @@ def read_target(
     if isinstance(target, JsonSchema):
         texts = AutomatonTexts(python=False, limits=limits)
         closed = target.additional == "closed"
-        document = read(target.schema, limits=limits, texts=texts, closed=closed, strict=target.strict)
+        document = read(
+            target.schema,
+            limits=limits,
+            texts=texts,
+            closed=closed,
+            strict=target.strict,
+            resources=target.resources,
+        )
         return _SchemaTarget(target, document)
     # Pydantic would take a function as a type, and call it with what the model wrote.
     given: object = target
@@ -252,7 +262,7 @@ def key_of(target: AnyTarget) -> Hashable | None:
             )  # only JSON has a key; but JSON writes the names 1 and "1" alike, repr does not
             return ("schema", repr(target))
         if isinstance(target, JsonSchema):
-            return (key_of(target.schema), target.additional, target.strict)
+            return (key_of(target.schema), key_of(target.resources), target.additional, target.strict)
         key = (target, "" if isinstance(target, (type, Target)) else repr(target))
         hash(key)
     except (TypeError, ValueError, RecursionError):
@@ -315,7 +325,7 @@ class _SchemaTarget(Target[object]):
     def value(self, text: str) -> object:
         value: object = json.loads(text)
         if not self.target.strict:
-            check(value, self.target.schema)
+            check(value, self.target.schema, self.target.resources)
         return value
 
     def description(self) -> str:

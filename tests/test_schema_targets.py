@@ -6,6 +6,7 @@ import itertools
 import json
 from typing import Any
 
+import jsonschema_specifications
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -226,3 +227,33 @@ def test_what_says_what_a_document_is_may_come_first(text: str, written: bool) -
     assert link(read_target(schema).rules()).accepts(text.encode()) == written
     closed = sk.JsonSchema(schema, additional="closed")
     assert not link(read_target(closed).rules()).accepts(text.encode())
+
+
+PARTS = {
+    "https://x.test/parts.json": {
+        "$defs": {"list": {"items": {"$ref": "#/$defs/one"}}, "one": {"type": "null"}}
+    }
+}
+
+
+def test_other_documents_are_given_and_never_fetched() -> None:
+    schema = {"$id": "https://x.test/whole.json", "properties": {"p": {"$ref": "parts.json#/$defs/list"}}}
+    with pytest.raises(sk.UnresolvedReference, match="resources"):
+        sk.to_regex(schema)
+    whole = sk.JsonSchema(schema, resources=PARTS)
+    assert holds(whole, {"p": [None]})
+    assert not holds(whole, {"p": [1]})
+    lenient = sk.JsonSchema({**schema, "not": {"uniqueItems": True}}, strict=False, resources=PARTS)
+    with pytest.raises(sk.ValidationFailed):
+        sk.extract(testing.ScriptedModel(['{"p": []}']), "x", lenient)
+
+
+def test_the_metaschema_is_a_schema_like_any_other() -> None:
+    resources = {
+        uri: dict(jsonschema_specifications.REGISTRY.contents(uri))
+        for uri in jsonschema_specifications.REGISTRY
+    }
+    schema = sk.JsonSchema({"$ref": "https://json-schema.org/draft/2020-12/schema"}, resources=resources)
+    assert holds(schema, {"properties": {"a": {"type": "string", "minLength": 1}}})
+    assert not holds(schema, {"properties": {"a": {"type": "strin"}}})
+    assert not holds(schema, {"items": {"items": {"minLength": -1}}})

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 __all__ = ["check"]
 
 
-def check(value: object, schema: Mapping[str, object]) -> None:
-    """Check a value against its schema, formats included.
+def check(
+    value: object,
+    schema: Mapping[str, object],
+    resources: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
+) -> None:
+    """Check a value against its schema, formats included; `resources` are other documents that it refers to.
 
     >>> check([1, 2], {"unevaluatedItems": False, "prefixItems": [{}, {}]})
     >>> check([1], {"unevaluatedItems": False})
@@ -22,12 +27,19 @@ def check(value: object, schema: Mapping[str, object]) -> None:
     try:
         from jsonschema.exceptions import best_match
         from jsonschema.validators import Draft202012Validator, validator_for
+        from referencing import Registry, Resource
+        from referencing.jsonschema import DRAFT202012
     except ImportError as error:
         message = (
             "JsonSchema(strict=False) checks values with jsonschema; pip install 'structkit[jsonschema]'"
         )
         raise ImportError(message) from error
     kind = validator_for(schema, default=Draft202012Validator)
-    worst = best_match(kind(schema, format_checker=kind.FORMAT_CHECKER).iter_errors(value))
+    registry = Registry().with_resources(
+        (uri, Resource.from_contents(other, default_specification=DRAFT202012))
+        for uri, other in resources.items()
+    )
+    validator = kind(schema, format_checker=kind.FORMAT_CHECKER, registry=registry)
+    worst = best_match(validator.iter_errors(value))
     if worst is not None:
         raise ValueError(f"{worst.message} (at `{worst.json_path}`)")

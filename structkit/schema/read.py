@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Literal
 
 from structkit.errors import LimitExceeded, PatternError, SchemaError, UnsupportedKeyword
@@ -54,6 +55,7 @@ def read(
     texts: Texts = UNDECIDED,
     closed: bool = False,
     strict: bool = True,
+    resources: Mapping[str, object] = MappingProxyType({}),
 ) -> Document:
     """Read a JSON Schema.
 
@@ -66,6 +68,7 @@ def read(
         texts: Decides what patterns and formats say about names and constants; without it, that is refused.
         closed: Objects have no undeclared keys where the schema says nothing about these.
         strict: Whether a keyword that cannot be enforced is an error; else it is left out, and told in the document.
+        resources: Other documents that it may refer to, by their URIs.
 
     Returns:
         The document; its definitions are those that are used.
@@ -84,7 +87,7 @@ def read(
     overlapping: frozenset[str] = frozenset()
     try:
         while True:
-            reading = _Reading(schema, python, defaults, limits, texts, overlapping, layout)
+            reading = _Reading(schema, resources, python, defaults, limits, texts, overlapping, layout)
             try:
                 root, definitions, order = reading.run()
             except (UnsupportedKeyword, PatternError) as error:
@@ -109,6 +112,7 @@ class _Reading:
     def __init__(
         self,
         document: object,
+        resources: Mapping[str, object],
         python: bool,
         defaults: Literal["always", "may_omit"],
         limits: Limits,
@@ -122,7 +126,7 @@ class _Reading:
         self._limits = limits
         self._draft = _draft(document)
         self.contains_evaluates = self._draft > _LAST_WITH_BLIND_CONTAINS
-        self._references = References(document, identifiers=self._draft > 4)
+        self._references = References(document, identifiers=self._draft > 4, resources=resources)
         self._definitions = Definitions()
         self._meeting = Meeting(self._definitions, limits, texts)
         self._overlapping = overlapping

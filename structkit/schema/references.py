@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from urllib.parse import unquote, urldefrag, urljoin
 
 from structkit.errors import SchemaError, UnresolvedReference
@@ -33,9 +34,22 @@ class Target:
 class References:
     """The places of one schema document that a `$ref` can name."""
 
-    def __init__(self, document: object, *, identifiers: bool = True) -> None:
-        """`identifiers`: whether `$id` means something, as it does since draft 6."""
+    def __init__(
+        self,
+        document: object,
+        *,
+        identifiers: bool = True,
+        resources: Mapping[str, object] = MappingProxyType({}),
+    ) -> None:
+        """Look at the document only when something is asked for.
+
+        Args:
+            document: The schema.
+            identifiers: Whether `$id` means something, as it does since draft 6.
+            resources: Other documents by their URIs.
+        """
         self._identifiers = identifiers
+        self._outside = {urldefrag(uri)[0]: other for uri, other in resources.items()}
         self.root = Target((), document, self.base(document, "", Place()))
         self._resources: dict[str, Target] | None = None
         self._anchors: dict[str, Target] = {}
@@ -64,7 +78,8 @@ class References:
             found = self._index().get(url)
             if found is None:
                 raise UnresolvedReference(
-                    f"{shown(reference)} is outside the schema, and nothing is fetched; put it under $defs",
+                    f"{shown(reference)} is outside the schema, and nothing is fetched; put it under $defs, "
+                    "or give it to JsonSchema(resources=...)",
                     place=at.path,
                 )
             start = found
@@ -126,26 +141,34 @@ class References:
     def _index(self) -> dict[str, Target]:
         """Every `$id` and `$anchor`, found on the first reference that needs them."""
         if self._resources is None:
-            self._resources = {self.root.base: self.root}
-            stack, seen = [self.root], set[int]()
-            while stack:
-                target = stack.pop()
-                if not isinstance(target.schema, Mapping) or id(target.schema) in seen:
-                    continue
-                seen.add(id(target.schema))
-                if target.base != target.outside:
-                    self._resources.setdefault(target.base, target)
-                for keyword in ("$anchor", "$dynamicAnchor"):
-                    if isinstance(anchor := target.schema.get(keyword), str):
-                        self._resources.setdefault(f"{target.base}#{anchor}", target)
-                if isinstance(anchor := target.schema.get("$dynamicAnchor"), str):
-                    self._anchors.setdefault(f"{target.base}#{anchor}", target)
-                if target.schema.get("$recursiveAnchor") is True:
-                    self._anchors.setdefault(f"{target.base}#", target)
-                for steps, schema in subschemas(target.schema):
-                    inside = self.base(schema, target.base, Place())
-                    stack.append(Target((*target.pointer, *steps), schema, inside, target.base))
+            found: dict[str, Target] = {}
+            self._enter(self.root, self.root.base, found)
+            for uri, document in self._outside.items():
+                self._enter(Target((uri,), document, self.base(document, uri, Place()), uri), uri, found)
+            self._resources = found
         return self._resources
+
+    def _enter(self, start: Target, uri: str, resources: dict[str, Target]) -> None:
+        """Note a document under its URI, and every `$id` and anchor in it."""
+        resources.setdefault(uri, start)
+        stack, seen = [start], set[int]()
+        while stack:
+            target = stack.pop()
+            if not isinstance(target.schema, Mapping) or id(target.schema) in seen:
+                continue
+            seen.add(id(target.schema))
+            if target.base != target.outside:
+                resources.setdefault(target.base, target)
+            for keyword in ("$anchor", "$dynamicAnchor"):
+                if isinstance(anchor := target.schema.get(keyword), str):
+                    resources.setdefault(f"{target.base}#{anchor}", target)
+            if isinstance(anchor := target.schema.get("$dynamicAnchor"), str):
+                self._anchors.setdefault(f"{target.base}#{anchor}", target)
+            if target.schema.get("$recursiveAnchor") is True:
+                self._anchors.setdefault(f"{target.base}#", target)
+            for steps, schema in subschemas(target.schema):
+                inside = self.base(schema, target.base, Place())
+                stack.append(Target((*target.pointer, *steps), schema, inside, target.base))
 
 
 def _join(base: str, reference: str, at: Place) -> str:

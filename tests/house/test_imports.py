@@ -40,6 +40,7 @@ DOORS = {
     "pydantic_core": {"schema/output.py"},
     "interegular": {"regex/parse.py"},
     "jsonschema": {"schema/check.py"},
+    "referencing": {"schema/check.py"},
     "numba": {"automaton/kernels.py", "index/kernels.py"},
     "torch": {"models/local.py"},
     "transformers": {"models/local.py"},
@@ -51,7 +52,7 @@ ANYWHERE = {"numpy", "typing_extensions"}
 NOWHERE = {"http", "marshal", "pickle", "shelve", "socket", "subprocess", "urllib.request"}
 """Untrusted bytes are never unpickled, nothing is fetched but by transformers, and no process is started."""
 
-LAZY = {"interegular", "jsonschema", "numba", "torch", "transformers", "tokenizers"}
+LAZY = {"interegular", "jsonschema", "numba", "referencing", "torch", "transformers", "tokenizers"}
 """What `import structkit` must not import."""
 
 

@@ -1,0 +1,125 @@
+"""The JSON Schema Test Suite down to the automaton: `suite.txt` lists what is not right, case by case, and shrinks."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import jsonschema_specifications
+import pytest
+
+from structkit.automaton.automaton import Automaton
+from structkit.automaton.link import link
+from structkit.errors import StructkitError, UnsatisfiableSchema
+from structkit.regex.from_schema import Order
+from structkit.targets import JsonSchema, read_target
+
+SHARED = Path(os.environ.get("STRUCTKIT_SHARED", Path(__file__).parents[2] / "shared")) / "data"
+SUITE = SHARED / "json-schema-test-suite" / "draft2020-12"
+RATCHET = Path(__file__).with_name("suite.txt")
+COMMAND = "STRUCTKIT_UPDATE_SUITE=1 sh scripts/test tests/test_suite.py"
+ORDERS: tuple[Order, ...] = ("declared", "any")
+
+METASCHEMAS = {
+    uri: dict(jsonschema_specifications.REGISTRY.contents(uri)) for uri in jsonschema_specifications.REGISTRY
+}
+
+HEADER = f"""\
+# The required tests of the JSON Schema Test Suite, draft 2020-12. Every case that is not listed below is right: a valid
+# instance can be written, an invalid one cannot.
+#
+#   refused      the schema of the group is refused, and why; its cases are not asked
+#   too strict   a valid instance cannot be written
+#   too loose    an invalid instance can be written; the test fails at any such case
+#
+# An instance is written as json.dumps(instance, ensure_ascii=False). It counts as written if order="declared" or
+# order="any" writes it, as the suite lists keys in any order. Most of what is "too strict" is meant: formats are
+# asserted; a number that is whole is written in one way, and so are the keys of constants and of unique items. Most of
+# what is refused refers to documents that are not in the suite's folder; the metaschemas are given.
+#
+# To keep what became better: {COMMAND}
+"""
+
+Place = tuple[str, ...]
+"""A file and the description of a group in it; for a case, its description too."""
+
+
+def test_every_case_is_as_good_as_it_was() -> None:
+    if not SUITE.exists():
+        pytest.skip(f"the JSON Schema test suite is not at {SUITE}")
+    groups: dict[Place, dict[str, object]] = {
+        (path.stem, group["description"]): group
+        for path in sorted(SUITE.glob("*.json"))
+        for group in json.loads(path.read_text(encoding="utf-8"))
+    }
+    found = {place: word for name, group in groups.items() for place, word in _failures(name, group)}
+    assert not [place for place, word in found.items() if word == "too loose"]
+    text = _text(groups, found)
+    kept = RATCHET.read_text(encoding="utf-8")
+    before = _read(kept)
+    # A group that is no longer refused may have cases that are too strict.
+    worse = [place for place in found if place not in before and place[:2] not in before]
+    assert not worse, f"worse than {RATCHET.name} says"
+    if os.environ.get("STRUCTKIT_UPDATE_SUITE"):
+        RATCHET.write_text(text, encoding="utf-8")
+    else:
+        assert text == kept, f"not worse, but not what {RATCHET.name} says; keep it with: {COMMAND}"
+
+
+def _failures(name: Place, group: Mapping[str, object]) -> Iterator[tuple[Place, str]]:
+    """What is not right in a group."""
+    schema, cases = group["schema"], group["tests"]
+    assert isinstance(cases, list)
+    if isinstance(schema, bool):  # a target is a dict
+        schema = {} if schema else {"not": {}}
+    assert isinstance(schema, dict)
+    try:
+        automata = [_automaton(schema, order) for order in ORDERS]
+    except StructkitError as error:
+        yield name, f"refused: {_reason(error)}"
+        return
+    for case in cases:
+        text = json.dumps(case["data"], ensure_ascii=False).encode()
+        written = any(automaton is not None and automaton.accepts(text) for automaton in automata)
+        if written != case["valid"]:
+            yield (*name, case["description"]), "too loose" if written else "too strict"
+
+
+def _automaton(schema: Mapping[str, object], order: Order) -> Automaton | None:
+    """`None` if no text satisfies the schema."""
+    try:
+        return link(read_target(JsonSchema(schema, resources=METASCHEMAS)).rules(order=order))
+    except UnsatisfiableSchema:
+        return None
+
+
+def _reason(error: StructkitError) -> str:
+    detail = getattr(error, "keyword", getattr(error, "limit", ""))  # of UnsupportedKeyword, of LimitExceeded
+    return f"{type(error).__name__} {detail}".strip()
+
+
+def _text(groups: Mapping[Place, Mapping[str, object]], failures: Mapping[Place, str]) -> str:
+    """The ratchet's file: how many cases of each of the suite's files are right, and then all that are not."""
+    total, right = dict[str, int](), dict[str, int]()
+    for name, group in groups.items():
+        cases = group["tests"]
+        assert isinstance(cases, list)
+        wrong = len(cases) if name in failures else sum(place[:2] == name for place in failures)
+        total[name[0]] = total.get(name[0], 0) + len(cases)
+        right[name[0]] = right.get(name[0], 0) + len(cases) - wrong
+    whole = len(groups) - len({place[:2] for place in failures})
+    lines = [
+        f"{sum(right.values())} of {sum(total.values())} cases are right",
+        f"{whole} of {len(groups)} groups are right in every case",
+        "",
+    ]
+    lines += [f"{file}: {right[file]} of {total[file]}" for file in total]
+    lines += ["", *(" | ".join([*place, word]) for place, word in failures.items())]
+    return HEADER + "\n" + "\n".join(lines) + "\n"
+
+
+def _read(text: str) -> set[Place]:
+    """The places that the file lists."""
+    return {tuple(line.split(" | ")[:-1]) for line in text.splitlines() if " | " in line}
