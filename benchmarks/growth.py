@@ -1,0 +1,288 @@
+"""Growth: what large numbers in a schema cost, in time and in memory.
+
+```
+python -m benchmarks.growth --tokenizer tokenizer.json --svg growth.svg
+```
+
+`maxLength`, `maxItems`, `minItems` and the options of `enum`, from 10 to 1,000,000. Every point is a process of its
+own, warm and without the disk cache: it compiles the schema, asks for the first mask, and walks the first 300 tokens of
+a valid value. Memory is the peak of all this over what the process had before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import json
+import multiprocessing
+import random
+import re
+import resource
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import numpy as np
+
+import structkit as sk
+from benchmarks.data import read_tokenizer
+from benchmarks.outcome import CLOCKS, Clock
+from benchmarks.plot import Panel, draw
+
+__all__ = ["KEYWORDS", "SIZES", "Point", "curves", "main", "table"]
+
+SIZES = tuple(10**power for power in range(1, 7))
+TOKENS = 300
+WORDS = "the of and to in is you that it he was for on are as with his they be at one have this".split()
+
+RAISED = sk.Limits(regex_nodes=10**7, nfa_states=10**8, states=10**7, transitions=10**9)
+"""Limits that let every size through."""
+
+_REFUSED = "refused: "
+
+_MEMORY = 16 * 2**30
+"""Bytes of address space; past them there is a MemoryError instead of the machine's killer."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one size cost.
+
+    Attributes:
+        keyword: What grows.
+        size: How large it is.
+        raised: Whether the limits were raised for it.
+        problem: Why there are no figures; empty if there are.
+        compiled: Seconds to read the schema and compile it, or to the refusal.
+        first_mask: Seconds from the schema to the first mask.
+        steps: Seconds of one mask and one advance, for each token.
+        memory: Bytes of the peak.
+    """
+
+    keyword: str
+    size: int
+    raised: bool = False
+    problem: str = ""
+    compiled: float = 0.0
+    first_mask: float = 0.0
+    steps: tuple[float, ...] = field(default=(), repr=False)
+    memory: int = 0
+
+    @property
+    def name(self) -> str:
+        """Of its curve."""
+        return f"{self.keyword}, limits raised" if self.raised else self.keyword
+
+
+def _max_length(size: int) -> tuple[dict[str, object], list[object]]:
+    text = " ".join(random.Random(0).choices(WORDS, k=TOKENS))[:size]
+    return {"items": {"type": "string", "maxLength": size}}, [text] * TOKENS
+
+
+def _max_items(size: int) -> tuple[dict[str, object], list[object]]:
+    return {"items": {"type": "integer"}, "maxItems": size}, _integers(min(size, TOKENS))
+
+
+def _min_items(size: int) -> tuple[dict[str, object], list[object]]:
+    # A million integers are not spelled for the sake of the first few hundred tokens.
+    return {"items": {"type": "integer"}, "minItems": size}, _integers(TOKENS)
+
+
+def _enum(size: int) -> tuple[dict[str, object], list[object]]:
+    chance = random.Random(0)
+    options: list[object] = [f"{' '.join(chance.choices(WORDS, k=2))} {number}" for number in range(size)]
+    return {"items": {"enum": options}}, chance.choices(options, k=TOKENS)
+
+
+def _integers(count: int) -> list[object]:
+    return [random.Random(number).randrange(1000) for number in range(count)]
+
+
+KEYWORDS: Mapping[str, Callable[[int], tuple[dict[str, object], list[object]]]] = {
+    "maxLength": _max_length,
+    "maxItems": _max_items,
+    "minItems": _min_items,
+    "enum": _enum,
+}
+"""By name: from a size to the schema of an array without its type, and an array that begins as a valid one does."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print the table, and draw the curves."""
+    options = _parser().parse_args(arguments)
+    points = []
+    for keyword in options.keywords or KEYWORDS:
+        for size in options.sizes:
+            print(f"{keyword} {size:,}", file=sys.stderr, flush=True)
+            points.append(_apart(Point(keyword, size), options))
+            if points[-1].problem.startswith(_REFUSED):
+                points.append(_apart(Point(keyword, size, raised=True), options))
+    # What was refused and let through stands below what was not.
+    points.sort(key=lambda point: (list(KEYWORDS).index(point.keyword), point.raised))
+    print(table(points))
+    if options.svg:
+        options.svg.write_text(draw(curves(points)), encoding="utf-8")
+    return 0
+
+
+def table(points: Sequence[Point]) -> str:
+    """The points in Markdown."""
+    lines = [
+        "| | size | compiled, ms | first mask, ms | a token, µs: median | mean | slowest | memory, MB |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for point in points:
+        name = point.name.replace(point.keyword, f"`{point.keyword}`")
+        cells = [name, f"{point.size:,}", _short(1e3 * point.compiled)]
+        if point.problem:
+            cells += [point.problem, "", "", ""]
+        else:
+            micros = 1e6 * np.asarray(point.steps)
+            figures = (1e3 * point.first_mask, np.median(micros), micros.mean(), micros.max())
+            cells += [_short(float(figure)) for figure in figures]
+        lines.append(f"| {' | '.join([*cells, _short(point.memory / 1e6)])} |")
+    return "\n".join(lines)
+
+
+def curves(points: Sequence[Point]) -> list[Panel]:
+    """The points as four panels: the first mask, memory, the median token and the mean one."""
+    done = [point for point in points if not point.problem]
+    ends = [point for point in points if point.problem]
+    panels = [
+        Panel("ms to the first mask", _by(done, _first_mask), _by(ends, _compiled)),
+        Panel("MB at the peak", _by(done, _megabytes), _by(ends, _megabytes)),
+        Panel("µs for the median token", _by(done, lambda point: 1e6 * float(np.median(point.steps))), {}),
+        Panel("µs for a token in the mean", _by(done, lambda point: 1e6 * float(np.mean(point.steps))), {}),
+    ]
+    return [panel for panel in panels if panel.curves or panel.crosses]
+
+
+def _first_mask(point: Point) -> float:
+    return 1e3 * point.first_mask
+
+
+def _compiled(point: Point) -> float:
+    return max(0.1, 1e3 * point.compiled)
+
+
+def _megabytes(point: Point) -> float:
+    return max(0.1, point.memory / 1e6)
+
+
+def _by(points: Sequence[Point], value: Callable[[Point], float]) -> dict[str, list[tuple[float, float]]]:
+    found: dict[str, list[tuple[float, float]]] = {}
+    for point in points:
+        found.setdefault(point.name, []).append((point.size, value(point)))
+    return found
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def _apart(point: Point, options: argparse.Namespace) -> Point:
+    """Measure in a process of its own, for a limited time once it has warmed up."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(
+        target=_serve, args=(point, options.tokenizer, options.clock, theirs), daemon=True
+    )
+    process.start()
+    theirs.close()
+    try:
+        ours.recv()  # it is warm
+        if ours.poll(options.limit):
+            point = ours.recv()
+        else:
+            point = replace(point, problem=f"over {options.limit:.0f} s", compiled=options.limit)
+    except EOFError:
+        point = replace(point, problem="crashed")
+    process.kill()
+    process.join()
+    return point
+
+
+def _serve(point: Point, tokenizer_path: Path, clock: str, pipe: Connection) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    tokenizer = read_tokenizer(tokenizer_path)
+    vocabulary = sk.Vocabulary.from_tokenizer(tokenizer)
+
+    def spell(value: list[object]) -> list[int]:
+        ids: list[int] = tokenizer.encode(json.dumps(value), add_special_tokens=False).ids
+        return ids[:TOKENS]
+
+    schema, value = KEYWORDS[point.keyword](point.size)
+    tokens = spell(value)
+    warm_up = {"items": {"anyOf": [{"type": "integer"}, {"type": "string"}]}}
+    _measure(Point("", 0), warm_up, spell([1, "a b", 23]), vocabulary, CLOCKS[clock])
+    pipe.send("warm")
+    before = _reset_peak()
+    point = _measure(point, schema, tokens, vocabulary, CLOCKS[clock])
+    pipe.send(replace(point, memory=_peak() - before))
+
+
+def _measure(
+    point: Point,
+    schema: Mapping[str, object],
+    tokens: list[int],
+    vocabulary: sk.Vocabulary,
+    now: Clock,
+) -> Point:
+    out, steps = np.zeros(vocabulary.words, np.uint32), []
+    limits = RAISED if point.raised else sk.Limits()
+    begin = now()
+    try:
+        guide = sk.compile({"type": "array", **schema}, vocabulary, cache=False, limits=limits)
+    except sk.LimitExceeded as error:
+        return replace(point, problem=f"{_REFUSED}`{error.limit}`", compiled=now() - begin)
+    except MemoryError:
+        return replace(point, problem="out of memory", compiled=now() - begin)
+    compiled = now() - begin
+    cursor = guide.cursor()
+    cursor.fill_mask(out)
+    first_mask = now() - begin
+    cursor = guide.cursor()
+    for token in tokens:
+        begin = now()
+        cursor.fill_mask(out)
+        cursor.advance(token)
+        steps.append(now() - begin)
+    return replace(point, compiled=compiled, first_mask=first_mask, steps=tuple(steps))
+
+
+def _reset_peak() -> int:
+    """Forget the most memory that the process had; the bytes that it has now."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # what was freed before would be used again, and not be counted
+    Path("/proc/self/clear_refs").write_text("5")
+    return _peak()
+
+
+def _peak() -> int:
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert found
+    return int(found[1]) * 1024
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
+    parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json, gzipped or not")
+    parser.add_argument(
+        "--keywords", nargs="*", choices=list(KEYWORDS), metavar="NAME", help="what grows; else all"
+    )
+    parser.add_argument(
+        "--sizes", nargs="*", type=int, default=SIZES, help="powers of ten to a million if left out"
+    )
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds for one size")
+    parser.add_argument(
+        "--clock", default="wall", choices=CLOCKS, help="cpu: processor time, for a busy machine"
+    )
+    parser.add_argument("--svg", type=Path, help="where to draw the curves")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
