@@ -45,7 +45,7 @@ class Limits:
     """Rounds that a repetition may need, as `minLength` and `minItems` do; none as long is ever generated. What is
     allowed at most may be more: beyond this it is no bound."""
 
-    configurations: int = 512
+    configurations: int = 1024
     """Ways in which one text may be read at once; JSON needs one or two."""
 
     row_bytes: int = 64 * 2**20

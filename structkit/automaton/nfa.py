@@ -132,10 +132,7 @@ class _Builder:
             case Unordered():
                 return self.unordered(node, start)
             case Alt(parts):
-                end = self.state()
-                for part in parts:
-                    self.link(self.emit(part, start), end)
-                return end
+                return self.alternatives(parts, start)
             case Repeat():
                 return self.repeat(node, start)
             case Chars(ranges):
@@ -156,6 +153,27 @@ class _Builder:
             self.nfa.edges.append((start, byte, byte, end, KEEP))
             start = end
         return start
+
+    def alternatives(self, parts: tuple[Node, ...], start: int) -> int:
+        """Any of the parts; texts that begin alike share the states of their beginning, as a trie."""
+        end = self.state()
+        trie: dict[tuple[int, int], int] = {}
+        root = self.state() if sum(isinstance(part, Text) for part in parts) > 1 else start
+        for part in parts:
+            if root == start or not isinstance(part, Text):
+                self.link(self.emit(part, start), end)
+                continue
+            state = root
+            for byte in part.value.encode():
+                after = trie.get((state, byte))
+                if after is None:
+                    after = trie[state, byte] = self.state()
+                    self.nfa.edges.append((state, byte, byte, after, KEEP))
+                state = after
+            self.link(state, end)
+        if root != start:
+            self.link(start, root)
+        return end
 
     def chars(self, ranges: tuple[tuple[int, int], ...], start: int) -> int:
         """Spellings with equal ends share the states of those ends, so that large classes stay small."""

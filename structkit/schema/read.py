@@ -154,9 +154,7 @@ class _Reading:
             return Never("the schema false allows nothing")
         if not isinstance(raw, Mapping):
             raise SchemaError(f"a schema must be an object or a boolean, not {shown(raw)}", place=at.path)
-        self._count += 1
-        if self._count > self._limits.schema_nodes:
-            raise LimitExceeded("schema_nodes", self._limits.schema_nodes, "the schema", place=at.path)
+        self._charge(1, at)
         if self._depth >= self._limits.schema_depth:
             raise LimitExceeded(
                 "schema_depth", self._limits.schema_depth, "the nesting of the schema", place=at.path
@@ -171,6 +169,11 @@ class _Reading:
             raise PatternError(message, pattern=pattern, column=column, place=at.path) from None
         finally:
             self._depth -= 1
+
+    def _charge(self, nodes: int, at: Place) -> None:
+        self._count += nodes
+        if self._count > self._limits.schema_nodes:
+            raise LimitExceeded("schema_nodes", self._limits.schema_nodes, "the schema", place=at.path)
 
     def look(self, node: Ref, at: Place) -> Schema:
         """The definition that a reference names."""
@@ -271,7 +274,11 @@ class _Reading:
         if typed or (kinds is not None and "enum" not in raw and "const" not in raw):
             yield self._of_kinds(kinds or KINDS, raw, at)
         if "enum" in raw or "const" in raw:
-            constants = _constants(raw, at, self._limits)
+            values = raw.get("enum", [raw.get("const")])
+            if not isinstance(values, list | tuple):
+                raise SchemaError("enum must be a list of values", place=at.path)
+            self._charge(len(values), at)
+            constants = _constants(raw, values, at, self._limits)
             possible = (node for node, value in constants if kinds is None or _is_one_of(value, kinds))
             yield union(possible, "enum or const leaves no value of the right type")
         for index, member in enumerate(_members(raw, "allOf", at)) if "allOf" in raw else ():
@@ -395,11 +402,10 @@ def _is_one_of(value: object, kinds: tuple[Kind, ...]) -> bool:
     return kind_of(value) in kinds or ("integer" in kinds and is_integer(value))
 
 
-def _constants(raw: Mapping[str, object], at: Place, limits: Limits) -> list[tuple[Const, object]]:
+def _constants(
+    raw: Mapping[str, object], values: Iterable[object], at: Place, limits: Limits
+) -> list[tuple[Const, object]]:
     """The values that `enum` and `const` leave, each once, with their nodes."""
-    values = raw.get("enum", [raw.get("const")])
-    if not isinstance(values, list | tuple):
-        raise SchemaError("enum must be a list of values", place=at.path)
     found: dict[object, tuple[Const, object]] = {}
     for value in values:
         text = json_text(value, "enum" if "enum" in raw else "const", at, limits)
