@@ -231,9 +231,7 @@ class Automaton:
     def read(self, frames: frozenset[Frame], kept: bytes, text: bytes) -> tuple[frozenset[Frame], bytes]:
         """Where a text is after more bytes, and the text kept for the unique texts that are open then."""
         if not self.remembers:
-            for byte in text:
-                frames = self.step(frames, byte)
-            return frames, b""
+            return self._read(frames, text), b""
         for byte in text:
             kept += bytes((byte,))
             frames = frozenset(
@@ -244,6 +242,29 @@ class Automaton:
             if not any(frame.opened for frame in frames):
                 kept = b""
         return frames, kept
+
+    def _read(self, frames: frozenset[Frame], text: bytes) -> frozenset[Frame]:
+        """Where a text is after more bytes, if nothing must be unique."""
+        at = 0
+        while at < len(text) and frames:
+            if len(frames) == 1:
+                (frame,) = frames
+                read, state, count = kernels.glide(
+                    self.row, self.targets, self.classes, self.rule, self.quiet, self.least, self.most,
+                    frame.state, frame.count, np.frombuffer(text, np.uint8), at,
+                )  # fmt: skip
+                if read > at:
+                    at, frames = read, frozenset((self.frame(state, count, frame.below),))
+                    continue
+            frames = self.step(frames, text[at])
+            at += 1
+        return frames
+
+    @cached_property
+    def quiet(self) -> NDArray[np.bool_]:
+        """bool[states]: whether nothing but a byte leaves the state: no rule is called, and its own does not end."""
+        quiet: NDArray[np.bool_] = (np.diff(self.call_first) == 0) & ~self.final & self.live
+        return quiet
 
     def can_end(self, frames: Iterable[Frame]) -> bool:
         """Whether the text may end here."""

@@ -8,13 +8,52 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-__all__ = ["AMBIGUOUS", "END", "FAR", "TOO_MANY", "determinise", "distances", "product"]
+__all__ = ["AMBIGUOUS", "END", "FAR", "TOO_MANY", "counted", "determinise", "distances", "glide", "product"]
 
 FAR = 1 << 29
 """No end can be reached. Distances that are larger are told as one less."""
 
 END = -(1 << 30)
 """The hop of a state at which the rule ends."""
+
+
+@numba.njit(cache=True, nogil=True)
+def counted(count, operation, least, most):
+    """The counter after an operation, or -1 if it is forbidden."""
+    if operation == 1:
+        if most >= 0:
+            return count + 1 if count < most else -1
+        return min(count + 1, least)
+    if operation == 2 and count < least:
+        return -1
+    return count
+
+
+@numba.njit(cache=True, nogil=True)
+def glide(row, targets, classes, rule, quiet, least, most, state, count, text, at):
+    """Read bytes from one frame for as long as nothing else can happen.
+
+    Args:
+        quiet: bool[states], whether nothing but a byte leaves the state.
+        state: The frame's state.
+        count: The frame's counter.
+        text: uint8[...], the bytes.
+        at: The first one to read.
+
+    Returns:
+        `(the first byte not read, state, count)`.
+    """
+    inside = rule[state]
+    while at < len(text):
+        target = targets[row[state] + classes[inside, text[at]]]
+        if target < 0 or not quiet[target >> 2]:
+            break
+        after = counted(count, target & 3, least[inside], most[inside])
+        if after < 0:
+            break
+        state, count = target >> 2, after
+        at += 1
+    return at, state, count
 
 
 @numba.njit(cache=True, nogil=True)

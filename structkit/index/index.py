@@ -7,15 +7,29 @@ stack is at hand. Rows are made when first asked for.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.automaton import Automaton, Frame
+from structkit.automaton.dfa import Dfa
 from structkit.errors import LimitExceeded
 from structkit.index import kernels, store
-from structkit.index.rows import Row, RowCache, RowKey, cuts, pack, shared_rows, unpack, within
+from structkit.index.rows import (
+    Rounds,
+    Row,
+    RowCache,
+    RowKey,
+    cuts,
+    pack,
+    shared_rounds,
+    shared_rows,
+    unpack,
+    within,
+)
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["FAR", "Index"]
@@ -41,8 +55,9 @@ class Index:
         self.automaton = automaton
         self.vocabulary = vocabulary
         self.cache = cache
-        self.rows = RowCache(automaton.limits.row_bytes)
+        self.rows: RowCache[Row] = RowCache(automaton.limits.row_bytes)
         self.shared = shared_rows(vocabulary, automaton.limits.row_bytes)
+        self.rounds = shared_rounds(vocabulary, automaton.limits.row_bytes)
         self._exits: list[NDArray[np.int32]] = []
         self._exit_numbers: dict[bytes, int] = {}
         self._saved = 0
@@ -214,9 +229,31 @@ class Index:
         shared_key = (-1, frame.state - int(self.automaton.start[rule]), key[2], key[3])
         row = self.shared.get(dfa.fingerprint, shared_key)
         if row is None:
-            row = self._walk(_ROOT, frame)
+            row = self._alone(frame, rule, dfa, shared_key[1])
             self.shared.put(dfa.fingerprint, shared_key, row)
         return row
+
+    def _alone(self, frame: Frame, rule: int, dfa: Dfa, state: int) -> Row:
+        """The row of a rule that calls no other: if it is counted, one walk serves all counts."""
+        key = (-1, state, int(dfa.least > 0), -1)
+        rounds = self.rounds.get(dfa.fingerprint, key)
+        if rounds is None:
+            automaton, trie = self.automaton, self.vocabulary.trie
+            taken = np.full(self.vocabulary.size, -1, np.int16)
+            exits, exit_taken = np.empty(len(trie.byte), np.int32), np.empty(len(trie.byte), np.int16)
+            worst = np.full(2 * (self.vocabulary.longest + 1), -1, np.int32)
+            found = kernels.rounds(
+                trie.byte, trie.depth, trie.end, trie.first, trie.ids,
+                automaton.row, automaton.targets, automaton.classes, automaton.final, self.tokens, frame.state, rule,
+                taken, exits, exit_taken, worst,
+            )  # fmt: skip
+            rounds = Rounds(taken, exits[:found].copy(), exit_taken[:found].copy(), worst)
+            if dfa.least > 0 or dfa.most is not None:
+                self.rounds.put(dfa.fingerprint, key, rounds)
+        room = math.inf if dfa.most is None else dfa.most - frame.count
+        per_round = int(self.tokens[1, rule])
+        row = rounds.row(max(dfa.least - frame.count, 0), room, per_round, self.vocabulary.words)
+        return replace(row, growth=row.growth - self.pending(frame))
 
     def _number(self, exits: NDArray[np.int32]) -> int:
         number = self._exit_numbers.setdefault(exits.tobytes(), len(self._exits))

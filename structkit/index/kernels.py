@@ -13,9 +13,9 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from structkit.automaton.kernels import END, FAR
+from structkit.automaton.kernels import END, FAR, counted
 
-__all__ = ["ARENA", "FAR", "OVERFLOW", "TO_DIFFER", "fewest_tokens", "group", "path", "split", "walk"]
+__all__ = ["ARENA", "FAR", "OVERFLOW", "TO_DIFFER", "fewest_tokens", "group", "path", "rounds", "split", "walk"]
 
 ARENA = 1 << 11
 """Frames that a walk has room for at first; a walk that overflows is tried again with more."""
@@ -27,18 +27,6 @@ OVERFLOW = -1
 """What a kernel answers when the arena is full."""
 
 _jit = numba.njit(cache=True, nogil=True, boundscheck=False)
-
-
-@_jit
-def _counted(count, operation, least, most):
-    """The counter after an operation, or -1 if it is forbidden."""
-    if operation == 1:
-        if most >= 0:
-            return count + 1 if count < most else -1
-        return min(count + 1, least)
-    if operation == 2 and count < least:
-        return -1
-    return count
 
 
 @_jit
@@ -120,7 +108,7 @@ def _settle(
                     waiting -= 1
                     active[waiting] = up
         for call in range(call_first[state], call_first[state + 1]):
-            after = _counted(count, call_operation[call], least[r], most[r])
+            after = counted(count, call_operation[call], least[r], most[r])
             if after < 0:
                 continue
             if top + 2 >= arena.shape[1] or kept + 2 >= waiting:
@@ -157,7 +145,7 @@ def _move(arena, flags, active, bottom, low, high, byte, row, targets, classes, 
         target = targets[row[state] + classes[r, byte]]
         if target < 0:
             continue
-        count = _counted(arena[1, frame], target & 3, least[r], most[r])
+        count = counted(arena[1, frame], target & 3, least[r], most[r])
         if count < 0:
             continue
         if top + 2 >= len(active) or end + 2 >= len(active):
@@ -286,6 +274,61 @@ def walk(
             tops[depth] = top
             node += 1
     return found, worst
+
+
+@_jit
+def rounds(
+    trie_byte, trie_depth, trie_end, trie_first, trie_ids,
+    row, targets, classes, final, tokens, state, rule,
+    taken, exits, exit_taken, worst,
+):
+    """Like `walk` from the start of every token and without a budget, for all counts at once.
+
+    For rules that call no other, whose tokens take one way each: it depends on the counter only how far they get.
+
+    Args:
+        taken: int16[tokens], receives twice the rounds that a token begins, plus 1 if it leaves the repetition; of a
+            token that no counter allows it stays as it is.
+        exits: int32[trie nodes], receives the nodes at which the rule can end if enough rounds have begun.
+        exit_taken: int16[trie nodes], receives the rounds that have begun there.
+        worst: int32[...], receives by what is in `taken` the most tokens that are needed after such a token, without
+            those of the rounds that are still needed then; where there is none, it stays as it is.
+
+    Returns:
+        The exits found.
+    """
+    deepest = 0
+    for node in range(len(trie_depth)):
+        deepest = max(deepest, trie_depth[node])
+    states = np.empty(deepest + 1, np.int32)
+    marks = np.empty(deepest + 1, np.int16)
+    states[0] = state
+    marks[0] = 0
+    found = 0
+    node = 1
+    while node < trie_end[0]:
+        depth = trie_depth[node]
+        target = targets[row[states[depth - 1]] + classes[rule, trie_byte[node]]]
+        if target < 0:
+            node = trie_end[node]
+            continue
+        mark = marks[depth - 1]
+        if target & 3 == 1:
+            mark += 2
+        elif target & 3 == 2:
+            mark |= 1
+        states[depth] = target >> 2
+        marks[depth] = mark
+        if final[target >> 2]:
+            exits[found] = node
+            exit_taken[found] = mark >> 1
+            found += 1
+        if trie_first[node] < trie_first[node + 1]:
+            worst[mark] = max(worst[mark], tokens[0, target >> 2])
+            for i in range(trie_first[node], trie_first[node + 1]):
+                taken[trie_ids[i]] = mark
+        node += 1
+    return found
 
 
 @_jit

@@ -7,13 +7,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.automaton.kernels import FAR
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Row", "RowCache", "RowKey", "cuts", "pack", "shared_rows", "unpack", "within"]
+__all__ = [
+    "Rounds",
+    "Row",
+    "RowCache",
+    "RowKey",
+    "cuts",
+    "pack",
+    "shared_rounds",
+    "shared_rows",
+    "unpack",
+    "within",
+]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -37,24 +50,71 @@ class Row:
         return self.mask.nbytes + self.exits.nbytes + 200
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Rounds:
+    """What a state of a counted rule allows, for all counts at once; see `kernels.rounds`.
+
+    Attributes:
+        taken: int16[tokens], twice the rounds that a token begins, plus 1 if it leaves the repetition; -1 for none.
+        exits: int32[...], the trie nodes at which the rule can end if enough rounds have begun.
+        exit_taken: int16[...], the rounds that have begun there.
+        worst: int32[...], by what is in `taken` the most tokens needed after such a token; -1 where there is none.
+    """
+
+    taken: NDArray[np.int16]
+    exits: NDArray[np.int32]
+    exit_taken: NDArray[np.int16]
+    worst: NDArray[np.int32]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        return self.taken.nbytes + self.exits.nbytes + self.exit_taken.nbytes + self.worst.nbytes
+
+    def row(self, needed: int, room: float, per_round: int, words: int) -> Row:
+        """What is allowed if so many rounds are still needed, and no more than `room` may begin.
+
+        Args:
+            needed: Rounds still needed.
+            room: Rounds still allowed.
+            per_round: The tokens that a round takes which is still needed.
+            words: Of the mask.
+        """
+        begun, leaves = self.taken >> 1, self.taken & 1
+        allowed = (self.taken >= 0) & (begun <= room) & ((leaves == 0) | (begun >= needed))
+        mask = np.zeros(4 * words, np.uint8)
+        bits = np.packbits(allowed, bitorder="little")
+        mask[: len(bits)] = bits
+        mask.setflags(write=False)
+        ends = (self.exit_taken <= room) & (self.exit_taken >= needed)
+        kinds = np.arange(len(self.worst))
+        possible = (self.worst >= 0) & (kinds >> 1 <= room) & ((kinds & 1 == 0) | (kinds >> 1 >= needed))
+        later = np.maximum(needed - (kinds >> 1), 0) * per_round
+        growth = np.minimum(self.worst + later, FAR)[possible].max(initial=0)
+        return Row(mask.view(np.uint32), self.exits[ends], int(growth))
+
+
 RowKey = tuple[int, int, int, int]
 """`(number of the exits read on from or -1, state, rounds still needed, rounds still allowed or -1)`."""
 
 
-class RowCache:
+R = TypeVar("R", Row, Rounds)
+
+
+class RowCache(Generic[R]):
     """Rows by key, bounded by bytes; the one unused for longest goes first."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.nbytes = 0
         self.made = 0
-        self._rows: OrderedDict[tuple[object, RowKey], Row] = OrderedDict()
+        self._rows: OrderedDict[tuple[object, RowKey], R] = OrderedDict()
         self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def get(self, owner: object, key: RowKey) -> Row | None:
+    def get(self, owner: object, key: RowKey) -> R | None:
         """The row, if it is still held."""
         with self._lock:
             row = self._rows.get((owner, key))
@@ -62,7 +122,7 @@ class RowCache:
                 self._rows.move_to_end((owner, key))
             return row
 
-    def put(self, owner: object, key: RowKey, row: Row) -> None:
+    def put(self, owner: object, key: RowKey, row: R) -> None:
         """Keep a row."""
         with self._lock:
             if (owner, key) in self._rows:
@@ -73,15 +133,21 @@ class RowCache:
             while self.nbytes > self.limit and len(self._rows) > 1:
                 self.nbytes -= self._rows.popitem(last=False)[1].nbytes
 
-    def owned(self, owner: object) -> dict[RowKey, Row]:
+    def owned(self, owner: object) -> dict[RowKey, R]:
         """The rows of one owner."""
         with self._lock:
             return {key: row for (of, key), row in self._rows.items() if of == owner}
 
 
 @lru_cache(maxsize=4)
-def shared_rows(vocabulary: Vocabulary, limit: int) -> RowCache:
+def shared_rows(vocabulary: Vocabulary, limit: int) -> RowCache[Row]:
     """The rows of rules that call no other, such as the text of strings: one cache for all targets."""
+    return RowCache(limit)
+
+
+@lru_cache(maxsize=4)
+def shared_rounds(vocabulary: Vocabulary, limit: int) -> RowCache[Rounds]:
+    """What such rules allow for all counts at once: one cache for all targets."""
     return RowCache(limit)
 
 

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from structkit.automaton import build, plain
 from structkit.automaton.dfa import Dfa, intersection, trim
+from structkit.automaton.link import link
 from structkit.automaton.nfa import build_nfa
+from structkit.errors import UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.regex.nodes import Node, Repeat, Rules, Text
 from tests.languages import nodes, recursive_rules
@@ -58,3 +60,17 @@ def test_kernel_multiplies_as_the_plain_twin(left: Node, right: Node, negate: bo
 def test_many_states_grow_the_tables() -> None:
     dfa = build.regular(Repeat(Text("abcdefgh"), 500, 500))
     assert len(dfa.final) == 4001 and dfa.accepts(b"abcdefgh" * 500)
+
+
+@given(recursive_rules, st.text('ab0é",[]()', max_size=12))
+def test_reading_many_bytes_is_reading_one_after_the_other(rules: Rules, text: str) -> None:
+    try:
+        automaton = link(rules)
+    except UnsatisfiableSchema:
+        return
+    if automaton.remembers:
+        return
+    frames = automaton.first()
+    for byte in text.encode():
+        frames = automaton.step(frames, byte)
+    assert automaton.read(automaton.first(), b"", text.encode())[0] == frames

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +10,7 @@ from structkit.automaton.link import link
 from structkit.errors import UnsatisfiableSchema
 from structkit.index import plain
 from structkit.index.index import FAR, Index
-from structkit.regex.nodes import Rules, Text
+from structkit.regex.nodes import Alt, Chars, Repeat, Rules, Text, seq
 from tests.languages import recursive_rules, texts, vocabulary
 
 V = vocabulary()
@@ -47,6 +48,22 @@ def test_kernel_walks_as_the_plain_twin(rules: Rules, text: str) -> None:
             after = index.after(row.exits, frame.below)
             mask, exits = plain.walk(automaton, V, row.exits, frame.below)
             assert (after.mask == mask).all() and after.exits.tolist() == exits
+
+
+@pytest.mark.parametrize("end", ["", '"'])
+@pytest.mark.parametrize(("least", "most"), [(0, 90), (80, 90), (85, None), (70, 70)])
+def test_a_counted_row_is_that_of_its_own_walk(end: str, least: int, most: int | None) -> None:
+    part = Alt((Chars(((0x61, 0x62), (0xE9, 0x1F600))), Text("0ab")))
+    automaton = link(Rules(seq(Repeat(part, least, most), Text(end)), {}))
+    index = Index(automaton, V)
+    assert automaton.dfas[0].most == most
+    for count in range(0, 90 if most is None else most + 1):
+        for state in range(len(automaton.row)):
+            frame = automaton.frame(state, count)
+            row, walked = index.row(frame), index.within(None, frame, 1 << 40, 0, None)
+            assert (row.mask == walked.mask).all()
+            assert row.exits.tolist() == walked.exits.tolist()
+            assert row.growth == walked.growth or not row.mask.any()
 
 
 @given(recursive_rules, st.text('ab0é",[]()', max_size=12))
