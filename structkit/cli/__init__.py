@@ -85,6 +85,9 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
     command.add_argument("--max-tokens", type=int, metavar="N", help="the most tokens to write")
     command.add_argument("--temperature", type=float, metavar="T", help="0, the default, is greedy")
     command.add_argument("--seed", type=int, metavar="N", help="makes sampling repeatable")
+    command.add_argument(
+        "--order", choices=["declared", "any"], help="of keys: declared, the default, or as the model likes"
+    )
     command.add_argument("--json", action="store_true", help="print JSON instead of Python's repr")
 
 

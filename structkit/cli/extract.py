@@ -90,6 +90,8 @@ def read_options(arguments: argparse.Namespace) -> Options:
     options = Options(max_tokens=arguments.max_tokens, seed=arguments.seed)
     if arguments.temperature is not None:
         options["temperature"] = arguments.temperature
+    if arguments.order is not None:
+        options["order"] = arguments.order
     Settings.read("extract", options)
     return options
 

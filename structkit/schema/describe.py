@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from decimal import Decimal
 
 from structkit.schema.keywords import STRIPPED
 from structkit.schema.nodes import (
+    Additional,
     Anything,
     Array,
     Boolean,
     Bound,
     Const,
+    Contains,
     Document,
     Integer,
     Never,
@@ -142,7 +145,12 @@ class _Description:
             items += [self._item(node.items), "..."]
         least = node.min_items if node.min_items > len(node.prefix) or "..." in items else 0
         most = node.max_items if "..." in items else None
-        return f"[{', '.join(items)}]{_constraints(_range(least or None, most, 'item'))}"
+        counts = _range(least or None, most, "item")
+        return f"[{', '.join(items)}]{_constraints(counts, *map(self._contains, node.contains))}"
+
+    def _contains(self, node: Contains) -> str | None:
+        count = "no item" if node.most == 0 else _range(node.least or None, node.most, "item")
+        return count and f"{count} of type {self._item(node.hits)}"
 
     def _item(self, node: Schema) -> str:
         text = self._type(node)
@@ -161,11 +169,16 @@ class _Description:
                 break
             if not isinstance(key.value, Never):
                 keys.append(self._key(key))
+        low, high = node.min_properties, node.max_properties
+        told = low > sum(key.required for key in node.properties) or (high is not None and high < len(keys))
         if node.additional:
-            keys += [f"{_string(group.names)}: {self._type(group.value)}" for group in node.additional]
-            keys.append("...")
-        counts = _range(node.min_properties or None, node.max_properties, "key")
-        return f"{{{', '.join(keys)}}}{_constraints(counts if node.additional else None)}"
+            keys += [*self._groups(node.additional), "..."]
+        counts = _range(low or None, high, "key") if node.additional or told else None
+        some = (f"at least 1 key of {{{', '.join(self._groups(choice))}}}" for choice in node.some)
+        return f"{{{', '.join(keys)}}}{_constraints(counts, *some)}"
+
+    def _groups(self, groups: Iterable[Additional]) -> list[str]:
+        return [f"{_string(group.names)}: {self._type(group.value)}" for group in groups]
 
     def _key(self, key: Property) -> str:
         name = json.dumps(key.name, ensure_ascii=False)
@@ -187,11 +200,11 @@ def _named(document: Document) -> dict[str, None]:
                 uses[name] += 1
             case Union(branches=branches):
                 stack.extend(branches)
-            case Array(prefix=prefix, items=items):
-                stack.extend((*prefix, items))
-            case Object(properties=properties, additional=additional):
+            case Array(prefix=prefix, items=items, contains=contains):
+                stack.extend((*prefix, items, *(each.hits for each in contains)))
+            case Object(properties=properties, additional=additional, some=some):
                 stack.extend(key.value for key in properties)
-                stack.extend(group.value for group in additional)
+                stack.extend(group.value for groups in (additional, *some) for group in groups)
     return {name: None for name in document.definitions if uses[name] > 1}
 
 
@@ -201,7 +214,8 @@ def _number(node: Integer | Number) -> str:
     else:
         name, between = "number", _bounds(node.minimum, node.maximum)
     multiple = None if node.multiple_of is None else f"multiple of {_digits(Decimal(node.multiple_of))}"
-    return name + _constraints(between, multiple)
+    others = ("not whole" if of == 1 else f"not a multiple of {_digits(of)}" for of in node.not_multiple_of)
+    return name + _constraints(between, multiple, *others)
 
 
 def _bounds(low: Bound | None, high: Bound | None) -> str | None:
@@ -238,14 +252,18 @@ def _range(low: int | None, high: int | None, unit: str = "") -> str | None:
 
 
 def _string(node: String) -> str:
-    name = "string"
-    if node.format is not None:
-        name = _FORMATS.get(node.format, node.format.removeprefix("python:"))
-    patterns = (
+    name = "string" if node.format is None else _format(node.format)
+    said = [
         "no space at the ends" if pattern == STRIPPED else f"pattern {_plain(pattern, _MOST_PATTERN)}"
         for pattern in node.patterns
-    )
-    return name + _constraints(_range(node.min_length or None, node.max_length, "character"), *patterns)
+    ]
+    said += [f"not pattern {_plain(pattern, _MOST_PATTERN)}" for pattern in node.forbidden]
+    said += [f"not {_format(other)}" for other in node.forbidden_formats]
+    return name + _constraints(_range(node.min_length or None, node.max_length, "character"), *said)
+
+
+def _format(name: str) -> str:
+    return _FORMATS.get(name, name.removeprefix("python:"))
 
 
 def _constraints(*parts: str | None) -> str:

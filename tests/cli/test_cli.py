@@ -73,6 +73,32 @@ def test_extract_by_a_json_schema(
 
 
 @pytest.mark.parametrize(
+    ("order", "printed"),
+    [
+        ([], "{'a': 1, 'b': 2}"),
+        (["--order", "declared"], "{'a': 1, 'b': 2}"),
+        (["--order", "any"], "{'b': 2, 'a': 1}"),
+    ],
+)
+def test_the_order_of_keys(
+    order: list[str],
+    printed: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    model = ScriptedModel(['{"b": 2, "a": 1}'])
+    monkeypatch.setattr("structkit.cli.extract.load", lambda name: model)
+    path = tmp_path / "schema.json"
+    path.write_text(
+        '{"properties": {"a": {"const": 1}, "b": {"const": 2}}, "required": ["a", "b"],'
+        ' "additionalProperties": false, "type": "object"}'
+    )
+    assert main(["extract", "x", "--schema", str(path), *order]) == 0
+    assert capsys.readouterr().out == printed + "\n"
+
+
+@pytest.mark.parametrize(
     ("where", "message"),
     [
         ("nowhere.py:Person", "nowhere.py cannot be imported: FileNotFoundError"),
@@ -123,6 +149,7 @@ def test_errors_of_generation_are_one_message(
         (["extract", "x", "--type", "a:B", "--schema", "c"], "not allowed with"),
         (["extract", "x", "--type", "a:B", "--temperature", "-1"], "temperature must be"),
         (["extract", "x", "--type", "a:B", "--max-tokens", "many"], "invalid int"),
+        (["extract", "x", "--type", "a:B", "--order", "none"], "invalid choice"),
         (["extract", "", "--type", "a:B"], "the prompt is empty"),
     ],
 )

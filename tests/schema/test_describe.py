@@ -77,6 +77,57 @@ def test_types(target: Any, text: str) -> None:
         ({"type": "integer", "description": "x */ y\n z"}, "integer /* x y z */"),
         ({"title": "An order", "type": "null"}, "An order = null"),
         ({"type": "number", "minimum": 10**30}, "number (at least 1.000000e+30)"),
+        (
+            {"type": "integer", "minimum": 1, "not": {"multipleOf": 3}},
+            "integer (at least 1, not a multiple of 3)",
+        ),
+        ({"type": "number", "not": {"type": "integer"}}, "number (not whole)"),
+        ({"type": "string", "not": {"pattern": "^x"}}, "string (not pattern ^x)"),
+        (
+            {"type": "string", "maxLength": 9, "not": {"const": "a"}},
+            "string (at most 9 characters, not pattern ^a$)",
+        ),
+        ({"type": "string", "not": {"format": "date-time"}}, "string (not datetime)"),
+        ({"type": "array", "contains": {"type": "null"}}, "[any, ...] (at least 1 item of type null)"),
+        (
+            {
+                "type": "array",
+                "items": {"type": "integer"},
+                "maxItems": 5,
+                "contains": {"minimum": 3},
+                "minContains": 2,
+            },
+            "[integer, ...] (at most 5 items, at least 2 items of type integer (at least 3))",
+        ),
+        (
+            {"type": "array", "contains": {"type": ["null", "string"]}, "maxContains": 1},
+            "[any, ...] (1 item of type (null | string))",
+        ),
+        (
+            {"type": "array", "contains": {"const": "a"}, "minContains": 0, "maxContains": 0},
+            '[any, ...] (no item of type "a")',
+        ),
+        (
+            {
+                "type": "object",
+                "additionalProperties": {"type": "number"},
+                "not": {"additionalProperties": {"minimum": 3}},
+            },
+            "{string: number, ...} (at least 1 key of {string: number (less than 3)})",
+        ),
+        (
+            {"type": "object", "minProperties": 3, "not": {"propertyNames": {"pattern": "^x"}}},
+            "{string: any, ...} (at least 3 keys, at least 1 key of {string (not pattern ^x): any})",
+        ),
+        (
+            {
+                "properties": {"a": True, "b": True},
+                "additionalProperties": False,
+                "minProperties": 1,
+                "type": "object",
+            },
+            '{"a"?: any, "b"?: any} (at least 1 key)',
+        ),
     ],
 )
 def test_schemas(schema: dict[str, object], text: str) -> None:
@@ -125,6 +176,11 @@ def test_a_definition_used_once_is_written_in_line() -> None:
 )
 def test_references(target: Any, text: str) -> None:
     assert describe(OutputType.of(target).document) == text
+
+
+def test_what_is_only_contained_is_defined_too() -> None:
+    tree = {"anyOf": [{"type": "null"}, {"type": "array", "contains": {"$ref": "#"}}], "title": "Tree"}
+    assert describe(read(tree)) == "Tree = null | [any, ...] (at least 1 item of type Tree)"
 
 
 def test_optional_fields() -> None:
