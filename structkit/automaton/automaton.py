@@ -7,8 +7,7 @@ return to. `Automaton` holds the arrays that the kernels walk; its methods are t
 from __future__ import annotations
 
 import hashlib
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from weakref import WeakValueDictionary
@@ -17,72 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton import kernels, unique
-from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa
+from structkit.automaton.dfa import DEAD, LEAVE, TICK, Dfa
+from structkit.automaton.frames import Frame, Memory
+from structkit.automaton.shortest import Shortest
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
 
-__all__ = ["Automaton", "Frame", "Memory"]
+__all__ = ["Automaton"]
 
 _LONGEST_KEY = 1_000
 """Bytes of a text that is looked at to see whether it is the only one of its rule."""
-
-
-class Frame:
-    """A state of a rule, the rounds its counter has seen, and the frame to return to when the rule ends.
-
-    Made by `Automaton.frame`, which makes equal frames one object: comparing two is comparing their identity,
-    however deep the stack. Not to be changed.
-
-    Attributes:
-        state: The state.
-        count: The rounds of the rule's counted repetition that have begun.
-        below: The frame to return to, `None` in the first rule.
-        memory: The unique texts of this entry of the rule.
-        opened: Whether this frame or one below it is inside a unique text.
-    """
-
-    __slots__ = ("__weakref__", "below", "count", "memory", "opened", "state")
-
-    opened: bool
-
-    def __init__(self, state: int, count: int, below: Frame | None, memory: Memory | None) -> None:
-        self.state = state
-        self.count = count
-        self.below = below
-        self.memory = memory
-        self.opened = (below is not None and below.opened) or (
-            memory is not None and memory.begin is not None
-        )
-
-    def __repr__(self) -> str:
-        return f"<Frame {self.state}:{self.count}{'' if self.below is None else f' on {self.below.state}'}>"
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """The unique texts that one entry of a rule has seen, and where the open one begins in the text kept for it."""
-
-    seen: frozenset[bytes] = frozenset()
-    begin: int | None = None
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Shortest:
-    """The shortest way from each state to the end of its rule.
-
-    Attributes:
-        end: int32[states], the fewest bytes; `structkit.automaton.kernels.FAR` where there is no end.
-        hop: int32[states], the first step of a shortest way: a byte, `-1 - call`, or `kernels.END`.
-        rounds: int32[rules], the bytes of one round of the rule's counted repetition.
-        first_byte: uint8[rules, 256], a byte of each class.
-        width: int32[rules], the byte classes of each rule.
-    """
-
-    end: NDArray[np.int32]
-    hop: NDArray[np.int32]
-    rounds: NDArray[np.int32]
-    first_byte: NDArray[np.uint8]
-    width: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +70,6 @@ class Automaton:
     )
     _only_texts: dict[int, bytes | None] = field(default_factory=dict)
     _unique_ahead: dict[int, frozenset[int]] = field(default_factory=dict)
-    _ways_to_rounds: dict[int, Mapping[int, int]] = field(default_factory=dict)
 
     def frame(
         self, state: int, count: int = 0, below: Frame | None = None, memory: Memory | None = None
@@ -195,18 +137,7 @@ class Automaton:
     @cached_property
     def shortest(self) -> Shortest:
         """The shortest way to each rule's end, in bytes."""
-        states = len(self.row)
-        end, hop = np.empty(states, np.int32), np.empty(states, np.int32)
-        rounds = np.empty(len(self.start), np.int32)
-        width = np.array([dfa.targets.shape[1] for dfa in self.dfas], np.int32)
-        first_byte = np.zeros((len(self.dfas), 256), np.uint8)
-        for rule, dfa in enumerate(self.dfas):
-            first_byte[rule, dfa.classes[::-1]] = np.arange(255, -1, -1, dtype=np.uint8)
-        kernels.distances(
-            self.row, self.targets, width, self.rule, self.final, self.call_first, self.call_rule, self.call_next,
-            self.call_operation, self.start, self.least, first_byte, end, rounds, hop,
-        )  # fmt: skip
-        return Shortest(end, hop, rounds, first_byte, width)
+        return Shortest.of(self)
 
     def first(self) -> frozenset[Frame]:
         """Where every text begins."""
@@ -223,7 +154,7 @@ class Automaton:
             target = int(self.targets[self.row[frame.state] + self.classes[rule, byte]])
             if target == DEAD:
                 continue
-            count = self._counted(int(rule), frame.count, target & 3)
+            count = self.counted(int(rule), frame.count, target & 3)
             if count is not None:
                 moved.append(self.frame(target >> 2, count, frame.below, frame.memory))
         return self.settle(moved, kept)
@@ -298,7 +229,7 @@ class Automaton:
                     pending.append(back)
             for call in range(self.call_first[frame.state], self.call_first[frame.state + 1]):
                 operation = int(self.call_operation[call])
-                count = self._counted(int(self.rule[frame.state]), frame.count, operation)
+                count = self.counted(int(self.rule[frame.state]), frame.count, operation)
                 if count is not None:
                     memory = frame.memory
                     if self.call_unique[call]:
@@ -316,105 +247,12 @@ class Automaton:
             return None
         return self.frame(frame.state, frame.count, frame.below, Memory(frame.memory.seen | {text}))
 
-    def shortest_length(self, frame: Frame) -> int:
-        """About the fewest bytes that lead from a frame to the end of the language."""
-        length = 0
-        at: Frame | None = frame
-        while at is not None:
-            rule = self.rule[at.state]
-            rounds = max(int(self.least[rule]) - at.count, 0)
-            length += int(self.shortest.end[at.state]) + rounds * int(self.shortest.rounds[rule])
-            at = at.below
-        return length
-
-    def shortest_text(self, frame: Frame) -> bytes:
-        """A text of the fewest bytes, or nearly, that leads from a frame to the end of the language."""
-        text = bytearray()
-        at: Frame | None = frame
-        hop, first_byte = self.shortest.hop, self.shortest.first_byte
-        while at is not None:
-            state, rule = at.state, int(self.rule[at.state])
-            step = int(hop[state])
-            if at.count < self.least[rule]:
-                step = self._round(at, rule, step, first_byte[rule])
-            if step == kernels.END:
-                at = at.below
-            elif step < 0:
-                call = -1 - step
-                count = self._counted(rule, at.count, int(self.call_operation[call]))
-                memory = at.memory
-                if self.call_unique[call] and (only := self.only_text(int(self.call_rule[call]))) is not None:
-                    memory = Memory((memory.seen if memory else frozenset()) | {only})
-                back = self.frame(int(self.call_next[call]), count or 0, at.below, memory)
-                at = self.frame(int(self.start[self.call_rule[call]]), 0, back)
-            else:
-                text.append(step)
-                target = int(self.targets[self.row[state] + self.classes[rule, step]])
-                at = self.frame(
-                    target >> 2, self._counted(rule, at.count, target & 3) or 0, at.below, at.memory
-                )
-        return bytes(text)
-
-    def _round(self, frame: Frame, rule: int, step: int, first_byte: NDArray[np.uint8]) -> int:
-        """The shortest step that begins a round of the counted repetition, or leads to one that does."""
-        end, best, farthest = self.shortest.end, step, 2 * kernels.FAR
-        row = int(self.row[frame.state])
-        for klass, target in enumerate(self.targets[row : row + int(self.shortest.width[rule])].tolist()):
-            if target != DEAD and target & 3 == TICK and end[target >> 2] < farthest:
-                best, farthest = int(first_byte[klass]), int(end[target >> 2])
-        seen = frame.memory.seen if frame.memory else frozenset()
-        for call in range(self.call_first[frame.state], self.call_first[frame.state + 1]):
-            far = int(end[self.start[self.call_rule[call]]]) + int(end[self.call_next[call]])
-            if self.call_operation[call] == TICK and far < farthest:
-                if seen and self.call_unique[call] and self.only_text(int(self.call_rule[call])) in seen:
-                    continue
-                best, farthest = -1 - call, far
-        if farthest < 2 * kernels.FAR:
-            return best
-        return self._to_rounds(rule).get(frame.state, step)
-
-    def _to_rounds(self, rule: int) -> Mapping[int, int]:
-        """For the states of a rule in which no round begins the first step of a shortest way to one, if there is."""
-        known = self._ways_to_rounds.get(rule)
-        if known is None:
-            known = self._ways_to_rounds[rule] = self._find_rounds(rule)
-        return known
-
-    def _find_rounds(self, rule: int) -> Mapping[int, int]:
-        first, stop = self._states_of(rule)
-        into: dict[int, list[tuple[int, int]]] = {}
-        begins: list[int] = []
-        for state in range(first, stop):
-            row = int(self.row[state])
-            for klass, target in enumerate(self.targets[row : row + int(self.shortest.width[rule])].tolist()):
-                if target != DEAD and target & 3 == KEEP:
-                    step = int(self.shortest.first_byte[rule][klass])
-                    into.setdefault(target >> 2, []).append((state, step))
-                elif target != DEAD and target & 3 == TICK:
-                    begins.append(state)
-            for call in range(self.call_first[state], self.call_first[state + 1]):
-                if self.call_operation[call] == TICK:
-                    begins.append(state)
-                elif self.call_operation[call] == KEEP:
-                    into.setdefault(int(self.call_next[call]), []).append((state, -1 - call))
-        ways: dict[int, int] = {}
-        reached = set(begins)
-        queue = deque(begins)
-        while queue:
-            state = queue.popleft()
-            for before, step in into.get(state, ()):
-                if before not in reached:
-                    reached.add(before)
-                    ways[before] = step
-                    queue.append(before)
-        return ways
-
     @cached_property
     def needs_unique(self) -> NDArray[np.bool_]:
         """bool[states]: whether the state's rule cannot end before another unique text; the counter is left out."""
         needs = np.zeros(len(self.row), bool)
         for rule in np.unique(self.rule[self._callers()[self.call_unique]]).tolist():
-            first, stop = self._states_of(rule)
+            first, stop = self.states_of(rule)
             into: dict[int, list[int]] = {}
             for state in range(first, stop):
                 for after in self._after(state):
@@ -451,7 +289,8 @@ class Automaton:
         calls = range(self.call_first[state], self.call_first[state + 1])
         return after + [int(self.call_next[call]) for call in calls if not self.call_unique[call]]
 
-    def _states_of(self, rule: int) -> tuple[int, int]:
+    def states_of(self, rule: int) -> tuple[int, int]:
+        """The first state of a rule, and the first one after it."""
         return int(self.start[rule]), int(self.start[rule + 1]) if rule + 1 < len(self.start) else len(
             self.row
         )
@@ -480,7 +319,7 @@ class Automaton:
             rule, row = int(self.rule[frame.state]), int(self.row[frame.state])
             targets = self.targets[row : row + self.dfas[rule].targets.shape[1]]
             for klass in np.flatnonzero(targets != DEAD).tolist():
-                if self._counted(rule, frame.count, int(targets[klass]) & 3) is not None:
+                if self.counted(rule, frame.count, int(targets[klass]) & 3) is not None:
                     yield from np.flatnonzero(self.classes[rule] == klass).tolist()
 
     def only_byte(self, frames: Iterable[Frame]) -> int | None:
@@ -501,7 +340,7 @@ class Automaton:
             used.update(np.flatnonzero(alive[self.classes[self.rule[state]]]).tolist())
         return used
 
-    def _counted(self, rule: int, count: int, operation: int) -> int | None:
+    def counted(self, rule: int, count: int, operation: int) -> int | None:
         """The counter after an operation, or `None` if it is forbidden."""
         least, most = int(self.least[rule]), int(self.most[rule])
         if operation == TICK:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -38,9 +37,18 @@ class AutomatonTexts:
         """Whether a text is one of the strings."""
         if len(text) < node.min_length or (node.max_length is not None and len(text) > node.max_length):
             return False
-        # Without the lengths nothing is counted, and one automaton serves for all of them.
-        plain = replace(node, min_length=0, max_length=None)
-        return self._decided(plain, lambda dfa: dfa.accepts(text.encode("utf-8", "surrogatepass")))
+        encoded = text.encode("utf-8", "surrogatepass")
+        # One automaton for each part, and not their product; without the lengths nothing is counted either.
+        required = (*(String(patterns=(pattern,)) for pattern in node.patterns), String(format=node.format))
+        banned = (
+            *(String(patterns=(pattern,)) for pattern in node.forbidden),
+            *(String(format=name) for name in node.forbidden_formats),
+        )
+        answers = [self._decided(part, lambda dfa: dfa.accepts(encoded)) for part in required]
+        for part in banned:
+            answer = self._decided(part, lambda dfa: dfa.accepts(encoded))
+            answers.append(None if answer is None else not answer)
+        return False if False in answers else None if None in answers else True
 
     def is_empty(self, node: String) -> bool | None:
         """Whether there is no such string."""

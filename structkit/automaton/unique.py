@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from structkit.automaton.automaton import Automaton, Frame
+    from structkit.automaton.automaton import Automaton
+    from structkit.automaton.frames import Frame
 
 __all__ = ["ahead", "has_another", "leaves_room"]
 

@@ -19,7 +19,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.automaton import Frame, Memory
+from structkit.automaton.frames import Frame, Memory
+from structkit.automaton.shortest import shortest_length, shortest_text
 from structkit.automaton.unique import ahead
 from structkit.errors import LimitExceeded
 from structkit.guide.state import State, Step, mask_of, suspects, walks
@@ -82,7 +83,7 @@ class Budgets:
 
     def fits(self, state: State, budget: int) -> bool:
         """Whether a value can be completed within `budget` more tokens."""
-        shortest = min(map(self.index.automaton.shortest_length, state.frames), default=0)
+        shortest = min((shortest_length(self.index.automaton, frame) for frame in state.frames), default=0)
         if not state.can_end and shortest > budget * self.index.vocabulary.longest:
             return False
         return self._surely(state) <= budget or self.fewest(state, budget) <= budget
@@ -187,7 +188,7 @@ class Budgets:
     def _shortest(self, state: State) -> tuple[int, ...]:
         """The tokens of a shortest text to the end; empty if none spell it, or it repeats a unique text."""
         automaton = self.index.automaton
-        texts = [automaton.shortest_text(frame) for frame in state.frames]
+        texts = [shortest_text(automaton, frame) for frame in state.frames]
         if automaton.remembers:
             texts = [
                 text for text in texts if automaton.can_end(automaton.read(state.frames, state.kept, text)[0])
@@ -195,7 +196,9 @@ class Budgets:
         return min(filter(None, map(self.index.split, texts)), key=len, default=())
 
     def _is_long(self, state: State) -> bool:
-        return min(map(self.index.automaton.shortest_length, state.frames), default=0) > _LONG
+        return (
+            min((shortest_length(self.index.automaton, frame) for frame in state.frames), default=0) > _LONG
+        )
 
     def _walked(self, state: State) -> tuple[int, ...]:
         """A way to an end past unique texts, found by taking the token that needs least after it; empty if none is."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.automaton import Automaton, Frame
+from structkit.automaton.automaton import Automaton
+from structkit.automaton.frames import Frame
 from structkit.errors import TokenRefused, VocabularyError
 from structkit.guide.budget import Budgets
 from structkit.guide.state import State, mask_of

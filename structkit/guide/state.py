@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.automaton import Frame
+from structkit.automaton.frames import Frame
 from structkit.automaton.unique import ahead
 from structkit.index.index import Index
 from structkit.index.rows import Row

@@ -14,10 +14,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.automaton import Automaton, Frame
+from structkit.automaton.automaton import Automaton
 from structkit.automaton.dfa import Dfa
+from structkit.automaton.frames import Frame
 from structkit.errors import LimitExceeded
-from structkit.index import kernels, store
+from structkit.index import kernels, spelling, store
 from structkit.index.rows import (
     Rounds,
     Row,
@@ -70,7 +71,7 @@ class Index:
         automaton, trie, shortest = self.automaton, self.vocabulary.trie, self.automaton.shortest
         tokens = np.empty((2, max(len(automaton.row), len(automaton.start))), np.int32)
         order = np.lexsort((-np.arange(len(automaton.row)), shortest.end)).astype(np.int32)
-        kernels.fewest_tokens(
+        spelling.fewest_tokens(
             trie.byte, trie.end, trie.first,
             automaton.row, automaton.targets, automaton.classes, automaton.rule, automaton.call_first,
             automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.call_unique, automaton.start,
@@ -142,19 +143,19 @@ class Index:
         """The tokens that the rounds take which the frame's counter still needs, and that an open unique text may."""
         rule = self.automaton.rule[frame.state]
         rounds = max(int(self.automaton.least[rule]) - frame.count, 0)
-        to_differ = kernels.TO_DIFFER if frame.memory is not None and frame.memory.begin is not None else 0
+        to_differ = spelling.TO_DIFFER if frame.memory is not None and frame.memory.begin is not None else 0
         return rounds * int(self.tokens[1, rule]) + to_differ
 
     def split(self, text: bytes) -> tuple[int, ...] | None:
         """The fewest tokens that spell a text; `None` if none do."""
         trie = self.vocabulary.trie
-        tokens = kernels.split(trie.byte, trie.end, trie.first, trie.ids, np.frombuffer(text, np.uint8))
+        tokens = spelling.split(trie.byte, trie.end, trie.first, trie.ids, np.frombuffer(text, np.uint8))
         return tuple(tokens.tolist()) if len(tokens) or not text else None
 
     def along(self, text: bytes) -> list[int]:
         """The tokens that a text begins with, and those that begin with the text."""
         trie = self.vocabulary.trie
-        nodes = kernels.path(trie.byte, trie.end, np.frombuffer(text, np.uint8))
+        nodes = spelling.path(trie.byte, trie.end, np.frombuffer(text, np.uint8))
         tokens = [
             token
             for node in nodes[:-1].tolist()

@@ -14,6 +14,7 @@ from structkit.schema.keywords import FORMATS, OPTIONAL, PYTHON_FORMATS, Kind
 from structkit.schema.names import is_named, value_under
 from structkit.schema.nodes import (
     Additional,
+    Anything,
     Array,
     Boolean,
     Bound,
@@ -163,12 +164,13 @@ def _array(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
             min_items=least,
             max_items=_count(raw, "maxItems", at),
             unique=raw.get("uniqueItems") is True,
-            contains=_contains(raw, items, at, reader),
+            contains=_contains(raw, Anything() if prefix else items, at, reader),
         )
     )
 
 
 def _contains(raw: RawSchema, items: Schema, at: Place, reader: Subschemas) -> tuple[Contains, ...]:
+    """What an array must contain, all of whose items are `items`."""
     least = _count(raw, "minContains", at)
     most = _count(raw, "maxContains", at)
     least = 1 if least is None else least

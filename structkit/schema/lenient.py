@@ -19,6 +19,9 @@ _TURNING = frozenset({"contains", "if", "not", "oneOf"})
 
 _UNEVALUATED = ("unevaluatedItems", "unevaluatedProperties")
 
+_WHOLE = "schema"
+"""Stands for all keywords of a schema; it is none itself."""
+
 _MOST = 50
 """Readings of one schema; then its root is left out."""
 
@@ -63,21 +66,18 @@ class Layout:
     def blamed(self, error: UnsupportedKeyword | PatternError) -> Unenforced | None:
         """The keyword to leave out after an error; `None` if that would not help.
 
-        It is the one of that name at the error's place, or at the nearest one around; else all that is there.
+        It is the one of that name at the error's place or around it, the nearest first; then all that is there.
         """
         keyword, place = keyword_of(error), error.place or "$"
         around = [path for path in self._seen if place == path or place.startswith((f"{path}.", f"{path}["))]
-        if not around:
-            return None
+        around.sort(key=len, reverse=True)
         having = [path for path in around if keyword in self._seen[path][0]]
-        found = Unenforced(max(having or around, key=len), keyword, error.message)
-        if len(self.left_out) >= _MOST:
-            found = Unenforced("$", "schema", "too much of it cannot be enforced")
-        return (
-            None
-            if any((one.place, one.keyword) == (found.place, found.keyword) for one in self.left_out)
-            else found
-        )
+        known = {(one.place, one.keyword) for one in self.left_out}
+        places = [(path, keyword) for path in having] + [(path, _WHOLE) for path in around]
+        if len(known) >= _MOST:
+            places = [("$", _WHOLE)]
+        found = next((each for each in places if each not in known), None)
+        return None if found is None else Unenforced(*found, error.message)
 
     def turned(self) -> tuple[Unenforced, ...]:
         """What must be left out too, because what was left out stands under it."""

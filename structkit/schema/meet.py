@@ -182,15 +182,12 @@ class Meeting:
                 unique=any(node.unique for node in nodes),
             )
         )
-        return (
-            self.with_hits(merged, self._contains(nodes, rests, at), at)
-            if isinstance(merged, Array)
-            else merged
-        )
+        return self.with_hits(merged, self._contains(nodes, at), at) if isinstance(merged, Array) else merged
 
-    def _contains(self, nodes: list[Array], rests: list[Schema], at: Place) -> tuple[Contains, ...]:
-        """What the arrays must contain, of the items that are left."""
+    def _contains(self, nodes: list[Array], at: Place) -> tuple[Contains, ...]:
+        """What the arrays must contain, of the items that are left; what stands after a prefix says nothing of it."""
         here = at.under("contains")
+        rests = [node.items for node in nodes if not node.prefix]
         return tuple(
             replace(
                 one, hits=self.meet((*rests, one.hits), here), misses=self.meet((*rests, one.misses), here)
@@ -252,8 +249,14 @@ class Meeting:
             min_properties=max(node.min_properties for node in nodes),
             max_properties=_least(node.max_properties for node in nodes),
         )
-        some = (self._groups(choice, additional, at) for node in nodes for choice in node.some)
-        return self.with_some(merged, tuple(dict.fromkeys(some)), at)
+        some = self.among((choice for node in nodes for choice in node.some), additional, at)
+        return self.with_some(merged, some, at)
+
+    def among(
+        self, some: Iterable[tuple[Additional, ...]], groups: tuple[Additional, ...], at: Place
+    ) -> tuple[tuple[Additional, ...], ...]:
+        """What of each choice is among the additional keys."""
+        return tuple(dict.fromkeys(self._groups(choice, groups, at) for choice in some))
 
     def with_some(self, node: Object, some: tuple[tuple[Additional, ...], ...], at: Place) -> Schema:
         """The object with some key of each choice; one key may be of several."""
@@ -392,9 +395,30 @@ def may_meet(left: Schema, right: Schema, texts: Texts) -> bool:
         return admits(right, json.loads(left.text), texts) is not False
     if isinstance(right, Const):
         return admits(left, json.loads(right.text), texts) is not False
+    if isinstance(left, Object) and isinstance(right, Object):
+        return not _told_apart(left, right, texts) and not _told_apart(right, left, texts)
     numbers = (Integer, Number)
     return type(left) is type(right) or (isinstance(left, numbers) and isinstance(right, numbers))
 
+
+def _told_apart(left: Object, right: Object, texts: Texts) -> bool:
+    """Whether a key that one object must have shows at a glance that it is not among others."""
+    others = {key.name: key.value for key in right.properties}
+    for key in left.properties:
+        if key.required and key.name in others:
+            mine, yours = _branches(key.value), _branches(others[key.name])
+            few = len(mine) * len(yours) <= _GLANCE
+            if few and not any(may_meet(one, other, texts) for one in mine for other in yours):
+                return True
+    return False
+
+
+def _branches(node: Schema) -> tuple[Schema, ...]:
+    return node.branches if isinstance(node, Union) else (node,)
+
+
+_GLANCE = 1000
+"""Pairs of alternatives that are compared to see whether two keys have values in common."""
 
 _SPECIAL = frozenset("\\^$.|?*+()[]{}/-")
 

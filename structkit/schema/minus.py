@@ -8,10 +8,10 @@ One that involves a reference becomes a definition of its own, as an intersectio
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
-from itertools import product, zip_longest
+from itertools import zip_longest
 
 from structkit.errors import UnsupportedKeyword
 from structkit.schema.admit import admits, expand
@@ -47,9 +47,6 @@ _ANY_KEYS = (Additional(String(), Anything(), silent=True),)
 _EVERY_KIND = Union((Null(), Boolean(), Number(), String(), Array(), Object(additional=_ANY_KEYS)))
 """Every value, as one node for each kind."""
 
-_GLANCE = 1000
-"""Pairs of alternatives that are compared to see whether two keys have values in common."""
-
 _NOTHING = Never("nothing is left of it")
 
 
@@ -77,8 +74,11 @@ def minus(left: Schema, right: Schema, meeting: Meeting, at: Place) -> Schema:
     if isinstance(left, Ref) or isinstance(right, Ref):
         return _later(left, right, meeting, at)
     if isinstance(right, Union):
+        texts = [branch for branch in right.branches if _is_text(branch)] if isinstance(left, String) else []
+        if texts:
+            left = union(_and(left, _other_than(texts), meeting, at), _NOTHING.reason)
         for branch in right.branches:
-            left = minus(left, branch, meeting, at)
+            left = left if texts and _is_text(branch) else minus(left, branch, meeting, at)
         return left
     if isinstance(left, Anything):
         left = _EVERY_KIND
@@ -166,7 +166,7 @@ def _pieces(left: Schema, right: Schema, meeting: Meeting, at: Place) -> Iterato
             yield meet_numbers(left, Number(maximum=number))
             yield meet_numbers(left, Number(minimum=number))
         case String(), Const(text=text):
-            yield from _and(left, String(forbidden=(literal(json.loads(text)),)), meeting, at)
+            yield from _and(left, _other_than([right]), meeting, at)
         case ((Integer() | Number()), (Integer() | Number())):
             yield from _numbers(left, right)
         case String(), String():
@@ -178,10 +178,27 @@ def _pieces(left: Schema, right: Schema, meeting: Meeting, at: Place) -> Iterato
             yield from _objects(left, right, meeting, at)
 
 
+def _is_text(node: Schema) -> bool:
+    return isinstance(node, Const) and node.text[0] == '"'
+
+
+def _other_than(texts: Iterable[Schema]) -> String:
+    """The strings that are none of some constants."""
+    return String(
+        forbidden=tuple(literal(json.loads(text.text)) for text in texts if isinstance(text, Const))
+    )
+
+
 def _and(left: Schema, right: Schema, meeting: Meeting, at: Place) -> Iterator[Schema]:
     both = meeting.meet((left, right), at)
-    if not (isinstance(both, String) and meeting.texts.is_empty(both)):
+    # Of many forbidden texts an automaton would be made anew for each.
+    asked = isinstance(both, String) and len(both.forbidden) <= _FEW
+    if not (asked and isinstance(both, String) and meeting.texts.is_empty(both)):
         yield both
+
+
+_FEW = 8
+"""Patterns that strings may have to avoid for it to be asked whether any string does."""
 
 
 def _numbers(left: Integer | Number, right: Integer | Number) -> Iterator[Schema]:
@@ -212,9 +229,12 @@ def _arrays(left: Array, right: Array, meeting: Meeting, at: Place) -> Iterator[
         if not isinstance(other, Never):
             changed = (*prefix[:index], other, *prefix[index + 1 :])
             yield array(replace(left, prefix=changed, min_items=max(left.min_items, index + 1)))
-    other = minus(left.items, right.items, meeting, at)
-    if not isinstance(other, Never) and (left.max_items is None or left.max_items > count):
-        yield _with_hit(left, other, count, meeting, at)
+    # Where either may not be longer than the prefixes, there is nothing after them, or the length tells.
+    longest = min((most for most in (left.max_items, right.max_items) if most is not None), default=count + 1)
+    if longest > count:
+        other = minus(left.items, right.items, meeting, at)
+        if not isinstance(other, Never):
+            yield _with_hit(left, other, count, meeting, at)
     for contains in right.contains:
         yield from _containing(left, contains, meeting, at)
     if right.unique and not left.unique and left.max_items not in (0, 1):
@@ -258,7 +278,7 @@ def _objects(left: Object, right: Object, meeting: Meeting, at: Place) -> Iterat
         return
     (left,), (right,) = lefts, rights
     theirs = {key.name: key for key in right.properties}
-    if any(_tells_apart(mine, theirs[mine.name].value, meeting) for mine in left.properties):
+    if not may_meet(left, right, meeting.texts):
         yield left
         return
     for mine in left.properties:
@@ -273,18 +293,13 @@ def _objects(left: Object, right: Object, meeting: Meeting, at: Place) -> Iterat
         yield meeting.with_some(left, (*left.some, odd), at)
     for choice in right.some:
         rest = tuple(_other_keys(left.additional, choice, meeting, at))
-        yield object_(replace(left, additional=rest))
+        yield meeting.with_some(
+            replace(left, additional=rest, some=()), meeting.among(left.some, rest, at), at
+        )
     if right.min_properties:
         yield _no_more(left, right.min_properties - 1)
     if right.max_properties is not None:
         yield object_(replace(left, min_properties=max(left.min_properties, right.max_properties + 1)))
-
-
-def _tells_apart(mine: Property, yours: Schema, meeting: Meeting) -> bool:
-    """Whether a key shows at a glance that an object is not among others."""
-    kinds = [node.branches if isinstance(node, Union) else (node,) for node in (mine.value, yours)]
-    few = len(kinds[0]) * len(kinds[1]) <= _GLANCE
-    return mine.required and few and not any(may_meet(a, b, meeting.texts) for a, b in product(*kinds))
 
 
 def _odd_keys(left: Object, right: Object, meeting: Meeting, at: Place) -> Iterator[Additional]:
@@ -295,9 +310,9 @@ def _odd_keys(left: Object, right: Object, meeting: Meeting, at: Place) -> Itera
             if shared is not None:
                 value = minus(group.value, other.value, meeting, at)
                 if not isinstance(value, Never):
-                    yield Additional(shared, value)
+                    yield Additional(shared, value, group.silent)
         for names in meeting.names_without(group.names, [other.names for other in right.additional], at):
-            yield Additional(names, group.value)
+            yield Additional(names, group.value, group.silent)
 
 
 def _other_keys(

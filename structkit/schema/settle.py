@@ -154,13 +154,13 @@ def _closed(node: Schema) -> Schema:
     """The node without the additional keys about which nothing was said."""
     match node:
         case Union(branches=branches):
-            return replace(node, branches=tuple(map(_closed, branches)))
+            return with_note(union(map(_closed, branches)), node.note)
         case Array():
             prefix = tuple(map(_closed, node.prefix))
             contains = tuple(
                 replace(one, hits=_closed(one.hits), misses=_closed(one.misses)) for one in node.contains
             )
-            return replace(node, prefix=prefix, items=_closed(node.items), contains=contains)
+            return array(replace(node, prefix=prefix, items=_closed(node.items), contains=contains))
         case Object():
             keys = tuple(replace(key, value=_closed(key.value)) for key in node.properties)
             said = tuple(
@@ -170,7 +170,7 @@ def _closed(node: Schema) -> Schema:
                 tuple(replace(group, value=_closed(group.value)) for group in choice if not group.silent)
                 for choice in node.some
             )
-            return replace(node, properties=keys, additional=said, some=some)
+            return object_(replace(node, properties=keys, additional=said, some=some))
     return node
 
 

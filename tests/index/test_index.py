@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.automaton.automaton import Automaton, Frame
+from structkit.automaton.automaton import Automaton
+from structkit.automaton.frames import Frame
 from structkit.automaton.link import link
+from structkit.automaton.shortest import shortest_text
 from structkit.errors import UnsatisfiableSchema
 from structkit.index import plain
 from structkit.index.index import FAR, Index
@@ -73,7 +75,7 @@ def test_needed_tokens_lead_to_an_end(rules: Rules, text: str) -> None:
         return
     index = Index(automaton, V)
     for frame in _reached(automaton, text):
-        shortest = automaton.shortest_text(frame)
+        shortest = shortest_text(automaton, frame)
         frames = automaton.settle([frame])
         for byte in shortest:
             frames = automaton.step(frames, byte)

@@ -1,0 +1,163 @@
+"""The shortest ways to the end of the language: what a guide falls back on when few tokens are left."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.automaton import kernels
+from structkit.automaton.dfa import DEAD, KEEP, TICK
+from structkit.automaton.frames import Frame, Memory
+
+if TYPE_CHECKING:
+    from structkit.automaton.automaton import Automaton
+
+__all__ = ["Shortest", "shortest_length", "shortest_text"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Shortest:
+    """The shortest way from each state to the end of its rule.
+
+    Attributes:
+        end: int32[states], the fewest bytes; `structkit.automaton.kernels.FAR` where there is no end.
+        hop: int32[states], the first step of a shortest way: a byte, `-1 - call`, or `kernels.END`.
+        rounds: int32[rules], the bytes of one round of the rule's counted repetition.
+        first_byte: uint8[rules, 256], a byte of each class.
+        width: int32[rules], the byte classes of each rule.
+    """
+
+    end: NDArray[np.int32]
+    hop: NDArray[np.int32]
+    rounds: NDArray[np.int32]
+    first_byte: NDArray[np.uint8]
+    width: NDArray[np.int32]
+    _to_rounds: dict[int, Mapping[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, automaton: Automaton) -> Shortest:
+        """The shortest ways of an automaton."""
+        states, rules = len(automaton.row), len(automaton.start)
+        end, hop, rounds = np.empty(states, np.int32), np.empty(states, np.int32), np.empty(rules, np.int32)
+        width = np.array([dfa.targets.shape[1] for dfa in automaton.dfas], np.int32)
+        first_byte = np.zeros((rules, 256), np.uint8)
+        for rule, dfa in enumerate(automaton.dfas):
+            first_byte[rule, dfa.classes[::-1]] = np.arange(255, -1, -1, dtype=np.uint8)
+        kernels.distances(
+            automaton.row, automaton.targets, width, automaton.rule, automaton.final, automaton.call_first,
+            automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.start, automaton.least,
+            first_byte, end, rounds, hop,
+        )  # fmt: skip
+        return cls(end, hop, rounds, first_byte, width)
+
+    def to_rounds(self, automaton: Automaton, rule: int) -> Mapping[int, int]:
+        """For the states of a rule in which no round begins the first step of a shortest way to one, if there is."""
+        known = self._to_rounds.get(rule)
+        if known is None:
+            known = self._to_rounds[rule] = _find_rounds(automaton, rule)
+        return known
+
+
+def shortest_length(automaton: Automaton, frame: Frame) -> int:
+    """About the fewest bytes that lead from a frame to the end of the language."""
+    shortest = automaton.shortest
+    length = 0
+    at: Frame | None = frame
+    while at is not None:
+        rule = automaton.rule[at.state]
+        rounds = max(int(automaton.least[rule]) - at.count, 0)
+        length += int(shortest.end[at.state]) + rounds * int(shortest.rounds[rule])
+        at = at.below
+    return length
+
+
+def shortest_text(automaton: Automaton, frame: Frame) -> bytes:
+    """A text of the fewest bytes, or nearly, that leads from a frame to the end of the language."""
+    shortest = automaton.shortest
+    text = bytearray()
+    at: Frame | None = frame
+    while at is not None:
+        state, rule = at.state, int(automaton.rule[at.state])
+        step = int(shortest.hop[state])
+        if at.count < automaton.least[rule]:
+            step = _round(automaton, at, rule, step)
+        if step == kernels.END:
+            at = at.below
+        elif step < 0:
+            call = -1 - step
+            count = automaton.counted(rule, at.count, int(automaton.call_operation[call]))
+            memory = at.memory
+            if (
+                automaton.call_unique[call]
+                and (only := automaton.only_text(int(automaton.call_rule[call]))) is not None
+            ):
+                memory = Memory((memory.seen if memory else frozenset()) | {only})
+            back = automaton.frame(int(automaton.call_next[call]), count or 0, at.below, memory)
+            at = automaton.frame(int(automaton.start[automaton.call_rule[call]]), 0, back)
+        else:
+            text.append(step)
+            target = int(automaton.targets[automaton.row[state] + automaton.classes[rule, step]])
+            at = automaton.frame(
+                target >> 2, automaton.counted(rule, at.count, target & 3) or 0, at.below, at.memory
+            )
+    return bytes(text)
+
+
+def _round(automaton: Automaton, frame: Frame, rule: int, step: int) -> int:
+    """The shortest step that begins a round of the counted repetition, or leads to one that does."""
+    shortest = automaton.shortest
+    end, best, farthest = shortest.end, step, 2 * kernels.FAR
+    row = int(automaton.row[frame.state])
+    for klass, target in enumerate(automaton.targets[row : row + int(shortest.width[rule])].tolist()):
+        if target != DEAD and target & 3 == TICK and end[target >> 2] < farthest:
+            best, farthest = int(shortest.first_byte[rule, klass]), int(end[target >> 2])
+    seen = frame.memory.seen if frame.memory else frozenset()
+    for call in range(automaton.call_first[frame.state], automaton.call_first[frame.state + 1]):
+        far = int(end[automaton.start[automaton.call_rule[call]]]) + int(end[automaton.call_next[call]])
+        if automaton.call_operation[call] == TICK and far < farthest:
+            if (
+                seen
+                and automaton.call_unique[call]
+                and automaton.only_text(int(automaton.call_rule[call])) in seen
+            ):
+                continue
+            best, farthest = -1 - call, far
+    if farthest < 2 * kernels.FAR:
+        return best
+    return shortest.to_rounds(automaton, rule).get(frame.state, step)
+
+
+def _find_rounds(automaton: Automaton, rule: int) -> Mapping[int, int]:
+    shortest = automaton.shortest
+    first, stop = automaton.states_of(rule)
+    into: dict[int, list[tuple[int, int]]] = {}
+    begins: list[int] = []
+    for state in range(first, stop):
+        row = int(automaton.row[state])
+        for klass, target in enumerate(automaton.targets[row : row + int(shortest.width[rule])].tolist()):
+            if target != DEAD and target & 3 == KEEP:
+                step = int(shortest.first_byte[rule, klass])
+                into.setdefault(target >> 2, []).append((state, step))
+            elif target != DEAD and target & 3 == TICK:
+                begins.append(state)
+        for call in range(automaton.call_first[state], automaton.call_first[state + 1]):
+            if automaton.call_operation[call] == TICK:
+                begins.append(state)
+            elif automaton.call_operation[call] == KEEP:
+                into.setdefault(int(automaton.call_next[call]), []).append((state, -1 - call))
+    ways: dict[int, int] = {}
+    reached = set(begins)
+    queue = deque(begins)
+    while queue:
+        state = queue.popleft()
+        for before, step in into.get(state, ()):
+            if before not in reached:
+                reached.add(before)
+                ways[before] = step
+                queue.append(before)
+    return ways

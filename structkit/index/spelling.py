@@ -1,0 +1,197 @@
+"""How texts are spelled in tokens, and how many they need at least; compiled by numba and cached on disk.
+
+All arrays are those of `Trie` and `Automaton`; see there for shapes and meaning.
+"""
+
+from __future__ import annotations
+
+# One name a line would make the arguments of a kernel longer than its body.
+# fmt: off
+# ruff: noqa: D417
+import numba
+import numpy as np
+
+from structkit.automaton.kernels import END, FAR
+
+__all__ = ["TO_DIFFER", "fewest_tokens", "path", "split"]
+
+TO_DIFFER = 3
+"""Tokens more than the shortest that a unique text may need to differ from those seen: three digits, say."""
+
+_jit = numba.njit(cache=True, nogil=True, boundscheck=False)
+
+
+@_jit
+def _child(trie_byte, trie_end, node, byte):
+    """The child of a trie node for a byte, or -1."""
+    child = node + 1
+    while child < trie_end[node]:
+        if trie_byte[child] == byte:
+            return child
+        child = trie_end[child]
+    return -1
+
+
+@_jit
+def _sum(left, right):
+    """A sum that is `FAR` only where a part is: too many tokens are not the same as no way."""
+    return FAR if left >= FAR or right >= FAR else min(FAR - 1, left + right)
+
+
+@_jit
+def _fewest(
+    trie_byte, trie_end, trie_first,
+    row, targets, classes, rule, call_rule, call_next, call_unique, start, least, hop, tokens,
+    state, first, stack, rests,
+):
+    """The fewest tokens along the shortest text from `state`, its first byte `first` if that is not negative.
+
+    Only tokens that end before the state's rule does, and that neither leave a rule they did not enter nor cross the
+    end of a counted repetition: then what follows a token needs exactly one token less, whatever the stack.
+    """
+    best = FAR
+    depth = 0
+    rest = 0
+    node = 0
+    while depth < len(stack):
+        step = first if first >= 0 and node == 0 else hop[state]
+        if step == END:
+            if depth == 0:
+                if node == 0:  # nothing but rules that may be empty was in between
+                    best = 0
+                break
+            depth -= 1
+            state = stack[depth]
+            rest = rests[depth]
+        elif step < 0:
+            callee = call_rule[-1 - step]
+            back = call_next[-1 - step]
+            if least[callee] > 0 or call_unique[-1 - step]:
+                if node == 0:
+                    needs = _sum(tokens[0, start[callee]], least[callee] * tokens[1, callee])
+                    needs = _sum(needs, TO_DIFFER * call_unique[-1 - step])
+                    best = min(best, _sum(needs, _sum(tokens[0, back], rest)))
+                break
+            stack[depth] = back
+            rests[depth] = rest
+            rest = _sum(rest, tokens[0, back])
+            depth += 1
+            state = start[callee]
+        else:
+            target = targets[row[state] + classes[rule[state], step]]
+            if target & 3 == 2 and least[rule[state]] > 0 and node != 0:
+                break
+            node = _child(trie_byte, trie_end, node, step)
+            if node < 0:
+                break
+            state = target >> 2
+            if trie_first[node] < trie_first[node + 1]:
+                best = min(best, _sum(1, _sum(tokens[0, state], rest)))
+    return min(best, FAR)
+
+
+@_jit
+def fewest_tokens(
+    trie_byte, trie_end, trie_first,
+    row, targets, classes, rule, call_first, call_rule, call_next, call_operation, call_unique, start, least,
+    first_byte, width, end, hop, order, tokens,
+):
+    """The tokens that surely lead from each state to the end of its rule.
+
+    Args:
+        end: int32[states], from `distances`.
+        hop: int32[states], from `distances`.
+        order: int32[states], the states by distance, of equal ones the last first.
+        tokens: int32[2, max(states, rules)], receives in row 0 the tokens from each state to its rule's end, in row 1
+            the tokens that each round takes which a rule's counter still needs.
+    """
+    stack = np.empty(256, np.int32)
+    rests = np.empty(256, np.int64)
+    tokens[:] = FAR
+    tokens[1, :] = 0
+    changed = True
+    while changed:
+        changed = False
+        for state in order:
+            if end[state] >= FAR:
+                continue
+            best = 0 if hop[state] == END else _fewest(
+                trie_byte, trie_end, trie_first,
+                row, targets, classes, rule, call_rule, call_next, call_unique, start, least, hop, tokens,
+                state, -1, stack, rests,
+            )
+            if best != tokens[0, state]:
+                tokens[0, state] = best
+                changed = True
+        for r in range(len(start)):
+            if least[r] == 0:
+                continue
+            shortest = FAR
+            farthest = 0
+            last = start[r + 1] if r + 1 < len(start) else len(row)
+            for state in range(start[r], last):
+                if tokens[0, state] >= FAR:
+                    continue
+                for klass in range(width[r]):
+                    target = targets[row[state] + klass]
+                    if target >= 0 and target & 3 == 1:
+                        needs = _fewest(
+                            trie_byte, trie_end, trie_first,
+                            row, targets, classes, rule, call_rule, call_next, call_unique, start, least, hop, tokens,
+                            state, np.int64(first_byte[r, klass]), stack, rests,
+                        )
+                        shortest = min(shortest, needs - tokens[0, state])
+                for call in range(call_first[state], call_first[state + 1]):
+                    if call_operation[call] == 1:
+                        callee = call_rule[call]
+                        needs = _sum(tokens[0, start[callee]], least[callee] * tokens[1, callee])
+                        needs = _sum(_sum(needs, TO_DIFFER * call_unique[call]), tokens[0, call_next[call]])
+                        if call_unique[call]:
+                            # One of several that must all be there, each once, with a separator: count the longest.
+                            farthest = max(farthest, _sum(needs, 2))
+                        else:
+                            shortest = min(shortest, needs - tokens[0, state])
+            shortest = min(max(farthest if farthest > 0 else shortest, 0), (FAR - 1) // least[r])
+            if shortest > tokens[1, r]:
+                tokens[1, r] = shortest
+                changed = True
+
+
+@_jit
+def path(trie_byte, trie_end, text):
+    """int32[...]: the trie nodes along a text, as far as the trie goes."""
+    nodes = np.empty(len(text), np.int32)
+    node = 0
+    for position in range(len(text)):
+        node = _child(trie_byte, trie_end, node, text[position])
+        if node < 0:
+            return nodes[:position]
+        nodes[position] = node
+    return nodes
+
+
+@_jit
+def split(trie_byte, trie_end, trie_first, trie_ids, text):
+    """int32[...]: the fewest tokens that spell a text; none if none do."""
+    costs = np.full(len(text) + 1, FAR, np.int64)
+    ends = np.zeros(len(text) + 1, np.int64)
+    tokens = np.empty(len(text), np.int32)
+    costs[len(text)] = 0
+    for begin in range(len(text) - 1, -1, -1):
+        node = 0
+        for position in range(begin, len(text)):
+            node = _child(trie_byte, trie_end, node, text[position])
+            if node < 0:
+                break
+            if trie_first[node] < trie_first[node + 1] and costs[position + 1] + 1 < costs[begin]:
+                costs[begin] = costs[position + 1] + 1
+                ends[begin] = position + 1
+                tokens[begin] = trie_ids[trie_first[node]]
+    if costs[0] >= FAR:
+        return tokens[:0]
+    found = np.empty(costs[0], np.int32)
+    begin = 0
+    for i in range(len(found)):
+        found[i] = tokens[begin]
+        begin = ends[begin]
+    return found
