@@ -38,7 +38,7 @@ SIZES = tuple(10**power for power in range(1, 7))
 TOKENS = 300
 WORDS = "the of and to in is you that it he was for on are as with his they be at one have this".split()
 
-RAISED = sk.Limits(regex_nodes=10**7, nfa_states=10**8, states=10**7, transitions=10**9)
+RAISED = sk.Limits(schema_nodes=10**8, regex_nodes=10**7, nfa_states=10**8, states=10**7, transitions=10**9)
 """Limits that let every size through."""
 
 _REFUSED = "refused: "

@@ -105,8 +105,7 @@ def test_two_spellings_are_one_language(schema: object, spell: Any, rng: random.
 )  # fmt: skip
 def test_negations_of_negations(schema: dict[str, object], value: object, valid: bool) -> None:
     automaton = read(schema)
-    assert automaton is not None
-    assert automaton.accepts(json.dumps(value).encode()) == valid
+    assert (automaton is not None and automaton.accepts(json.dumps(value).encode())) == valid
 
 
 def test_what_only_undeclared_keys_can_break_holds_nothing_when_closed() -> None:
@@ -129,7 +128,7 @@ def test_what_only_undeclared_keys_can_break_holds_nothing_when_closed() -> None
 def test_a_lenient_reading_of_arrays_succeeds(schema: dict[str, object]) -> None:
     automaton = read(sk.JsonSchema(schema, strict=False))
     assert automaton is not None
-    assert automaton.accepts(b"[]")
+    assert automaton.accepts(b"[1, 2]")
 
 
 def test_forms_told_apart_by_a_tag_grow_by_their_number() -> None:
@@ -141,7 +140,7 @@ def test_forms_told_apart_by_a_tag_grow_by_their_number() -> None:
         }
         for tag in tags
     ]
-    automaton = read({"type": "object", "allOf": forms}, Limits(schema_nodes=20_000))
+    automaton = read({"type": "object", "allOf": forms}, Limits())
     assert automaton is not None
     assert automaton.accepts(b'{"tag": "v7", "key of v7": 0}')
     assert not automaton.accepts(b'{"tag": "v7", "key of v8": 0}')

@@ -175,6 +175,14 @@ ZOO: Mapping[str, Specimen] = {
     "float bounds": Specimen(
         Annotated[float, Ge(0), Lt(1.5)], [0.0, 1.49, 0.1, 1e-9], ["1.5", "-0.1", "2.0", "1e3"]
     ),
+    "float multiple": Specimen(
+        Annotated[float, Field(multiple_of=0.3)], [0.0, 0.9, -20.1, 3999999.9], ["0.1", "1.0", "20252024.1"]
+    ),
+    "float multiple in binary": Specimen(
+        Annotated[float, Field(multiple_of=1.5)],
+        [0.0, 4.5, -1501.5, 3e15],
+        ["0.5", "1.0", "9007199254740993"],
+    ),
     "float positive": Specimen(Annotated[float, Gt(0)], [0.5, 100.0, 1e-300], ["0", "0.0", "-1"]),
     "float finite": Specimen(Annotated[float, Field(allow_inf_nan=False)], [1.7e307], ["1e999", "Infinity"]),
     "bool": Specimen(bool, [True, False], ["True", "1", "null"]),

@@ -141,8 +141,8 @@ class _Builder:
                 return self.enter(node, start)
             case Both():
                 return self.embed(self.product(node), start)
-            case Multiple(of):
-                return self.multiple(of, start)
+            case Multiple(of, places):
+                return self.multiple(of, places, start)
 
     def link(self, source: int, target: int) -> None:
         self.nfa.silent[source].append(target)
@@ -325,18 +325,40 @@ class _Builder:
             end = self.repeat(Repeat(again, max(part.least - 1, 0), most), end)
         return end
 
-    def multiple(self, of: int, start: int) -> int:
-        """One state for each remainder; a digit d leads from r to 10 r + d."""
-        end = self.state()
-        remainders = [self.state() for _ in range(of)]
-        edges = self.nfa.edges
-        for digit in range(10):
-            byte = 0x30 + digit
-            edges.append((start, byte, byte, remainders[digit % of] if digit else end, KEEP))
-            for remainder, state in enumerate(remainders):
-                edges.append((state, byte, byte, remainders[(10 * remainder + digit) % of], KEEP))
-        self.link(remainders[0], end)
+    def multiple(self, of: int, places: int, start: int) -> int:
+        """One state for each remainder and each number of digits after the point."""
+        end, zero = self.state(), self.state()
+        whole = [self.state() for _ in range(of)]
+        self.nfa.edges.append((start, 0x30, 0x30, zero, KEEP))
+        for digit in range(1, 10):
+            self.nfa.edges.append((start, 0x30 + digit, 0x30 + digit, whole[digit % of], KEEP))
+        self.digit(whole, whole)
+        self.link(zero, end)
+        self.end_multiples(whole, places, end)
+        last = whole
+        if places:
+            last = [self.state() for _ in range(of)]
+            for before, after in zip((zero, *whole), (last[0], *last), strict=True):
+                self.nfa.edges.append((before, 0x2E, 0x2E, after, KEEP))
+        for missing in range(places - 1, -1, -1):
+            following = [self.state() for _ in range(of)]
+            self.digit(last, following)
+            self.end_multiples(following, missing, end)
+            last = following
         return end
+
+    def end_multiples(self, remainders: list[int], missing: int, end: int) -> None:
+        """Lead to the end the remainders that are 0 after so many more zeros."""
+        for remainder, state in enumerate(remainders):
+            if remainder * 10**missing % len(remainders) == 0:
+                self.link(state, end)
+
+    def digit(self, remainders: list[int], following: list[int]) -> None:
+        """Read a digit d: from the remainder r to 10 r + d."""
+        for remainder, state in enumerate(remainders):
+            for digit in range(10):
+                after = following[(10 * remainder + digit) % len(following)]
+                self.nfa.edges.append((state, 0x30 + digit, 0x30 + digit, after, KEEP))
 
     def product(self, node: Both) -> Dfa:
         from structkit.automaton.build import product  # the two call each other, as nodes hold nodes
@@ -380,8 +402,8 @@ class _Builder:
                 size = sum(self.size(entry.rest) + 2 for entry in entries)
             case Both(left, right):
                 size = self.size(left) + self.size(right)
-            case Multiple(of):
-                size = of
+            case Multiple(of, places):
+                size = of * (1 + places)
             case Chars() | Call() | Unique():
                 size = 1
         self.sizes[id(node)] = (node, size)

@@ -236,25 +236,33 @@ class Index:
 
     def _alone(self, frame: Frame, rule: int, dfa: Dfa, state: int) -> Row:
         """The row of a rule that calls no other: if it is counted, one walk serves all counts."""
-        key = (-1, state, int(dfa.least > 0), -1)
-        rounds = self.rounds.get(dfa.fingerprint, key)
-        if rounds is None:
-            automaton, trie = self.automaton, self.vocabulary.trie
-            taken = np.full(self.vocabulary.size, -1, np.int16)
-            exits, exit_taken = np.empty(len(trie.byte), np.int32), np.empty(len(trie.byte), np.int16)
-            worst = np.full(2 * (self.vocabulary.longest + 1), -1, np.int32)
-            found = kernels.rounds(
-                trie.byte, trie.depth, trie.end, trie.first, trie.ids,
-                automaton.row, automaton.targets, automaton.classes, automaton.final, self.tokens, frame.state, rule,
-                taken, exits, exit_taken, worst,
-            )  # fmt: skip
-            rounds = Rounds(taken, exits[:found].copy(), exit_taken[:found].copy(), worst)
-            if dfa.least > 0 or dfa.most is not None:
-                self.rounds.put(dfa.fingerprint, key, rounds)
-        room = math.inf if dfa.most is None else dfa.most - frame.count
-        per_round = int(self.tokens[1, rule])
-        row = rounds.row(max(dfa.least - frame.count, 0), room, per_round, self.vocabulary.words)
+        if dfa.least == 0 and dfa.most is None:
+            mask, rounds = self._rounds(frame, rule, counted=False)
+            row = Row(mask, rounds.exits, int(rounds.worst.max(initial=0)))
+        else:
+            key = (-1, state, int(dfa.least > 0), -1)
+            known = self.rounds.get(dfa.fingerprint, key)
+            if known is None:
+                _, known = self._rounds(frame, rule, counted=True)
+                self.rounds.put(dfa.fingerprint, key, known)
+            room = math.inf if dfa.most is None else dfa.most - frame.count
+            per_round = int(self.tokens[1, rule])
+            row = known.row(max(dfa.least - frame.count, 0), room, per_round, self.vocabulary.words)
         return replace(row, growth=row.growth - self.pending(frame))
+
+    def _rounds(self, frame: Frame, rule: int, *, counted: bool) -> tuple[NDArray[np.uint32], Rounds]:
+        automaton, trie = self.automaton, self.vocabulary.trie
+        mask = np.zeros(self.vocabulary.words, np.uint32)
+        taken = np.full(self.vocabulary.size if counted else 0, -1, np.int16)
+        exits, exit_taken = np.empty(len(trie.byte), np.int32), np.empty(len(trie.byte), np.int16)
+        worst = np.full(2 * (self.vocabulary.longest + 1), -1, np.int32)
+        found = kernels.rounds(
+            trie.byte, trie.depth, trie.end, trie.first, trie.ids,
+            automaton.row, automaton.targets, automaton.classes, automaton.final, self.tokens, frame.state, rule,
+            mask, taken, exits, exit_taken, worst,
+        )  # fmt: skip
+        mask.setflags(write=False)
+        return mask, Rounds(taken, exits[:found].copy(), exit_taken[:found].copy(), worst)
 
     def _number(self, exits: NDArray[np.int32]) -> int:
         number = self._exit_numbers.setdefault(exits.tobytes(), len(self._exits))

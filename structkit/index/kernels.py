@@ -278,28 +278,26 @@ def walk(
 def rounds(
     trie_byte, trie_depth, trie_end, trie_first, trie_ids,
     row, targets, classes, final, tokens, state, rule,
-    taken, exits, exit_taken, worst,
+    mask, taken, exits, exit_taken, worst,
 ):
     """Like `walk` from the start of every token and without a budget, for all counts at once.
 
     For rules that call no other, whose tokens take one way each: it depends on the counter only how far they get.
 
     Args:
-        taken: int16[tokens], receives twice the rounds that a token begins, plus 1 if it leaves the repetition; of a
-            token that no counter allows it stays as it is.
+        mask: uint32[words], receives the bits of the tokens that some counter allows.
+        taken: int16[tokens] or, where nothing is counted, int16[0]; receives twice the rounds that a token begins,
+            plus 1 if it leaves the repetition; of a token that no counter allows it stays as it is.
         exits: int32[trie nodes], receives the nodes at which the rule can end if enough rounds have begun.
         exit_taken: int16[trie nodes], receives the rounds that have begun there.
-        worst: int32[...], receives by what is in `taken` the most tokens that are needed after such a token, without
-            those of the rounds that are still needed then; where there is none, it stays as it is.
+        worst: int32[2 * longest token + 2], receives by what is in `taken` the most tokens needed after such a token,
+            without those of the rounds that are still needed then; where there is none, it stays as it is.
 
     Returns:
         The exits found.
     """
-    deepest = 0
-    for node in range(len(trie_depth)):
-        deepest = max(deepest, trie_depth[node])
-    states = np.empty(deepest + 1, np.int32)
-    marks = np.empty(deepest + 1, np.int16)
+    states = np.empty(len(worst), np.int32)
+    marks = np.empty(len(worst), np.int16)
     states[0] = state
     marks[0] = 0
     found = 0
@@ -324,7 +322,10 @@ def rounds(
         if trie_first[node] < trie_first[node + 1]:
             worst[mark] = max(worst[mark], tokens[0, target >> 2])
             for i in range(trie_first[node], trie_first[node + 1]):
-                taken[trie_ids[i]] = mark
+                token = trie_ids[i]
+                mask[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
+                if len(taken) > 0:
+                    taken[token] = mark
         node += 1
     return found
 

@@ -44,18 +44,20 @@ def containing(
         UnsupportedKeyword: It is counted in ways that no automaton of a reasonable size holds.
     """
     first = schema.contains[0]
-    counted = any(each.most is not None or each.least != 1 for each in schema.contains)
-    bounded = schema.max_items is not None or schema.min_items > first.least
-    if schema.prefix or (counted and (len(schema.contains) > 1 or bounded)):
-        message = (
-            "`contains` beside prefixItems, or counted beside other bounds, cannot be enforced; drop one"
-        )
+    begun = bool(schema.prefix)
+    least = max(schema.min_items - len(schema.prefix), 0)
+    most = None if schema.max_items is None else schema.max_items - len(schema.prefix)
+    if all((each.least, each.most) == (1, None) for each in schema.contains):
+        hits = [item(each.hits) for each in schema.contains]
+        return among(hits, item(schema.items), least, most, comma=comma, rule=rule, place=place, begun=begun)
+    if len(schema.contains) > 1:
+        message = "`contains` that is counted, beside another `contains`, cannot be enforced; drop one"
         raise UnsupportedKeyword("contains", message, place=place)
-    if counted:
-        return _counted(first, item, comma, item(schema.items))
-    hits = [item(each.hits) for each in schema.contains]
-    least, most = schema.min_items, schema.max_items
-    return among(hits, item(schema.items), least, most, comma=comma, rule=rule, place=place)
+    miss = item(schema.items if first.most is None else first.misses)
+    hit = item(first.hits)
+    if most is None and least <= first.least:
+        return _counted(hit, miss, first.least, first.most, comma, begun=begun)
+    return _bounded(hit, miss, first, least, most, comma=comma, rule=rule, place=place, begun=begun)
 
 
 def among(
@@ -133,14 +135,61 @@ def _free(order: Sequence[Node], other: Node, comma: str, first: Text) -> Node:
     return seq(first, before, order[0], *rest, between)
 
 
-def _counted(contains: Contains, item: Callable[[Schema], Node], comma: str, items: Node) -> Node:
+def _counted(hit: Node, miss: Node, least: int, most: int | None, comma: str, *, begun: bool) -> Node:
     """Others, a hit, others, a hit, and so on."""
-    miss = items if contains.most is None else item(contains.misses)
-    none = Joined((Part(miss, 0, None),), comma)
-    if contains.most == 0:
+    first = Text(comma if begun else "")
+    others = Repeat(seq(Text(comma), miss))
+    none = others if begun else Joined((Part(miss, 0, None),), comma)
+    if most == 0:
         return none
-    hit, others = item(contains.hits), Repeat(seq(Text(comma), miss))
-    most = None if contains.most is None else contains.most - 1
-    more = EMPTY if most == 0 else Repeat(seq(Text(comma), hit, others), max(contains.least - 1, 0), most)
-    some = seq(Repeat(seq(miss, Text(comma))), hit, others, more)
-    return some if contains.least else alt([some, none])
+    more = Repeat(seq(Text(comma), hit, others), max(least - 1, 0), None if most is None else most - 1)
+    some = seq(first, Repeat(seq(miss, Text(comma))), hit, others, EMPTY if most == 1 else more)
+    return some if least else alt([some, none])
+
+
+def _bounded(
+    hit: Node,
+    miss: Node,
+    contains: Contains,
+    least: int,
+    most: int | None,
+    *,
+    comma: str,
+    rule: Callable[[Node, str], Node] | None,
+    place: str,
+    begun: bool,
+) -> Node:
+    """`least` to `most` items of which some are hits: a rule for each number of items and of hits."""
+    needed, allowed = contains.least, contains.most
+    highest = needed if allowed is None else allowed
+    if ((least if most is None else most) + 1) * (highest + 1) > (_RULES if rule else _COPIES):
+        message = (
+            "`contains` with such counts beside the counts of items cannot be enforced; drop one of them"
+        )
+        raise UnsupportedKeyword("contains", message, place=place)
+
+    @cache
+    def after(count: int, hits: int) -> Node:
+        """What follows so many items, of which so many are hits."""
+        first = Text(comma if count or begun else "")
+        left = None if most is None else most - count
+        missing = max(needed - hits, 0)
+        if left is not None and missing > left:
+            return NEVER
+        if allowed is None and not missing:
+            return _rest(miss, max(least - count, 0), left, comma, first)
+        if allowed == hits:
+            return _rest(miss, max(least - count, 0), left, comma, first)
+        if left is None and count + missing >= least:
+            most_more = None if allowed is None else allowed - hits
+            return _counted(hit, miss, missing, most_more, comma, begun=bool(first.value))
+        ways = (
+            [seq(first, hit, after(count + 1, hits + 1)), seq(first, miss, after(count + 1, hits))]
+            if left != 0
+            else []
+        )
+        if count >= least and not missing:
+            ways.append(EMPTY)
+        return rule(alt(ways), f"{place}/{count}/{hits}") if rule else alt(ways)
+
+    return after(0, 0)

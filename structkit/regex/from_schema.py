@@ -369,24 +369,28 @@ class _Lowering:
         if NEVER in prefix:
             most = min(prefix.index(NEVER), len(prefix) if most is None else most)
         items = NEVER if most is not None and most <= len(prefix) else self.items(schema, f"{place}[]")
-        if schema.contains:
-            rule = None if schema.unique else self.rule
-            inner = containing(
-                schema, partial(self.contained, schema, place), comma=self.comma, rule=rule, place=place
-            )
-            some = seq(Text("["), inner, Text("]"))
-            return self.rule(some, place) if schema.unique else some
-        if items == NEVER:
+        if items == NEVER and not schema.contains:
             most = len(prefix) if most is None else min(most, len(prefix))
         if most is not None and schema.min_items > most:
             return NEVER
         least = max(schema.min_items - len(prefix), 0)
         more = None if most is None else max(most - len(prefix), 0)
-        if not prefix:
-            inside: Node = EMPTY if more == 0 else Joined((Part(items, least, more),), self.comma)
+        inside: Node
+        if schema.contains:
+            inside = containing(
+                schema,
+                partial(self.contained, schema, place),
+                comma=self.comma,
+                rule=None if schema.unique else self.rule,
+                place=place,
+            )
+        elif more == 0:
+            inside = EMPTY
+        elif prefix:
+            inside = Repeat(seq(Text(self.comma), items), least, more)
         else:
-            inside = EMPTY if more == 0 else Repeat(seq(Text(self.comma), items), least, more)
-            inside = self.prefixed(prefix[:most], inside, schema, place)
+            inside = Joined((Part(items, least, more),), self.comma)
+        inside = self.prefixed(prefix[:most], inside, schema, place)
         array = seq(Text("["), inside, Text("]"))
         return self.rule(array, place) if schema.unique else array
 

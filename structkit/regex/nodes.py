@@ -87,9 +87,10 @@ class Both:
 
 @dataclass(frozen=True, slots=True)
 class Multiple:
-    """Decimal digits, without leading zeros, that spell a multiple of `of`: `0|[1-9][0-9]*` and the remainder 0."""
+    """The multiples of `of / 10 ** places`: digits without leading zeros, and up to `places` digits after a point."""
 
     of: int
+    places: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable
 from decimal import Decimal
 
-from structkit.errors import UnsupportedKeyword
+from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.chars import chars
-from structkit.regex.decimals import exponents, fixed, fraction
+from structkit.regex.decimals import exponents, fixed, fraction, fraction_of
 from structkit.regex.integers import MAX_FIGURES, digits, minus, multiples, naturals
-from structkit.regex.nodes import NEVER, Alt, Both, Node, Repeat, Text, alt, seq
+from structkit.regex.nodes import NEVER, Alt, Both, Multiple, Node, Repeat, Text, alt, seq
 from structkit.schema.nodes import Bound, Number
 
 __all__ = ["NUMBER_END", "numbers"]
@@ -73,7 +73,8 @@ def numbers(
     Repeat(part=Text(value='-'), least=0, most=1)
 
     Raises:
-        UnsupportedKeyword: A bound with too many digits, or a `multipleOf` that the last digits do not show.
+        LimitExceeded: `multipleOf` needs more than `limits.states` remainders.
+        UnsupportedKeyword: A bound has too many digits.
     """
     low = _checked("minimum", schema.minimum, place)
     high = _checked("maximum", schema.maximum, place)
@@ -194,13 +195,9 @@ def _multiples(
     if least is not None and most is not None and (most - least) // step < _LISTED:
         values = range(least, most + 1, step)
         return alt(_spellings(value, shift) for value in values)
-    endings = _by_endings(step, shift)
-    if endings is None:
-        raise UnsupportedKeyword(
-            "multipleOf",
-            f"`multipleOf` {of} cannot be told from the last digits; use a whole number, a power of ten, or a range",
-            place=place,
-        )
+    endings = _by_endings(step, shift) or Multiple(step, shift)
+    if isinstance(endings, Multiple) and step * (shift + 1) > limits.states:
+        raise LimitExceeded("states", limits.states, f"the multiples of {of}", place=place)
     if low is None and high is None and not bounded:
         return minus(endings)
     return Both(_fixed(low, high, bounded, places), minus(endings), end=NUMBER_END)
@@ -234,16 +231,7 @@ def _spellings(value: int, shift: int) -> Node:
     """One number, given in units of `10 ** -shift`, with any of its trailing zeros."""
     whole, part = divmod(abs(value), 10**shift)
     sign = "-" if value < 0 else ""
-    return seq(Text(f"{sign}{whole}"), _fraction_of(part, shift))
-
-
-def _fraction_of(part: int, shift: int) -> Node:
-    """The fraction `part / 10 ** shift` with its point, from its shortest spelling to `shift` digits."""
-    figures = f"{part:0{shift}}".rstrip("0")
-    zeros = Repeat(Text("0"), 0, shift - len(figures))
-    if not figures:
-        return Repeat(seq(Text("."), Repeat(Text("0"), 1, shift)), 0, 1)
-    return seq(Text("." + figures), zeros) if len(figures) < shift else Text("." + figures)
+    return seq(Text(f"{sign}{whole}"), fraction_of(part, shift))
 
 
 def _by_endings(step: int, shift: int) -> Node | None:
@@ -254,7 +242,7 @@ def _by_endings(step: int, shift: int) -> Node | None:
     tail = size - shift  # digits before the point that matter
     ends = [divmod(value, 10**shift) for value in range(0, 10**size, step)]
     if tail == 0:
-        return seq(naturals(0, None), alt(_fraction_of(part, shift) for _, part in ends))
-    short: list[Node] = [seq(Text(str(whole)), _fraction_of(part, shift)) for whole, part in ends]
-    longer = [seq(Text(f"{whole:0{tail}}"), _fraction_of(part, shift)) for whole, part in ends]
+        return seq(naturals(0, None), alt(fraction_of(part, shift) for _, part in ends))
+    short: list[Node] = [seq(Text(str(whole)), fraction_of(part, shift)) for whole, part in ends]
+    longer = [seq(Text(f"{whole:0{tail}}"), fraction_of(part, shift)) for whole, part in ends]
     return Alt((*short, seq(chars([(0x31, 0x39)]), digits(0, None), alt(longer))))

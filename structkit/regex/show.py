@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeAlias
 
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
 from structkit.regex.chars import ANY, DIGIT, chars, complement, union
+from structkit.regex.decimals import fraction_of
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
@@ -38,6 +41,11 @@ _CHOICE, _SEQUENCE, _REPEATED, _ATOM = range(4)
 _Piece: TypeAlias = "tuple[str, int]"
 
 _LEADING = chars([(0x31, 0x39)])
+
+_MULTIPLES = "the printed regex of `multipleOf`"
+
+_WHOLE = MappingProxyType({0: ""})
+"""A whole number ends where nothing remains, with nothing more."""
 
 _NAMED_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\f": r"\f", "\v": r"\v"}
 
@@ -94,8 +102,8 @@ class _Printer:
                     f"{look}{self.inside(right, _SEQUENCE)}{end}){self.inside(left, _SEQUENCE)}",
                     _SEQUENCE,
                 )
-            case Multiple(of):
-                piece = self.multiple(of), _CHOICE
+            case Multiple(of, places):
+                piece = self.decimals(of, places) if places else self.multiple(of), _CHOICE
             case Joined():
                 piece = self.joined(node)
             case Call(rule):
@@ -210,18 +218,33 @@ class _Printer:
             while rest % prime == 0:
                 rest //= prime
         if rest == of:
-            return self.remainders(of)
+            return self.remainders(of, _WHOLE)
         if rest > 1:
-            return f"(?=(?:{self.remainders(rest)})(?![0-9]))(?:{self.multiple(of // rest)})"
+            return f"(?=(?:{self.remainders(rest, _WHOLE)})(?![0-9]))(?:{self.multiple(of // rest)})"
         size = next((size for size in range(6) if 10**size % of == 0), None)
         if size is None:
-            return self.remainders(of)
+            return self.remainders(of, _WHOLE)
         short = [Text(str(value)) for value in range(0, 10**size, of)]
         tails = alt(Text(f"{value:0{size}}" if size else "") for value in range(0, 10**size, of))
         return self.text(alt([*short, seq(_LEADING, Repeat(DIGIT), tails)]))
 
-    def remainders(self, of: int) -> str:
-        """The automaton of remainders as a regex (Kleene 1956): remainders are eliminated one after the other."""
+    def decimals(self, of: int, places: int) -> str:
+        """By what remains before the point, and the fractions that make up for it."""
+        units = 10**places
+        if units > self.limits.regex_nodes:
+            raise LimitExceeded("regex_nodes", self.limits.regex_nodes, _MULTIPLES)
+        parts: dict[int, list[Node]] = {}
+        for part in range(units):
+            parts.setdefault(-part % of, []).append(fraction_of(part, places))
+        different = of // math.gcd(of, units)
+        needed = {remainder: parts.get(remainder * units % of) for remainder in range(different)}
+        return self.remainders(different, {key: self.text(alt(each)) for key, each in needed.items() if each})
+
+    def remainders(self, of: int, ends: Mapping[int, str]) -> str:
+        """The automaton of remainders as a regex (Kleene 1956): remainders are eliminated one after the other.
+
+        `ends` is what ends a number, by what remains before it.
+        """
         paths: dict[tuple[int, int], str] = {}
         for remainder in range(of):
             for digit in range(10):
@@ -232,10 +255,12 @@ class _Printer:
             starts[digit % of] = starts.get(digit % of, "") + str(digit)
         paths = {key: _digits(figures) for key, figures in paths.items()}
         starts = {remainder: _digits(figures) for remainder, figures in starts.items()}
+        paths |= {(remainder, of): end for remainder, end in ends.items()}
         for gone in range(of - 1, 0, -1):
             self.eliminate(gone, starts, paths)
         # The digit 0 leads from the remainder 0 back to it.
-        return f"0|{_group(starts[0])}{_group(paths[0, 0])}*"
+        through = f"{_group(starts[0])}{_group(paths[0, 0])}*{_group(paths[0, of])}"
+        return _either(starts.get(of), f"0{_group(ends[0])}|{through}")
 
     def eliminate(self, gone: int, starts: dict[int, str], paths: dict[tuple[int, int], str]) -> None:
         """Lead every path through the remainder `gone` past it."""
@@ -250,9 +275,7 @@ class _Printer:
             for source, into in entering:
                 path = _either(paths.get((source, target)), f"{_group(into)}{around}{_group(out)}")
                 if len(path) * len(paths) > self.limits.regex_nodes:
-                    raise LimitExceeded(
-                        "regex_nodes", self.limits.regex_nodes, "the printed regex of `multipleOf`"
-                    )
+                    raise LimitExceeded("regex_nodes", self.limits.regex_nodes, _MULTIPLES)
                 paths[source, target] = path
 
 
@@ -261,7 +284,8 @@ def _either(left: str | None, right: str) -> str:
 
 
 def _group(digits: str) -> str:
-    return digits if len(digits) == 1 or digits.find("]") == len(digits) - 1 else f"(?:{digits})"
+    single = len(digits) < 2 or (digits[0] == "[" and digits.find("]") == len(digits) - 1)
+    return digits if single else f"(?:{digits})"
 
 
 def _digits(figures: str) -> str:

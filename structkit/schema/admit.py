@@ -117,7 +117,7 @@ def _admits_array(node: Array, value: object, texts: Texts) -> bool | None:
     schemas = (*node.prefix, *[node.items] * (len(value) - len(node.prefix)))
     answers = [admits(schema, item, texts) for schema, item in zip(schemas, value, strict=False)]
     for contains in node.contains:
-        hits = [admits(contains.hits, item, texts) for item in value]
+        hits = [admits(contains.hits, item, texts) for item in value[len(node.prefix) :]]
         least, most = hits.count(True), len(hits) - hits.count(False)
         high = len(value) if contains.most is None else contains.most
         if most < contains.least or least > high:

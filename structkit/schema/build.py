@@ -55,14 +55,17 @@ def array(node: Array) -> Schema:
     for contains in node.contains:
         if contains.least > 0 and isinstance(contains.hits, Never):
             return Never(contains.hits.reason)
-        if most is not None and contains.least > most:
+        if most is not None and contains.least and len(node.prefix) + contains.least > most:
             return Never(f"no array of at most {most} items contains {contains.least}")
+        if node.prefix and contains.least and node.min_items < len(node.prefix) + contains.least:
+            node = replace(node, min_items=len(node.prefix) + contains.least)
     if most is not None and node.min_items > most:
         return Never(f"no array has at least {node.min_items} and at most {most} items")
     prefix = node.prefix if most is None else node.prefix[:most]
-    if len(prefix) == len(node.prefix) and most == node.max_items:
+    rest = () if most is not None and most <= len(prefix) else node.contains
+    if len(prefix) == len(node.prefix) and most == node.max_items and rest == node.contains:
         return node
-    return replace(node, prefix=prefix, max_items=most)
+    return replace(node, prefix=prefix, max_items=most, contains=rest)
 
 
 def object_(node: Object) -> Schema:

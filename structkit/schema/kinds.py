@@ -155,7 +155,8 @@ def _array(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
         # Only a NamedTuple with defaults may be shorter than its prefix.
         least = max(least, len(prefix))
     items = reader.schema(rest, at.under("items"))
-    return array(
+    contains = _contains(raw, Anything() if prefix else items, at, reader)
+    arrays = array(
         Array(
             prefix=tuple(
                 reader.schema(item, at.under(keyword, index)) for index, item in enumerate(prefix or ())
@@ -164,9 +165,10 @@ def _array(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
             min_items=least,
             max_items=_count(raw, "maxItems", at),
             unique=raw.get("uniqueItems") is True,
-            contains=_contains(raw, Anything() if prefix else items, at, reader),
+            contains=() if prefix else contains,
         )
     )
+    return reader.meet((arrays, array(Array(contains=contains))), at) if prefix and contains else arrays
 
 
 def _contains(raw: RawSchema, items: Schema, at: Place, reader: Subschemas) -> tuple[Contains, ...]:

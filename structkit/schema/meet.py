@@ -38,6 +38,7 @@ from structkit.schema.nodes import (
 )
 from structkit.schema.numbers import meet_numbers
 from structkit.schema.place import Place
+from structkit.schema.prefixes import behind
 from structkit.schema.texts import UNDECIDED, Texts, is_restricted
 
 __all__ = ["Meeting", "literal", "may_meet", "meet_strings"]
@@ -166,6 +167,13 @@ class Meeting:
         return self.meet((expand(const), *undecided), at)
 
     def _merge_arrays(self, nodes: list[Array], at: Place) -> Schema:
+        longest = max(len(node.prefix) for node in nodes)
+        if any(node.contains and len(node.prefix) < longest for node in nodes):
+            ways = [behind(node, longest, self, at) if node.contains else [node] for node in nodes]
+            return union(
+                (self._merge_arrays(list(chosen), at) for chosen in product(*ways)),
+                "what the array must contain is not possible there",
+            )
         rests = [node.items for node in nodes]
         prefix = [
             [item or rest for item, rest in zip(column, rests, strict=True)]
@@ -185,9 +193,9 @@ class Meeting:
         return self.with_hits(merged, self._contains(nodes, at), at) if isinstance(merged, Array) else merged
 
     def _contains(self, nodes: list[Array], at: Place) -> tuple[Contains, ...]:
-        """What the arrays must contain, of the items that are left; what stands after a prefix says nothing of it."""
+        """What the arrays must contain after their prefix, of the items that are left."""
         here = at.under("contains")
-        rests = [node.items for node in nodes if not node.prefix]
+        rests = [node.items for node in nodes]
         return tuple(
             replace(
                 one, hits=self.meet((*rests, one.hits), here), misses=self.meet((*rests, one.misses), here)
@@ -282,7 +290,8 @@ class Meeting:
             never = isinstance(hits, Never) or (isinstance(hits, String) and self.texts.is_empty(hits))
             return None if never else Contains(hits, node.items)
 
-        ways = self._ways(plain, join, node.max_items, at)
+        room = None if node.max_items is None else node.max_items - len(node.prefix)
+        ways = self._ways(plain, join, room, at)
         return union(
             (array(replace(node, contains=(*counted, *blocks))) for blocks in ways),
             "too few items are allowed",

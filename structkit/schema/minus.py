@@ -39,6 +39,7 @@ from structkit.schema.nodes import (
 )
 from structkit.schema.numbers import meet_numbers
 from structkit.schema.place import Place
+from structkit.schema.prefixes import behind
 
 __all__ = ["minus"]
 
@@ -217,11 +218,16 @@ def _numbers(left: Integer | Number, right: Integer | Number) -> Iterator[Schema
 
 
 def _arrays(left: Array, right: Array, meeting: Meeting, at: Place) -> Iterator[Schema]:
+    count = max(len(left.prefix), len(right.prefix))
+    if left.contains or right.contains:
+        lefts, rights = behind(left, count, meeting, at), behind(right, count, meeting, at)
+        if (lefts, rights) != ([left], [right]):
+            yield minus(union(lefts), union(rights), meeting, at)
+            return
     if right.min_items:
         yield _no_longer(left, right.min_items - 1)
     if right.max_items is not None:
         yield array(replace(left, min_items=max(left.min_items, right.max_items + 1)))
-    count = max(len(left.prefix), len(right.prefix))
     pairs = list(zip_longest(left.prefix, right.prefix))
     prefix = tuple(mine or left.items for mine, _ in pairs)
     for index, (mine, yours) in enumerate(pairs):
@@ -234,7 +240,8 @@ def _arrays(left: Array, right: Array, meeting: Meeting, at: Place) -> Iterator[
     if longest > count:
         other = minus(left.items, right.items, meeting, at)
         if not isinstance(other, Never):
-            yield _with_hit(left, other, count, meeting, at)
+            hit = Contains(other, left.items)
+            yield meeting.with_hits(replace(left, prefix=prefix), (*left.contains, hit), at)
     for contains in right.contains:
         yield from _containing(left, contains, meeting, at)
     if right.unique and not left.unique and left.max_items not in (0, 1):
@@ -247,26 +254,17 @@ def _no_longer(node: Array, most: int) -> Schema:
     return array(replace(node, max_items=most if node.max_items is None else min(most, node.max_items)))
 
 
-def _with_hit(node: Array, hit: Schema, prefix: int, meeting: Meeting, at: Place) -> Schema:
-    """The arrays with an item among `hit` after the prefix."""
-    if prefix:
-        raise UnsupportedKeyword(
-            "items", "items that differ after a prefix cannot be asked for", place=at.path
-        )
-    return meeting.with_hits(node, (*node.contains, Contains(hit, node.items)), at)
-
-
 def _containing(left: Array, contains: Contains, meeting: Meeting, at: Place) -> Iterator[Schema]:
     """Arrays with too few hits, or too many."""
+    hits = meeting.meet((left.items, contains.hits), at)
     if contains.least == 1:
         misses = minus(Anything(), contains.hits, meeting, at)
-        yield meeting.meet((left, Array(items=misses)), at)
+        yield meeting.meet((left, Array((Anything(),) * len(left.prefix), misses)), at)
     elif contains.least:
-        misses = minus(left.items, contains.hits, meeting, at)
-        few = Contains(contains.hits, misses, least=0, most=contains.least - 1)
+        few = Contains(hits, minus(left.items, hits, meeting, at), least=0, most=contains.least - 1)
         yield array(replace(left, contains=(*left.contains, few)))
     if contains.most is not None:
-        many = replace(contains, least=contains.most + 1, most=None)
+        many = Contains(hits, left.items, least=contains.most + 1)
         yield array(replace(left, contains=(*left.contains, many)))
 
 

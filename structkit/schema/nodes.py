@@ -123,7 +123,7 @@ class String(_Node):
 
 @dataclass(frozen=True, slots=True)
 class Contains:
-    """How many items of an array must be among `hits`; all others are then among `misses`."""
+    """How many items of an array after its prefix must be among `hits`; all others are then among `misses`."""
 
     hits: Schema
     misses: Schema

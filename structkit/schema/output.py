@@ -151,6 +151,9 @@ _KEYS: dict[str, JsonObject] = {
 _EXACT_DIGITS = 15
 """Decimal digits that survive the float through which pydantic reads a number of JSON."""
 
+_TOLERATED = 4_000_000.0
+"""Below it two roundings stay under the 1e-9 by which pydantic lets a float miss a multiple."""
+
 
 if TYPE_CHECKING:  # several of these are younger than the oldest pydantic that is supported
     _Field: TypeAlias = core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField
@@ -289,6 +292,19 @@ class _PythonSchema(GenerateJsonSchema):
 
     # Numbers
 
+    def float_schema(self, schema: core_schema.FloatSchema) -> JsonObject:
+        described = super().float_schema(schema)
+        of = schema.get("multiple_of")
+        if of is None or of <= 0:
+            return described
+        most = _largest_multiple(of)
+        if (
+            schema.get("ge", schema.get("gt", -most)) > most
+            or schema.get("le", schema.get("lt", most)) < -most
+        ):
+            return _refused(f"a float cannot tell the multiples of {of} beyond {most:g}; use Decimal")
+        return {"allOf": [described, {"type": "number", "minimum": -most, "maximum": most}]}
+
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonObject:
         described: JsonObject = {"type": "number"}
         self.update_with_validations(described, schema, self.ValidationsMapping.numeric)
@@ -376,6 +392,13 @@ class _PythonSchemaWithTags(_PythonSchema):
 
 
 _BOUNDS = ("ge", "gt", "le", "lt", "now_op")
+
+
+def _largest_multiple(of: float) -> float:
+    """Up to where pydantic takes every multiple for one, though floats are rounded."""
+    if Decimal(repr(of)) == Decimal(of):
+        return 2.0**53 / of.as_integer_ratio()[1]
+    return max(_TOLERATED, of)
 
 
 def _temporal(kind: str, schema: Mapping[str, object]) -> JsonObject:

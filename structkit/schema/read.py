@@ -35,7 +35,6 @@ from structkit.schema.nodes import (
     Ref,
     Schema,
     String,
-    Union,
 )
 from structkit.schema.place import Place, joined, step
 from structkit.schema.references import References, Target
@@ -288,11 +287,7 @@ class _Reading:
             yield union([self.schema(member, at.under("anyOf", index)) for index, member in members])
 
     def _of_kinds(self, kinds: Sequence[Kind], raw: Mapping[str, object], at: Place) -> Schema:
-        nodes = [read_kind(kind, raw, at, self) for kind in kinds]
-        if len(nodes) == 1:
-            return nodes[0]
-        possible = tuple(node for node in nodes if not isinstance(node, Never))
-        return Union(possible) if len(possible) > 1 else union(nodes)
+        return union(read_kind(kind, raw, at, self) for kind in kinds)
 
     def _one_of(self, raw: Mapping[str, object], others: Schema, at: Place) -> Schema:
         """Exactly one alternative, each together with what the other keywords say."""

@@ -32,14 +32,16 @@ ENFORCED = [
     dt.time, dt.datetime, dt.timedelta, uuid.UUID, Any, bytes, ipaddress.IPv4Address,
     {"oneOf": [{"type": "integer"}, {"type": "number"}]}, {"not": {"const": {"a": 1}}},
     {"properties": {"a": {}}, "patternProperties": {"^x": {}}}, {"if": {"minimum": 3}, "then": {"multipleOf": 2}},
-    {"contains": {"type": "null"}, "maxContains": 2}, {"dependentRequired": {"a": ["b"]}},
+    {"contains": {"type": "null"}, "prefixItems": [True]}, {"contains": {"type": "null"}, "maxContains": 2},
+    {"contains": {"type": "null"}, "maxContains": 2, "maxItems": 9}, {"dependentRequired": {"a": ["b"]}},
+    Annotated[float, Field(multiple_of=0.3)],
 ]  # fmt: skip
 
 REFUSED = [
-    sk.Regex(r"(a)\1"), sk.Regex(r"\bab\b"), Annotated[float, Field(multiple_of=0.3)], dict[tuple[int, int], int],
+    sk.Regex(r"(a)\1"), sk.Regex(r"\bab\b"), Annotated[float, Field(multiple_of=0.1234567)], dict[tuple[int, int], int],
     Reaching, Annotated[dt.date, Field(ge=dt.date(2020, 1, 1))], Annotated[bytes, Field(max_length=3)], AnyUrl, complex,
     Json[int], type[int], Callable[[], int], {"not": {"uniqueItems": True}},
-    {"contains": {"type": "null"}, "prefixItems": [True]},
+    {"contains": {"type": "null"}, "prefixItems": [True] * 70},
     {"allOf": [{"format": "date", "type": "string"}, {"format": "email", "type": "string"}]},
 ]  # fmt: skip
 
@@ -51,5 +53,5 @@ def test_what_is_enforced_has_a_regex(target: Any) -> None:
 
 @pytest.mark.parametrize("target", REFUSED, ids=str)
 def test_what_is_refused_says_so(target: Any) -> None:
-    with pytest.raises((sk.UnsupportedKeyword, sk.PatternError)):
+    with pytest.raises((sk.UnsupportedKeyword, sk.PatternError, sk.LimitExceeded)):
         sk.to_regex(target)

@@ -1,0 +1,65 @@
+"""What an array must contain, moved behind a longer prefix: some of it may be among the items of the prefix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain, combinations
+from typing import TYPE_CHECKING
+
+from structkit.errors import UnsupportedKeyword
+from structkit.schema.build import array
+from structkit.schema.nodes import Array, Contains
+
+if TYPE_CHECKING:
+    from structkit.schema.meet import Meeting
+    from structkit.schema.place import Place
+
+__all__ = ["behind"]
+
+_MOST_WAYS = 60
+
+
+def behind(node: Array, count: int, meeting: Meeting, at: Place) -> list[Array]:
+    """The arrays of the node with a prefix of at least `count` items, by which of these are what must be there.
+
+    Raises:
+        UnsupportedKeyword: There are too many ways.
+    """
+    first = len(node.prefix)
+    longer = (*node.prefix, *[node.items] * (count - first))
+    found = [replace(node, prefix=longer, contains=())]
+    for one in node.contains:
+        ways: list[Array] = []
+        for each in found:
+            for way in _ways(each, one, range(first, len(longer)), meeting, at):
+                ways.append(way)
+                meeting.charge(1, at)
+                if len(ways) > _MOST_WAYS:
+                    message = "`contains` beside so many prefixItems cannot be enforced; drop some of them"
+                    raise UnsupportedKeyword("contains", message, place=at.path)
+        found = ways
+    return [way for way in map(array, found) if isinstance(way, Array)]
+
+
+def _ways(node: Array, contains: Contains, places: range, meeting: Meeting, at: Place) -> Iterator[Array]:
+    """One for each choice of the places that hold hits; all others hold misses if hits are counted from above."""
+    counted = contains.most is not None
+    most = min(len(places), contains.least if contains.most is None else contains.most)
+    for chosen in chain.from_iterable(combinations(places, hits) for hits in range(most + 1)):
+        prefix = list(node.prefix)
+        for place in chosen if not counted else places:
+            kind = contains.hits if place in chosen else contains.misses
+            prefix[place] = meeting.meet((prefix[place], kind), at.under("prefixItems", place))
+        rest = replace(
+            contains,
+            least=max(contains.least - len(chosen), 0),
+            most=None if contains.most is None else contains.most - len(chosen),
+        )
+        matters = rest.least > 0 or rest.most is not None
+        yield replace(
+            node,
+            prefix=tuple(prefix),
+            min_items=max(node.min_items, *(place + 1 for place in chosen), 0),
+            contains=(*node.contains, rest) if matters else node.contains,
+        )
