@@ -43,6 +43,7 @@ from structkit.regex.references import Use, uses
 from structkit.regex.rules import is_larger
 from structkit.regex.strings import QUOTE, escape, json_text, text_body, text_name
 from structkit.regex.texts import string_texts
+from structkit.schema.admit import expand
 from structkit.schema.lenient import keyword_of
 from structkit.schema.nodes import (
     Additional,
@@ -240,6 +241,8 @@ class _Lowering:
                 return Alt((Text("true"), Text("false")))
             case Null():
                 return Text("null")
+            case Const(text) if self.order == "any" and not self.once and text[0] in "[{" and "," in text:
+                return self.node(expand(schema), place)
             case Const(text):
                 return Text(self.spaced(text))
             case Anything():
