@@ -233,7 +233,7 @@ class Automaton:
                 if count is not None:
                     memory = frame.memory
                     if self.call_unique[call]:
-                        memory = Memory(memory.seen if memory else frozenset(), len(kept))
+                        memory = Memory(memory.seen if memory else (), len(kept))
                     back = self.frame(int(self.call_next[call]), count, frame.below, memory)
                     pending.append(self.frame(int(self.start[self.call_rule[call]]), 0, back))
         return frozenset(f for f in settled if self.live[f.state] or (f.below is None and self._is_final(f)))
@@ -243,9 +243,9 @@ class Automaton:
         if frame.memory is None or frame.memory.begin is None:
             return frame
         text = kept[frame.memory.begin :]
-        if text in frame.memory.seen:
+        if frame.memory.has(text):
             return None
-        return self.frame(frame.state, frame.count, frame.below, Memory(frame.memory.seen | {text}))
+        return self.frame(frame.state, frame.count, frame.below, frame.memory.closed(text))
 
     @cached_property
     def needs_unique(self) -> NDArray[np.bool_]:

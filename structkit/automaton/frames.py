@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 __all__ = ["Frame", "Memory"]
@@ -40,7 +41,29 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The unique texts that one entry of a rule has seen, and where the open one begins in the text kept for it."""
+    """The unique texts that one entry of a rule has seen, and where the open one begins in the text kept for it.
 
-    seen: frozenset[bytes] = frozenset()
+    Attributes:
+        seen: The texts, in order.
+        begin: The place of the open one, `None` without one.
+    """
+
+    seen: tuple[bytes, ...] = ()
     begin: int | None = None
+
+    def has(self, text: bytes) -> bool:
+        """Whether the text was seen."""
+        at = bisect_left(self.seen, text)
+        return at < len(self.seen) and self.seen[at] == text
+
+    def closed(self, text: bytes) -> Memory:
+        """The memory with one more text, and none open."""
+        at = bisect_left(self.seen, text)
+        return Memory(self.seen if self.has(text) else (*self.seen[:at], text, *self.seen[at:]))
+
+    def starting(self, begun: bytes) -> tuple[bytes, ...]:
+        """The texts seen that begin so."""
+        first = stop = bisect_left(self.seen, begun)
+        while stop < len(self.seen) and self.seen[stop].startswith(begun):
+            stop += 1
+        return self.seen[first:stop]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-__all__ = ["AMBIGUOUS", "END", "FAR", "TOO_MANY", "counted", "determinise", "distances", "glide", "product"]
+__all__ = ["AMBIGUOUS", "END", "FAR", "TOO_MANY", "counted", "determinise", "glide", "product"]
 
 FAR = 1 << 29
 """No end can be reached. Distances that are larger are told as one less."""
@@ -54,82 +54,6 @@ def glide(row, targets, classes, rule, quiet, least, most, state, count, text, a
         state, count = target >> 2, after
         at += 1
     return at, state, count
-
-
-@numba.njit(cache=True, nogil=True)
-def _through(end, start, least, rounds, callee, after):
-    """The bytes from a call to the end of the caller; `FAR` only where there is no end, however far it is."""
-    if end[start[callee]] >= FAR or end[after] >= FAR or (least[callee] > 0 and rounds[callee] >= FAR):
-        return FAR
-    return min(FAR - 1, end[start[callee]] + least[callee] * rounds[callee] + end[after])
-
-
-@numba.njit(cache=True, nogil=True)
-def distances(
-    row, targets, width, rule, final, call_first, call_rule, call_next, call_operation, start, least, first_byte,
-    end, rounds, hop,
-):
-    """The fewest bytes from each state to the end of its rule, calls included and the counter left out.
-
-    Sweeps from the last state to the first until nothing changes (Bellman 1958): rules are numbered breadth first,
-    so that few sweeps settle all. Where a counted rule must do its rounds, each adds `rounds[rule]` bytes; those
-    follow from the distances and the distances of callers from them, so the whole is repeated until they agree.
-
-    Args:
-        width: int32[rules], the byte classes of each rule.
-        first_byte: uint8[rules, 256], a byte of each class.
-        end: int32[states], receives the distances, `FAR` where there is no end.
-        rounds: int32[rules], receives the bytes of one round of the counted repetition, 0 without one.
-        hop: int32[states], receives the first step of a shortest path: a byte, `-1 - call`, or `END`.
-    """
-    rounds[:] = 0
-    agreed = False
-    while not agreed:
-        end[:] = FAR
-        changed = True
-        while changed:
-            changed = False
-            for state in range(len(row) - 1, -1, -1):
-                best = end[state]
-                if final[state] and best > 0:
-                    best = 0
-                    hop[state] = END
-                for klass in range(width[rule[state]]):
-                    target = targets[row[state] + klass]
-                    if target >= 0 and end[target >> 2] < FAR and min(end[target >> 2] + 1, FAR - 1) < best:
-                        best = min(end[target >> 2] + 1, FAR - 1)
-                        hop[state] = first_byte[rule[state], klass]
-                for call in range(call_first[state], call_first[state + 1]):
-                    callee = call_rule[call]
-                    far = _through(end, start, least, rounds, callee, call_next[call])
-                    if far < best:
-                        best = far
-                        hop[state] = -1 - call
-                if best < end[state]:
-                    end[state] = best
-                    changed = True
-        agreed = True
-        for r in range(len(start)):
-            if least[r] == 0:
-                continue
-            shortest = FAR
-            last = start[r + 1] if r + 1 < len(start) else len(row)
-            for state in range(start[r], last):
-                if end[state] >= FAR:
-                    continue
-                for klass in range(width[r]):
-                    target = targets[row[state] + klass]
-                    if target >= 0 and target & 3 == 1 and end[target >> 2] < FAR:
-                        shortest = min(shortest, max(end[target >> 2] + 1 - end[state], 0))
-                for call in range(call_first[state], call_first[state + 1]):
-                    if call_operation[call] == 1:
-                        callee = call_rule[call]
-                        far = _through(end, start, least, rounds, callee, call_next[call])
-                        if far < FAR:
-                            shortest = min(shortest, max(far - end[state], 0))
-            if shortest > rounds[r]:
-                rounds[r] = shortest
-                agreed = False
 
 
 AMBIGUOUS = -1

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from structkit.automaton import kernels
 from structkit.automaton.dfa import DEAD, KEEP, TICK
+from structkit.automaton.distances import distances
 from structkit.automaton.frames import Frame, Memory
 
 if TYPE_CHECKING:
@@ -48,10 +49,10 @@ class Shortest:
         first_byte = np.zeros((rules, 256), np.uint8)
         for rule, dfa in enumerate(automaton.dfas):
             first_byte[rule, dfa.classes[::-1]] = np.arange(255, -1, -1, dtype=np.uint8)
-        kernels.distances(
+        distances(
             automaton.row, automaton.targets, width, automaton.rule, automaton.final, automaton.call_first,
-            automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.start, automaton.least,
-            first_byte, end, rounds, hop,
+            automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.call_unique, automaton.start,
+            automaton.least, first_byte, end, rounds, hop,
         )  # fmt: skip
         return cls(end, hop, rounds, first_byte, width)
 
@@ -92,11 +93,11 @@ def shortest_text(automaton: Automaton, frame: Frame) -> bytes:
             call = -1 - step
             count = automaton.counted(rule, at.count, int(automaton.call_operation[call]))
             memory = at.memory
-            if (
-                automaton.call_unique[call]
-                and (only := automaton.only_text(int(automaton.call_rule[call]))) is not None
-            ):
-                memory = Memory((memory.seen if memory else frozenset()) | {only})
+            only = (
+                automaton.only_text(int(automaton.call_rule[call])) if automaton.call_unique[call] else None
+            )
+            if only is not None:
+                memory = (memory or Memory()).closed(only)
             back = automaton.frame(int(automaton.call_next[call]), count or 0, at.below, memory)
             at = automaton.frame(int(automaton.start[automaton.call_rule[call]]), 0, back)
         else:
@@ -112,19 +113,17 @@ def _round(automaton: Automaton, frame: Frame, rule: int, step: int) -> int:
     """The shortest step that begins a round of the counted repetition, or leads to one that does."""
     shortest = automaton.shortest
     end, best, farthest = shortest.end, step, 2 * kernels.FAR
-    row = int(automaton.row[frame.state])
+    row, memory = int(automaton.row[frame.state]), frame.memory
     for klass, target in enumerate(automaton.targets[row : row + int(shortest.width[rule])].tolist()):
         if target != DEAD and target & 3 == TICK and end[target >> 2] < farthest:
             best, farthest = int(shortest.first_byte[rule, klass]), int(end[target >> 2])
-    seen = frame.memory.seen if frame.memory else frozenset()
     for call in range(automaton.call_first[frame.state], automaton.call_first[frame.state + 1]):
         far = int(end[automaton.start[automaton.call_rule[call]]]) + int(end[automaton.call_next[call]])
         if automaton.call_operation[call] == TICK and far < farthest:
-            if (
-                seen
-                and automaton.call_unique[call]
-                and automaton.only_text(int(automaton.call_rule[call])) in seen
-            ):
+            only = (
+                automaton.only_text(int(automaton.call_rule[call])) if automaton.call_unique[call] else None
+            )
+            if only is not None and memory is not None and memory.has(only):
                 continue
             best, farthest = -1 - call, far
     if farthest < 2 * kernels.FAR:

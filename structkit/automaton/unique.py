@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +26,7 @@ def leaves_room(automaton: Automaton, frame: Frame, kept: bytes) -> bool:
             repeats = (
                 not _differs(automaton, above, rests, kept)
                 if only is None
-                else at.memory is not None and only in at.memory.seen
+                else at.memory is not None and at.memory.has(only)
             )
             if repeats:
                 return False
@@ -39,15 +40,15 @@ def has_another(automaton: Automaton, frame: Frame) -> bool:
 
     A separator, say, must not be written once all texts that may follow it are taken.
     """
-    seen = None if frame.memory is None or frame.memory.begin is not None else frame.memory.seen
-    if not seen:
+    memory = frame.memory
+    if memory is None or memory.begin is not None or not memory.seen:
         return True
     if not automaton.needs_unique[frame.state]:
         return True
     for callee in automaton.unique_ahead(frame.state):
         only = automaton.only_text(callee)
         entered = automaton.frame(int(automaton.start[callee]))
-        if only not in seen if only is not None else _differs(automaton, [entered], seen, b""):
+        if not memory.has(only) if only is not None else _differs(automaton, [entered], memory.seen, b""):
             return True
     return False
 
@@ -57,7 +58,7 @@ def ahead(frame: Frame, kept: bytes) -> frozenset[bytes]:
     if frame.memory is None or frame.memory.begin is None:
         return frozenset()
     begun = kept[frame.memory.begin :]
-    return frozenset(text[len(begun) :] for text in frame.memory.seen if text.startswith(begun))
+    return frozenset(text[len(begun) :] for text in frame.memory.starting(begun))
 
 
 def _goes_elsewhere(automaton: Automaton, frame: Frame, first: set[bytes]) -> bool:
@@ -67,7 +68,7 @@ def _goes_elsewhere(automaton: Automaton, frame: Frame, first: set[bytes]) -> bo
     return int(np.count_nonzero((targets >= 0) & (targets & 3 == 0))) > len(first)
 
 
-def _differs(automaton: Automaton, above: list[Frame], rests: frozenset[bytes], kept: bytes) -> bool:
+def _differs(automaton: Automaton, above: list[Frame], rests: Collection[bytes], kept: bytes) -> bool:
     """Whether the rule entered by the lowest of `above` can end with a text that is not among `rests`.
 
     Any byte that leads away from all of them will do, since every state leads to an end; so only their own

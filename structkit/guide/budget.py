@@ -83,8 +83,10 @@ class Budgets:
 
     def fits(self, state: State, budget: int) -> bool:
         """Whether a value can be completed within `budget` more tokens."""
-        shortest = min((shortest_length(self.index.automaton, frame) for frame in state.frames), default=0)
-        if not state.can_end and shortest > budget * self.index.vocabulary.longest:
+        automaton = self.index.automaton
+        shortest = min((shortest_length(automaton, frame) for frame in state.frames), default=0)
+        # With unique texts the length is an upper bound.
+        if not (state.can_end or automaton.remembers) and shortest > budget * self.index.vocabulary.longest:
             return False
         return self._surely(state) <= budget or self.fewest(state, budget) <= budget
 

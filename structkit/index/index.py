@@ -302,9 +302,9 @@ class Index:
             found, worst = kernels.walk(
                 trie.byte, trie.depth, trie.end, trie.first, trie.ids,
                 automaton.row, automaton.targets, automaton.classes, automaton.rule, automaton.final, automaton.live,
-                automaton.call_first, automaton.call_rule, automaton.call_next, automaton.call_operation,
-                automaton.call_unique, automaton.start, automaton.least, automaton.most, self.tokens,
-                nodes, frame.state, frame.count, left, room, salt, mask, exits, signs,
+                automaton.quiet, automaton.call_first, automaton.call_rule, automaton.call_next,
+                automaton.call_operation, automaton.call_unique, automaton.start, automaton.least, automaton.most,
+                self.tokens, nodes, frame.state, frame.count, left, room, salt, mask, exits, signs,
             )  # fmt: skip
             if found != kernels.OVERFLOW:
                 mask.setflags(write=False)

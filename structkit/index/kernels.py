@@ -171,13 +171,14 @@ def _needed(arena, active, low, high, rule, least, tokens):
 @_jit
 def walk(
     trie_byte, trie_depth, trie_end, trie_first, trie_ids,
-    row, targets, classes, rule, final, live,
+    row, targets, classes, rule, final, live, quiet,
     call_first, call_rule, call_next, call_operation, call_unique, start, least, most, tokens,
     nodes, state, count, left, room, salt, mask, exits, signs,
 ):
     """Mark the tokens that a frame allows, read on from the given trie nodes.
 
     Args:
+        quiet: bool[states], whether nothing but a byte leaves the state.
         tokens: int32[2, states or rules]: row 0 the fewest tokens from each state to its rule's end, row 1 the
             tokens that one round of a rule's counted repetition takes.
         nodes: int32[k], the trie nodes to read on from; node 0 stands for the start of every token.
@@ -230,24 +231,42 @@ def walk(
             depth = trie_depth[node]
             bottom = tops[depth - 1]
             low = highs[depth - 1]
-            if depth + 1 >= room:
+            if max(bottom, low, depth) + 1 >= room:
                 return OVERFLOW, worst
-            top, high = _move(
-                arena, flags, active, bottom, lows[depth - 1], low, trie_byte[node],
-                row, targets, classes, rule, least, most,
-            )
-            if top < 0:
-                return OVERFLOW, worst
+            top, high, ended = bottom, low, False
+            if low - lows[depth - 1] == 1:  # most often there is one frame, and nothing but bytes around it
+                only = active[low - 1]
+                inside = rule[arena[0, only]]
+                target = targets[row[arena[0, only]] + classes[inside, trie_byte[node]]]
+                after = counted(arena[1, only], target & 3, least[inside], most[inside]) if target >= 0 else -1
+                if after < 0:
+                    node = trie_end[node]
+                    continue
+                if quiet[target >> 2]:
+                    arena[0, top] = target >> 2
+                    arena[1, top] = after
+                    arena[2, top] = arena[2, only]
+                    arena[3, top] = arena[3, only]
+                    active[high] = top
+                    top += 1
+                    high += 1
             if high == low:
-                node = trie_end[node]
-                continue
-            top, high, ended = _settle(
-                arena, flags, active, bottom, top, low, high,
-                live, final, rule, call_first, call_rule, call_next, call_operation, call_unique,
-                start, least, most, tokens,
-            )
-            if top < 0:
-                return OVERFLOW, worst
+                top, high = _move(
+                    arena, flags, active, bottom, lows[depth - 1], low, trie_byte[node],
+                    row, targets, classes, rule, least, most,
+                )
+                if top < 0:
+                    return OVERFLOW, worst
+                if high == low:
+                    node = trie_end[node]
+                    continue
+                top, high, ended = _settle(
+                    arena, flags, active, bottom, top, low, high,
+                    live, final, rule, call_first, call_rule, call_next, call_operation, call_unique,
+                    start, least, most, tokens,
+                )
+                if top < 0:
+                    return OVERFLOW, worst
             if ended:
                 exits[found] = node
                 found += 1

@@ -1,0 +1,160 @@
+"""The shortest ways to the ends of rules; compiled by numba and cached on disk.
+
+All arrays are those of `Automaton`; see there for shapes and meaning.
+"""
+
+from __future__ import annotations
+
+# One name a line would make the arguments of a kernel longer than its body.
+# fmt: off
+# ruff: noqa: D417
+import numba
+import numpy as np
+
+from structkit.automaton.kernels import END, FAR
+
+__all__ = ["distances"]
+
+
+@numba.njit(cache=True, nogil=True)
+def _through(end, start, least, rounds, callee, after):
+    """The bytes from a call to the end of the caller; `FAR` only where there is no end, however far it is."""
+    if end[start[callee]] >= FAR or end[after] >= FAR or (least[callee] > 0 and rounds[callee] >= FAR):
+        return FAR
+    return min(FAR - 1, end[start[callee]] + least[callee] * rounds[callee] + end[after])
+
+
+@numba.njit(cache=True, nogil=True)
+def _sweep(
+    row, targets, width, rule, final, call_first, call_rule, call_next, start, least, first_byte, end, rounds, hop
+):
+    """Lower the distances to what those of the next states allow, until nothing changes (Bellman 1958).
+
+    Sweeps from the last state to the first: rules are numbered breadth first, so that few sweeps settle all.
+    """
+    lowered = False
+    changed = True
+    while changed:
+        changed = False
+        for state in range(len(row) - 1, -1, -1):
+            best = end[state]
+            if final[state] and best > 0:
+                best = 0
+                hop[state] = END
+            for klass in range(width[rule[state]]):
+                target = targets[row[state] + klass]
+                if target >= 0 and end[target >> 2] < FAR and min(end[target >> 2] + 1, FAR - 1) < best:
+                    best = min(end[target >> 2] + 1, FAR - 1)
+                    hop[state] = first_byte[rule[state], klass]
+            for call in range(call_first[state], call_first[state + 1]):
+                far = _through(end, start, least, rounds, call_rule[call], call_next[call])
+                if far < best:
+                    best = far
+                    hop[state] = -1 - call
+            if best < end[state]:
+                end[state] = best
+                changed = True
+                lowered = True
+    return lowered
+
+
+@numba.njit(cache=True, nogil=True)
+def _one_round(row, targets, width, call_first, call_rule, call_next, call_operation, start, least, end, rounds, r):
+    """The fewest bytes by which a round of the rule's counted repetition makes a way longer."""
+    shortest = FAR
+    last = start[r + 1] if r + 1 < len(start) else len(row)
+    for state in range(start[r], last):
+        if end[state] >= FAR:
+            continue
+        for klass in range(width[r]):
+            target = targets[row[state] + klass]
+            if target >= 0 and target & 3 == 1 and end[target >> 2] < FAR:
+                shortest = min(shortest, max(end[target >> 2] + 1 - end[state], 0))
+        for call in range(call_first[state], call_first[state + 1]):
+            if call_operation[call] == 1:
+                far = _through(end, start, least, rounds, call_rule[call], call_next[call])
+                if far < FAR:
+                    shortest = min(shortest, max(far - end[state], 0))
+    return shortest
+
+
+@numba.njit(cache=True, nogil=True)
+def _different_rounds(call_first, call_rule, call_next, call_operation, call_unique, start, least, end, rounds, r):
+    """Bytes that are enough for each of the rounds that must be there, where each calls another unique text.
+
+    As many as the dearest of the cheapest that are needed: the keys that an object must have, in any order, are all
+    written once, and one of them may hold the object again. -1 if no round calls a unique text.
+    """
+    last = start[r + 1] if r + 1 < len(start) else len(call_first) - 1
+    calls = np.arange(call_first[start[r]], call_first[last])
+    calls = calls[(call_operation[calls] == 1) & call_unique[calls]]
+    costs = np.empty(len(calls), np.int64)
+    for i in range(len(calls)):
+        costs[i] = _through(end, start, least, rounds, call_rule[calls[i]], call_next[calls[i]])
+    order = np.argsort(costs)
+    seen = np.zeros(len(start), np.bool_)
+    found = 0
+    dearest = np.int64(-1)
+    for i in order:
+        callee = call_rule[calls[i]]
+        if found < least[r] and not seen[callee]:
+            seen[callee] = True
+            found += 1
+            dearest = costs[i]
+    return dearest
+
+
+@numba.njit(cache=True, nogil=True)
+def distances(
+    row, targets, width, rule, final, call_first, call_rule, call_next, call_operation, call_unique, start, least,
+    first_byte, end, rounds, hop,
+):
+    """The fewest bytes from each state to the end of its rule, calls included and the counter left out.
+
+    Where a counted rule must do its rounds, each adds `rounds[rule]` bytes; those follow from the distances and the
+    distances of callers from them, so the whole is repeated until they agree. With unique texts rounds are bounded
+    from above, coming from `FAR`, so that a shortest way never enters a rule for which it is too long by itself
+    (Knuth 1977); else they are bounded from below.
+
+    Args:
+        width: int32[rules], the byte classes of each rule.
+        first_byte: uint8[rules, 256], a byte of each class.
+        end: int32[states], receives the distances, `FAR` where there is no end.
+        rounds: int32[rules], receives the bytes of one round of the counted repetition, 0 without one.
+        hop: int32[states], receives the first step of a shortest path: a byte, `-1 - call`, or `END`.
+    """
+    unique = call_unique.any()
+    for r in range(len(start)):
+        rounds[r] = FAR if unique and least[r] > 0 else 0
+    agreed = False
+    end[:] = FAR
+    while not agreed:
+        if not unique:
+            end[:] = FAR
+        _sweep(
+            row, targets, width, rule, final, call_first, call_rule, call_next, start, least, first_byte,
+            end, rounds, hop,
+        )
+        agreed = True
+        for r in range(len(start)):
+            if least[r] == 0:
+                continue
+            if unique:
+                each = _different_rounds(
+                    call_first, call_rule, call_next, call_operation, call_unique, start, least, end, rounds, r
+                )
+                if each < 0:
+                    each = _one_round(
+                        row, targets, width, call_first, call_rule, call_next, call_operation, start, least, end,
+                        rounds, r,
+                    )
+                if each < FAR and each < rounds[r]:
+                    rounds[r] = each
+                    agreed = False
+                continue
+            each = _one_round(
+                row, targets, width, call_first, call_rule, call_next, call_operation, start, least, end, rounds, r
+            )
+            if each > rounds[r]:
+                rounds[r] = each
+                agreed = False
