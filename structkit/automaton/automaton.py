@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton import kernels, unique
-from structkit.automaton.dfa import DEAD, LEAVE, TICK, Dfa
+from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa
 from structkit.automaton.frames import Frame, Memory
 from structkit.automaton.shortest import Shortest
 from structkit.errors import LimitExceeded
@@ -70,6 +70,7 @@ class Automaton:
     )
     _only_texts: dict[int, bytes | None] = field(default_factory=dict)
     _unique_ahead: dict[int, frozenset[int]] = field(default_factory=dict)
+    _ways_on: dict[int, int] = field(default_factory=dict)
 
     def frame(
         self, state: int, count: int = 0, below: Frame | None = None, memory: Memory | None = None
@@ -281,6 +282,14 @@ class Automaton:
                 if self.call_unique[call]
             )
         return self._unique_ahead[state]
+
+    def ways_on(self, state: int) -> int:
+        """How many bytes lead on from a state, the counter left as it is."""
+        if state not in self._ways_on:
+            row = int(self.row[state])
+            targets = self.targets[row + self.classes[self.rule[state]].astype(np.int32)]
+            self._ways_on[state] = int(np.count_nonzero((targets >= 0) & (targets & 3 == KEEP)))
+        return self._ways_on[state]
 
     def _after(self, state: int) -> list[int]:
         """Where a byte, or a call of what is not unique, leads from a state in its rule."""

@@ -63,7 +63,5 @@ class Memory:
 
     def starting(self, begun: bytes) -> tuple[bytes, ...]:
         """The texts seen that begin so."""
-        first = stop = bisect_left(self.seen, begun)
-        while stop < len(self.seen) and self.seen[stop].startswith(begun):
-            stop += 1
-        return self.seen[first:stop]
+        # No text of a JSON value has the byte 255: UTF-8 never does.
+        return self.seen[bisect_left(self.seen, begun) : bisect_left(self.seen, begun + b"\xff")]

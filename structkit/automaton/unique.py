@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     from structkit.automaton.automaton import Automaton
     from structkit.automaton.frames import Frame
@@ -19,14 +17,15 @@ def leaves_room(automaton: Automaton, frame: Frame, kept: bytes) -> bool:
     above: list[Frame] = []
     at: Frame | None = frame
     while at is not None and at.opened:
-        rests = ahead(at, kept)
-        if rests:
+        texts = _alike(at, kept)
+        if texts:
             # The frame that the unique text entered is the one right above: a key of its own, say, with one text.
             only = automaton.only_text(int(automaton.rule[above[-1].state])) if above else None
             repeats = (
-                not _differs(automaton, above, rests, kept)
+                automaton.ways_on(above[0].state) <= len(texts)
+                and not _differs(automaton, above, ahead(at, kept), kept)
                 if only is None
-                else at.memory is not None and at.memory.has(only)
+                else only in texts
             )
             if repeats:
                 return False
@@ -55,17 +54,15 @@ def has_another(automaton: Automaton, frame: Frame) -> bool:
 
 def ahead(frame: Frame, kept: bytes) -> frozenset[bytes]:
     """What the frame's open unique text must not go on with: the rests of the seen texts that begin as it does."""
-    if frame.memory is None or frame.memory.begin is None:
-        return frozenset()
-    begun = kept[frame.memory.begin :]
-    return frozenset(text[len(begun) :] for text in frame.memory.starting(begun))
+    texts = _alike(frame, kept)
+    begun = len(kept) - (frame.memory.begin or 0) if frame.memory else 0
+    return frozenset(text[begun:] for text in texts)
 
 
-def _goes_elsewhere(automaton: Automaton, frame: Frame, first: set[bytes]) -> bool:
-    """Whether more bytes lead on from a frame than the given ones; quick, and `False` where it is not so clear."""
-    rule, row = automaton.rule[frame.state], automaton.row[frame.state]
-    targets = automaton.targets[row + automaton.classes[rule].astype(np.int32)]
-    return int(np.count_nonzero((targets >= 0) & (targets & 3 == 0))) > len(first)
+def _alike(frame: Frame, kept: bytes) -> tuple[bytes, ...]:
+    """The texts seen that begin as the frame's open unique text does."""
+    memory = frame.memory
+    return () if memory is None or memory.begin is None else memory.starting(kept[memory.begin :])
 
 
 def _differs(automaton: Automaton, above: list[Frame], rests: Collection[bytes], kept: bytes) -> bool:
@@ -77,7 +74,7 @@ def _differs(automaton: Automaton, above: list[Frame], rests: Collection[bytes],
     below: Frame | None = None
     for frame in reversed(above):
         below = automaton.frame(frame.state, frame.count, below, frame.memory)
-    if _goes_elsewhere(automaton, above[0], {rest[:1] for rest in rests}):
+    if automaton.ways_on(above[0].state) > len({rest[:1] for rest in rests}):
         return True
     beginnings = {rest[:length] for rest in rests for length in range(len(rest) + 1)}
     pending = [(automaton.settle([below] if below else [], kept), b"")]
