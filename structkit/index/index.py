@@ -7,20 +7,16 @@ stack is at hand. Rows are made when first asked for.
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.automaton import Automaton
-from structkit.automaton.dfa import Dfa
 from structkit.automaton.frames import Frame
 from structkit.errors import LimitExceeded
-from structkit.index import kernels, spelling, store
+from structkit.index import alone, kernels, spelling, store
 from structkit.index.rows import (
-    Rounds,
     Row,
     RowCache,
     RowKey,
@@ -50,6 +46,11 @@ class Index:
         automaton: The language.
         vocabulary: The tokens.
         cache: Whether rows are kept on disk too.
+
+    Attributes:
+        shared: Rows of rules that call no other, by fingerprint; one cache for all indexes of the vocabulary.
+        rounds: What such rules allow for all counts at once.
+        small: Fingerprints of the parts of rules whose rows are shared.
     """
 
     def __init__(self, automaton: Automaton, vocabulary: Vocabulary, *, cache: bool = False) -> None:
@@ -59,6 +60,7 @@ class Index:
         self.rows: RowCache[Row] = RowCache(automaton.limits.row_bytes)
         self.shared = shared_rows(vocabulary, automaton.limits.row_bytes)
         self.rounds = shared_rounds(vocabulary, automaton.limits.row_bytes)
+        self.small: set[bytes] = set()
         self._exits: list[NDArray[np.int32]] = []
         self._exit_numbers: dict[bytes, int] = {}
         self._saved = 0
@@ -84,7 +86,7 @@ class Index:
         key = self._key(-1, frame)
         row = self.rows.get(None, key)
         if row is None:
-            row = self._shared(key, frame) or self._walk(_ROOT, frame)
+            row = alone.row(self, frame) or self._walk(_ROOT, frame)
             self.rows.put(None, key, row)
         return row
 
@@ -186,7 +188,7 @@ class Index:
         arrays["lists_first"] = lists
         arrays["lists"] = np.concatenate(self._exits) if self._exits else np.empty(0, np.int32)
         store.save(self._address, arrays, limit)
-        for fingerprint in {dfa.fingerprint for dfa in self.automaton.dfas if not dfa.calls}:
+        for fingerprint in {dfa.fingerprint for dfa in self.automaton.dfas if not dfa.calls} | self.small:
             store.save(self._shared_address(fingerprint), pack(self.shared.owned(fingerprint)), limit)
 
     @cached_property
@@ -196,12 +198,18 @@ class Index:
     def _shared_address(self, fingerprint: bytes) -> str:
         return f"rule:{fingerprint.hex()}:{self.vocabulary.fingerprint}"
 
+    def load_shared(self, fingerprint: bytes, states: int) -> None:
+        """Read the rows of a rule that calls no other from the disk cache, if there is one and it has them."""
+        arrays = store.load(self._shared_address(fingerprint)) if self.cache else None
+        nodes = len(self.vocabulary.trie.byte)
+        for key, row in ((arrays and unpack(arrays, self.vocabulary.words, states, nodes)) or {}).items():
+            self.shared.put(fingerprint, key, row)
+
     def _load(self) -> None:
         nodes = len(self.vocabulary.trie.byte)
         for dfa in self.automaton.dfas:
-            if not dfa.calls and (arrays := store.load(self._shared_address(dfa.fingerprint))) is not None:
-                for key, row in (unpack(arrays, self.vocabulary.words, len(dfa.final), nodes) or {}).items():
-                    self.shared.put(dfa.fingerprint, key, row)
+            if not dfa.calls:
+                self.load_shared(dfa.fingerprint, len(dfa.final))
         arrays = store.load(self._address)
         rows = unpack(arrays, self.vocabulary.words, len(self.automaton.row), nodes) if arrays else None
         if arrays is None or rows is None:
@@ -220,49 +228,6 @@ class Index:
             if key[0] < len(self._exits):
                 self.rows.put(None, key, row)
         self._saved = self.rows.made
-
-    def _shared(self, key: RowKey, frame: Frame) -> Row | None:
-        """The row of a rule that calls no other: the same for all targets."""
-        rule = int(self.automaton.rule[frame.state])
-        dfa = self.automaton.dfas[rule]
-        if dfa.calls:
-            return None
-        shared_key = (-1, frame.state - int(self.automaton.start[rule]), key[2], key[3])
-        row = self.shared.get(dfa.fingerprint, shared_key)
-        if row is None:
-            row = self._alone(frame, rule, dfa, shared_key[1])
-            self.shared.put(dfa.fingerprint, shared_key, row)
-        return row
-
-    def _alone(self, frame: Frame, rule: int, dfa: Dfa, state: int) -> Row:
-        """The row of a rule that calls no other: if it is counted, one walk serves all counts."""
-        if dfa.least == 0 and dfa.most is None:
-            mask, rounds = self._rounds(frame, rule, counted=False)
-            row = Row(mask, rounds.exits, int(rounds.worst.max(initial=0)))
-        else:
-            key = (-1, state, int(dfa.least > 0), -1)
-            known = self.rounds.get(dfa.fingerprint, key)
-            if known is None:
-                _, known = self._rounds(frame, rule, counted=True)
-                self.rounds.put(dfa.fingerprint, key, known)
-            room = math.inf if dfa.most is None else dfa.most - frame.count
-            per_round = int(self.tokens[1, rule])
-            row = known.row(max(dfa.least - frame.count, 0), room, per_round, self.vocabulary.words)
-        return replace(row, growth=row.growth - self.pending(frame))
-
-    def _rounds(self, frame: Frame, rule: int, *, counted: bool) -> tuple[NDArray[np.uint32], Rounds]:
-        automaton, trie = self.automaton, self.vocabulary.trie
-        mask = np.zeros(self.vocabulary.words, np.uint32)
-        taken = np.full(self.vocabulary.size if counted else 0, -1, np.int16)
-        exits, exit_taken = np.empty(len(trie.byte), np.int32), np.empty(len(trie.byte), np.int16)
-        worst = np.full(2 * (self.vocabulary.longest + 1), -1, np.int32)
-        found = kernels.rounds(
-            trie.byte, trie.depth, trie.end, trie.first, trie.ids,
-            automaton.row, automaton.targets, automaton.classes, automaton.final, self.tokens, frame.state, rule,
-            mask, taken, exits, exit_taken, worst,
-        )  # fmt: skip
-        mask.setflags(write=False)
-        return mask, Rounds(taken, exits[:found].copy(), exit_taken[:found].copy(), worst)
 
     def _number(self, exits: NDArray[np.int32]) -> int:
         number = self._exit_numbers.setdefault(exits.tobytes(), len(self._exits))

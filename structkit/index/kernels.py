@@ -16,7 +16,7 @@ import numpy as np
 from structkit.automaton.kernels import FAR, counted
 from structkit.index.spelling import TO_DIFFER
 
-__all__ = ["ARENA", "FAR", "OVERFLOW", "group", "rounds", "walk"]
+__all__ = ["ARENA", "FAR", "OVERFLOW", "differ", "group", "rounds", "walk"]
 
 ARENA = 1 << 11
 """Frames that a walk has room for at first; a walk that overflows is tried again with more."""
@@ -347,6 +347,54 @@ def rounds(
                     taken[token] = mark
         node += 1
     return found
+
+
+@_jit
+def differ(
+    trie_byte, trie_depth, trie_end, trie_first, trie_ids,
+    row, targets, classes, final, tokens, state, other, rule, longest,
+    mask, changed,
+):
+    """Make the mask of a state from that of another state of a rule that calls no other and counts nothing.
+
+    Args:
+        mask: uint32[words], holds the mask of `other` and receives that of `state`.
+        changed: int32[trie nodes], receives the nodes at which the rule can end for one of the two states only.
+
+    Returns:
+        `(nodes changed, the most tokens that are needed after a token of the nodes walked)`.
+    """
+    mine = np.empty(longest + 1, np.int32)
+    theirs = np.empty(longest + 1, np.int32)
+    mine[0] = state
+    theirs[0] = other
+    found = 0
+    worst = 0
+    node = 1
+    while node < trie_end[0]:
+        depth = trie_depth[node]
+        klass = classes[rule, trie_byte[node]]
+        left = targets[row[mine[depth - 1]] + klass] >> 2 if mine[depth - 1] >= 0 else -1
+        right = targets[row[theirs[depth - 1]] + klass] >> 2 if theirs[depth - 1] >= 0 else -1
+        if left == right:
+            node = trie_end[node]
+            continue
+        mine[depth] = left
+        theirs[depth] = right
+        if (left >= 0 and final[left]) != (right >= 0 and final[right]):
+            changed[found] = node
+            found += 1
+        if trie_first[node] < trie_first[node + 1]:
+            if left >= 0:
+                worst = max(worst, tokens[0, left])
+            for i in range(trie_first[node], trie_first[node + 1]):
+                bit = np.uint32(1) << np.uint32(trie_ids[i] & 31)
+                if left >= 0:
+                    mask[trie_ids[i] >> 5] |= bit
+                else:
+                    mask[trie_ids[i] >> 5] &= ~bit
+        node += 1
+    return found, worst
 
 
 @_jit

@@ -1,0 +1,150 @@
+"""Rows of rules that call no other: the same for all targets, and told from each other where that is quicker."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.automaton.dfa import Dfa
+from structkit.automaton.frames import Frame
+from structkit.index import kernels
+from structkit.index.rows import Rounds, Row
+
+if TYPE_CHECKING:
+    from structkit.index.index import Index
+
+__all__ = ["row"]
+
+_MOSTLY = 64
+"""Bytes that lead from a state to one and the same, so that the rows of the two are nearly alike: free text, say."""
+
+_SMALL = 64
+"""States of a part of a rule whose row is shared by all rules that have such a part."""
+
+
+def row(index: Index, frame: Frame) -> Row | None:
+    """The row of a frame, without the frames below it; `None` if its rule calls others."""
+    rule = int(index.automaton.rule[frame.state])
+    dfa = index.automaton.dfas[rule]
+    if dfa.calls:
+        return None
+    state = frame.state - int(index.automaton.start[rule])
+    if dfa.least == 0 and dfa.most is None:
+        return _uncounted(index, rule, dfa, state)
+    return _counted(index, rule, dfa, state, frame)
+
+
+def _uncounted(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
+    key = (-1, state, 0, -1)
+    found = index.shared.get(dfa.fingerprint, key)
+    if found is None:
+        other = _usual(dfa, state)
+        if other == state:
+            found = _of_part(index, rule, dfa, state)
+        elif other is not None and _usual(dfa, other) == other:
+            found = _told_from(index, rule, state, other, _uncounted(index, rule, dfa, other))
+        else:
+            found = _walked(index, rule, state)
+        index.shared.put(dfa.fingerprint, key, found)
+    return found
+
+
+def _counted(index: Index, rule: int, dfa: Dfa, state: int, frame: Frame) -> Row:
+    """One walk serves all counts."""
+    longest = index.vocabulary.longest + 1
+    needed = max(dfa.least - frame.count, 0)
+    room = math.inf if dfa.most is None else dfa.most - frame.count
+    key = (-1, state, min(needed, longest), -1 if dfa.most is None else int(min(room, longest)))
+    found = index.shared.get(dfa.fingerprint, key)
+    if found is None:
+        rounds_key = (-1, state, int(dfa.least > 0), -1)
+        rounds = index.rounds.get(dfa.fingerprint, rounds_key)
+        if rounds is None:
+            _, rounds = _rounds(index, rule, state, counted=True)
+            index.rounds.put(dfa.fingerprint, rounds_key, rounds)
+        found = rounds.row(needed, room, int(index.tokens[1, rule]), index.vocabulary.words)
+        found = replace(found, growth=found.growth - index.pending(frame))
+        index.shared.put(dfa.fingerprint, key, found)
+    return found
+
+
+def _usual(dfa: Dfa, state: int) -> int | None:
+    """The state to which most bytes lead; `None` if not so many lead to any."""
+    after = dfa.targets[state, dfa.classes] >> 2
+    states, counts = np.unique(after[after >= 0], return_counts=True)
+    return int(states[counts.argmax()]) if len(counts) and counts.max() >= _MOSTLY else None
+
+
+def _of_part(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
+    """The row of a state from which few others are reached; other rules have such a part too."""
+    fingerprint, states = _part(dfa, state)
+    if fingerprint is None:
+        return _walked(index, rule, state)
+    key = (-1, 0, 0, -1)
+    if fingerprint not in index.small:
+        index.small.add(fingerprint)
+        if index.shared.get(fingerprint, key) is None:
+            index.load_shared(fingerprint, states)
+    found = index.shared.get(fingerprint, key)
+    if found is None:
+        found = _walked(index, rule, state)
+        index.shared.put(fingerprint, key, found)
+    return found
+
+
+def _part(dfa: Dfa, state: int) -> tuple[bytes | None, int]:
+    """A hash of the automaton from a state on, and how many states it has; `None` if there are many."""
+    numbers, order = {state: 0}, [state]
+    digest = hashlib.blake2b(b"part", digest_size=16)
+    for at in order:
+        after = dfa.targets[at, dfa.classes] >> 2
+        for reached in after[np.sort(np.unique(after, return_index=True)[1])].tolist():
+            if reached >= 0 and reached not in numbers:
+                numbers[reached] = len(order)
+                order.append(reached)
+        if len(order) > _SMALL:
+            return None, len(order)
+        named = np.array([numbers.get(reached, -1) for reached in after.tolist()], np.int16)
+        digest.update(named.tobytes() + bytes((bool(dfa.final[at]),)))
+    return digest.digest(), len(order)
+
+
+def _walked(index: Index, rule: int, state: int) -> Row:
+    mask, rounds = _rounds(index, rule, state, counted=False)
+    return Row(mask, rounds.exits, int(rounds.worst.max(initial=0)))
+
+
+def _rounds(index: Index, rule: int, state: int, *, counted: bool) -> tuple[NDArray[np.uint32], Rounds]:
+    automaton, trie = index.automaton, index.vocabulary.trie
+    mask = np.zeros(index.vocabulary.words, np.uint32)
+    taken = np.full(index.vocabulary.size if counted else 0, -1, np.int16)
+    exits, exit_taken = np.empty(len(trie.byte), np.int32), np.empty(len(trie.byte), np.int16)
+    worst = np.full(2 * (index.vocabulary.longest + 1), -1, np.int32)
+    found = kernels.rounds(
+        trie.byte, trie.depth, trie.end, trie.first, trie.ids,
+        automaton.row, automaton.targets, automaton.classes, automaton.final, index.tokens,
+        int(automaton.start[rule]) + state, rule, mask, taken, exits, exit_taken, worst,
+    )  # fmt: skip
+    mask.setflags(write=False)
+    return mask, Rounds(taken, exits[:found].copy(), exit_taken[:found].copy(), worst)
+
+
+def _told_from(index: Index, rule: int, state: int, other: int, alike: Row) -> Row:
+    """The row of a state from that of another: only what they do not have in common is walked."""
+    automaton, trie = index.automaton, index.vocabulary.trie
+    mask = alike.mask.copy()
+    changed = np.empty(len(trie.byte), np.int32)
+    first = int(automaton.start[rule])
+    found, worst = kernels.differ(
+        trie.byte, trie.depth, trie.end, trie.first, trie.ids,
+        automaton.row, automaton.targets, automaton.classes, automaton.final, index.tokens,
+        first + state, first + other, rule, index.vocabulary.longest, mask, changed,
+    )  # fmt: skip
+    mask.setflags(write=False)
+    exits = np.setxor1d(alike.exits, changed[:found], assume_unique=True).astype(np.int32)
+    return Row(mask, exits, max(alike.growth, worst))
