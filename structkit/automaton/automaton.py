@@ -70,7 +70,7 @@ class Automaton:
     )
     _only_texts: dict[int, bytes | None] = field(default_factory=dict)
     _unique_ahead: dict[int, frozenset[int]] = field(default_factory=dict)
-    _ways_on: dict[int, int] = field(default_factory=dict)
+    _bytes: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = field(default_factory=dict)
 
     def frame(
         self, state: int, count: int = 0, below: Frame | None = None, memory: Memory | None = None
@@ -285,11 +285,7 @@ class Automaton:
 
     def ways_on(self, state: int) -> int:
         """How many bytes lead on from a state, the counter left as it is."""
-        if state not in self._ways_on:
-            row = int(self.row[state])
-            targets = self.targets[row + self.classes[self.rule[state]].astype(np.int32)]
-            self._ways_on[state] = int(np.count_nonzero((targets >= 0) & (targets & 3 == KEEP)))
-        return self._ways_on[state]
+        return sum(len(leaving) for operation, leaving in self._leaving(state) if operation == KEEP)
 
     def _after(self, state: int) -> list[int]:
         """Where a byte, or a call of what is not unique, leads from a state in its rule."""
@@ -325,11 +321,20 @@ class Automaton:
     def next_bytes(self, frames: Iterable[Frame]) -> Iterator[int]:
         """The bytes that may come next, some perhaps more than once; unique texts are not looked at."""
         for frame in frames:
-            rule, row = int(self.rule[frame.state]), int(self.row[frame.state])
-            targets = self.targets[row : row + self.dfas[rule].targets.shape[1]]
-            for klass in np.flatnonzero(targets != DEAD).tolist():
-                if self.counted(rule, frame.count, int(targets[klass]) & 3) is not None:
-                    yield from np.flatnonzero(self.classes[rule] == klass).tolist()
+            rule = int(self.rule[frame.state])
+            for operation, leaving in self._leaving(frame.state):
+                if self.counted(rule, frame.count, operation) is not None:
+                    yield from leaving
+
+    def _leaving(self, state: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """The bytes that leave a state, by what they do to the counter."""
+        if state not in self._bytes:
+            targets = self.targets[int(self.row[state]) + self.classes[self.rule[state]].astype(np.int32)]
+            self._bytes[state] = tuple(
+                (operation, tuple(np.flatnonzero((targets != DEAD) & (targets & 3 == operation)).tolist()))
+                for operation in np.unique(targets[targets != DEAD] & 3).tolist()
+            )
+        return self._bytes[state]
 
     def only_byte(self, frames: Iterable[Frame]) -> int | None:
         """The byte that must come next, or `None` if there are several or none."""

@@ -328,7 +328,7 @@ class _Lowering:
             if not without:
                 return seq(QUOTE, self.text(body.least, body.most))
             if (body.least, body.most) == (0, None):
-                return seq(QUOTE, other_text(without, self.text(0, None)))
+                return seq(QUOTE, self.rule(other_text(without, text_body(0, None)), place))
         if without:
             body = Both(body, alt(Text(name) for name in without), negate=True)
         return seq(QUOTE, escape(body), QUOTE)

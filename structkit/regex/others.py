@@ -1,7 +1,6 @@
 """Every text but some: the keys of an open object that are none of the declared ones.
 
-The declared names are a trie. A text leaves it somewhere, and from there on it is free: a call of the rule that all
-schemas share. So a schema with many names adds few states, and no state of its own in which nearly all tokens live.
+The declared names are a trie. A text ends within it, or leaves it somewhere, and from there on it is free.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from structkit.regex.chars import complement, one, union
-from structkit.regex.nodes import Alt, Node, Seq, Text, seq
+from structkit.regex.nodes import EMPTY, Alt, Node, Seq, Text, seq
 from structkit.regex.strings import QUOTE, escape, json_text
 
 __all__ = ["other_text"]
@@ -24,33 +23,39 @@ def other_text(names: Iterable[str], free: Node) -> Node:
 
     Args:
         names: Raw texts.
-        free: Free text and the closing quote, usually a call.
+        free: Free text and the closing quote.
 
-    >>> from structkit.regex.nodes import Call, Rules
+    >>> from structkit.regex.nodes import Rules
     >>> from structkit.regex.show import show
     >>> from structkit.regex.strings import text_body
     >>> import re
-    >>> printed = show(Rules(other_text(["a", "ab"], Call("text")), {"text": text_body(0, None)}))
+    >>> printed = show(Rules(other_text(["a", "ab"], text_body(0, None)), {}))
     >>> [bool(re.fullmatch(printed, key + '"')) for key in ("a", "ab", "", "abc", "b", '\\"')]
     [False, False, True, True, True, True]
     """
-    rests = frozenset(names)
-    options: list[Node] = [] if "" in rests else [QUOTE]
+    ended, left = _ways(frozenset(names))
+    return Alt((Seq((ended, QUOTE)), Seq((left, free))))
+
+
+def _ways(rests: frozenset[str]) -> tuple[Node, Node]:
+    """The true beginnings of the names that are no names themselves, and the texts that just left all names."""
+    ended: list[Node] = [] if "" in rests else [EMPTY]
     starts: dict[str, list[str]] = {}
     for rest in sorted(rests - {""}):
         starts.setdefault(rest[0], []).append(rest)
-    options.append(_leaving(starts, free))
+    left: list[Node] = [_none_of("".join(sorted(starts)))]
     for group in starts.values():
         segment = _common_start(group[0], group[-1])[:_STRIDE]
         spelled = [_spelling(character) for character in segment]
-        options += [
-            Seq((Text("".join(spelled[:length])), _ended_or_leaving(segment[length], free)))
-            for length in range(1, len(segment))
-        ]
-        options.append(
-            seq(Text("".join(spelled)), other_text((rest[len(segment) :] for rest in group), free))
-        )
-    return Alt(tuple(options))  # all different: `alt` would compare the whole trie at each step down
+        for length in range(1, len(segment)):
+            beginning = Text("".join(spelled[:length]))
+            ended.append(beginning)
+            left.append(Seq((beginning, _none_of(segment[length]))))
+        deeper = _ways(frozenset(rest[len(segment) :] for rest in group))
+        for ways, way in zip((ended, left), deeper, strict=True):
+            ways.append(seq(Text("".join(spelled)), way))
+    # All different: `alt` would compare the whole trie at each step down.
+    return Alt(tuple(ended)), Alt(tuple(left))
 
 
 def _common_start(first: str, last: str) -> str:
@@ -59,19 +64,9 @@ def _common_start(first: str, last: str) -> str:
     return first[: next(same, min(len(first), len(last)))]
 
 
-def _leaving(starts: Iterable[str], free: Node) -> Node:
-    """One character that is none of `starts`, and what may follow it."""
-    return seq(_none_of("".join(sorted(starts))), free)
-
-
 @lru_cache(maxsize=4096)
 def _spelling(character: str) -> str:
     return json_text(character)[1:-1]
-
-
-@lru_cache(maxsize=4096)
-def _ended_or_leaving(character: str, free: Node) -> Node:
-    return Alt((QUOTE, _leaving(character, free)))
 
 
 @lru_cache(maxsize=4096)
