@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import jsonschema_specifications
+import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -110,6 +111,34 @@ def cursor_mask(cursor: sk.Cursor) -> set[int]:
     out = np.zeros(cursor.guide.vocabulary.words, np.uint32)
     cursor.fill_mask(out)
     return set(np.flatnonzero(np.unpackbits(out.view(np.uint8), bitorder="little")).tolist())
+
+
+def test_a_shortest_value_does_not_go_round_in_circles() -> None:
+    """The cheaper of the two keys that a group must have leads to another group, or to a dearer leaf."""
+    schema = {
+        "$ref": "#/$defs/group",
+        "$defs": {
+            "group": {
+                "type": "object",
+                "properties": {"in": {"$ref": "#/$defs/item"}, "description": {"type": "string"}},
+                "required": ["in", "description"],
+                "additionalProperties": False,
+            },
+            "leaf": {"type": "object", "properties": {"x": {"minLength": 90, "type": "string"}}, "required": ["x"]},
+            "one": {"anyOf": [{"$ref": "#/$defs/group"}, {"$ref": "#/$defs/leaf"}]},
+            "item": {"type": "array", "items": {"$ref": "#/$defs/one"}, "minItems": 1},
+        },
+    }  # fmt: skip
+    guide = sk.compile(schema, testing.byte_vocabulary(), order="any", cache=False)
+    text = b""
+    cursor = guide.cursor()
+    mask = np.zeros(guide.vocabulary.words, np.uint32)
+    while not cursor.must_end:
+        cursor.fill_mask(mask, budget=200 - len(text))
+        token = int(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))[0])
+        cursor.advance(token)
+        text += bytes((token,))
+    Draft202012Validator(schema).validate(json.loads(text))
 
 
 def test_closed_objects_hold_what_is_declared() -> None:

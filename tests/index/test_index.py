@@ -13,9 +13,13 @@ from structkit.errors import UnsatisfiableSchema
 from structkit.index import plain
 from structkit.index.index import FAR, Index
 from structkit.regex.nodes import Alt, Chars, Repeat, Rules, Text, seq
+from structkit.regex.others import other_text
+from structkit.regex.strings import text_body
+from structkit.testing import small_vocabulary
 from tests.languages import recursive_rules, texts, vocabulary
 
 V = vocabulary()
+SMALL = small_vocabulary()
 _ANY = link(Rules(Text("a"), {}))
 
 
@@ -66,6 +70,18 @@ def test_a_counted_row_is_that_of_its_own_walk(end: str, least: int, most: int |
             assert (row.mask == walked.mask).all()
             assert row.exits.tolist() == walked.exits.tolist()
             assert row.growth == walked.growth or not row.mask.any()
+
+
+@given(st.frozensets(st.text('ab0é"', min_size=1, max_size=5), max_size=6))
+def test_rows_told_from_each_other_are_those_of_the_plain_twin(names: frozenset[str]) -> None:
+    automaton = link(Rules(other_text(names, text_body(0, None)), {}))
+    index = Index(automaton, SMALL)
+    for state in range(len(automaton.row)):
+        frame = automaton.frame(state)
+        row = index.row(frame)
+        mask, exits = plain.walk(automaton, SMALL, np.zeros(1, np.int32), frame)
+        assert (row.mask == mask).all() and row.exits.tolist() == exits
+        assert row.growth >= index.within(None, frame, 1 << 40, 0, None).growth
 
 
 @given(recursive_rules, st.text('ab0é",[]()', max_size=12))
