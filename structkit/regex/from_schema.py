@@ -38,10 +38,9 @@ from structkit.regex.nodes import (
     seq,
 )
 from structkit.regex.numbers import NUMBER_END, numbers
-from structkit.regex.others import other_text
 from structkit.regex.references import Use, uses
 from structkit.regex.rules import is_larger
-from structkit.regex.strings import QUOTE, escape, json_text, text_body, text_name
+from structkit.regex.strings import QUOTE, escape, json_text, other_text, text_body, text_name
 from structkit.regex.texts import string_texts
 from structkit.schema.admit import expand
 from structkit.schema.lenient import keyword_of
@@ -328,7 +327,7 @@ class _Lowering:
             if not without:
                 return seq(QUOTE, self.text(body.least, body.most))
             if (body.least, body.most) == (0, None):
-                return seq(QUOTE, self.rule(other_text(without, text_body(0, None)), place))
+                return seq(QUOTE, self.rule(other_text(without), place))
         if without:
             body = Both(body, alt(Text(name) for name in without), negate=True)
         return seq(QUOTE, escape(body), QUOTE)

@@ -42,6 +42,7 @@ __all__ = [
     "escape",
     "json_text",
     "lengths",
+    "other_text",
     "raw_text",
     "text_body",
     "text_name",
@@ -150,6 +151,19 @@ def text_body(least: int, most: int | None) -> Node:
     if most == 0:
         return QUOTE
     return Seq((Repeat(JSON_CHAR, least, most), QUOTE))
+
+
+def other_text(texts: Iterable[str]) -> Node:
+    r"""The bodies, with the closing quote, of all JSON strings but some: keys that are none of the declared ones.
+
+    >>> from structkit.automaton.build import regular
+    >>> other = regular(other_text(["a", "ab"]))
+    >>> [other.accepts(key.encode() + b'"') for key in ("a", "ab", "", "abc", "b", '\\"')]
+    [False, False, True, True, True, True]
+    """
+    bodies = tuple(Text(json_text(text)[1:]) for text in dict.fromkeys(texts))
+    # A body ends where its first plain quote is, so a beginning of it that is such a text is the whole.
+    return Both(text_body(0, None), Alt(bodies), negate=True, end="")
 
 
 def raw_text(languages: Iterable[Node], least: int = 0, most: int | None = None) -> Node:

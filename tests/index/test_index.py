@@ -13,8 +13,7 @@ from structkit.errors import UnsatisfiableSchema
 from structkit.index import plain
 from structkit.index.index import FAR, Index
 from structkit.regex.nodes import Alt, Chars, Repeat, Rules, Text, seq
-from structkit.regex.others import other_text
-from structkit.regex.strings import text_body
+from structkit.regex.strings import other_text
 from structkit.testing import small_vocabulary
 from tests.languages import recursive_rules, texts, vocabulary
 
@@ -74,7 +73,7 @@ def test_a_counted_row_is_that_of_its_own_walk(end: str, least: int, most: int |
 
 @given(st.frozensets(st.text('ab0é"', min_size=1, max_size=5), max_size=6))
 def test_rows_told_from_each_other_are_those_of_the_plain_twin(names: frozenset[str]) -> None:
-    automaton = link(Rules(other_text(names, text_body(0, None)), {}))
+    automaton = link(Rules(other_text(names), {}))
     index = Index(automaton, SMALL)
     for state in range(len(automaton.row)):
         frame = automaton.frame(state)
