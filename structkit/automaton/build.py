@@ -28,6 +28,8 @@ def rule_dfa(node: Node, limits: Limits) -> Dfa:
     """
     if isinstance(node, Both) and is_large(node.right, limits):
         return _counted_product(node, limits)
+    if isinstance(node, Both):
+        return product(node, limits, None)
     try:
         return _determinise(build_nfa(node, count=True, limits=limits), limits)
     except Ambiguous:
@@ -41,9 +43,19 @@ def regular(node: Node, limits: Limits = Limits(), rules: Mapping[str, Node] | N
         LimitExceeded: The automaton would be too large.
         SchemaError: The node is recursive.
     """
+    return _uncounted(node, limits, rules) if rules else _alone(node, limits)
+
+
+def _uncounted(node: Node, limits: Limits, rules: Mapping[str, Node]) -> Dfa:
     if isinstance(node, Both):
         return product(node, limits, rules)
-    return _determinise(build_nfa(node, count=False, limits=limits, rules=rules or {}), limits)
+    return _determinise(build_nfa(node, count=False, limits=limits, rules=rules), limits)
+
+
+@lru_cache(maxsize=256)
+def _alone(node: Node, limits: Limits) -> Dfa:
+    """The automaton of a node that calls nothing."""
+    return _uncounted(node, limits, {})
 
 
 def product(node: Both, limits: Limits, rules: Mapping[str, Node] | None) -> Dfa:

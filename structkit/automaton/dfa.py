@@ -113,13 +113,8 @@ def intersection(left: Dfa, right: Dfa, most_states: int, *, negate: bool = Fals
 
 def trim(dfa: Dfa) -> Dfa:
     """Without the states from which no end can be reached. The start stays, even if it is one."""
-    after = dfa.targets >> 2
     alive = dfa.final.copy()
-    while True:
-        reaches = (alive[after] & (after >= 0)).any(axis=1)
-        if not (reaches & ~alive).any():
-            break
-        alive |= reaches
+    kernels.spread(dfa.targets, alive)
     if alive.all():
         return dfa
     alive[0] = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-__all__ = ["AMBIGUOUS", "END", "FAR", "TOO_MANY", "counted", "determinise", "glide", "product"]
+__all__ = ["AMBIGUOUS", "END", "FAR", "TOO_MANY", "counted", "determinise", "glide", "product", "spread"]
 
 FAR = 1 << 29
 """No end can be reached. Distances that are larger are told as one less."""
@@ -54,6 +54,29 @@ def glide(row, targets, classes, rule, quiet, least, most, state, count, text, a
         state, count = target >> 2, after
         at += 1
     return at, state, count
+
+
+@numba.njit(cache=True, nogil=True)
+def spread(targets, alive):
+    """Mark the states from which a marked one is reached.
+
+    Sweeps from the last state to the first: most transitions lead to later states, so few sweeps settle all.
+
+    Args:
+        targets: int32[states, classes], `next_state << 2 | operation`, negative where there is none.
+        alive: bool[states], holds the marks and receives more.
+    """
+    changed = True
+    while changed:
+        changed = False
+        for state in range(len(alive) - 1, -1, -1):
+            if alive[state]:
+                continue
+            for target in targets[state]:
+                if target >= 0 and alive[target >> 2]:
+                    alive[state] = True
+                    changed = True
+                    break
 
 
 AMBIGUOUS = -1
