@@ -87,12 +87,12 @@ def intersection(left: Dfa, right: Dfa, most_states: int, *, negate: bool = Fals
 
     Both must be without calls, and `left` without a counter; that of `right` counts on. The result is trimmed.
     """
-    pairs, classes = np.unique(
-        np.stack([left.classes, right.classes]).astype(np.int32), axis=1, return_inverse=True
-    )
-    step_left = left.targets[:, pairs[0]] >> 2
-    step_right = right.targets[:, pairs[1]] >> 2
-    operations = np.where(step_right < 0, KEEP, right.targets[:, pairs[1]] & 3)
+    width = right.targets.shape[1]
+    pairs, classes = np.unique(left.classes.astype(np.int32) * width + right.classes, return_inverse=True)
+    step_left = left.targets[:, pairs // width] >> 2
+    rows = right.targets[:, pairs % width]
+    step_right = rows >> 2
+    operations = np.where(step_right < 0, KEEP, rows & 3)
     states, rows, final = kernels.product(
         np.ascontiguousarray(step_left), np.ascontiguousarray(step_right), operations.astype(np.int32),
         left.final, right.final, negate, most_states,
