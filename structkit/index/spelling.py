@@ -42,7 +42,7 @@ def _sum(left, right):
 def _fewest(
     trie_byte, trie_end, trie_first,
     row, targets, classes, rule, call_rule, call_next, call_unique, start, least, hop, tokens,
-    state, first, stack, rests,
+    state, first, roots, stack, rests,
 ):
     """The fewest tokens along the shortest text from `state`, its first byte `first` if that is not negative.
 
@@ -81,7 +81,7 @@ def _fewest(
             target = targets[row[state] + classes[rule[state], step]]
             if target & 3 == 2 and least[rule[state]] > 0 and node != 0:
                 break
-            node = _child(trie_byte, trie_end, node, step)
+            node = roots[step] if node == 0 else _child(trie_byte, trie_end, node, step)
             if node < 0:
                 break
             state = target >> 2
@@ -105,6 +105,11 @@ def fewest_tokens(
         tokens: int32[2, max(states, rules)], receives in row 0 the tokens from each state to its rule's end, in row 1
             the tokens that each round takes which a rule's counter still needs.
     """
+    roots = np.full(256, -1, np.int32)
+    child = 1
+    while child < trie_end[0]:
+        roots[trie_byte[child]] = child
+        child = trie_end[child]
     stack = np.empty(256, np.int32)
     rests = np.empty(256, np.int64)
     tokens[:] = FAR
@@ -118,7 +123,7 @@ def fewest_tokens(
             best = 0 if hop[state] == END else _fewest(
                 trie_byte, trie_end, trie_first,
                 row, targets, classes, rule, call_rule, call_next, call_unique, start, least, hop, tokens,
-                state, -1, stack, rests,
+                state, -1, roots, stack, rests,
             )
             if best != tokens[0, state]:
                 tokens[0, state] = best
@@ -138,7 +143,7 @@ def fewest_tokens(
                         needs = _fewest(
                             trie_byte, trie_end, trie_first,
                             row, targets, classes, rule, call_rule, call_next, call_unique, start, least, hop, tokens,
-                            state, np.int64(first_byte[r, klass]), stack, rests,
+                            state, np.int64(first_byte[r, klass]), roots, stack, rests,
                         )
                         shortest = min(shortest, needs - tokens[0, state])
                 for call in range(call_first[state], call_first[state + 1]):
