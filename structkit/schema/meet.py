@@ -38,7 +38,7 @@ from structkit.schema.nodes import (
 )
 from structkit.schema.numbers import meet_numbers
 from structkit.schema.place import Place
-from structkit.schema.prefixes import behind
+from structkit.schema.prefixes import MOST_WAYS, behind
 from structkit.schema.texts import UNDECIDED, Texts, is_restricted
 
 __all__ = ["Meeting", "literal", "may_meet", "meet_strings"]
@@ -318,7 +318,7 @@ class Meeting:
                     if block is not None
                 ]
             ways = list(dict.fromkeys(split))
-            if len(ways) > _MOST_WAYS:
+            if len(ways) > MOST_WAYS:
                 message = (
                     "so many different things that must be contained at once cannot be enforced; drop some"
                 )
@@ -362,10 +362,6 @@ class Meeting:
         """
         found = declared.get(name)
         return value_under(name, node.additional, self.texts, at) if found is None else found
-
-
-_MOST_WAYS = 60
-"""Ways in which the keys of one object, or the items of one array, can be what must be there."""
 
 
 def _with(node: Object, name: str, value: Schema) -> Object:

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from structkit.schema.meet import Meeting
     from structkit.schema.place import Place
 
-__all__ = ["behind"]
+__all__ = ["MOST_WAYS", "behind"]
 
-_MOST_WAYS = 60
+MOST_WAYS = 60
+"""Ways in which the keys of one object, or the items of one array, can be what must be there."""
 
 
 def behind(node: Array, count: int, meeting: Meeting, at: Place) -> list[Array]:
@@ -35,7 +36,7 @@ def behind(node: Array, count: int, meeting: Meeting, at: Place) -> list[Array]:
             for way in _ways(each, one, range(first, len(longer)), meeting, at):
                 ways.append(way)
                 meeting.charge(1, at)
-                if len(ways) > _MOST_WAYS:
+                if len(ways) > MOST_WAYS:
                     message = "`contains` beside so many prefixItems cannot be enforced; drop some of them"
                     raise UnsupportedKeyword("contains", message, place=at.path)
         found = ways
