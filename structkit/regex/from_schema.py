@@ -77,6 +77,9 @@ _PUNCTUATION = re.compile(r'"(?:[^"\\]|\\.)*"|[,:]')
 _SMALL = 64
 """Nodes that a definition used more than once may have and still be copied to where it is used."""
 
+_LITERAL = 4
+"""Nodes that a string with a pattern may have and still be written where it stands."""
+
 _LARGE = 400
 """Nodes of an object that becomes a rule, so that no automaton holds many of them."""
 
@@ -330,7 +333,9 @@ class _Lowering:
                 return seq(QUOTE, self.rule(other_text(without), place))
         if without:
             body = Both(body, alt(Text(name) for name in without), negate=True)
-        return seq(QUOTE, escape(body), QUOTE)
+        text = seq(escape(body), QUOTE)
+        # In a rule that calls no other masks are quicker, and shared.
+        return seq(QUOTE, self.rule(text, place) if is_larger(text, _LITERAL) else text)
 
     def text(self, least: int, most: int | None) -> Node:
         """Free text and its closing quote, a rule that all schemas share."""

@@ -107,7 +107,7 @@ def _array(node: Array, value: list[object], document: Document) -> bool:
     if node.unique and any(_same(a, b) for i, a in enumerate(value) for b in value[:i]):
         return False
     for contains in node.contains:
-        hits = sum(_holds(contains.hits, item, document) for item in value)
+        hits = sum(_holds(contains.hits, item, document) for item in value[len(node.prefix) :])
         if hits < contains.least or (contains.most is not None and hits > contains.most):
             return False
     schemas = list(node.prefix) + [node.items] * max(0, len(value) - len(node.prefix))
