@@ -130,6 +130,14 @@ def test_a_difference_is_found() -> None:
             [None],
             False,
         ),
+        (
+            {
+                "type": "array", "maxItems": 4, "contains": {"const": "a"},
+                "not": {"prefixItems": [{}, {}], "contains": {"const": "a"}, "minContains": 0, "maxContains": 0},
+            },
+            [None, None, None, "a"],
+            True,
+        ),
         ({"type": "array", "not": {"prefixItems": [{"type": "null"}], "items": False}}, [1], True),
         ({"type": "array", "not": {"prefixItems": [{"type": "null"}], "items": False}}, [None], False),
         ({"type": "array", "not": {"prefixItems": [{"type": "null"}], "items": False}}, [], False),

@@ -265,7 +265,7 @@ def _containing(left: Array, contains: Contains, meeting: Meeting, at: Place) ->
         yield array(replace(left, contains=(*left.contains, few)))
     if contains.most is not None:
         many = Contains(hits, left.items, least=contains.most + 1)
-        yield array(replace(left, contains=(*left.contains, many)))
+        yield meeting.with_hits(left, (*left.contains, many), at)
 
 
 def _objects(left: Object, right: Object, meeting: Meeting, at: Place) -> Iterator[Schema]:
