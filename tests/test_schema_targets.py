@@ -141,6 +141,22 @@ def test_a_shortest_value_does_not_go_round_in_circles() -> None:
     Draft202012Validator(schema).validate(json.loads(text))
 
 
+NOTHING = {"type": "string", "maxLength": 0, "pattern": "^.$"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"additionalProperties": NOTHING, "properties": {"a": NOTHING}, "minProperties": 1},
+        {"additionalProperties": False, "properties": {"a": NOTHING, "b": {}}, "minProperties": 2},
+        {"unevaluatedProperties": False, "patternProperties": {"^.$": NOTHING}, "minProperties": 1},
+    ],
+)
+def test_too_few_keys_that_have_a_value(schema: dict[str, object]) -> None:
+    with pytest.raises(sk.UnsatisfiableSchema):
+        link(read_target({"type": "object", **schema}).rules(order="any"))
+
+
 def test_closed_objects_hold_what_is_declared() -> None:
     schema: dict[str, object] = {
         "allOf": [OPEN, {"properties": {"d": {"type": "null"}}}],

@@ -464,12 +464,16 @@ class _Lowering:
             key = Unique(Text(json_text(prop.name, place=place)))
             if value != NEVER:
                 entries.append(Entry(key, seq(Text(self.colon), value), prop.required or all_count))
+        few = sum(entry.counts for entry in entries) < least
         declared = [prop.name for prop in schema.properties]
         for group in schema.additional:
             name = self.string(group.names, place, declared)
             value = self.node(group.value, f"{place}[]")
             if NEVER not in (name, value):
                 entries.append(Entry(Unique(name), seq(Text(self.colon), value), all_count))
+                few = few and not all_count
+        if few:
+            return NEVER
         inside = Unordered(tuple(entries), self.comma, least, most) if entries else EMPTY
         return self.rule(seq(Text("{"), inside, Text("}")), place)
 
