@@ -44,7 +44,7 @@ def main() -> None:
 
 def drawings() -> dict[str, str]:
     """Every drawing by its file name."""
-    return {"age.svg": draw_dfa(link(read_target(Age).rules()).dfas[0]), "river.svg": draw_river()}
+    return {"age.svg": draw_dfa(link(read_target(Age).rules()).dfa(0)), "river.svg": draw_river()}
 
 
 def draw_dfa(dfa: Dfa) -> str:

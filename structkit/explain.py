@@ -132,7 +132,7 @@ def _cost(rules: Rules, limits: Limits, begin: float) -> Cost:
     # What only reads a schema should not load the kernels.
     from structkit.automaton.link import link
 
-    automaton = link(rules, limits)
+    automaton = link(rules, limits).complete()
     seconds = time.perf_counter() - begin
     return Cost(len(automaton.start), len(automaton.row), automaton.nbytes, seconds)
 

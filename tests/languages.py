@@ -126,15 +126,22 @@ _RULES: dict[str, Node] = {
     "maybe": Alt((EMPTY, Call("tree"))),
     "many": Repeat(Alt((Text("a"), Text("é("))), 0, 90),
     "even": Seq((Text("("), Call("odd"), Text(")"))),
+    "endless": Seq((Text("("), Alt((Call("endless"), Seq((Text("a"), Call("endless"))))))),
+    "hope": Alt((Call("endless"), Seq((Text("["), Call("tree"), Text("]"))), Call("odd"))),
     "odd": Alt((Text("a"), Call("even"), Seq((Text('"'), Call("text"))))),
 }
 
-recursive_rules: st.SearchStrategy[Rules] = st.recursive(
+_starts: st.SearchStrategy[Node] = st.recursive(
     st.sampled_from([Call(name) for name in _RULES]) | st.text("ab0[", max_size=2).map(Text),
     _larger,
     max_leaves=6,
-).map(lambda start: Rules(start, _RULES))
-"""Rules that call each other, counted and recursive."""
+)
+recursive_rules: st.SearchStrategy[Rules] = st.builds(
+    lambda start, late: Rules(start, _RULES, late=frozenset(late)),
+    _starts,
+    st.sets(st.sampled_from(sorted(_RULES))),
+)
+"""Rules that call each other, counted and recursive, some of them built late and some without any text."""
 
 
 def vocabulary(*extra: bytes) -> Vocabulary:

@@ -1,4 +1,4 @@
-"""All rules of a target, linked: automata that call each other on a stack.
+"""All rules of a target: automata that call each other on a stack, each built when it is first called.
 
 A text being read is at one or more `Frame`s. A frame is a state with the rule's counter, on top of the frames to
 return to. `Automaton` holds the arrays that the kernels walk; its methods are their meaning, byte by byte.
@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from functools import cached_property
+from threading import RLock
 from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton import kernels, unique
-from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa
+from structkit.automaton.alive import Alive, alive
+from structkit.automaton.build import rule_dfa
+from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key, node_of
 from structkit.automaton.frames import Frame, Memory
+from structkit.automaton.lengths import Lengths
 from structkit.automaton.shortest import Shortest
-from structkit.errors import LimitExceeded
+from structkit.automaton.tables import UNBUILT, GrowingTables, Tables
+from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
+from structkit.regex.nodes import Rules, Unique
 
 __all__ = ["Automaton"]
 
@@ -28,49 +33,100 @@ _LONGEST_KEY = 1_000
 """Bytes of a text that is looked at to see whether it is the only one of its rule."""
 
 
-@dataclass(frozen=True, eq=False)
 class Automaton:
-    """The rules' automata side by side. Rule 0 is the start. States are numbered through all rules.
+    """The language of rules. Rule 0 is the start; others are numbered as they are found, states as they are built.
+
+    What it holds grows, what it accepts does not: a rule that was not called yet is as good as built.
 
     Attributes:
-        row: int32[states], where the state's transitions begin in `targets`.
-        targets: int32[...], `next_state << 2 | operation` by byte class, or `DEAD`; see `structkit.automaton.dfa`.
-        classes: uint8[rules, 256], the class of each byte in each rule.
-        rule: int32[states], the rule that the state belongs to.
-        final: bool[states], whether the rule may end here.
-        live: bool[states], whether any byte leaves the state.
-        call_first: int32[states + 1], where the state's calls begin in the three arrays below.
-        call_rule: int32[calls], the rule called.
-        call_next: int32[calls], the state after it.
-        call_operation: int32[calls].
-        call_unique: bool[calls], whether what is called is a unique text.
-        start: int32[rules], the first state of each rule.
-        least: int32[rules], the rounds that the rule's counter needs.
-        most: int32[rules], the rounds that it allows, -1 for any number.
+        rules: The rules.
+        limits: What may be built.
+        keys: What calls name, by the number of the rule; `None` is the start.
+        built: The numbers of the rules that were built, in their order, each with its automaton.
+        tables: The arrays of these rules, those of one moment; see `Tables`.
+        frames: All frames in use.
+
+    Raises:
+        LimitExceeded: An automaton would be too large.
+        UnsatisfiableSchema: The language is empty.
     """
 
-    row: NDArray[np.int32]
-    targets: NDArray[np.int32]
-    classes: NDArray[np.uint8]
-    rule: NDArray[np.int32]
-    final: NDArray[np.bool_]
-    live: NDArray[np.bool_]
-    call_first: NDArray[np.int32]
-    call_rule: NDArray[np.int32]
-    call_next: NDArray[np.int32]
-    call_operation: NDArray[np.int32]
-    call_unique: NDArray[np.bool_]
-    start: NDArray[np.int32]
-    least: NDArray[np.int32]
-    most: NDArray[np.int32]
-    dfas: tuple[Dfa, ...]
-    limits: Limits
-    frames: WeakValueDictionary[tuple[int, int, int, Memory | None], Frame] = field(
-        default_factory=WeakValueDictionary
-    )
-    _only_texts: dict[int, bytes | None] = field(default_factory=dict)
-    _unique_ahead: dict[int, frozenset[int]] = field(default_factory=dict)
-    _bytes: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = field(default_factory=dict)
+    def __init__(self, rules: Rules, limits: Limits) -> None:
+        self.rules = rules
+        self.limits = limits
+        self.keys: list[Key | None] = [None]
+        self.built: dict[int, Alive] = {}
+        self.frames: WeakValueDictionary[tuple[int, int, int, Memory | None], Frame] = WeakValueDictionary()
+        self._numbers: dict[object, int] = {None: 0}
+        self._growing = GrowingTables()
+        self._lengths = Lengths(rules, lambda node: alive(rule_dfa(node, limits), {}).length)
+        self._lock = RLock()
+        self._only_texts: dict[int, bytes | None] = {}
+        self._unique_ahead: dict[int, frozenset[int]] = {}
+        self._needs_unique: dict[int, NDArray[np.bool_]] = {}
+        self._bytes: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}
+        self._build(0)
+        if self.built[0].length >= kernels.FAR:
+            raise UnsatisfiableSchema(
+                "no text satisfies all parts of the target; look for patterns, lengths or bounds that exclude each "
+                "other",
+                place="$",
+            )
+
+    def enter(self, rule: int) -> int:
+        """The first state of a rule, which is built if it was not yet.
+
+        Raises:
+            LimitExceeded: Its automaton would be too large; `link` sees to it that this is known before.
+        """
+        if self.start[rule] == UNBUILT:
+            with self._lock:
+                if self.start[rule] == UNBUILT:
+                    self._build(rule)
+        return int(self.start[rule])
+
+    def complete(self) -> Automaton:
+        """Build all rules that a text can come to; the automaton itself, for chaining."""
+        rule = 0
+        while rule < len(self.keys):
+            self.enter(rule)
+            rule += 1
+        return self
+
+    def _build(self, rule: int) -> None:
+        dfa = rule_dfa(node_of(self.rules, self.keys[rule]), self.limits)
+        found = alive(dfa, {key: self._lengths.of(key) for _, key, _, _ in dfa.calls})
+        for _, key, _, _ in found.dfa.calls:
+            if key not in self._numbers:
+                self._numbers[key] = len(self.keys)
+                self.keys.append(key)
+        tables = self._growing.add(rule, found.dfa, self._numbers)
+        self.built[rule] = found
+        self._publish(tables)
+
+    def _publish(self, tables: Tables) -> None:
+        """Tell all threads; the starts come last, for who knows a state looks it up in the other arrays."""
+        self.tables = tables
+        self.row, self.targets, self.classes, self.rule = (
+            tables.row,
+            tables.targets,
+            tables.classes,
+            tables.rule,
+        )
+        self.final, self.live, self.quiet = tables.final, tables.live, tables.quiet
+        self.call_first, self.call_rule, self.call_next = (
+            tables.call_first,
+            tables.call_rule,
+            tables.call_next,
+        )
+        self.call_operation, self.call_unique = tables.call_operation, tables.call_unique
+        self.least, self.most = tables.least, tables.most
+        self.remembers = bool(tables.call_unique.any())
+        self.start = tables.start
+
+    def dfa(self, rule: int) -> Dfa:
+        """The automaton of a rule that was built."""
+        return self.built[rule].dfa
 
     def frame(
         self, state: int, count: int = 0, below: Frame | None = None, memory: Memory | None = None
@@ -84,65 +140,49 @@ class Automaton:
         return frame
 
     @property
-    def arrays(self) -> tuple[NDArray[np.generic], ...]:
-        """Everything that decides what the automaton accepts."""
-        tables = (self.row, self.targets, self.classes, self.rule, self.final, self.live)
-        calls = (self.call_first, self.call_rule, self.call_next, self.call_operation, self.call_unique)
-        return (*tables, *calls, self.start, self.least, self.most)
-
-    @cached_property
     def fingerprint(self) -> str:
-        """A hash of everything that decides what the automaton accepts."""
+        """A hash of everything that decides what the built rules accept, and how far their ends are."""
         digest = hashlib.blake2b(digest_size=16)
-        for array in self.arrays:
+        for array in self.tables:
             digest.update(array.tobytes())
+        for found in self.built.values():
+            digest.update(found.end.tobytes())
         return digest.hexdigest()
 
     @property
     def nbytes(self) -> int:
         """The bytes of its arrays."""
-        return sum(array.nbytes for array in self.arrays)
+        return sum(array.nbytes for array in self.tables)
 
-    @property
-    def remembers(self) -> bool:
-        """Whether any text must be unique."""
-        return bool(self.call_unique.any())
+    def forgetful(self, tables: Tables) -> Tables:
+        """The tables without the calls of unique texts, and without the ways to where only these can follow."""
+        needs = [self.needs_unique(rule) for rule in list(self.built)]
+        return tables.without_unique(np.concatenate(needs)[: len(tables.row)])
 
-    @cached_property
-    def forgetful(self) -> Automaton:
-        """The same automaton without the calls of unique texts, and without the ways to where only these can follow."""
-        kept = ~self.call_unique
-        first = np.concatenate([[0], np.cumsum(kept)])[self.call_first].astype(np.int32)
-        return replace(
-            self,
-            targets=np.where(self.needs_unique[self.targets >> 2], DEAD, self.targets).astype(np.int32),
-            call_first=first,
-            call_rule=self.call_rule[kept],
-            call_next=self.call_next[kept],
-            call_operation=self.call_operation[kept],
-            call_unique=self.call_unique[kept],
-        )
-
-    @cached_property
-    def meets_unique(self) -> NDArray[np.bool_]:
-        """bool[rules]: whether a unique text can begin inside a rule, or inside a rule that it calls."""
-        caller = self.rule[self._callers()]
-        meets = np.zeros(len(self.start), bool)
-        meets[caller[self.call_unique]] = True
-        while True:
-            more = np.unique(caller[meets[self.call_rule]])
-            if meets[more].all():
-                return meets
-            meets[more] = True
+    def may_meet_unique(self, rule: int) -> bool:
+        """Whether a unique text can begin inside a rule, or inside one that it calls, as far as that is known."""
+        pending, reached = [rule], {rule}
+        while pending:
+            found = self.built.get(pending.pop())
+            if found is None:
+                return True
+            for _, key, _, _ in found.dfa.calls:
+                callee = self._numbers[key]
+                if isinstance(key, Unique):
+                    return True
+                if callee not in reached:
+                    reached.add(callee)
+                    pending.append(callee)
+        return False
 
     @cached_property
     def shortest(self) -> Shortest:
-        """The shortest way to each rule's end, in bytes."""
-        return Shortest.of(self)
+        """The shortest way to each rule's end, in bytes; all rules are built for it."""
+        return Shortest.of(self.complete())
 
     def first(self) -> frozenset[Frame]:
         """Where every text begins."""
-        return self.settle([self.frame(int(self.start[0]))])
+        return self.settle([self.frame(self.enter(0))])
 
     def step(self, frames: Iterable[Frame], byte: int, kept: bytes = b"") -> frozenset[Frame]:
         """Where a text is after one more byte; empty if the byte is not allowed.
@@ -163,7 +203,9 @@ class Automaton:
     def read(self, frames: frozenset[Frame], kept: bytes, text: bytes) -> tuple[frozenset[Frame], bytes]:
         """Where a text is after more bytes, and the text kept for the unique texts that are open then."""
         if not self.remembers:
-            return self._read(frames, text), b""
+            after = self._read(frames, text)
+            if not self.remembers:  # else a rule was built on the way that has unique texts
+                return after, b""
         for byte in text:
             kept += bytes((byte,))
             frames = frozenset(
@@ -191,12 +233,6 @@ class Automaton:
             frames = self.step(frames, text[at])
             at += 1
         return frames
-
-    @cached_property
-    def quiet(self) -> NDArray[np.bool_]:
-        """bool[states]: whether nothing but a byte leaves the state: no rule is called, and its own does not end."""
-        quiet: NDArray[np.bool_] = (np.diff(self.call_first) == 0) & ~self.final & self.live
-        return quiet
 
     def can_end(self, frames: Iterable[Frame]) -> bool:
         """Whether the text may end here."""
@@ -236,7 +272,7 @@ class Automaton:
                     if self.call_unique[call]:
                         memory = Memory(memory.seen if memory else (), len(kept))
                     back = self.frame(int(self.call_next[call]), count, frame.below, memory)
-                    pending.append(self.frame(int(self.start[self.call_rule[call]]), 0, back))
+                    pending.append(self.frame(self.enter(int(self.call_rule[call])), 0, back))
         return frozenset(f for f in settled if self.live[f.state] or (f.below is None and self._is_final(f)))
 
     def _back(self, frame: Frame, kept: bytes) -> Frame | None:
@@ -248,23 +284,27 @@ class Automaton:
             return None
         return self.frame(frame.state, frame.count, frame.below, frame.memory.closed(text))
 
-    @cached_property
-    def needs_unique(self) -> NDArray[np.bool_]:
-        """bool[states]: whether the state's rule cannot end before another unique text; the counter is left out."""
-        needs = np.zeros(len(self.row), bool)
-        for rule in np.unique(self.rule[self._callers()[self.call_unique]]).tolist():
+    def needs_unique(self, rule: int) -> NDArray[np.bool_]:
+        """bool[states of the rule]: whether it cannot end before another unique text; the counter is left out."""
+        known = self._needs_unique.get(rule)
+        if known is not None:
+            return known
+        dfa = self.dfa(rule)
+        needs = np.zeros(len(dfa.final), bool)
+        if any(isinstance(key, Unique) for _, key, _, _ in dfa.calls):
+            needs[:] = True
             first, stop = self.states_of(rule)
             into: dict[int, list[int]] = {}
             for state in range(first, stop):
                 for after in self._after(state):
                     into.setdefault(after, []).append(state)
-            needs[first:stop] = True
             pending = [state for state in range(first, stop) if self.final[state]]
             while pending:
                 state = pending.pop()
-                if needs[state]:
-                    needs[state] = False
+                if needs[state - first]:
+                    needs[state - first] = False
                     pending += into.get(state, ())
+        self._needs_unique[rule] = needs
         return needs
 
     def unique_ahead(self, state: int) -> frozenset[int]:
@@ -289,25 +329,20 @@ class Automaton:
 
     def _after(self, state: int) -> list[int]:
         """Where a byte, or a call of what is not unique, leads from a state in its rule."""
-        row, width = int(self.row[state]), int(self.shortest.width[self.rule[state]])
+        row, width = int(self.row[state]), self.dfa(int(self.rule[state])).targets.shape[1]
         after = [target >> 2 for target in self.targets[row : row + width].tolist() if target != DEAD]
         calls = range(self.call_first[state], self.call_first[state + 1])
         return after + [int(self.call_next[call]) for call in calls if not self.call_unique[call]]
 
     def states_of(self, rule: int) -> tuple[int, int]:
-        """The first state of a rule, and the first one after it."""
-        return int(self.start[rule]), int(self.start[rule + 1]) if rule + 1 < len(self.start) else len(
-            self.row
-        )
-
-    def _callers(self) -> NDArray[np.int64]:
-        """int64[calls], the state of each call."""
-        return np.repeat(np.arange(len(self.row)), np.diff(self.call_first))
+        """The first state of a rule that was built, and the first one after it."""
+        first = int(self.start[rule])
+        return first, first + len(self.dfa(rule).final)
 
     def only_text(self, rule: int) -> bytes | None:
         """The text of a rule that has only one, `None` for others."""
         if rule not in self._only_texts:
-            state, text = int(self.start[rule]), bytearray()
+            state, text = self.enter(rule), bytearray()
             while not self.final[state] and len(text) < _LONGEST_KEY:
                 byte = self.only_byte([self.frame(state)])
                 if byte is None or self.call_first[state] < self.call_first[state + 1]:
@@ -346,7 +381,7 @@ class Automaton:
         return only
 
     def bytes_used(self) -> set[int]:
-        """The bytes that occur in any text of the language."""
+        """The bytes that occur in the rules that were built."""
         used: set[int] = set()
         ends = np.append(self.row[1:], len(self.targets))
         for state, (low, high) in enumerate(zip(self.row.tolist(), ends.tolist(), strict=True)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,23 +80,22 @@ class Ambiguous(Exception):
 
 def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
     """Subset construction. States keep only those of the automaton that a byte, a call or the end can leave."""
-    size = len(nfa.silent)
-    edges = np.array(nfa.edges, np.int32).reshape(-1, 5)
-    edges = edges[np.argsort(edges[:, 0], kind="stable")]
+    size = nfa.size
+    edges, silent = _by_source(nfa.edge_table), _by_source(nfa.silent_table)
     classes, width = byte_classes(edges)
     keys = list(dict.fromkeys(key for _, key, _, _ in nfa.calls))
     numbers = {key: number for number, key in enumerate(keys)}
-    calls = np.array(
-        [(source, numbers[key], target, operation) for source, key, target, operation in nfa.calls], np.int32
-    ).reshape(-1, 4)
-    calls = calls[np.argsort(calls[:, 0], kind="stable")]
-    lengths = np.fromiter(map(len, nfa.silent), np.int64, size)
+    calls = _by_source(
+        np.array(
+            [(source, numbers[key], target, operation) for source, key, target, operation in nfa.calls],
+            np.int32,
+        ).reshape(-1, 4)
+    )
     most = min(limits.states, limits.transitions // width)
     states, targets, final, found = kernels.determinise(
         _first(edges[:, 0], size), classes[edges[:, 1]].astype(np.int32), classes[edges[:, 2]].astype(np.int32),
         np.ascontiguousarray(edges[:, 3]), np.ascontiguousarray(edges[:, 4]),
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32),
-        np.fromiter(chain.from_iterable(nfa.silent), np.int32, int(lengths.sum())),
+        _first(silent[:, 0], size), np.ascontiguousarray(silent[:, 1]),
         _first(calls[:, 0], size), np.ascontiguousarray(calls[:, 1]), np.ascontiguousarray(calls[:, 2]),
         np.ascontiguousarray(calls[:, 3]), nfa.final, width, most,
     )  # fmt: skip
@@ -119,6 +117,11 @@ def byte_classes(edges: NDArray[np.int32]) -> tuple[NDArray[np.uint8], int]:
     starts[0] = False
     classes = np.cumsum(starts[:256])
     return classes.astype(np.uint8), int(classes[-1]) + 1
+
+
+def _by_source(table: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The rows in the order of their first column."""
+    return table[np.argsort(table[:, 0], kind="stable")]
 
 
 def _first(sources: NDArray[np.int32], size: int) -> NDArray[np.int32]:

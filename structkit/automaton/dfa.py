@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton import kernels
-from structkit.regex.nodes import Both, Repeat, Unique
+from structkit.regex.nodes import Both, Node, Repeat, Rules, Unique
 
-__all__ = ["DEAD", "KEEP", "LEAVE", "TICK", "Dfa", "Key", "intersection", "trim"]
+__all__ = ["DEAD", "KEEP", "LEAVE", "TICK", "Dfa", "Key", "intersection", "node_of", "trim"]
 
 Key: TypeAlias = str | Repeat | Unique | Both
 """What a call names: a rule of the target, or a node that became a rule of its own: a large repetition, alone or
@@ -30,6 +30,19 @@ within a pattern, or a unique text."""
 
 DEAD = -1
 KEEP, TICK, LEAVE = 0, 1, 2
+
+
+def node_of(rules: Rules, key: Key | None) -> Node:
+    """What a call of the key stands for; `None` is the start."""
+    match key:
+        case None:
+            return rules.start
+        case str():
+            return rules.rules[key]
+        case Unique(node):
+            return node
+        case Repeat() | Both():
+            return key
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,11 +59,12 @@ def _sweep(
 
 
 @numba.njit(cache=True, nogil=True)
-def _one_round(row, targets, width, call_first, call_rule, call_next, call_operation, start, least, end, rounds, r):
+def _one_round(
+    row, targets, width, call_first, call_rule, call_next, call_operation, start, stop, least, end, rounds, r
+):
     """The fewest bytes by which a round of the rule's counted repetition makes a way longer."""
     shortest = FAR
-    last = start[r + 1] if r + 1 < len(start) else len(row)
-    for state in range(start[r], last):
+    for state in range(start[r], stop[r]):
         if end[state] >= FAR:
             continue
         for klass in range(width[r]):
@@ -79,14 +80,15 @@ def _one_round(row, targets, width, call_first, call_rule, call_next, call_opera
 
 
 @numba.njit(cache=True, nogil=True)
-def _different_rounds(call_first, call_rule, call_next, call_operation, call_unique, start, least, end, rounds, r):
+def _different_rounds(
+    call_first, call_rule, call_next, call_operation, call_unique, start, stop, least, end, rounds, r
+):
     """Bytes that are enough for each of the rounds that must be there, where each calls another unique text.
 
     As many as the dearest of the cheapest that are needed: the keys that an object must have, in any order, are all
     written once, and one of them may hold the object again. -1 if no round calls a unique text.
     """
-    last = start[r + 1] if r + 1 < len(start) else len(call_first) - 1
-    calls = np.arange(call_first[start[r]], call_first[last])
+    calls = np.arange(call_first[start[r]], call_first[stop[r]])
     calls = calls[(call_operation[calls] == 1) & call_unique[calls]]
     costs = np.empty(len(calls), np.int64)
     for i in range(len(calls)):
@@ -105,9 +107,28 @@ def _different_rounds(call_first, call_rule, call_next, call_operation, call_uni
 
 
 @numba.njit(cache=True, nogil=True)
+def _each_round(
+    row, targets, width, call_first, call_rule, call_next, call_operation, call_unique, start, stop, least, end,
+    rounds, r,
+):
+    """The bytes of one round of the rule's counted repetition."""
+    if call_unique.any():
+        each = _different_rounds(
+            call_first, call_rule, call_next, call_operation, call_unique, start, stop, least, end, rounds, r
+        )
+        if each >= 0:
+            return each
+    return np.int64(
+        _one_round(
+            row, targets, width, call_first, call_rule, call_next, call_operation, start, stop, least, end, rounds, r
+        )
+    )
+
+
+@numba.njit(cache=True, nogil=True)
 def distances(
-    row, targets, width, rule, final, call_first, call_rule, call_next, call_operation, call_unique, start, least,
-    first_byte, end, rounds, hop,
+    row, targets, width, rule, final, call_first, call_rule, call_next, call_operation, call_unique, start, stop,
+    least, first_byte, given, end, rounds, hop,
 ):
     """The fewest bytes from each state to the end of its rule, calls included and the counter left out.
 
@@ -118,7 +139,9 @@ def distances(
 
     Args:
         width: int32[rules], the byte classes of each rule.
+        stop: int32[rules], the state after the last of each rule.
         first_byte: uint8[rules, 256], a byte of each class.
+        given: int32[states], what is known of the distances already, else `FAR`.
         end: int32[states], receives the distances, `FAR` where there is no end.
         rounds: int32[rules], receives the bytes of one round of the counted repetition, 0 without one.
         hop: int32[states], receives the first step of a shortest path: a byte, `-1 - call`, or `END`.
@@ -127,10 +150,10 @@ def distances(
     for r in range(len(start)):
         rounds[r] = FAR if unique and least[r] > 0 else 0
     agreed = False
-    end[:] = FAR
+    end[:] = given
     while not agreed:
         if not unique:
-            end[:] = FAR
+            end[:] = given
         _sweep(
             row, targets, width, rule, final, call_first, call_rule, call_next, start, least, first_byte,
             end, rounds, hop,
@@ -139,22 +162,10 @@ def distances(
         for r in range(len(start)):
             if least[r] == 0:
                 continue
-            if unique:
-                each = _different_rounds(
-                    call_first, call_rule, call_next, call_operation, call_unique, start, least, end, rounds, r
-                )
-                if each < 0:
-                    each = _one_round(
-                        row, targets, width, call_first, call_rule, call_next, call_operation, start, least, end,
-                        rounds, r,
-                    )
-                if each < FAR and each < rounds[r]:
-                    rounds[r] = each
-                    agreed = False
-                continue
-            each = _one_round(
-                row, targets, width, call_first, call_rule, call_next, call_operation, start, least, end, rounds, r
+            each = _each_round(
+                row, targets, width, call_first, call_rule, call_next, call_operation, call_unique, start, stop,
+                least, end, rounds, r,
             )
-            if each > rounds[r]:
+            if (each < rounds[r]) if unique else (each > rounds[r]):
                 rounds[r] = each
                 agreed = False

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key
 from structkit.automaton.utf8 import byte_sequences
@@ -37,27 +41,43 @@ class Nfa:
     """The automaton under construction. The start is state 0.
 
     Attributes:
-        edges: `(source, first byte, last byte, target, operation)`.
-        silent: For each state the states reached without a byte.
+        size: How many states there are.
+        edges: Five numbers each: source, first byte, last byte, target, operation. One flat array, for thousands of
+            small objects would be slow to make and to collect.
+        silent: Two numbers each: a state, and one that is reached from it without a byte.
         calls: `(source, callee, target, operation)`.
         final: The one state at which the rule ends.
         least: Rounds that the counted repetition needs.
         most: Rounds that it allows.
     """
 
-    edges: list[tuple[int, int, int, int, int]] = field(default_factory=list)
-    silent: list[list[int]] = field(default_factory=lambda: [[]])
+    size: int = 1
+    edges: array[int] = field(default_factory=lambda: array("i"))
+    silent: array[int] = field(default_factory=lambda: array("i"))
     calls: list[tuple[int, Key, int, int]] = field(default_factory=list)
     final: int = 0
     least: int = 0
     most: int | None = None
 
+    @property
+    def edge_table(self) -> NDArray[np.int32]:
+        """int32[edges, 5]."""
+        return np.array(self.edges, np.int32).reshape(-1, 5)
+
+    @property
+    def silent_table(self) -> NDArray[np.int32]:
+        """int32[silent moves, 2]."""
+        return np.array(self.silent, np.int32).reshape(-1, 2)
+
     def closure(self, states: Iterable[int]) -> set[int]:
         """The states reached from `states` without a byte, themselves included."""
+        after: dict[int, list[int]] = {}
+        for source, target in self.silent_table.tolist():
+            after.setdefault(source, []).append(target)
         reached = set(states)
         pending = list(reached)
         while pending:
-            for state in self.silent[pending.pop()]:
+            for state in after.get(pending.pop(), ()):
                 if state not in reached:
                     reached.add(state)
                     pending.append(state)
@@ -109,11 +129,11 @@ class _Builder:
         self.sizes: dict[int, tuple[Node, int]] = {}  # the node is kept, so that its id stays its own
 
     def state(self) -> int:
-        silent = self.nfa.silent
-        if len(silent) >= self.limits.nfa_states:
+        state = self.nfa.size
+        if state >= self.limits.nfa_states:
             raise LimitExceeded("nfa_states", self.limits.nfa_states, "the automaton of a rule")
-        silent.append([])
-        return len(silent) - 1
+        self.nfa.size = state + 1
+        return state
 
     def emit(self, node: Node, start: int) -> int:
         match node:
@@ -145,12 +165,12 @@ class _Builder:
                 return self.multiple(of, places, start)
 
     def link(self, source: int, target: int) -> None:
-        self.nfa.silent[source].append(target)
+        self.nfa.silent.extend((source, target))
 
     def text(self, value: str, start: int) -> int:
         for byte in value.encode():
             end = self.state()
-            self.nfa.edges.append((start, byte, byte, end, KEEP))
+            self.nfa.edges.extend((start, byte, byte, end, KEEP))
             start = end
         return start
 
@@ -168,7 +188,7 @@ class _Builder:
                 after = trie.get((state, byte))
                 if after is None:
                     after = trie[state, byte] = self.state()
-                    self.nfa.edges.append((state, byte, byte, after, KEEP))
+                    self.nfa.edges.extend((state, byte, byte, after, KEEP))
                 state = after
             self.link(state, end)
         if root != start:
@@ -185,9 +205,9 @@ class _Builder:
                 rest = sequence[position:]
                 if rest not in states:
                     states[rest] = self.state()
-                    self.nfa.edges.append((states[rest], *rest[0], target, KEEP))
+                    self.nfa.edges.extend((states[rest], *rest[0], target, KEEP))
                 target = states[rest]
-            self.nfa.edges.append((start, *sequence[0], target, KEEP))
+            self.nfa.edges.extend((start, *sequence[0], target, KEEP))
         return end
 
     def call(self, rule: str, start: int) -> int:
@@ -253,12 +273,8 @@ class _Builder:
         end = self.emit(node.part, first)
         nfa = self.nfa
         opening = nfa.closure([first])
-        entered = {target for source, _, _, target, _ in nfa.edges} | {
-            target for _, _, target, _ in nfa.calls
-        }
-        entered |= {
-            target for state, targets in enumerate(nfa.silent) if state not in opening for target in targets
-        }
+        entered = {*nfa.edge_table[:, 3].tolist(), *(target for _, _, target, _ in nfa.calls)}
+        entered |= {target for source, target in nfa.silent_table.tolist() if source not in opening}
         if end in opening or entered & opening:
             return None
         _mark(nfa, opening, TICK)
@@ -329,9 +345,9 @@ class _Builder:
         """One state for each remainder and each number of digits after the point."""
         end, zero = self.state(), self.state()
         whole = [self.state() for _ in range(of)]
-        self.nfa.edges.append((start, 0x30, 0x30, zero, KEEP))
+        self.nfa.edges.extend((start, 0x30, 0x30, zero, KEEP))
         for digit in range(1, 10):
-            self.nfa.edges.append((start, 0x30 + digit, 0x30 + digit, whole[digit % of], KEEP))
+            self.nfa.edges.extend((start, 0x30 + digit, 0x30 + digit, whole[digit % of], KEEP))
         self.digit(whole, whole)
         self.link(zero, end)
         self.end_multiples(whole, places, end)
@@ -339,7 +355,7 @@ class _Builder:
         if places:
             last = [self.state() for _ in range(of)]
             for before, after in zip((zero, *whole), (last[0], *last), strict=True):
-                self.nfa.edges.append((before, 0x2E, 0x2E, after, KEEP))
+                self.nfa.edges.extend((before, 0x2E, 0x2E, after, KEEP))
         for missing in range(places - 1, -1, -1):
             following = [self.state() for _ in range(of)]
             self.digit(last, following)
@@ -358,7 +374,7 @@ class _Builder:
         for remainder, state in enumerate(remainders):
             for digit in range(10):
                 after = following[(10 * remainder + digit) % len(following)]
-                self.nfa.edges.append((state, 0x30 + digit, 0x30 + digit, after, KEEP))
+                self.nfa.edges.extend((state, 0x30 + digit, 0x30 + digit, after, KEEP))
 
     def product(self, node: Both) -> Dfa:
         from structkit.automaton.build import product  # the two call each other, as nodes hold nodes
@@ -376,7 +392,7 @@ class _Builder:
         for state, row in enumerate(dfa.targets.tolist()):
             for first, last, klass in runs:
                 if row[klass] != DEAD:
-                    self.nfa.edges.append((states[state], first, last, states[row[klass] >> 2], KEEP))
+                    self.nfa.edges.extend((states[state], first, last, states[row[klass] >> 2], KEEP))
             if dfa.final[state]:
                 self.link(states[state], end)
         return end
@@ -417,10 +433,9 @@ def _remembers(node: Node) -> bool:
 
 def _mark(nfa: Nfa, sources: set[int], operation: int) -> None:
     """Give the operation to every edge and call that leaves `sources`."""
-    nfa.edges = [
-        (source, first, last, target, operation if source in sources else old)
-        for source, first, last, target, old in nfa.edges
-    ]
+    edges = nfa.edge_table
+    edges[np.isin(edges[:, 0], list(sources)), 4] = operation
+    nfa.edges = array("i", edges.tobytes())
     nfa.calls = [
         (source, key, target, operation if source in sources else old)
         for source, key, target, old in nfa.calls

@@ -15,12 +15,13 @@ __all__ = ["determinise", "product"]
 
 def determinise(nfa: Nfa) -> Dfa:
     """Subset construction (Rabin and Scott 1959): each new state is the set of old ones a text may be in."""
-    classes, width = byte_classes(np.array(nfa.edges, np.int32).reshape(-1, 5))
+    classes, width = byte_classes(nfa.edge_table)
+    all_edges = nfa.edge_table.tolist()
 
     def closed(states: Iterable[int]) -> frozenset[int]:
         return frozenset(state for state in nfa.closure(states) if state in leaving)
 
-    leaving = {source for source, *_ in nfa.edges} | {source for source, *_ in nfa.calls} | {nfa.final}
+    leaving = {source for source, *_ in all_edges} | {source for source, *_ in nfa.calls} | {nfa.final}
     queue = [closed([0])]
     numbers = {queue[0]: 0}
     rows: list[list[int]] = []
@@ -34,7 +35,7 @@ def determinise(nfa: Nfa) -> Dfa:
 
     for state, members in enumerate(queue):
         row = []
-        edges = [edge for edge in nfa.edges if edge[0] in members]
+        edges = [edge for edge in all_edges if edge[0] in members]
         for klass in range(width):
             moves = [
                 (target, operation)

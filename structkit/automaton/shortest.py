@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton import kernels
+from structkit.automaton.alive import first_bytes
 from structkit.automaton.dfa import DEAD, KEEP, TICK
 from structkit.automaton.distances import distances
 from structkit.automaton.frames import Frame, Memory
@@ -31,6 +32,7 @@ class Shortest:
         rounds: int32[rules], the bytes of one round of the rule's counted repetition.
         first_byte: uint8[rules, 256], a byte of each class.
         width: int32[rules], the byte classes of each rule.
+        stop: int32[rules], the state after the last of each rule.
     """
 
     end: NDArray[np.int32]
@@ -38,23 +40,27 @@ class Shortest:
     rounds: NDArray[np.int32]
     first_byte: NDArray[np.uint8]
     width: NDArray[np.int32]
+    stop: NDArray[np.int32]
     _to_rounds: dict[int, Mapping[int, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, automaton: Automaton) -> Shortest:
         """The shortest ways of an automaton."""
-        states, rules = len(automaton.row), len(automaton.start)
-        end, hop, rounds = np.empty(states, np.int32), np.empty(states, np.int32), np.empty(rules, np.int32)
-        width = np.array([dfa.targets.shape[1] for dfa in automaton.dfas], np.int32)
-        first_byte = np.zeros((rules, 256), np.uint8)
-        for rule, dfa in enumerate(automaton.dfas):
-            first_byte[rule, dfa.classes[::-1]] = np.arange(255, -1, -1, dtype=np.uint8)
+        states, dfas = len(automaton.row), [automaton.dfa(rule) for rule in range(len(automaton.start))]
+        end, hop, rounds = (
+            np.empty(states, np.int32),
+            np.empty(states, np.int32),
+            np.empty(len(dfas), np.int32),
+        )
+        width = np.array([dfa.targets.shape[1] for dfa in dfas], np.int32)
+        stop = automaton.start + np.array([len(dfa.final) for dfa in dfas], np.int32)
+        first_byte = first_bytes(dfas)
         distances(
             automaton.row, automaton.targets, width, automaton.rule, automaton.final, automaton.call_first,
             automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.call_unique, automaton.start,
-            automaton.least, first_byte, end, rounds, hop,
+            stop, automaton.least, first_byte, np.full(states, kernels.FAR, np.int32), end, rounds, hop,
         )  # fmt: skip
-        return cls(end, hop, rounds, first_byte, width)
+        return cls(end, hop, rounds, first_byte, width, stop)
 
     def to_rounds(self, automaton: Automaton, rule: int) -> Mapping[int, int]:
         """For the states of a rule in which no round begins the first step of a shortest way to one, if there is."""

@@ -42,11 +42,12 @@ def has_another(automaton: Automaton, frame: Frame) -> bool:
     memory = frame.memory
     if memory is None or memory.begin is not None or not memory.seen:
         return True
-    if not automaton.needs_unique[frame.state]:
+    rule = int(automaton.rule[frame.state])
+    if not automaton.needs_unique(rule)[frame.state - int(automaton.start[rule])]:
         return True
     for callee in automaton.unique_ahead(frame.state):
         only = automaton.only_text(callee)
-        entered = automaton.frame(int(automaton.start[callee]))
+        entered = automaton.frame(automaton.enter(callee))
         if not memory.has(only) if only is not None else _differs(automaton, [entered], memory.seen, b""):
             return True
     return False

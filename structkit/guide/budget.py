@@ -83,6 +83,9 @@ class Budgets:
 
     def fits(self, state: State, budget: int) -> bool:
         """Whether a value can be completed within `budget` more tokens."""
+        if self._roughly(state) <= budget:
+            return True
+        self.index.tighten()
         automaton = self.index.automaton
         shortest = min((shortest_length(automaton, frame) for frame in state.frames), default=0)
         # With unique texts the length is an upper bound.
@@ -93,9 +96,13 @@ class Budgets:
     def mask(self, state: State, left: int) -> NDArray[np.uint32]:
         """uint32[words]: the allowed tokens after which at most `left` more complete the value."""
         mask = mask_of(state, self.index, self.step)
-        remembers = self.index.automaton.remembers
-        if (self._most(state) if remembers else state.growth) <= left:
+        if self._most(state) <= left:
             return mask
+        if not state.tight:
+            self.index.tighten()
+            state.mask = None
+            return self.mask(state, left)
+        remembers = self.index.automaton.remembers
         if not remembers and left < FAR - 1 and self.need(state) <= left + 1:
             narrow = mask & self._narrowed(state, left)
             if narrow.any():
@@ -113,6 +120,7 @@ class Budgets:
         """
         known = self._fewest.get(state)
         if known is None:
+            self.index.tighten()
             if self._is_long(state):
                 return self.need(state)
             length = self.length(state)
@@ -149,6 +157,10 @@ class Budgets:
         number, first = self.index.group(signs, mask_of(state, self.index, self.step))
         return _remember(self._groups, state, Groups(number, first), most=32)  # each is 4 bytes a token
 
+    def _roughly(self, state: State) -> int:
+        """Tokens that are enough, and perhaps far too many."""
+        return self._with_room(state, self.need(state))
+
     def _surely(self, state: State) -> int:
         """The quickest answer to how many tokens are enough."""
         if self.index.automaton.remembers and not self._is_long(state):
@@ -157,8 +169,14 @@ class Budgets:
         return need if need < FAR else self.length(state)
 
     def _most(self, state: State) -> int:
-        """About the most tokens that may be needed after an allowed one, where unique texts may be long to differ."""
-        return 2 * state.growth + max(map(len, _seen(state)), default=0)
+        """The most tokens that may be needed after an allowed one."""
+        return self._with_room(state, state.growth)
+
+    def _with_room(self, state: State, tokens: int) -> int:
+        """The tokens, and more where there are unique texts, or may be: they may be long to differ."""
+        if self.index.tight and not self.index.automaton.remembers:
+            return tokens
+        return 2 * tokens + max(map(len, _seen(state)), default=0)
 
     def _search(self, state: State, most: int) -> tuple[int, ...] | None:
         """The fewest tokens to an end, breadth first; `None` if there are more than `most`, or perhaps."""

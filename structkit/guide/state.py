@@ -25,12 +25,13 @@ class State:
         can_end: Whether the text may end here.
         next: The states after tokens taken from here before.
         mask: uint32[words], the allowed tokens without the end tokens, once asked for.
+        tight: With `mask`, whether `growth` was counted exactly.
         growth: With `mask`, the most tokens that may be needed to an end after any allowed token.
         way: Tokens that lead to an end, a promise that the states along them inherit; empty if none were found.
         searched: Whether a budget allowed tokens here for the ways of others that lead to the same frames.
     """
 
-    __slots__ = ("can_end", "frames", "growth", "kept", "mask", "next", "searched", "way")
+    __slots__ = ("can_end", "frames", "growth", "kept", "mask", "next", "searched", "tight", "way")
 
     def __init__(self, frames: frozenset[Frame], kept: bytes, can_end: bool) -> None:
         self.frames = frames
@@ -39,6 +40,7 @@ class State:
         self.next: dict[int, State] = {}
         self.mask: NDArray[np.uint32] | None = None
         self.growth = 0
+        self.tight = False
         self.way: tuple[int, ...] | None = None
         self.searched = False
 
@@ -60,6 +62,7 @@ def mask_of(state: State, index: Index, step: Step) -> NDArray[np.uint32]:
         if index.automaton.remembers:
             mask = _without_repeats(mask, state, index, step)
         state.growth = growth
+        state.tight = index.tight
         state.mask = mask
     return mask
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from structkit.automaton.dfa import Dfa
 from structkit.automaton.frames import Frame
 from structkit.index import kernels
-from structkit.index.rows import Rounds, Row
+from structkit.index.rows import Rounds, Row, RowKey
 
 if TYPE_CHECKING:
     from structkit.index.index import Index
@@ -27,16 +27,17 @@ _SMALL = 64
 """States of a part of a rule whose row is shared by all rules that have such a part."""
 
 
-def row(index: Index, frame: Frame) -> Row | None:
-    """The row of a frame, without the frames below it; `None` if its rule calls others."""
+def row(index: Index, frame: Frame, key: RowKey) -> Row | None:
+    """The row of a frame, without the frames below it; `None` if its rule calls others. `key` is the index's own."""
     rule = int(index.automaton.rule[frame.state])
-    dfa = index.automaton.dfas[rule]
+    dfa = index.automaton.dfa(rule)
     if dfa.calls:
         return None
+    index.share(dfa.fingerprint, len(dfa.final))
     state = frame.state - int(index.automaton.start[rule])
     if dfa.least == 0 and dfa.most is None:
         return _uncounted(index, rule, dfa, state)
-    return _counted(index, rule, dfa, state, frame)
+    return _counted(index, rule, dfa, state, frame, (-1, state, *key[2:]))
 
 
 def _uncounted(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
@@ -54,12 +55,8 @@ def _uncounted(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
     return found
 
 
-def _counted(index: Index, rule: int, dfa: Dfa, state: int, frame: Frame) -> Row:
+def _counted(index: Index, rule: int, dfa: Dfa, state: int, frame: Frame, key: RowKey) -> Row:
     """One walk serves all counts."""
-    longest = index.vocabulary.longest + 1
-    needed = max(dfa.least - frame.count, 0)
-    room = math.inf if dfa.most is None else dfa.most - frame.count
-    key = (-1, state, min(needed, longest), -1 if dfa.most is None else int(min(room, longest)))
     found = index.shared.get(dfa.fingerprint, key)
     if found is None:
         rounds_key = (-1, state, int(dfa.least > 0), -1)
@@ -67,6 +64,8 @@ def _counted(index: Index, rule: int, dfa: Dfa, state: int, frame: Frame) -> Row
         if rounds is None:
             _, rounds = _rounds(index, rule, state, counted=True)
             index.rounds.put(dfa.fingerprint, rounds_key, rounds)
+        needed = max(dfa.least - frame.count, 0)
+        room = math.inf if dfa.most is None else dfa.most - frame.count
         found = rounds.row(needed, room, int(index.tokens[1, rule]), index.vocabulary.words)
         found = replace(found, growth=found.growth - index.pending(frame))
         index.shared.put(dfa.fingerprint, key, found)
@@ -86,10 +85,7 @@ def _of_part(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
     if fingerprint is None:
         return _walked(index, rule, state)
     key = (-1, 0, 0, -1)
-    if fingerprint not in index.small:
-        index.small.add(fingerprint)
-        if index.shared.get(fingerprint, key) is None:
-            index.load_shared(fingerprint, states)
+    index.share(fingerprint, states)
     found = index.shared.get(fingerprint, key)
     if found is None:
         found = _walked(index, rule, state)

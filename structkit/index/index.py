@@ -7,15 +7,18 @@ stack is at hand. Rows are made when first asked for.
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.automaton import Automaton
 from structkit.automaton.frames import Frame
+from structkit.automaton.lengths import TO_DIFFER
+from structkit.automaton.tables import Tables
 from structkit.errors import LimitExceeded
 from structkit.index import alone, kernels, spelling, store
+from structkit.index.needs import Needs
 from structkit.index.rows import (
     Row,
     RowCache,
@@ -50,7 +53,7 @@ class Index:
     Attributes:
         shared: Rows of rules that call no other, by fingerprint; one cache for all indexes of the vocabulary.
         rounds: What such rules allow for all counts at once.
-        small: Fingerprints of the parts of rules whose rows are shared.
+        sharing: Fingerprints of the rules, and the parts of rules, whose rows are shared.
     """
 
     def __init__(self, automaton: Automaton, vocabulary: Vocabulary, *, cache: bool = False) -> None:
@@ -60,33 +63,39 @@ class Index:
         self.rows: RowCache[Row] = RowCache(automaton.limits.row_bytes)
         self.shared = shared_rows(vocabulary, automaton.limits.row_bytes)
         self.rounds = shared_rounds(vocabulary, automaton.limits.row_bytes)
-        self.small: set[bytes] = set()
+        self.sharing: set[bytes] = set()
+        self._needs = Needs(automaton, vocabulary)
+        self._forgetful: tuple[Tables, Tables] | None = None
         self._exits: list[NDArray[np.int32]] = []
         self._exit_numbers: dict[bytes, int] = {}
         self._saved = 0
+        self._address = ""
         if cache:
+            self._address = f"index:{automaton.fingerprint}:{vocabulary.fingerprint}"
             self._load()
 
-    @cached_property
+    @property
     def tokens(self) -> NDArray[np.int32]:
         """int32[2, ...]: tokens that surely lead from each state to its rule's end, and per round of each rule."""
-        automaton, trie, shortest = self.automaton, self.vocabulary.trie, self.automaton.shortest
-        tokens = np.empty((2, max(len(automaton.row), len(automaton.start))), np.int32)
-        order = np.lexsort((-np.arange(len(automaton.row)), shortest.end)).astype(np.int32)
-        spelling.fewest_tokens(
-            trie.byte, trie.end, trie.first,
-            automaton.row, automaton.targets, automaton.classes, automaton.rule, automaton.call_first,
-            automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.call_unique, automaton.start,
-            automaton.least, shortest.first_byte, shortest.width, shortest.end, shortest.hop, order, tokens,
-        )  # fmt: skip
-        return tokens
+        return self._needs.tokens
+
+    @property
+    def tight(self) -> bool:
+        """Whether these are counted exactly; see `tighten`."""
+        return self._needs.tight
+
+    def tighten(self) -> None:
+        """Count exactly how many tokens are needed: all rules are built, and rows are made again."""
+        if not self._needs.tight:
+            self._needs.tighten()
+            self.rows = RowCache(self.automaton.limits.row_bytes)
 
     def row(self, frame: Frame) -> Row:
         """What the frame allows, without the frames below it."""
         key = self._key(-1, frame)
         row = self.rows.get(None, key)
         if row is None:
-            row = alone.row(self, frame) or self._walk(_ROOT, frame)
+            row = alone.row(self, frame, key) or self._walk(_ROOT, frame)
             self.rows.put(None, key, row)
         return row
 
@@ -104,7 +113,7 @@ class Index:
 
         `exits` are those that the row reads on from; `None`: from the start of every token.
         """
-        if not self.automaton.meets_unique[self.automaton.rule[frame.state]]:
+        if not self.automaton.may_meet_unique(int(self.automaton.rule[frame.state])):
             return _NO_TOKENS
         key = self._key(-1 if exits is None else self._number(exits), frame)
         plain = self.rows.get(_FORGETFUL, key)
@@ -145,7 +154,7 @@ class Index:
         """The tokens that the rounds take which the frame's counter still needs, and that an open unique text may."""
         rule = self.automaton.rule[frame.state]
         rounds = max(int(self.automaton.least[rule]) - frame.count, 0)
-        to_differ = spelling.TO_DIFFER if frame.memory is not None and frame.memory.begin is not None else 0
+        to_differ = TO_DIFFER if frame.memory is not None and frame.memory.begin is not None else 0
         return rounds * int(self.tokens[1, rule]) + to_differ
 
     def split(self, text: bytes) -> tuple[int, ...] | None:
@@ -185,38 +194,37 @@ class Index:
         limit = self.automaton.limits.disk_bytes
         lists = np.concatenate([[0], np.cumsum([len(exits) for exits in self._exits])]).astype(np.int64)
         arrays = pack(self.rows.owned(None))
+        arrays["built"] = np.array(list(self.automaton.built), np.int32)
+        arrays["fingerprint"] = np.frombuffer(self.automaton.fingerprint.encode(), np.uint8)
         arrays["lists_first"] = lists
         arrays["lists"] = np.concatenate(self._exits) if self._exits else np.empty(0, np.int32)
         store.save(self._address, arrays, limit)
-        for fingerprint in {dfa.fingerprint for dfa in self.automaton.dfas if not dfa.calls} | self.small:
+        for fingerprint in self.sharing:
             store.save(self._shared_address(fingerprint), pack(self.shared.owned(fingerprint)), limit)
-
-    @cached_property
-    def _address(self) -> str:
-        return f"index:{self.automaton.fingerprint}:{self.vocabulary.fingerprint}"
 
     def _shared_address(self, fingerprint: bytes) -> str:
         return f"rule:{fingerprint.hex()}:{self.vocabulary.fingerprint}"
 
-    def load_shared(self, fingerprint: bytes, states: int) -> None:
-        """Read the rows of a rule that calls no other from the disk cache, if there is one and it has them."""
+    def share(self, fingerprint: bytes, states: int) -> None:
+        """Share the rows of a rule, or a part of one, that calls no other; some may be in the disk cache."""
+        if fingerprint in self.sharing:
+            return
+        self.sharing.add(fingerprint)
         arrays = store.load(self._shared_address(fingerprint)) if self.cache else None
         nodes = len(self.vocabulary.trie.byte)
         for key, row in ((arrays and unpack(arrays, self.vocabulary.words, states, nodes)) or {}).items():
             self.shared.put(fingerprint, key, row)
 
     def _load(self) -> None:
-        nodes = len(self.vocabulary.trie.byte)
-        for dfa in self.automaton.dfas:
-            if not dfa.calls:
-                self.load_shared(dfa.fingerprint, len(dfa.final))
         arrays = store.load(self._address)
-        rows = unpack(arrays, self.vocabulary.words, len(self.automaton.row), nodes) if arrays else None
-        if arrays is None or rows is None:
+        if arrays is None or not self._builds(arrays):
             return
+        nodes = len(self.vocabulary.trie.byte)
+        rows = unpack(arrays, self.vocabulary.words, len(self.automaton.row), nodes)
         first, lists = arrays.get("lists_first"), arrays.get("lists")
         if (
-            first is None
+            rows is None
+            or first is None
             or lists is None
             or not cuts(first, len(first) - 1, len(lists))
             or not within(lists, nodes)
@@ -228,6 +236,17 @@ class Index:
             if key[0] < len(self._exits):
                 self.rows.put(None, key, row)
         self._saved = self.rows.made
+
+    def _builds(self, arrays: Mapping[str, NDArray[np.generic]]) -> bool:
+        """Build the rules that were built when rows were saved, in their order; whether they are the same."""
+        built, fingerprint = arrays.get("built"), arrays.get("fingerprint")
+        if built is None or fingerprint is None:
+            return False
+        for rule in built.ravel().tolist():
+            if not 0 <= rule < len(self.automaton.keys):
+                return False
+            self.automaton.enter(rule)
+        return fingerprint.tobytes() == self.automaton.fingerprint.encode()
 
     def _number(self, exits: NDArray[np.int32]) -> int:
         number = self._exit_numbers.setdefault(exits.tobytes(), len(self._exits))
@@ -258,26 +277,36 @@ class Index:
         *,
         forgetful: bool = False,
     ) -> Row:
-        automaton = self.automaton.forgetful if forgetful else self.automaton
         trie = self.vocabulary.trie
         mask = np.zeros(self.vocabulary.words, np.uint32)
         exits = np.empty(len(trie.byte), np.int32)
         room = kernels.ARENA
         while True:
+            tables = self._tables(forgetful)
             found, worst = kernels.walk(
-                trie.byte, trie.depth, trie.end, trie.first, trie.ids,
-                automaton.row, automaton.targets, automaton.classes, automaton.rule, automaton.final, automaton.live,
-                automaton.quiet, automaton.call_first, automaton.call_rule, automaton.call_next,
-                automaton.call_operation, automaton.call_unique, automaton.start, automaton.least, automaton.most,
+                trie.byte, trie.depth, trie.end, trie.first, trie.ids, *tables,
                 self.tokens, nodes, frame.state, frame.count, left, room, salt, mask, exits, signs,
             )  # fmt: skip
-            if found != kernels.OVERFLOW:
+            if found >= 0:
                 mask.setflags(write=False)
                 return Row(mask, exits[:found].copy(), worst - self.pending(frame))
-            room *= 8
+            if found <= kernels.MISSING:
+                self.automaton.enter(kernels.MISSING - found)
+            else:
+                room *= 8
             if room > kernels.ARENA * 8**3:
                 raise LimitExceeded(
-                    "configurations", automaton.limits.configurations, "the ways to read one token"
+                    "configurations", self.automaton.limits.configurations, "the ways to read one token"
                 )
             mask[:] = 0
             signs[:] = 0
+
+    def _tables(self, forgetful: bool) -> Tables:
+        """The automaton's arrays as they are, or without unique texts."""
+        tables = self.automaton.tables
+        if not forgetful:
+            return tables
+        known = self._forgetful
+        if known is None or known[0] is not tables:
+            known = self._forgetful = tables, self.automaton.forgetful(tables)
+        return known[1]

@@ -14,15 +14,18 @@ import numba
 import numpy as np
 
 from structkit.automaton.kernels import FAR, counted
-from structkit.index.spelling import TO_DIFFER
+from structkit.automaton.lengths import TO_DIFFER
 
-__all__ = ["ARENA", "FAR", "OVERFLOW", "differ", "group", "rounds", "walk"]
+__all__ = ["ARENA", "FAR", "MISSING", "OVERFLOW", "differ", "group", "rounds", "walk"]
 
 ARENA = 1 << 11
 """Frames that a walk has room for at first; a walk that overflows is tried again with more."""
 
 OVERFLOW = -1
 """What a kernel answers when the arena is full."""
+
+MISSING = -2
+"""What a kernel answers, less the number of the rule, when it comes to a rule that was not built yet."""
 
 _jit = numba.njit(cache=True, nogil=True, boundscheck=False)
 
@@ -68,7 +71,8 @@ def _settle(
     """Enter the rules that may be called and leave those that may have ended, without a byte.
 
     `active[low:high]` are the frames to settle; settled ones that a byte can leave replace them.
-    Returns `(top, high, ended)`, `ended` if the frame the walk began with may have ended; `top` is `OVERFLOW` if full.
+    Returns `(top, high, ended)`, `ended` if the frame the walk began with may have ended; `top` is `OVERFLOW` if full,
+    and `MISSING` less the rule where one is not built.
     """
     ended = False
     kept = low
@@ -117,6 +121,8 @@ def _settle(
                 top += 1
             need = max(least[r] - after, 0)
             callee = call_rule[call]
+            if start[callee] < 0:
+                return MISSING - callee, kept, ended
             inner_rest = min(FAR, rest + tokens[0, back_state] + need * tokens[1, r] + TO_DIFFER * call_unique[call])
             inner = _intern(arena, flags, bottom, top, start[callee], 0, back, inner_rest)
             if inner == top:
@@ -193,7 +199,8 @@ def walk(
             tokens with equal signs lead to the same frames.
 
     Returns:
-        `(exits found, most tokens needed after any allowed token)`; the first is `OVERFLOW` if the arena is full.
+        `(exits found, most tokens needed after any allowed token)`; the first is `OVERFLOW` if the arena is full,
+        and `MISSING` less the rule where one is not built.
     """
     arena = np.empty((4, room), np.int32)
     flags = np.empty(room, np.bool_)
@@ -219,7 +226,7 @@ def walk(
                 start, least, most, tokens,
             )
             if top < 0:
-                return OVERFLOW, worst
+                return top, worst
         tops[depth] = top
         highs[depth] = high
         if ended:
@@ -266,7 +273,7 @@ def walk(
                     start, least, most, tokens,
                 )
                 if top < 0:
-                    return OVERFLOW, worst
+                    return top, worst
             if ended:
                 exits[found] = node
                 found += 1

@@ -12,11 +12,9 @@ import numba
 import numpy as np
 
 from structkit.automaton.kernels import END, FAR
+from structkit.automaton.lengths import TO_DIFFER
 
-__all__ = ["TO_DIFFER", "fewest_tokens", "path", "split"]
-
-TO_DIFFER = 3
-"""Tokens more than the shortest that a unique text may need to differ from those seen: three digits, say."""
+__all__ = ["fewest_tokens", "path", "split"]
 
 _jit = numba.njit(cache=True, nogil=True, boundscheck=False)
 
@@ -93,7 +91,7 @@ def _fewest(
 @_jit
 def fewest_tokens(
     trie_byte, trie_end, trie_first,
-    row, targets, classes, rule, call_first, call_rule, call_next, call_operation, call_unique, start, least,
+    row, targets, classes, rule, call_first, call_rule, call_next, call_operation, call_unique, start, stop, least,
     first_byte, width, end, hop, order, tokens,
 ):
     """The tokens that surely lead from each state to the end of its rule.
@@ -133,8 +131,7 @@ def fewest_tokens(
                 continue
             shortest = FAR
             farthest = 0
-            last = start[r + 1] if r + 1 < len(start) else len(row)
-            for state in range(start[r], last):
+            for state in range(start[r], stop[r]):
                 if tokens[0, state] >= FAR:
                     continue
                 for klass in range(width[r]):

@@ -1,4 +1,4 @@
-"""The items of an array that must contain some."""
+"""The items of an array that must contain some, or that begins with items of their own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from structkit.errors import UnsupportedKeyword
 from structkit.regex.nodes import EMPTY, NEVER, Joined, Node, Part, Repeat, Text, alt, seq
 from structkit.schema.nodes import Array, Contains, Schema
 
-__all__ = ["among", "containing"]
+__all__ = ["among", "containing", "prefixed"]
 
 _HITS = 5
 """Different things that one array or object must contain."""
@@ -20,6 +20,40 @@ _RULES = 1000
 
 _COPIES = 100
 """Such parts where they cannot be rules."""
+
+_RUN = 16
+"""Items of a prefix that are one rule, so that no later walk recurses far."""
+
+
+def prefixed(
+    prefix: Sequence[Node],
+    inside: Node,
+    least: int,
+    *,
+    comma: str,
+    rule: Callable[[Node, str], Node] | None,
+    place: str,
+) -> Node:
+    """The items of a prefix and what follows them; an item is there only if all before it are.
+
+    Args:
+        prefix: The items.
+        inside: What follows them.
+        least: The items that there must be.
+        comma: What stands between two items.
+        rule: Makes a rule of a node, as for `containing`.
+        place: The schema path, for the names of rules.
+
+    >>> prefixed([Text("1"), Text("2")], EMPTY, 1, comma=",", rule=None, place="$")
+    Seq(parts=(Text(value='1'), Repeat(part=Text(value=',2'), least=0, most=1)))
+    """
+    for index in reversed(range(len(prefix))):
+        inside = seq(Text(comma if index else ""), prefix[index], inside)
+        if index >= least:
+            inside = Repeat(inside, 0, 1)
+            if index and index % _RUN == 0 and rule is not None:
+                inside = rule(inside, f"{place}[{index}]")
+    return inside
 
 
 def containing(

@@ -9,8 +9,9 @@ from structkit.errors import UnsupportedKeyword
 from structkit.regex.containing import among
 from structkit.regex.nodes import EMPTY, NEVER, Joined, Node, Part, Repeat, Text, alt, seq
 from structkit.regex.rules import is_larger
+from structkit.schema.nodes import Object
 
-__all__ = ["entries", "with_kinds"]
+__all__ = ["any_order", "entries", "with_kinds"]
 
 _TALLIES = 20_000
 """Alternatives in the rules that count the entries of one object."""
@@ -159,3 +160,16 @@ def with_kinds(
 
 def _lesser(left: int | None, right: int | None) -> int | None:
     return right if left is None else left if right is None else min(left, right)
+
+
+def any_order(schema: Object) -> tuple[int, int | None] | None:
+    """The fewest and the most of the keys that count, if its keys can come in any order; else `None`."""
+    required = sum(prop.required for prop in schema.properties)
+    most = schema.max_properties
+    if schema.some or len(schema.properties) + len(schema.additional) < 2:
+        return None
+    if not schema.additional and most is not None and most >= len(schema.properties):
+        most = None
+    if schema.min_properties <= required and most is None:
+        return required, None
+    return None if required else (schema.min_properties, most)

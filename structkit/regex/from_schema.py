@@ -7,16 +7,16 @@ recursive definition becomes a rule that is called.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Literal, TypeAlias
 
 from structkit.errors import LimitExceeded, PatternError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
+from structkit.regex.anything import any_json
 from structkit.regex.chars import ANY
-from structkit.regex.containing import containing
-from structkit.regex.entries import entries, with_kinds
+from structkit.regex.containing import containing, prefixed
+from structkit.regex.entries import any_order, entries, with_kinds
 from structkit.regex.formats import KNOWN_FORMATS
 from structkit.regex.integers import multiples
 from structkit.regex.nodes import (
@@ -38,10 +38,11 @@ from structkit.regex.nodes import (
     seq,
 )
 from structkit.regex.numbers import NUMBER_END, numbers
+from structkit.regex.plain import begin_apart, is_heavier, is_plain, is_plain_text
 from structkit.regex.references import Use, uses
 from structkit.regex.rules import is_larger
-from structkit.regex.strings import QUOTE, escape, json_text, other_text, text_body, text_name
-from structkit.regex.texts import string_texts
+from structkit.regex.strings import QUOTE, escape, json_text, other_text, spaced, text_body, text_name
+from structkit.regex.texts import format_text, string_texts
 from structkit.schema.admit import expand
 from structkit.schema.lenient import keyword_of
 from structkit.schema.nodes import (
@@ -72,16 +73,20 @@ Order: TypeAlias = Literal["declared", "any"]
 
 _SEPARATORS = {"spaced": (", ", ": "), "compact": (",", ":")}
 
-_PUNCTUATION = re.compile(r'"(?:[^"\\]|\\.)*"|[,:]')
-
 _SMALL = 64
 """Nodes that a definition used more than once may have and still be copied to where it is used."""
 
-_LITERAL = 4
-"""Nodes that a string with a pattern may have and still be written where it stands."""
+_LITERAL = 3
+"""Nodes that a string with a pattern may have and still be written where it stands; too few to hold a repetition."""
 
 _LARGE = 400
 """Nodes of an object that becomes a rule, so that no automaton holds many of them."""
+
+_PART = 8
+"""Nodes of a value in a large object that becomes a rule of its own, to be built when it is come to."""
+
+_LATE = 100_000
+"""Nodes and letters that a plain rule may have and still be built only when it is called."""
 
 _HEIGHT = 16
 """Schemas nested in schemas within one rule; deeper ones become rules, so that no later walk recurses far."""
@@ -128,31 +133,13 @@ def lower(
     if start == NEVER:
         reason, place = lowering.nothing or ("no value satisfies the schema", "$")
         raise UnsatisfiableSchema(reason, place=place)
-    return Rules(start, lowering.rules, (*document.unenforced, *dict.fromkeys(lowering.unenforced)))
-
-
-@lru_cache(maxsize=64)
-def _format_rule(name: str) -> Node:
-    """The body of a string of a format, and its closing quote."""
-    return seq(escape(KNOWN_FORMATS[name]()), QUOTE)
+    unenforced = (*document.unenforced, *dict.fromkeys(lowering.unenforced))
+    return Rules(start, lowering.rules, unenforced, frozenset(lowering.late))
 
 
 def _once(name: str) -> str:
     """The rule of a definition, or of any JSON, in which each value is written in one way only."""
     return f"#{name} once"
-
-
-def _unordered(schema: Object) -> tuple[int, int | None] | None:
-    """The fewest and the most of the keys that count, if its keys can come in any order; else `None`."""
-    required = sum(prop.required for prop in schema.properties)
-    most = schema.max_properties
-    if schema.some or len(schema.properties) + len(schema.additional) < 2:
-        return None
-    if not schema.additional and most is not None and most >= len(schema.properties):
-        most = None
-    if schema.min_properties <= required and most is None:
-        return required, None
-    return None if required else (schema.min_properties, most)
 
 
 class _Lowering:
@@ -169,8 +156,10 @@ class _Lowering:
         self.limits = limits
         self.comma, self.colon = _SEPARATORS[whitespace]
         self.rules: dict[str, Node] = {}
+        self.late: set[str] = set()
+        self.plain = True
         self.definitions = document.definitions
-        self.known: dict[str, tuple[Node, int]] = {}
+        self.known: dict[str, tuple[Node, int, bool]] = {}
         self.nothing: tuple[str, str] | None = None
         self.count = 0
         self.once = False
@@ -193,14 +182,16 @@ class _Lowering:
     def define(self, name: str, use: Use) -> None:
         """Lower a definition once, and decide whether its uses are copies or calls."""
         self.depth = self.deepest = 0
+        self.plain = True
         node = self.node(self.definitions[name], use.place)
         large = use.count > 1 and is_larger(node, _SMALL)
         if use.recursive or (node != NEVER and (large or self.deepest >= _HEIGHT)):
-            self.rules[f"#{name}"] = node
-            self.known[name] = Call(f"#{name}"), 0
+            self.add(f"#{name}", node)
+            self.known[name] = Call(f"#{name}"), 0, True
         else:
-            self.known[name] = node, self.deepest
+            self.known[name] = node, self.deepest, self.plain
         self.depth = self.deepest = 0
+        self.plain = True
 
     def node(self, schema: Schema, place: str) -> Node:
         """The texts of one schema, or of a larger one where that is allowed and it cannot be enforced."""
@@ -228,9 +219,10 @@ class _Lowering:
             raise LimitExceeded(
                 "regex_nodes", self.limits.regex_nodes, "the regex of the schema", place=place
             )
+        if isinstance(schema, (Object, Array, Union)):
+            return self.nested(schema, place)
+        self.plain = self.plain and is_plain(schema)
         match schema:
-            case Object() | Array() | Union():
-                return self.nested(schema, place)
             case String():
                 return self.string(schema, place)
             case Integer(minimum=low, maximum=high, multiple_of=of):
@@ -246,14 +238,15 @@ class _Lowering:
             case Const(text) if self.order == "any" and not self.once and text[0] in "[{" and "," in text:
                 return self.node(expand(schema), place)
             case Const(text):
-                return Text(self.spaced(text))
+                return Text(spaced(text, self.comma, self.colon))
             case Anything():
                 return self.anything()
             case Ref(name) if self.once and self.uses[name].several:
                 return self.written_once(name)
             case Ref(name):
-                node, height = self.known.get(name, (Call(f"#{name}"), 0))
+                node, height, plain = self.known.get(name, (Call(f"#{name}"), 0, True))
                 self.deepest = max(self.deepest, self.depth + height)
+                self.plain = self.plain and plain
                 return node
             case Never(reason):
                 self.nothing = self.nothing or (reason, place)
@@ -268,7 +261,8 @@ class _Lowering:
 
     def nested(self, schema: Object | Array | Union, place: str) -> Node:
         """Go one level down; every so many levels begin a rule."""
-        outer = self.depth, self.deepest
+        outer, plain = (self.depth, self.deepest), self.plain
+        self.plain = is_plain(schema)
         begins_rule = self.depth == _HEIGHT
         self.depth = 0 if begins_rule else self.depth + 1
         self.deepest = self.depth if begins_rule else max(self.depth, self.deepest)
@@ -278,22 +272,32 @@ class _Lowering:
             case Array():
                 node = self.array(schema, place)
             case Union(branches):
-                node = alt(self.node(branch, place) for branch in branches)
-        if not begins_rule:
+                nodes = [self.node(branch, place) for branch in branches]
+                self.plain = self.plain and begin_apart(nodes)
+                node = alt(nodes)
+        if begins_rule:
+            self.depth, self.deepest = outer
+            node = self.rule(node, place)
+        else:
             self.depth = outer[0]
-            return node
-        self.depth, self.deepest = outer
-        return self.rule(node, place)
+        self.plain = plain and (self.plain or isinstance(node, Call))
+        return node
 
-    def rule(self, node: Node, place: str) -> Node:
+    def rule(self, node: Node, place: str, *, plain: bool | None = None) -> Node:
         """A call to `node` under a name of its own."""
         if node == NEVER:
             return node
         name = f"#{place}"
         while self.rules.get(name, node) != node or name[1:] in self.definitions:
             name += "'"
-        self.rules[name] = node
+        self.add(name, node, plain=plain)
         return Call(name)
+
+    def add(self, name: str, node: Node, *, plain: bool | None = None) -> None:
+        """Add a rule; it may be built late if it is plain, or if everything lowered for it so far is."""
+        self.rules[name] = node
+        if (self.plain if plain is None else plain) and not is_heavier(node, _LATE):
+            self.late.add(name)
 
     def number(self, schema: Number, place: str) -> Node:
         """A number; that of a Python type without a range is a rule, for it takes long to build."""
@@ -303,7 +307,7 @@ class _Lowering:
             node = numbers(schema, bounded=self.bounded, once=fixed, limits=self.limits, place=place)
             return self.without_multiples(node, schema, place)
         if "number" not in self.rules:
-            self.rules["number"] = numbers(schema, bounded=True, limits=self.limits)
+            self.add("number", numbers(schema, bounded=True, limits=self.limits))
         return Call("number")
 
     def without_multiples(self, node: Node, schema: Integer | Number, place: str) -> Node:
@@ -321,7 +325,7 @@ class _Lowering:
             raise UnsupportedKeyword("format", message, place=place)
         name = schema.format
         if name is not None and name in KNOWN_FORMATS and schema == String(format=name) and not without:
-            self.rules[name] = _format_rule(name)
+            self.add(name, format_text(name))
             return seq(QUOTE, Call(name))
         body = string_texts(schema, python=self.bounded, limits=self.limits, place=place)
         if body == NEVER:
@@ -334,40 +338,35 @@ class _Lowering:
         if without:
             body = Both(body, alt(Text(name) for name in without), negate=True)
         text = seq(escape(body), QUOTE)
+        if not is_larger(text, _LITERAL):
+            return seq(QUOTE, text)
         # In a rule that calls no other masks are quicker, and shared.
-        return seq(QUOTE, self.rule(text, place) if is_larger(text, _LITERAL) else text)
+        return seq(QUOTE, self.rule(text, place, plain=is_plain_text(body)))
 
     def text(self, least: int, most: int | None) -> Node:
         """Free text and its closing quote, a rule that all schemas share."""
         name = text_name(least, most)
         self.rules[name] = text_body(least, most)
+        if least <= _LARGE:
+            self.late.add(name)
         return Call(name)
 
     def anything(self) -> Node:
         """Any JSON value: a rule that calls itself."""
         name = _once("json") if self.once else "json"
         if name not in self.rules:
-            value = Call(name)
-            key = seq(QUOTE, self.text(0, None))
-            entry = seq(Unique(key) if self.bounded else key, Text(self.colon), value)
-            self.rules[name] = alt(
-                [
-                    seq(QUOTE, self.text(0, None)),
-                    self.number(Number(), "$"),
-                    seq(
-                        Text("{"), Joined((Part(entry, 0, 1 if self.once else None),), self.comma), Text("}")
-                    ),
-                    seq(Text("["), Joined((Part(value, 0, None),), self.comma), Text("]")),
-                    *(Text(word) for word in ("true", "false", "null")),
-                ]
+            text, number = self.text(0, None), self.number(Number(), "$")
+            self.rules[name] = any_json(
+                Call(name),
+                text,
+                number,
+                self.comma,
+                self.colon,
+                differ=self.bounded,
+                most=1 if self.once else None,
             )
+            self.late.add(name)
         return Call(name)
-
-    def spaced(self, text: str) -> str:
-        """Compact JSON in the whitespace style."""
-        return _PUNCTUATION.sub(
-            lambda found: {",": self.comma, ":": self.colon}.get(found[0], found[0]), text
-        )
 
     def array(self, schema: Array, place: str) -> Node:
         """The items in brackets."""
@@ -382,13 +381,14 @@ class _Lowering:
             return NEVER
         least = max(schema.min_items - len(prefix), 0)
         more = None if most is None else max(most - len(prefix), 0)
+        rule = None if schema.unique else self.rule
         inside: Node
         if schema.contains:
             inside = containing(
                 schema,
                 partial(self.contained, schema, place),
                 comma=self.comma,
-                rule=None if schema.unique else self.rule,
+                rule=rule,
                 place=place,
             )
         elif more == 0:
@@ -397,7 +397,7 @@ class _Lowering:
             inside = Repeat(seq(Text(self.comma), items), least, more)
         else:
             inside = Joined((Part(items, least, more),), self.comma)
-        inside = self.prefixed(prefix[:most], inside, schema, place)
+        inside = prefixed(prefix[:most], inside, schema.min_items, comma=self.comma, rule=rule, place=place)
         array = seq(Text("["), inside, Text("]"))
         return self.rule(array, place) if schema.unique else array
 
@@ -413,23 +413,17 @@ class _Lowering:
         node = self.items(schema, f"{place}[]", item)
         return self.rule(node, f"{place}[]") if not schema.unique and is_larger(node, _SMALL) else node
 
-    def prefixed(self, prefix: list[Node], inside: Node, schema: Array, place: str) -> Node:
-        """The prefix and what follows it; an item is there only if all items before it are."""
-        for index in reversed(range(len(prefix))):
-            inside = seq(Text(self.comma if index else ""), prefix[index], inside)
-            if index >= schema.min_items:
-                inside = Repeat(inside, 0, 1)
-                if index and index % _HEIGHT == 0 and not schema.unique:
-                    inside = self.rule(inside, f"{place}[{index}]")
-        return inside
-
     def object(self, schema: Object, place: str) -> Node:
         """The entries in braces."""
-        if self.order == "any" and not self.once and (bounds := _unordered(schema)) is not None:
+        if self.order == "any" and not self.once and (bounds := any_order(schema)) is not None:
             return self.unordered(schema, place, *bounds)
+        places = [place + step(prop.name) for prop in schema.properties]
+        values = [self.value(prop.value, at) for prop, at in zip(schema.properties, places, strict=True)]
+        large = is_larger(Alt(tuple(value for value, _ in values)), _LARGE)
         parts: list[Part] = []
-        for prop in schema.properties:
-            value = self.node(prop.value, place + step(prop.name))
+        for prop, at, (value, plain) in zip(schema.properties, places, values, strict=True):
+            if large and is_larger(value, _PART):
+                value = self.rule(value, at, plain=plain)
             if value == NEVER and not prop.required:
                 continue
             entry = seq(Text(json_text(prop.name, place=place) + self.colon), value)
@@ -452,6 +446,13 @@ class _Lowering:
         # Each entry of a rule remembers its own unique texts.
         begins_rule = self.remembers(schema) or is_larger(braces, _LARGE)
         return self.rule(braces, place) if begins_rule else braces
+
+    def value(self, schema: Schema, place: str) -> tuple[Node, bool]:
+        """The texts of a property's value, and whether it is plain."""
+        outer, self.plain = self.plain, True
+        node, plain = self.node(schema, place), self.plain
+        self.plain = outer and (plain or isinstance(node, Call))
+        return node, plain
 
     def unordered(self, schema: Object, place: str, least: int, most: int | None) -> Node:
         """The entries in any order: a rule of its own, for each entry of a rule remembers its own keys."""

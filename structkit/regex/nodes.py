@@ -163,12 +163,17 @@ NEVER = Alt(())
 class Rules:
     """A start node and the rules that it and they call. Rules may call each other in cycles.
 
-    `unenforced` is what the texts do not hold to, and what their values must be checked for.
+    Attributes:
+        start: Where every text begins.
+        rules: The rules by name.
+        unenforced: What the texts do not hold to, and what their values must be checked for.
+        late: Rules whose automata are surely small, so that they need not be built before they are called.
     """
 
     start: Node
     rules: Mapping[str, Node]
     unenforced: tuple[Unenforced, ...] = ()
+    late: frozenset[str] = frozenset()
 
 
 def seq(*parts: Node) -> Node:

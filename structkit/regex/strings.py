@@ -8,6 +8,7 @@ else is written raw (RFC 8259, section 7).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
@@ -44,12 +45,14 @@ __all__ = [
     "lengths",
     "other_text",
     "raw_text",
+    "spaced",
     "text_body",
     "text_name",
 ]
 
 QUOTE = Text('"')
 
+_PUNCTUATION = re.compile(r'"(?:[^"\\]|\\.)*"|[,:]')
 _SHORT = {0x08: "b", 0x09: "t", 0x0A: "n", 0x0C: "f", 0x0D: "r", 0x22: '"', 0x5C: "\\"}
 ESCAPED = chars([(0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C)])
 """The characters that JSON does not write raw."""
@@ -151,6 +154,15 @@ def text_body(least: int, most: int | None) -> Node:
     if most == 0:
         return QUOTE
     return Seq((Repeat(JSON_CHAR, least, most), QUOTE))
+
+
+def spaced(text: str, comma: str, colon: str) -> str:
+    """Compact JSON with other separators.
+
+    >>> spaced('{"a,b":[1,2]}', ", ", ": ")
+    '{"a,b": [1, 2]}'
+    """
+    return _PUNCTUATION.sub(lambda found: {",": comma, ":": colon}.get(found[0], found[0]), text)
 
 
 def other_text(texts: Iterable[str]) -> Node:

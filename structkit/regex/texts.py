@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from structkit.errors import UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.chars import ANY
 from structkit.regex.formats import KNOWN_FORMATS, WIDER_FORMATS
-from structkit.regex.nodes import NEVER, Both, Node, Repeat, alt
+from structkit.regex.nodes import NEVER, Both, Node, Repeat, alt, seq
 from structkit.regex.parse import parse
-from structkit.regex.strings import raw_text
+from structkit.regex.strings import QUOTE, escape, raw_text
 from structkit.schema.nodes import String
 
-__all__ = ["string_texts", "uncertain_formats"]
+__all__ = ["format_text", "string_texts", "uncertain_formats"]
 
 
 def string_texts(
@@ -71,3 +72,9 @@ def _languages(schema: String, python: bool, limits: Limits, place: str | None, 
 
 def _every_text() -> Node:
     return Repeat(ANY)
+
+
+@lru_cache(maxsize=64)
+def format_text(name: str) -> Node:
+    """The body of a JSON string of a format, and its closing quote."""
+    return seq(escape(KNOWN_FORMATS[name]()), QUOTE)

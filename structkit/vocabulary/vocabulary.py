@@ -18,6 +18,9 @@ __all__ = ["Vocabulary"]
 _MOST_IDS = 1 << 24
 """Sixty times the largest vocabulary in use; every id up to the last takes 8 bytes, so a stray one must not count."""
 
+_UTF8_BYTES = frozenset({*range(0xC0), *range(0xC2, 0xF5)})
+"""RFC 3629, section 4."""
+
 
 class Vocabulary:
     """The bytes of every token and the ids that end a sequence: an immutable value, equal by content.
@@ -32,7 +35,7 @@ class Vocabulary:
     (b'a', b'ab', b'', b'')
     """
 
-    __slots__ = ("_end_ids", "_fingerprint", "_longest", "_tokens", "_trie")
+    __slots__ = ("_end_ids", "_fingerprint", "_longest", "_spells_bytes", "_tokens", "_trie")
 
     def __init__(self, tokens: Iterable[bytes | None], end_ids: Iterable[int]) -> None:
         """Make a vocabulary by hand.
@@ -56,6 +59,7 @@ class Vocabulary:
         self._end_ids = tuple(ends)
         self._longest: int | None = None
         self._fingerprint: str | None = None
+        self._spells_bytes: bool | None = None
         self._trie: Trie | None = None
 
     @classmethod
@@ -117,6 +121,13 @@ class Vocabulary:
         if self._longest is None:
             self._longest = max(map(len, self._tokens))
         return self._longest
+
+    @property
+    def spells_bytes(self) -> bool:
+        """Whether every byte that UTF-8 can hold is a token of its own, so that every text can be spelled."""
+        if self._spells_bytes is None:
+            self._spells_bytes = {token[0] for token in self._tokens if len(token) == 1} >= _UTF8_BYTES
+        return self._spells_bytes
 
     @property
     def fingerprint(self) -> str:

@@ -1,0 +1,113 @@
+"""One rule's automaton without the ways that lead nowhere, and how far its states are from the rule's end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.automaton.dfa import DEAD, Dfa, Key
+from structkit.automaton.distances import distances
+from structkit.automaton.kernels import FAR
+from structkit.regex.nodes import Unique
+
+__all__ = ["Alive", "alive", "first_bytes"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Alive:
+    """A rule's automaton from whose states the rule's end can be reached.
+
+    Attributes:
+        dfa: The automaton.
+        end: int32[states], bytes that lead from each state to the end of the rule, the counter left out.
+        hop: int32[states], the first step of such a way: a byte, `-1 - call`, or `kernels.END`.
+        rounds: The bytes of one round of the counted repetition.
+    """
+
+    dfa: Dfa
+    end: NDArray[np.int32]
+    hop: NDArray[np.int32]
+    rounds: int
+
+    @property
+    def length(self) -> int:
+        """The bytes of a text; `FAR` if there is none."""
+        end, least = int(self.end[0]), self.dfa.least
+        if end >= FAR or (least and self.rounds >= FAR):
+            return FAR
+        return min(FAR - 1, end + least * self.rounds)
+
+
+def alive(dfa: Dfa, lengths: Mapping[Key, int]) -> Alive:
+    """Find the ways to the end of a rule, and leave out the states and calls without one; the start stays.
+
+    Args:
+        dfa: The rule's automaton.
+        lengths: For each rule that it calls the bytes of a text, `FAR` if it has none.
+    """
+    if not dfa.calls:
+        return _alone(dfa)
+    found = _measured(dfa, lengths)
+    dead = found.end >= FAR
+    if not dead.any() and not any(length >= FAR for length in lengths.values()):
+        return found
+    calls = tuple(
+        (state, key, after, operation)
+        for state, key, after, operation in dfa.calls
+        if lengths[key] < FAR and not dead[after]
+    )
+    targets = np.where(dead[dfa.targets >> 2], DEAD, dfa.targets).astype(np.int32)
+    return replace(found, dfa=replace(dfa, targets=targets, calls=calls))
+
+
+@lru_cache(maxsize=1024)
+def _alone(dfa: Dfa) -> Alive:
+    """Such automata were trimmed when they were made."""
+    return _measured(dfa, {})
+
+
+def _measured(dfa: Dfa, lengths: Mapping[Key, int]) -> Alive:
+    """The distances of one rule; each that it calls is a state of its own, whose distance is given."""
+    states, width = dfa.targets.shape
+    callees = {key: number for number, key in enumerate(lengths)}
+    size = states + len(callees)
+    calls = np.array(
+        [
+            (s, 1 + callees[key], after, operation, isinstance(key, Unique))
+            for s, key, after, operation in dfa.calls
+        ],
+        np.int32,
+    ).reshape(-1, 5)
+    start = np.arange(states - 1, size, dtype=np.int32)
+    start[0] = 0
+    stop = np.arange(states, size + 1, dtype=np.int32)
+    least = np.zeros(len(start), np.int32)
+    least[0] = dfa.least
+    widths = np.zeros(len(start), np.int32)
+    widths[0] = width
+    final = np.zeros(size, bool)
+    final[:states] = dfa.final
+    rule = np.zeros(size, np.int32)
+    rule[states:] = np.arange(1, len(start))
+    given = np.full(size, FAR, np.int32)
+    given[states:] = list(lengths.values())
+    end, hop, rounds = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(len(start), np.int32)
+    distances(
+        np.arange(size, dtype=np.int32) * width, dfa.targets.ravel(), widths, rule, final,
+        np.searchsorted(calls[:, 0], np.arange(size + 1)).astype(np.int32), np.ascontiguousarray(calls[:, 1]),
+        np.ascontiguousarray(calls[:, 2]), np.ascontiguousarray(calls[:, 3]), calls[:, 4].astype(bool),
+        start, stop, least, first_bytes([dfa]), given, end, rounds, hop,
+    )  # fmt: skip
+    return Alive(dfa, end[:states].copy(), hop[:states].copy(), int(rounds[0]))
+
+
+def first_bytes(dfas: list[Dfa]) -> NDArray[np.uint8]:
+    """uint8[rules, 256]: a byte of each class of each rule's automaton."""
+    bytes_of = np.zeros((len(dfas), 256), np.uint8)
+    for rule, dfa in enumerate(dfas):
+        bytes_of[rule, dfa.classes[::-1]] = np.arange(255, -1, -1, dtype=np.uint8)
+    return bytes_of

@@ -1,0 +1,151 @@
+"""How long a text of a rule need be: known from its node, without its automaton."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from structkit.automaton.dfa import Key
+from structkit.automaton.kernels import FAR
+from structkit.regex.nodes import (
+    Alt,
+    Both,
+    Call,
+    Chars,
+    Joined,
+    Multiple,
+    Node,
+    Repeat,
+    Rules,
+    Seq,
+    Text,
+    Unique,
+    Unordered,
+)
+from structkit.regex.strings import text_body
+
+__all__ = ["TO_DIFFER", "Lengths"]
+
+TO_DIFFER = 3
+"""Bytes, or tokens, more than the shortest that a unique text may need to differ from those seen: three digits, say."""
+
+_FREE = text_body(0, None)
+
+
+class Lengths:
+    """For each rule the bytes that are enough for one of its texts, `FAR` if it has none.
+
+    Only what must be in a text is looked at, and of alternatives the first that has a text: so few other rules are,
+    and the bytes are not always the fewest. With unique texts, which must differ, they are an estimate.
+
+    Args:
+        rules: The rules.
+        product: The bytes of a shortest text of an intersection or a difference.
+
+    >>> lengths = Lengths(Rules(Call("a"), {"a": Alt((Seq((Text("("), Call("a"))), Text("x")))}), lambda node: 0)
+    >>> lengths.of("a")
+    1
+    """
+
+    def __init__(self, rules: Rules, product: Callable[[Both], int]) -> None:
+        self._rules = rules
+        self._product = product
+        self._known: dict[Key, int] = {}
+
+    def of(self, key: Key) -> int:
+        """The bytes that are enough for a text of what a call names."""
+        if isinstance(key, str):
+            self._find([key])
+            return self._known[key]
+        missing: set[str] = set()
+        length = self._of_node(key, missing)
+        if length < FAR or not missing:
+            return length
+        self._find(missing)
+        return self._of_node(key, set())
+
+    def _find(self, rules: Iterable[str]) -> None:
+        """Find the bytes of rules and of those they need: each is looked at again once others are known."""
+        stuck: dict[str, set[str]] = {}
+        pending = list(rules)
+        while pending:
+            while pending:
+                current = pending.pop()
+                if current in stuck or current in self._known:
+                    continue
+                missing: set[str] = set()
+                length = self._of_node(self._rules.rules[current], missing)
+                if length < FAR:
+                    self._known[current] = length
+                else:
+                    stuck[current] = missing
+                    pending += missing
+            pending = [at for at, missing in stuck.items() if any(rule in self._known for rule in missing)]
+            for at in pending:
+                del stuck[at]
+        # The rest wait for each other, so none has a text.
+        self._known.update(dict.fromkeys(stuck, FAR))
+
+    def _of_node(self, node: Node, missing: set[str]) -> int:
+        """The bytes of a node, or `FAR`; then `missing` receives the rules of which none is known yet."""
+        match node:
+            case Text(value):
+                return len(value.encode())
+            case Chars(ranges):
+                return len(chr(ranges[0][0]).encode()) if ranges else FAR
+            case Multiple():
+                return 1
+            case Call(rule):
+                known = self._known.get(rule)
+                if known is None:
+                    missing.add(rule)
+                return FAR if known is None else known
+            case Unique(inner):
+                return _sum((self._of_node(inner, missing), TO_DIFFER))
+            case Seq(parts):
+                return _sum(self._of_node(part, missing) for part in parts)
+            case Alt(parts):
+                return self._of_any(parts, missing)
+            case Repeat(part, least):
+                return _times(least, self._of_node(part, missing)) if least else 0
+            case Joined(parts, separator):
+                needed = [part for part in parts if part.least]
+                each = (_times(part.least, self._of_node(part.node, missing)) for part in needed)
+                return _sum((*each, len(separator.encode()) * max(0, sum(p.least for p in needed) - 1)))
+            case Unordered(entries, separator, least):
+                if not least:
+                    return 0
+                counting = [entry for entry in entries if entry.counts]
+                each = (
+                    _sum((self._of_node(e.key, missing), self._of_node(e.rest, missing))) for e in counting
+                )
+                cheapest = (*sorted(each), *[FAR] * least)[:least]
+                return _sum((*cheapest, len(separator.encode()) * (least - 1)))
+            case Both(left, Alt(texts), negate=True) if left == _FREE and _are_texts(texts):
+                # Of as many numbers as there are excluded texts, and one more, one is none of them.
+                return len(str(len(texts))) + 1
+            case Both():
+                return self._product(node)
+
+    def _of_any(self, parts: tuple[Node, ...], missing: set[str]) -> int:
+        texts = [len(part.value.encode()) for part in parts if isinstance(part, Text)]
+        if texts:
+            return min(texts)
+        for part in parts:
+            length = self._of_node(part, missing)
+            if length < FAR:
+                return length
+        return FAR
+
+
+def _are_texts(parts: tuple[Node, ...]) -> bool:
+    return all(isinstance(part, Text) for part in parts)
+
+
+def _sum(lengths: Iterable[int]) -> int:
+    """A sum that is `FAR` only where a part is: a long text is not the same as none."""
+    found = tuple(lengths)  # all are looked at, so that what is missing is known at once
+    return FAR if FAR in found else min(FAR - 1, sum(found))
+
+
+def _times(count: int, length: int) -> int:
+    return FAR if length >= FAR else min(FAR - 1, count * length)

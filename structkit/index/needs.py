@@ -1,0 +1,106 @@
+"""How many tokens lead from each state to the end of its rule: for rules as they are built, then for all, exactly.
+
+While few tokens are needed and many are left it is enough to know a number that suffices. For a rule that calls no
+other it is exact from the beginning. For others it is the bytes of a short text, since every byte is a token; that
+does not ask for the rules they call. Once tokens run out all rules are built, and the tokens of the shortest texts
+counted.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.automaton.alive import Alive, first_bytes
+from structkit.automaton.automaton import Automaton
+from structkit.index import spelling
+from structkit.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["Needs"]
+
+
+class Needs:
+    """The tokens that surely lead from the states of an automaton to the ends of their rules.
+
+    Attributes:
+        tight: Whether all rules are built and their tokens counted; always so if some byte is no token.
+    """
+
+    def __init__(self, automaton: Automaton, vocabulary: Vocabulary) -> None:
+        self._automaton = automaton
+        self._vocabulary = vocabulary
+        self._measured = 0
+        self._tokens = np.empty((2, 1024), np.int32)
+        self.tight = False
+        if not vocabulary.spells_bytes:
+            self.tighten()
+
+    @property
+    def tokens(self) -> NDArray[np.int32]:
+        """int32[2, at least as many as states and as rules]: from each state to its rule's end, and per round."""
+        if self._measured < len(self._automaton.built) and not self.tight:
+            self._measure()
+        return self._tokens
+
+    def tighten(self) -> None:
+        """Build all rules and count their tokens."""
+        if not self.tight:
+            self._tokens = _fewest(self._automaton.complete(), self._vocabulary)
+            self.tight = True
+
+    def _measure(self) -> None:
+        """Add what was built since. Two threads may do the same: they write the same."""
+        automaton, tokens = self._automaton, self._tokens
+        built = list(automaton.built.items())
+        size = max(len(automaton.row), len(automaton.start))
+        if size > tokens.shape[1]:
+            tokens = np.empty((2, 2 * size), np.int32)
+            tokens[:, : self._tokens.shape[1]] = self._tokens
+        for rule, found in built[self._measured :]:
+            first = int(automaton.start[rule])
+            if found.dfa.calls:
+                tokens[0, first : first + len(found.end)] = found.end
+                tokens[1, rule] = found.rounds
+            else:
+                alone = _alone(found, self._vocabulary)
+                tokens[0, first : first + len(found.end)] = alone[0, : len(found.end)]
+                tokens[1, rule] = alone[1, 0]
+        self._tokens, self._measured = tokens, len(built)
+
+
+@lru_cache(maxsize=1024)
+def _alone(found: Alive, vocabulary: Vocabulary) -> NDArray[np.int32]:
+    """The tokens of a rule that calls no other."""
+    trie, dfa = vocabulary.trie, found.dfa
+    states, width = dfa.targets.shape
+    tokens, none = np.empty((2, states), np.int32), np.empty(0, np.int32)
+    zero = np.zeros(1, np.int32)
+    spelling.fewest_tokens(
+        trie.byte, trie.end, trie.first,
+        np.arange(states, dtype=np.int32) * width, dfa.targets.ravel(), dfa.classes[None], np.zeros(states, np.int32),
+        np.zeros(states + 1, np.int32), none, none, none, np.empty(0, bool), zero, np.array([states], np.int32),
+        np.array([dfa.least], np.int32), first_bytes([dfa]), np.array([width], np.int32), found.end, found.hop,
+        _nearest_first(found.end), tokens,
+    )  # fmt: skip
+    return tokens
+
+
+def _fewest(automaton: Automaton, vocabulary: Vocabulary) -> NDArray[np.int32]:
+    """The tokens of all rules."""
+    trie, shortest = vocabulary.trie, automaton.shortest
+    tokens = np.empty((2, max(len(automaton.row), len(automaton.start))), np.int32)
+    spelling.fewest_tokens(
+        trie.byte, trie.end, trie.first,
+        automaton.row, automaton.targets, automaton.classes, automaton.rule, automaton.call_first,
+        automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.call_unique, automaton.start,
+        shortest.stop, automaton.least, shortest.first_byte, shortest.width, shortest.end, shortest.hop,
+        _nearest_first(shortest.end), tokens,
+    )  # fmt: skip
+    return tokens
+
+
+def _nearest_first(end: NDArray[np.int32]) -> NDArray[np.int32]:
+    """int32[states]: the states by their distance, of equal ones the last first."""
+    return np.lexsort((-np.arange(len(end)), end)).astype(np.int32)

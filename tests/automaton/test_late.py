@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structkit.automaton.automaton import Automaton
+from structkit.automaton.build import regular
+from structkit.automaton.kernels import FAR
+from structkit.automaton.lengths import Lengths
+from structkit.automaton.link import link
+from structkit.automaton.nfa import build_nfa
+from structkit.errors import LimitExceeded, UnsatisfiableSchema
+from structkit.limits import Limits
+from structkit.regex.nodes import NEVER, Both, Call, Chars, Node, Repeat, Rules, Seq, Text, Unique
+from structkit.regex.plain import is_plain_text
+from structkit.regex.strings import other_text
+from structkit.targets import read_target
+from tests.languages import plain_nodes, recursive_rules
+
+LETTERS = Chars(((0x61, 0x7A),))
+
+
+def _linked(rules: Rules) -> Automaton | None:
+    try:
+        return link(rules)
+    except UnsatisfiableSchema:
+        return None
+
+
+@given(
+    recursive_rules,
+    st.binary(max_size=0) | st.sampled_from([b"[0]", b"((a))", b"a", b'"', b"[[0,0]]", b"([a,b])"]),
+)
+def test_what_is_built_late_accepts_the_same(rules: Rules, text: bytes) -> None:
+    late, soon = _linked(rules), _linked(replace(rules, late=frozenset()))
+    assert (late is None) == (soon is None)
+    if late is not None and soon is not None:
+        assert late.accepts(text) == soon.accepts(text)
+
+
+@given(recursive_rules)
+def test_a_length_is_known_where_there_is_a_text_and_is_enough_for_one(rules: Rules) -> None:
+    automaton = _linked(replace(rules, late=frozenset()))
+    if automaton is None:
+        return
+    shortest = automaton.complete().shortest
+    lengths = Lengths(rules, lambda node: 1)
+    for number, key in enumerate(automaton.keys):
+        if key is None:
+            continue
+        least = int(automaton.least[number]) * int(shortest.rounds[number])
+        exact = int(shortest.end[automaton.start[number]]) + least
+        assert exact < FAR, "what has no text is not called"
+        if "set" not in str(key) and "few" not in str(key) and not isinstance(key, Unique):
+            assert exact <= lengths.of(key) < FAR
+    for name in ("endless", "hope", "tree", "set", "few", "odd"):
+        assert (lengths.of(name) >= FAR) == (name == "endless")
+
+
+def test_a_rule_is_built_when_it_is_called() -> None:
+    rules = Rules(
+        Call("a"),
+        {"a": Seq((Text("("), Repeat(Call("b"), 0, 1), Text(")"))), "b": Text("x")},
+        late=frozenset("ab"),
+    )
+    automaton = link(rules)
+    assert list(automaton.built) == [0]
+    frames = automaton.first()
+    assert len(automaton.built) == 2
+    automaton.read(frames, b"", b"(")
+    assert len(automaton.built) == 3
+    assert automaton.complete().accepts(b"(x)")
+
+
+def test_a_rule_that_is_not_late_is_built_even_if_only_a_late_one_calls_it() -> None:
+    large = Repeat(Seq((Repeat(LETTERS), Text("a"), Repeat(LETTERS, 18, 18))))
+    rules = Rules(
+        Seq((Text("("), Call("a"))), {"a": Seq((Text("x"), Call("b"))), "b": large}, late=frozenset("a")
+    )
+    with pytest.raises(LimitExceeded):
+        link(rules, Limits(states=10_000))
+
+
+def test_a_late_rule_without_a_text_is_never_called() -> None:
+    nothing = Both(Text("a"), Text("b"))
+    optional = Rules(Seq((Text("x"), Repeat(Call("a"), 0, 1))), {"a": nothing}, late=frozenset("a"))
+    automaton = link(optional)
+    assert automaton.accepts(b"x") and not automaton.call_rule.size
+    with pytest.raises(UnsatisfiableSchema):
+        link(Rules(Call("a"), {"a": Seq((Call("b"), Text("c"))), "b": NEVER}, late=frozenset("ab")))
+
+
+def test_the_length_of_other_texts_needs_no_automaton() -> None:
+    def fails(node: Both) -> int:
+        raise AssertionError(node)
+
+    names = [str(number) for number in range(120)]
+    length = Lengths(Rules(Text(""), {"other": other_text(names)}), fails).of("other")
+    assert 2 <= length <= 4
+
+
+@given(plain_nodes)
+def test_plain_patterns_have_small_automata(node: Node) -> None:
+    if is_plain_text(node):
+        characters = build_nfa(node, count=False, limits=Limits()).size
+        assert len(regular(node).final) <= max(2 * characters, 4096)
+
+
+def test_a_definition_is_not_built_before_it_is_come_to() -> None:
+    definitions = {
+        f"D{number}": {
+            "type": "object",
+            "properties": {"next": {"$ref": f"#/$defs/D{(number + 1) % 500}"}, "name": {"type": "string"}},
+        }
+        for number in range(500)
+    }
+    automaton = link(read_target({"$ref": "#/$defs/D0", "$defs": definitions}).rules())
+    assert len(automaton.built) < 5
+    frames, _ = automaton.read(automaton.first(), b"", b'{"next": {"next": {"na')
+    assert frames and len(automaton.built) < 12
+    assert np.count_nonzero(automaton.start >= 0) == len(automaton.built)
