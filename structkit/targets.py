@@ -20,7 +20,8 @@ from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import SchemaError
 from structkit.limits import Limits
 from structkit.regex.from_schema import Order, Whitespace, lower
-from structkit.regex.nodes import Rules, Text, alt
+from structkit.regex.nodes import Call, Node, Rules, Text
+from structkit.regex.options import options
 from structkit.regex.parse import parse
 from structkit.schema.check import check
 from structkit.schema.describe import describe
@@ -377,7 +378,14 @@ class _ChoiceTarget(Target[object]):
         order: Order = "declared",
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
-        return Rules(alt(Text(text) for text in self.choice.texts(whitespace)), {})
+        rules: dict[str, Node] = {}
+
+        def rule(node: Node, name: str) -> Node:
+            rules[name] = node
+            return Call(name)
+
+        start = options(map(Text, self.choice.texts(whitespace)), rule, "$")
+        return Rules(start, rules, late=frozenset(rules))
 
     def value(self, text: str) -> object:
         return (self.choice.texts("spaced") | self.choice.texts("compact"))[text]

@@ -44,6 +44,7 @@ class Nfa:
         size: How many states there are.
         edges: Five numbers each: source, first byte, last byte, target, operation. One flat array, for thousands of
             small objects would be slow to make and to collect.
+        runs: Texts that lead from a state through new ones: source, the first of these, and the bytes.
         silent: Two numbers each: a state, and one that is reached from it without a byte.
         calls: `(source, callee, target, operation)`.
         final: The one state at which the rule ends.
@@ -53,6 +54,7 @@ class Nfa:
 
     size: int = 1
     edges: array[int] = field(default_factory=lambda: array("i"))
+    runs: list[tuple[int, int, bytes]] = field(default_factory=list)
     silent: array[int] = field(default_factory=lambda: array("i"))
     calls: list[tuple[int, Key, int, int]] = field(default_factory=list)
     final: int = 0
@@ -61,8 +63,22 @@ class Nfa:
 
     @property
     def edge_table(self) -> NDArray[np.int32]:
-        """int32[edges, 5]."""
-        return np.array(self.edges, np.int32).reshape(-1, 5)
+        """int32[edges, 5], those of the runs included."""
+        edges = np.array(self.edges, np.int32).reshape(-1, 5)
+        if not self.runs:
+            return edges
+        sources, first, texts = zip(*self.runs, strict=True)
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        begins = np.cumsum(lengths) - lengths
+        table = np.empty((len(edges) + int(lengths.sum()), 5), np.int32)
+        table[: len(edges)] = edges
+        run = table[len(edges) :]
+        run[:, 3] = np.arange(len(run)) + np.repeat(np.array(first) - begins, lengths)
+        run[:, 0] = run[:, 3] - 1
+        run[begins, 0] = sources
+        run[:, 1] = run[:, 2] = np.frombuffer(b"".join(texts), np.uint8)
+        run[:, 4] = KEEP
+        return table
 
     @property
     def silent_table(self) -> NDArray[np.int32]:
@@ -168,32 +184,42 @@ class _Builder:
         self.nfa.silent.extend((source, target))
 
     def text(self, value: str, start: int) -> int:
-        for byte in value.encode():
-            end = self.state()
-            self.nfa.edges.extend((start, byte, byte, end, KEEP))
-            start = end
-        return start
+        return self.run(value.encode(), start) if value else start
+
+    def run(self, text: bytes, start: int) -> int:
+        """Lead through new states, numbered in a row; returns the last one."""
+        nfa = self.nfa
+        first, nfa.size = nfa.size, nfa.size + len(text)
+        if nfa.size > self.limits.nfa_states:
+            raise LimitExceeded("nfa_states", self.limits.nfa_states, "the automaton of a rule")
+        nfa.runs.append((start, first, text))
+        return nfa.size - 1
 
     def alternatives(self, parts: tuple[Node, ...], start: int) -> int:
         """Any of the parts; texts that begin alike share the states of their beginning, as a trie."""
         end = self.state()
-        trie: dict[tuple[int, int], int] = {}
-        root = self.state() if sum(isinstance(part, Text) for part in parts) > 1 else start
-        for part in parts:
-            if root == start or not isinstance(part, Text):
-                self.link(self.emit(part, start), end)
-                continue
-            state = root
-            for byte in part.value.encode():
-                after = trie.get((state, byte))
-                if after is None:
-                    after = trie[state, byte] = self.state()
-                    self.nfa.edges.extend((state, byte, byte, after, KEEP))
-                state = after
-            self.link(state, end)
-        if root != start:
+        texts = sorted(part.value.encode() for part in parts if isinstance(part, Text))
+        if len(texts) > 1:
+            root = self.state()
             self.link(start, root)
+            self.trie(texts, root, end)
+        for part in parts:
+            if len(texts) < 2 or not isinstance(part, Text):
+                self.link(self.emit(part, start), end)
         return end
+
+    def trie(self, texts: list[bytes], root: int, end: int) -> None:
+        """Texts in their order: each leaves the one before it where the two differ."""
+        before, path = b"", [root]
+        for text in texts:
+            shared = next((i for i, (a, b) in enumerate(zip(text, before, strict=False)) if a != b), len(before))
+            del path[shared + 1 :]
+            if shared < len(text):
+                first = self.nfa.size
+                self.run(text[shared:], path[-1])
+                path += range(first, self.nfa.size)
+            self.link(path[-1], end)
+            before = text
 
     def chars(self, ranges: tuple[tuple[int, int], ...], start: int) -> int:
         """Spellings with equal ends share the states of those ends, so that large classes stay small."""
@@ -434,6 +460,7 @@ def _remembers(node: Node) -> bool:
 def _mark(nfa: Nfa, sources: set[int], operation: int) -> None:
     """Give the operation to every edge and call that leaves `sources`."""
     edges = nfa.edge_table
+    nfa.runs = []
     edges[np.isin(edges[:, 0], list(sources)), 4] = operation
     nfa.edges = array("i", edges.tobytes())
     nfa.calls = [

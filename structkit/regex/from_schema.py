@@ -38,6 +38,7 @@ from structkit.regex.nodes import (
     seq,
 )
 from structkit.regex.numbers import NUMBER_END, numbers
+from structkit.regex.options import options
 from structkit.regex.plain import begin_apart, is_heavier, is_plain, is_plain_text
 from structkit.regex.references import Use, uses
 from structkit.regex.rules import is_larger
@@ -274,7 +275,7 @@ class _Lowering:
             case Union(branches):
                 nodes = [self.node(branch, place) for branch in branches]
                 self.plain = self.plain and begin_apart(nodes)
-                node = alt(nodes)
+                node = options(nodes, self.rule, place)
         if begins_rule:
             self.depth, self.deepest = outer
             node = self.rule(node, place)
@@ -444,7 +445,7 @@ class _Lowering:
             inside = entries(parts, more, *count, extra=extra, comma=self.comma, rule=self.rule, place=place)
         braces = seq(Text("{"), inside, Text("}"))
         # Each entry of a rule remembers its own unique texts.
-        begins_rule = self.remembers(schema) or is_larger(braces, _LARGE)
+        begins_rule = self.remembers(schema) or (large and is_larger(braces, _LARGE))
         return self.rule(braces, place) if begins_rule else braces
 
     def value(self, schema: Schema, place: str) -> tuple[Node, bool]:

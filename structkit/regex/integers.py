@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
@@ -114,6 +115,7 @@ def _ends(
     return -widest if minimum is None else minimum, widest if maximum is None else maximum
 
 
+@lru_cache(maxsize=256)
 def naturals(low: int, high: int | None) -> Node:
     """The numbers from `low` to `high`, neither negative, ends included; `high=None` is without end.
 

@@ -185,14 +185,14 @@ def seq(*parts: Node) -> Node:
     flat: list[Node] = []
     for part in parts:
         for piece in part.parts if isinstance(part, Seq) else (part,):
-            if isinstance(piece, Alt) and not piece.parts:
-                return NEVER
             if isinstance(piece, Text):
                 if not piece.value:
                     continue
                 if flat and isinstance(last := flat[-1], Text):
                     flat[-1] = Text(last.value + piece.value)
                     continue
+            elif isinstance(piece, Alt) and not piece.parts:
+                return NEVER
             flat.append(piece)
     if not flat:
         return EMPTY

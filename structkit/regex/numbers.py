@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Decimal
+from functools import cache
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
@@ -122,6 +123,7 @@ def _next_float(bound: Bound | None, towards: float) -> Bound | None:
     return Bound(Decimal(repr(following)))
 
 
+@cache
 def _any_number() -> Node:
     """RFC 8259, section 6."""
     exponent = seq(

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from structkit.regex.nodes import Alt, Both, Call, Joined, Node, Repeat, Rules, Seq, Unique, Unordered
+from structkit.regex.nodes import (
+    Alt,
+    Both,
+    Call,
+    Chars,
+    Joined,
+    Node,
+    Repeat,
+    Rules,
+    Seq,
+    Text,
+    Unique,
+    Unordered,
+)
 
 __all__ = ["calls", "children", "is_larger", "is_recursive"]
 
@@ -34,11 +47,15 @@ def is_larger(node: Node, count: int) -> bool:
     >>> is_larger(Repeat(Call("a")), 1)
     True
     """
-    pending = [node]
-    while pending and count >= 0:
-        count -= 1
-        pending += children(pending.pop())
-    return count < 0
+    found = [node]
+    for current in found:
+        if isinstance(current, (Seq, Alt)):
+            found += current.parts
+        elif not isinstance(current, (Text, Call, Chars)):
+            found += children(current)
+        if len(found) > count:
+            return True
+    return False
 
 
 def calls(node: Node) -> set[str]:

@@ -58,6 +58,7 @@ ESCAPED = chars([(0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C)])
 """The characters that JSON does not write raw."""
 
 _RAW = complement(ESCAPED)
+_EVERY = Repeat(ANY)
 
 
 def json_text(value: str, *, place: str | None = None) -> str:
@@ -187,11 +188,12 @@ def raw_text(languages: Iterable[Node], least: int = 0, most: int | None = None)
     >>> raw_text([Seq((Text("a"), Repeat(Text("b"))))], 0, 3)
     Seq(parts=(Text(value='a'), Repeat(part=Text(value='b'), least=0, most=2)))
     """
-    body: Node = Repeat(ANY)
+    body: Node = _EVERY
     for language in languages:
         body = _within(language, body)
+    lengths = NEVER if most is not None and most < least else Repeat(ANY, least, most)
     # Lengths come last, so that nothing else is multiplied by them.
-    return _within(NEVER if most is not None and most < least else Repeat(ANY, least, most), body)
+    return lengths if body == _EVERY else _within(lengths, body)
 
 
 def _within(left: Node, right: Node) -> Node:
