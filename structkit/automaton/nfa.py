@@ -212,7 +212,9 @@ class _Builder:
         """Texts in their order: each leaves the one before it where the two differ."""
         before, path = b"", [root]
         for text in texts:
-            shared = next((i for i, (a, b) in enumerate(zip(text, before, strict=False)) if a != b), len(before))
+            shared = next(
+                (i for i, (a, b) in enumerate(zip(text, before, strict=False)) if a != b), len(before)
+            )
             del path[shared + 1 :]
             if shared < len(text):
                 first = self.nfa.size
