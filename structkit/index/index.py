@@ -283,15 +283,17 @@ class Index:
         room = kernels.ARENA
         while True:
             tables = self._tables(forgetful)
+            missing = np.zeros(len(tables.start), bool)
             found, worst = kernels.walk(
                 trie.byte, trie.depth, trie.end, trie.first, trie.ids, *tables,
-                self.tokens, nodes, frame.state, frame.count, left, room, salt, mask, exits, signs,
+                self.tokens, nodes, frame.state, frame.count, left, room, salt, mask, exits, signs, missing,
             )  # fmt: skip
-            if found >= 0:
+            if missing.any():
+                for rule in np.flatnonzero(missing).tolist():
+                    self.automaton.enter(rule)
+            elif found >= 0:
                 mask.setflags(write=False)
                 return Row(mask, exits[:found].copy(), worst - self.pending(frame))
-            if found <= kernels.MISSING:
-                self.automaton.enter(kernels.MISSING - found)
             else:
                 room *= 8
             if room > kernels.ARENA * 8**3:

@@ -16,16 +16,13 @@ import numpy as np
 from structkit.automaton.kernels import FAR, counted
 from structkit.automaton.lengths import TO_DIFFER
 
-__all__ = ["ARENA", "FAR", "MISSING", "OVERFLOW", "differ", "group", "rounds", "walk"]
+__all__ = ["ARENA", "FAR", "OVERFLOW", "differ", "group", "rounds", "walk"]
 
 ARENA = 1 << 11
 """Frames that a walk has room for at first; a walk that overflows is tried again with more."""
 
 OVERFLOW = -1
 """What a kernel answers when the arena is full."""
-
-MISSING = -2
-"""What a kernel answers, less the number of the rule, when it comes to a rule that was not built yet."""
 
 _jit = numba.njit(cache=True, nogil=True, boundscheck=False)
 
@@ -67,12 +64,13 @@ def _sign(arena, frame, salt):
 def _settle(
     arena, flags, active, bottom, top, low, high,
     live, final, rule, call_first, call_rule, call_next, call_operation, call_unique, start, least, most, tokens,
+    missing,
 ):
     """Enter the rules that may be called and leave those that may have ended, without a byte.
 
     `active[low:high]` are the frames to settle; settled ones that a byte can leave replace them.
-    Returns `(top, high, ended)`, `ended` if the frame the walk began with may have ended; `top` is `OVERFLOW` if full,
-    and `MISSING` less the rule where one is not built.
+    Returns `(top, high, ended)`, `ended` if the frame the walk began with may have ended; `top` is `OVERFLOW` if full.
+    Rules that are not built are not entered, but marked in `missing`.
     """
     ended = False
     kept = low
@@ -113,6 +111,10 @@ def _settle(
             after = counted(count, call_operation[call], least[r], most[r])
             if after < 0:
                 continue
+            callee = call_rule[call]
+            if start[callee] < 0:
+                missing[callee] = True
+                continue
             if top + 2 >= arena.shape[1] or kept + 2 >= waiting:
                 return OVERFLOW, kept, ended
             back_state = call_next[call]
@@ -120,9 +122,6 @@ def _settle(
             if back == top:
                 top += 1
             need = max(least[r] - after, 0)
-            callee = call_rule[call]
-            if start[callee] < 0:
-                return MISSING - callee, kept, ended
             inner_rest = min(FAR, rest + tokens[0, back_state] + need * tokens[1, r] + TO_DIFFER * call_unique[call])
             inner = _intern(arena, flags, bottom, top, start[callee], 0, back, inner_rest)
             if inner == top:
@@ -179,7 +178,7 @@ def walk(
     trie_byte, trie_depth, trie_end, trie_first, trie_ids,
     row, targets, classes, rule, final, live, quiet,
     call_first, call_rule, call_next, call_operation, call_unique, start, least, most, tokens,
-    nodes, state, count, left, room, salt, mask, exits, signs,
+    nodes, state, count, left, room, salt, mask, exits, signs, missing,
 ):
     """Mark the tokens that a frame allows, read on from the given trie nodes.
 
@@ -197,10 +196,10 @@ def walk(
         exits: int32[trie nodes], receives the nodes at which the frame's rule can end.
         signs: int64[tokens] or int64[0]; where a token is allowed, a hash of the frames after it is added, so that
             tokens with equal signs lead to the same frames.
+        missing: bool[rules], receives where a rule is called that is not built; then the rest is of no use.
 
     Returns:
-        `(exits found, most tokens needed after any allowed token)`; the first is `OVERFLOW` if the arena is full,
-        and `MISSING` less the rule where one is not built.
+        `(exits found, most tokens needed after any allowed token)`; the first is `OVERFLOW` if the arena is full.
     """
     arena = np.empty((4, room), np.int32)
     flags = np.empty(room, np.bool_)
@@ -223,10 +222,10 @@ def walk(
             top, high, ended = _settle(
                 arena, flags, active, 0, 1, 0, 1,
                 live, final, rule, call_first, call_rule, call_next, call_operation, call_unique,
-                start, least, most, tokens,
+                start, least, most, tokens, missing,
             )
             if top < 0:
-                return top, worst
+                return OVERFLOW, worst
         tops[depth] = top
         highs[depth] = high
         if ended:
@@ -270,10 +269,10 @@ def walk(
                 top, high, ended = _settle(
                     arena, flags, active, bottom, top, low, high,
                     live, final, rule, call_first, call_rule, call_next, call_operation, call_unique,
-                    start, least, most, tokens,
+                    start, least, most, tokens, missing,
                 )
                 if top < 0:
-                    return top, worst
+                    return OVERFLOW, worst
             if ended:
                 exits[found] = node
                 found += 1
