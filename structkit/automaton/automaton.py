@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from threading import RLock
-from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +28,9 @@ from structkit.regex.nodes import Rules, Unique
 
 __all__ = ["Automaton"]
 
+_FRAMES = 50_000
+"""Frames that are kept to be found again; each is about 250 bytes."""
+
 _LONGEST_KEY = 1_000
 """Bytes of a text that is looked at to see whether it is the only one of its rule."""
 
@@ -44,7 +46,9 @@ class Automaton:
         keys: What calls name, by the number of the rule; `None` is the start.
         built: The numbers of the rules that were built, in their order, each with its automaton.
         tables: The arrays of these rules, those of one moment; see `Tables`.
-        frames: All frames in use.
+        rule_of: The rule of each state.
+        counters: The rounds that each rule's counter needs, and those that it allows, -1 for any number.
+        frames: The frames made, but for those forgotten.
 
     Raises:
         LimitExceeded: An automaton would be too large.
@@ -56,7 +60,7 @@ class Automaton:
         self.limits = limits
         self.keys: list[Key | None] = [None]
         self.built: dict[int, Alive] = {}
-        self.frames: WeakValueDictionary[tuple[int, int, int, Memory | None], Frame] = WeakValueDictionary()
+        self.frames: dict[tuple[int, int, int, Memory | None], Frame] = {}
         self._numbers: dict[object, int] = {None: 0}
         self._growing = GrowingTables()
         self._lengths = Lengths(rules, lambda node: alive(rule_dfa(node, limits), {}).length)
@@ -65,6 +69,12 @@ class Automaton:
         self._unique_ahead: dict[int, frozenset[int]] = {}
         self._needs_unique: dict[int, NDArray[np.bool_]] = {}
         self._bytes: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}
+        # One number of a list is read several times faster than one of an array.
+        self.rule_of: list[int] = []
+        self.counters: list[tuple[int, int]] = []
+        self._final: list[bool] = []
+        self._live: list[bool] = []
+        self._calls: dict[int, tuple[tuple[int, int, int, bool], ...]] = {}
         self._build(0)
         if self.built[0].length >= kernels.FAR:
             raise UnsatisfiableSchema(
@@ -101,6 +111,12 @@ class Automaton:
                 self._numbers[key] = len(self.keys)
                 self.keys.append(key)
         tables = self._growing.add(rule, found.dfa, self._numbers)
+        first = len(self.rule_of)
+        self._final += tables.final[first:].tolist()
+        self._live += tables.live[first:].tolist()
+        self.counters += [(0, -1)] * (len(self.keys) - len(self.counters))
+        self.counters[rule] = (int(tables.least[rule]), int(tables.most[rule]))
+        self.rule_of += [rule] * len(found.dfa.final)
         self.built[rule] = found
         self._publish(tables)
 
@@ -136,6 +152,9 @@ class Automaton:
         key = (state, count, id(below), memory)
         frame = self.frames.get(key)
         if frame is None:
+            if len(self.frames) >= _FRAMES:
+                # Those in use are made a second time then, and are different from the new ones: slower, not wrong.
+                self.frames = {}
             frame = self.frames[key] = Frame(state, count, below, memory)
         return frame
 
@@ -191,11 +210,11 @@ class Automaton:
         """
         moved = []
         for frame in frames:
-            rule = self.rule[frame.state]
+            rule = self.rule_of[frame.state]
             target = int(self.targets[self.row[frame.state] + self.classes[rule, byte]])
             if target == DEAD:
                 continue
-            count = self.counted(int(rule), frame.count, target & 3)
+            count = self.counted(rule, frame.count, target & 3)
             if count is not None:
                 moved.append(self.frame(target >> 2, count, frame.below, frame.memory))
         return self.settle(moved, kept)
@@ -264,16 +283,25 @@ class Automaton:
                 back = self._back(frame.below, kept)
                 if back is not None:
                     pending.append(back)
-            for call in range(self.call_first[frame.state], self.call_first[frame.state + 1]):
-                operation = int(self.call_operation[call])
-                count = self.counted(int(self.rule[frame.state]), frame.count, operation)
+            for callee, after, operation, is_unique in self._calls_of(frame.state):
+                count = self.counted(self.rule_of[frame.state], frame.count, operation)
                 if count is not None:
                     memory = frame.memory
-                    if self.call_unique[call]:
+                    if is_unique:
                         memory = Memory(memory.seen if memory else (), len(kept))
-                    back = self.frame(int(self.call_next[call]), count, frame.below, memory)
-                    pending.append(self.frame(self.enter(int(self.call_rule[call])), 0, back))
-        return frozenset(f for f in settled if self.live[f.state] or (f.below is None and self._is_final(f)))
+                    back = self.frame(after, count, frame.below, memory)
+                    pending.append(self.frame(self.enter(callee), 0, back))
+        return frozenset(f for f in settled if self._live[f.state] or (f.below is None and self._is_final(f)))
+
+    def _calls_of(self, state: int) -> tuple[tuple[int, int, int, bool], ...]:
+        """The calls of a state: the rule, the state after it, the operation, and whether its text is unique."""
+        calls = self._calls.get(state)
+        if calls is None:
+            low, high = int(self.call_first[state]), int(self.call_first[state + 1])
+            arrays = (self.call_rule, self.call_next, self.call_operation, self.call_unique)
+            calls = tuple(zip(*(array[low:high].tolist() for array in arrays), strict=True))
+            self._calls[state] = calls
+        return calls
 
     def _back(self, frame: Frame, kept: bytes) -> Frame | None:
         """The frame to return to, with the unique text that ends here remembered; `None` if it is not the first."""
@@ -329,7 +357,7 @@ class Automaton:
 
     def _after(self, state: int) -> list[int]:
         """Where a byte, or a call of what is not unique, leads from a state in its rule."""
-        row, width = int(self.row[state]), self.dfa(int(self.rule[state])).targets.shape[1]
+        row, width = int(self.row[state]), self.dfa(self.rule_of[state]).targets.shape[1]
         after = [target >> 2 for target in self.targets[row : row + width].tolist() if target != DEAD]
         calls = range(self.call_first[state], self.call_first[state + 1])
         return after + [int(self.call_next[call]) for call in calls if not self.call_unique[call]]
@@ -356,7 +384,7 @@ class Automaton:
     def next_bytes(self, frames: Iterable[Frame]) -> Iterator[int]:
         """The bytes that may come next, some perhaps more than once; unique texts are not looked at."""
         for frame in frames:
-            rule = int(self.rule[frame.state])
+            rule = self.rule_of[frame.state]
             for operation, leaving in self._leaving(frame.state):
                 if self.counted(rule, frame.count, operation) is not None:
                     yield from leaving
@@ -391,7 +419,9 @@ class Automaton:
 
     def counted(self, rule: int, count: int, operation: int) -> int | None:
         """The counter after an operation, or `None` if it is forbidden."""
-        least, most = int(self.least[rule]), int(self.most[rule])
+        if operation == KEEP:
+            return count
+        least, most = self.counters[rule]
         if operation == TICK:
             if most >= 0:
                 return count + 1 if count < most else None
@@ -401,4 +431,5 @@ class Automaton:
         return count
 
     def _is_final(self, frame: Frame) -> bool:
-        return bool(self.final[frame.state]) and frame.count >= self.least[self.rule[frame.state]]
+        state = frame.state
+        return self._final[state] and frame.count >= self.counters[self.rule_of[state]][0]

@@ -22,7 +22,7 @@ class Frame:
         opened: Whether this frame or one below it is inside a unique text.
     """
 
-    __slots__ = ("__weakref__", "below", "count", "memory", "opened", "state")
+    __slots__ = ("below", "count", "memory", "opened", "state")
 
     opened: bool
 

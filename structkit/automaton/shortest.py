@@ -76,8 +76,8 @@ def shortest_length(automaton: Automaton, frame: Frame) -> int:
     length = 0
     at: Frame | None = frame
     while at is not None:
-        rule = automaton.rule[at.state]
-        rounds = max(int(automaton.least[rule]) - at.count, 0)
+        rule = automaton.rule_of[at.state]
+        rounds = max(automaton.counters[rule][0] - at.count, 0)
         length += int(shortest.end[at.state]) + rounds * int(shortest.rounds[rule])
         at = at.below
     return length
@@ -89,9 +89,9 @@ def shortest_text(automaton: Automaton, frame: Frame) -> bytes:
     text = bytearray()
     at: Frame | None = frame
     while at is not None:
-        state, rule = at.state, int(automaton.rule[at.state])
+        state, rule = at.state, automaton.rule_of[at.state]
         step = int(shortest.hop[state])
-        if at.count < automaton.least[rule]:
+        if at.count < automaton.counters[rule][0]:
             step = _round(automaton, at, rule, step)
         if step == kernels.END:
             at = at.below

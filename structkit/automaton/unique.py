@@ -20,7 +20,7 @@ def leaves_room(automaton: Automaton, frame: Frame, kept: bytes) -> bool:
         texts = _alike(at, kept)
         if texts:
             # The frame that the unique text entered is the one right above: a key of its own, say, with one text.
-            only = automaton.only_text(int(automaton.rule[above[-1].state])) if above else None
+            only = automaton.only_text(automaton.rule_of[above[-1].state]) if above else None
             repeats = (
                 automaton.ways_on(above[0].state) <= len(texts)
                 and not _differs(automaton, above, ahead(at, kept), kept)
@@ -42,7 +42,7 @@ def has_another(automaton: Automaton, frame: Frame) -> bool:
     memory = frame.memory
     if memory is None or memory.begin is not None or not memory.seen:
         return True
-    rule = int(automaton.rule[frame.state])
+    rule = automaton.rule_of[frame.state]
     if not automaton.needs_unique(rule)[frame.state - int(automaton.start[rule])]:
         return True
     for callee in automaton.unique_ahead(frame.state):

@@ -96,8 +96,7 @@ class Guide:
         self._states.clear()
 
     def _allows(self, state: State, token_id: int) -> bool:
-        mask = self.mask(state, None)
-        return bool(mask[token_id >> 5] >> np.uint32(token_id & 31) & 1)
+        return bool(int(self.mask(state, None)[token_id >> 5]) >> (token_id & 31) & 1)
 
     def _step(self, state: State, token_id: int) -> State:
         after = state.next.get(token_id)

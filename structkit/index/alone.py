@@ -29,7 +29,7 @@ _SMALL = 64
 
 def row(index: Index, frame: Frame, key: RowKey) -> Row | None:
     """The row of a frame, without the frames below it; `None` if its rule calls others. `key` is the index's own."""
-    rule = int(index.automaton.rule[frame.state])
+    rule = index.automaton.rule_of[frame.state]
     dfa = index.automaton.dfa(rule)
     if dfa.calls:
         return None

@@ -113,7 +113,7 @@ class Index:
 
         `exits` are those that the row reads on from; `None`: from the start of every token.
         """
-        if not self.automaton.may_meet_unique(int(self.automaton.rule[frame.state])):
+        if not self.automaton.may_meet_unique(self.automaton.rule_of[frame.state]):
             return _NO_TOKENS
         key = self._key(-1 if exits is None else self._number(exits), frame)
         plain = self.rows.get(_FORGETFUL, key)
@@ -142,8 +142,9 @@ class Index:
     def need(self, frame: Frame | None) -> int:
         """The tokens that surely lead from the frame, through those below it, to the end of the text."""
         total = 0
+        every = self.tokens
         while frame is not None:
-            tokens = int(self.tokens[0, frame.state])
+            tokens = int(every[0, frame.state])
             if tokens >= FAR:
                 return FAR
             total += tokens + self.pending(frame)
@@ -152,10 +153,10 @@ class Index:
 
     def pending(self, frame: Frame) -> int:
         """The tokens that the rounds take which the frame's counter still needs, and that an open unique text may."""
-        rule = self.automaton.rule[frame.state]
-        rounds = max(int(self.automaton.least[rule]) - frame.count, 0)
+        rule = self.automaton.rule_of[frame.state]
+        rounds = self.automaton.counters[rule][0] - frame.count
         to_differ = TO_DIFFER if frame.memory is not None and frame.memory.begin is not None else 0
-        return rounds * int(self.tokens[1, rule]) + to_differ
+        return to_differ if rounds <= 0 else rounds * int(self.tokens[1, rule]) + to_differ
 
     def split(self, text: bytes) -> tuple[int, ...] | None:
         """The fewest tokens that spell a text; `None` if none do."""
@@ -256,16 +257,12 @@ class Index:
 
     def _key(self, exits: int, frame: Frame) -> RowKey:
         """Frames with equal keys have equal rows: no token is long enough to tell larger counts apart."""
-        automaton = self.automaton
-        rule = automaton.rule[frame.state]
+        least, most = self.automaton.counters[self.automaton.rule_of[frame.state]]
+        if least == 0 and most < 0:
+            return exits, frame.state, 0, -1
         longest = self.vocabulary.longest + 1
-        most = int(automaton.most[rule])
-        return (
-            exits,
-            frame.state,
-            min(max(int(automaton.least[rule]) - frame.count, 0), longest),
-            -1 if most < 0 else min(most - frame.count, longest),
-        )
+        needed = min(max(least - frame.count, 0), longest)
+        return exits, frame.state, needed, -1 if most < 0 else min(most - frame.count, longest)
 
     def _walk(
         self,
@@ -283,13 +280,13 @@ class Index:
         room = kernels.ARENA
         while True:
             tables = self._tables(forgetful)
-            missing = np.zeros(len(tables.start), bool)
+            missing = np.zeros(len(tables.start) + 1, bool)
             found, worst = kernels.walk(
-                trie.byte, trie.depth, trie.end, trie.first, trie.ids, *tables,
-                self.tokens, nodes, frame.state, frame.count, left, room, salt, mask, exits, signs, missing,
+                trie.depth, trie.first, trie.ids, trie.child_first, trie.child_count, trie.child_byte, trie.child_node,
+                *tables, self.tokens, nodes, frame.state, frame.count, left, room, salt, mask, exits, signs, missing,
             )  # fmt: skip
-            if missing.any():
-                for rule in np.flatnonzero(missing).tolist():
+            if missing[-1]:
+                for rule in np.flatnonzero(missing[:-1]).tolist():
                     self.automaton.enter(rule)
             elif found >= 0:
                 mask.setflags(write=False)

@@ -113,7 +113,7 @@ def _settle(
                 continue
             callee = call_rule[call]
             if start[callee] < 0:
-                missing[callee] = True
+                missing[callee] = missing[-1] = True
                 continue
             if top + 2 >= arena.shape[1] or kept + 2 >= waiting:
                 return OVERFLOW, kept, ended
@@ -174,8 +174,25 @@ def _needed(arena, active, low, high, rule, least, tokens):
 
 
 @_jit
+def _allow(trie_first, trie_ids, node, mask):
+    """Mark the tokens that end at a node."""
+    for i in range(trie_first[node], trie_first[node + 1]):
+        mask[trie_ids[i] >> 5] |= np.uint32(1) << np.uint32(trie_ids[i] & 31)
+
+
+@_jit
+def _add_signs(trie_first, trie_ids, node, arena, active, low, high, ended, salt, signs):
+    """Add a hash of the frames `active[low:high]` to the tokens that end at a node."""
+    sign = _mixed(salt, 1) if ended else np.int64(0)
+    for i in range(low, high):
+        sign += _sign(arena, active[i], salt)
+    for i in range(trie_first[node], trie_first[node + 1]):
+        signs[trie_ids[i]] += sign
+
+
+@_jit
 def walk(
-    trie_byte, trie_depth, trie_end, trie_first, trie_ids,
+    trie_depth, trie_first, trie_ids, child_first, child_count, child_byte, child_node,
     row, targets, classes, rule, final, live, quiet,
     call_first, call_rule, call_next, call_operation, call_unique, start, least, most, tokens,
     nodes, state, count, left, room, salt, mask, exits, signs, missing,
@@ -196,7 +213,8 @@ def walk(
         exits: int32[trie nodes], receives the nodes at which the frame's rule can end.
         signs: int64[tokens] or int64[0]; where a token is allowed, a hash of the frames after it is added, so that
             tokens with equal signs lead to the same frames.
-        missing: bool[rules], receives where a rule is called that is not built; then the rest is of no use.
+        missing: bool[rules + 1], receives which rules are called that are not built, and in the last place whether any
+            is; then the rest is of no use.
 
     Returns:
         `(exits found, most tokens needed after any allowed token)`; the first is `OVERFLOW` if the arena is full.
@@ -204,19 +222,17 @@ def walk(
     arena = np.empty((4, room), np.int32)
     flags = np.empty(room, np.bool_)
     active = np.empty(room, np.int32)
-    lows = np.empty(room, np.int32)
-    highs = np.empty(room, np.int32)
-    tops = np.empty(room, np.int32)
+    # Of the nodes on the way to the current one: the children to look at next, and the frames reached.
+    child, last, lows, highs, tops = np.empty((5, room), np.int32)
     found = 0
     worst = 0
     for begin in nodes:
-        depth = trie_depth[begin]
+        base = trie_depth[begin]
         arena[0, 0] = state
         arena[1, 0] = count
         arena[2, 0] = -1
         arena[3, 0] = 0
         active[0] = 0
-        lows[depth] = 0
         top, high, ended = 1, 1, False
         if begin > 0:  # at the start of a token the frame is one of several that are settled already
             top, high, ended = _settle(
@@ -226,27 +242,30 @@ def walk(
             )
             if top < 0:
                 return OVERFLOW, worst
-        tops[depth] = top
-        highs[depth] = high
         if ended:
             exits[found] = begin
             found += 1
-        node = begin + 1
-        last = trie_end[begin]
-        while node < last:
-            depth = trie_depth[node]
-            bottom = tops[depth - 1]
-            low = highs[depth - 1]
-            if max(bottom, low, depth) + 1 >= room:
+        depth = base
+        lows[depth], highs[depth], tops[depth] = 0, high, top
+        child[depth] = child_first[begin]
+        last[depth] = child[depth] + child_count[begin]
+        while depth >= base:
+            place = child[depth]
+            if place == last[depth]:
+                depth -= 1
+                continue
+            child[depth] = place + 1
+            byte = child_byte[place]
+            bottom, low = tops[depth], highs[depth]
+            if max(bottom, low, depth) + 2 >= room:
                 return OVERFLOW, worst
             top, high, ended = bottom, low, False
-            if low - lows[depth - 1] == 1:  # most often there is one frame, and nothing but bytes around it
+            if low - lows[depth] == 1:  # most often there is one frame, and nothing but bytes around it
                 only = active[low - 1]
                 inside = rule[arena[0, only]]
-                target = targets[row[arena[0, only]] + classes[inside, trie_byte[node]]]
+                target = targets[row[arena[0, only]] + classes[inside, byte]]
                 after = counted(arena[1, only], target & 3, least[inside], most[inside]) if target >= 0 else -1
                 if after < 0:
-                    node = trie_end[node]
                     continue
                 if quiet[target >> 2]:
                     arena[0, top] = target >> 2
@@ -258,13 +277,11 @@ def walk(
                     high += 1
             if high == low:
                 top, high = _move(
-                    arena, flags, active, bottom, lows[depth - 1], low, trie_byte[node],
-                    row, targets, classes, rule, least, most,
+                    arena, flags, active, bottom, lows[depth], low, byte, row, targets, classes, rule, least, most
                 )
                 if top < 0:
                     return OVERFLOW, worst
                 if high == low:
-                    node = trie_end[node]
                     continue
                 top, high, ended = _settle(
                     arena, flags, active, bottom, top, low, high,
@@ -273,6 +290,7 @@ def walk(
                 )
                 if top < 0:
                     return OVERFLOW, worst
+            node = child_node[place]
             if ended:
                 exits[found] = node
                 found += 1
@@ -280,22 +298,14 @@ def walk(
                 need = 0 if ended else _needed(arena, active, low, high, rule, least, tokens)
                 if need <= left:
                     worst = max(worst, need)
-                    for i in range(trie_first[node], trie_first[node + 1]):
-                        token = trie_ids[i]
-                        mask[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
+                    _allow(trie_first, trie_ids, node, mask)
                     if len(signs) > 0:
-                        sign = _mixed(salt, 1) if ended else np.int64(0)
-                        for i in range(low, high):
-                            sign += _sign(arena, active[i], salt)
-                        for i in range(trie_first[node], trie_first[node + 1]):
-                            signs[trie_ids[i]] += sign
-            if high == low:
-                node = trie_end[node]
-                continue
-            lows[depth] = low
-            highs[depth] = high
-            tops[depth] = top
-            node += 1
+                        _add_signs(trie_first, trie_ids, node, arena, active, low, high, ended, salt, signs)
+            if high > low and child_count[node] > 0:
+                depth += 1
+                lows[depth], highs[depth], tops[depth] = low, high, top
+                child[depth] = child_first[node]
+                last[depth] = child[depth] + child_count[node]
     return found, worst
 
 

@@ -31,6 +31,11 @@ class Trie:
         end: int32[n], one past the last node of the subtree.
         first: int32[n + 1], the tokens that end exactly at node i are `ids[first[i]:first[i + 1]]`.
         ids: int32[m], token ids, ascending where several end at one node.
+        child_first: int32[n], where the node's children begin in the two arrays below, which hold all nodes but the
+            root by depth: so looking for a byte among many children reads a run of bytes.
+        child_count: int32[n], how many there are.
+        child_byte: uint8[n - 1], the byte that leads to the child.
+        child_node: int32[n - 1], the child.
     """
 
     byte: NDArray[np.uint8]
@@ -38,6 +43,10 @@ class Trie:
     end: NDArray[np.int32]
     first: NDArray[np.int32]
     ids: NDArray[np.int32]
+    child_first: NDArray[np.int32]
+    child_count: NDArray[np.int32]
+    child_byte: NDArray[np.uint8]
+    child_node: NDArray[np.int32]
 
     @staticmethod
     def build(tokens: Sequence[bytes]) -> Trie:
@@ -66,11 +75,20 @@ class Trie:
         depth = np.arange(len(word)) - (last - fresh - shared)[word]
         byte = text[starts[word] + depth]
         depth = np.concatenate([[0], depth + 1]).astype(np.int32)
+        byte = np.concatenate([np.zeros(1, np.uint8), byte])
         counts = np.bincount(last, minlength=len(depth))
+        by_depth, end, children = _levels(depth)
+        in_order = children[by_depth]
+        child_first = np.empty(len(depth), np.int32)
+        child_first[by_depth] = np.cumsum(in_order) - in_order
         return Trie(
-            byte=_frozen(np.concatenate([np.zeros(1, np.uint8), byte])),
+            byte=_frozen(byte),
             depth=_frozen(depth),
-            end=_frozen(_subtree_ends(depth)),
+            end=_frozen(end),
+            child_first=_frozen(child_first),
+            child_count=_frozen(children),
+            child_byte=_frozen(byte[by_depth[1:]]),
+            child_node=_frozen(by_depth[1:]),
             first=_frozen(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)),
             ids=_frozen(np.array(ids, np.int32)),
         )
@@ -98,19 +116,23 @@ def _shared_with_previous(
     return shared
 
 
-def _subtree_ends(depth: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Where each node's subtree ends: at the next node of its own depth, or where its parent's ends."""
+def _levels(depth: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """The nodes by depth, where each node's subtree ends, and how many children each has.
+
+    A subtree ends at the next node of its root's depth, or where its parent's ends.
+    """
     size = len(depth)
-    end = np.full(size, size, np.int32)
-    by_depth = np.argsort(depth, kind="stable")
+    end, children = np.full(size, size, np.int32), np.zeros(size, np.int32)
+    by_depth = np.argsort(depth, kind="stable").astype(np.int32)
     levels = np.split(by_depth, np.cumsum(np.bincount(depth))[:-1])
     parents = levels[0]
     for nodes in levels[1:]:
         parent = parents[np.searchsorted(parents, nodes) - 1]
         following = np.append(nodes[1:], size)
         end[nodes] = np.minimum(following, end[parent])
+        np.add.at(children, parent, 1)
         parents = nodes
-    return end
+    return by_depth, end, children
 
 
 def _frozen(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
