@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.dfa import DEAD, Dfa, Key
-from structkit.automaton.distances import distances
+from structkit.automaton.distances import distances_in
 from structkit.automaton.kernels import FAR
-from structkit.regex.nodes import Unique
 
 __all__ = ["Alive", "alive", "first_bytes"]
 
@@ -72,37 +71,11 @@ def _alone(dfa: Dfa) -> Alive:
 
 def _measured(dfa: Dfa, lengths: Mapping[Key, int]) -> Alive:
     """The distances of one rule; each that it calls is a state of its own, whose distance is given."""
-    states, width = dfa.targets.shape
-    callees = {key: number for number, key in enumerate(lengths)}
-    size = states + len(callees)
-    calls = np.array(
-        [
-            (s, 1 + callees[key], after, operation, isinstance(key, Unique))
-            for s, key, after, operation in dfa.calls
-        ],
-        np.int32,
-    ).reshape(-1, 5)
-    start = np.arange(states - 1, size, dtype=np.int32)
-    start[0] = 0
-    stop = np.arange(states, size + 1, dtype=np.int32)
-    least = np.zeros(len(start), np.int32)
-    least[0] = dfa.least
-    widths = np.zeros(len(start), np.int32)
-    widths[0] = width
-    final = np.zeros(size, bool)
-    final[:states] = dfa.final
-    rule = np.zeros(size, np.int32)
-    rule[states:] = np.arange(1, len(start))
-    given = np.full(size, FAR, np.int32)
-    given[states:] = list(lengths.values())
-    end, hop, rounds = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(len(start), np.int32)
-    distances(
-        np.arange(size, dtype=np.int32) * width, dfa.targets.ravel(), widths, rule, final,
-        np.searchsorted(calls[:, 0], np.arange(size + 1)).astype(np.int32), np.ascontiguousarray(calls[:, 1]),
-        np.ascontiguousarray(calls[:, 2]), np.ascontiguousarray(calls[:, 3]), calls[:, 4].astype(bool),
-        start, stop, least, first_bytes([dfa]), given, end, rounds, hop,
-    )  # fmt: skip
-    return Alive(dfa, end[:states].copy(), hop[:states].copy(), int(rounds[0]))
+    calls = dfa.call_table({key: number for number, key in enumerate(lengths)})
+    end, hop, rounds = distances_in(
+        dfa.targets, dfa.classes, dfa.final, calls, np.array(list(lengths.values()), np.int32), dfa.least
+    )
+    return Alive(dfa, end, hop, int(rounds))
 
 
 def first_bytes(dfas: list[Dfa]) -> NDArray[np.uint8]:

@@ -61,7 +61,7 @@ class Automaton:
         self.keys: list[Key | None] = [None]
         self.built: dict[int, Alive] = {}
         self.frames: dict[tuple[int, int, int, Memory | None], Frame] = {}
-        self._numbers: dict[object, int] = {None: 0}
+        self._numbers: dict[Key | None, int] = {None: 0}
         self._growing = GrowingTables()
         self._lengths = Lengths(rules, lambda node: alive(rule_dfa(node, limits), {}).length)
         self._lock = RLock()

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structkit.automaton import kernels
 from structkit.automaton.dfa import Dfa, intersection, trim
@@ -15,7 +14,7 @@ from structkit.errors import LimitExceeded
 from structkit.limits import Limits
 from structkit.regex.nodes import Both, Node
 
-__all__ = ["Ambiguous", "byte_classes", "product", "regular", "rule_dfa"]
+__all__ = ["Ambiguous", "product", "regular", "rule_dfa"]
 
 
 @lru_cache(maxsize=1024)
@@ -80,25 +79,17 @@ class Ambiguous(Exception):
 
 def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
     """Subset construction. States keep only those of the automaton that a byte, a call or the end can leave."""
-    size = nfa.size
-    edges, silent = _by_source(nfa.edge_table), _by_source(nfa.silent_table)
-    classes, width = byte_classes(edges)
     keys = list(dict.fromkeys(key for _, key, _, _ in nfa.calls))
     numbers = {key: number for number, key in enumerate(keys)}
-    calls = _by_source(
-        np.array(
-            [(source, numbers[key], target, operation) for source, key, target, operation in nfa.calls],
-            np.int32,
-        ).reshape(-1, 4)
-    )
+    calls = np.array(
+        [(source, numbers[key], target, operation) for source, key, target, operation in nfa.calls], np.int32
+    ).reshape(-1, 4)
+    edges = nfa.edge_table
+    classes, width = kernels.byte_classes(edges)
     most = min(limits.states, limits.transitions // width)
     states, targets, final, found = kernels.determinise(
-        _first(edges[:, 0], size), classes[edges[:, 1]].astype(np.int32), classes[edges[:, 2]].astype(np.int32),
-        np.ascontiguousarray(edges[:, 3]), np.ascontiguousarray(edges[:, 4]),
-        _first(silent[:, 0], size), np.ascontiguousarray(silent[:, 1]),
-        _first(calls[:, 0], size), np.ascontiguousarray(calls[:, 1]), np.ascontiguousarray(calls[:, 2]),
-        np.ascontiguousarray(calls[:, 3]), nfa.final, width, most,
-    )  # fmt: skip
+        edges, classes, nfa.silent_table, calls, nfa.size, nfa.final, width, most
+    )
     if states == kernels.AMBIGUOUS:
         raise Ambiguous
     if states == kernels.TOO_MANY:
@@ -107,23 +98,3 @@ def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
     table = tuple((state, keys[key], after, operation) for state, key, after, operation in found.tolist())
     dfa = Dfa(classes, targets.copy(), final.ravel().copy(), table, nfa.least, nfa.most)
     return dfa if table else trim(dfa)
-
-
-def byte_classes(edges: NDArray[np.int32]) -> tuple[NDArray[np.uint8], int]:
-    """uint8[256], the class of each byte, and how many there are: bytes that no edge tells apart share one."""
-    starts = np.zeros(257, bool)
-    starts[edges[:, 1]] = True
-    starts[edges[:, 2] + 1] = True
-    starts[0] = False
-    classes = np.cumsum(starts[:256])
-    return classes.astype(np.uint8), int(classes[-1]) + 1
-
-
-def _by_source(table: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The rows in the order of their first column."""
-    return table[np.argsort(table[:, 0], kind="stable")]
-
-
-def _first(sources: NDArray[np.int32], size: int) -> NDArray[np.int32]:
-    """int32[size + 1], where the entries of each source begin."""
-    return np.searchsorted(sources, np.arange(size + 1)).astype(np.int32)

@@ -12,6 +12,7 @@ the rounds of one large repetition so that it need not be unrolled:
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -72,6 +73,11 @@ class Dfa:
         for array in (self.classes, self.targets, self.final):
             digest.update(array.tobytes())
         return digest.digest()
+
+    def call_table(self, numbers: Mapping[Key | None, int]) -> NDArray[np.int32]:
+        """int32[calls, 5]: state, number of the callee, state after it, operation, and whether its text is unique."""
+        calls = [(s, numbers[key], after, op, isinstance(key, Unique)) for s, key, after, op in self.calls]
+        return np.array(calls, np.int32).reshape(-1, 5)
 
     @property
     def is_empty(self) -> bool:

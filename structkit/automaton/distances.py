@@ -13,7 +13,7 @@ import numpy as np
 
 from structkit.automaton.kernels import END, FAR
 
-__all__ = ["distances"]
+__all__ = ["distances", "distances_in"]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -169,3 +169,48 @@ def distances(
             if (each < rounds[r]) if unique else (each > rounds[r]):
                 rounds[r] = each
                 agreed = False
+
+
+@numba.njit(cache=True, nogil=True)
+def distances_in(targets, classes, final, calls, lengths, least):
+    """The distances of one rule; each rule that it calls stands as a state of its own, whose distance is given.
+
+    Args:
+        targets: int32[states, classes], the transitions.
+        classes: uint8[256], the class of each byte.
+        final: bool[states].
+        calls: int32[calls, 5], `(state, number of the callee, state after it, operation, whether it is unique)`.
+        lengths: int32[callees], the bytes of a text of each, `FAR` if it has none.
+        least: The rounds that the rule's counter needs.
+
+    Returns:
+        `(end int32[states], hop int32[states], the bytes of a round)`.
+    """
+    states, width = targets.shape
+    size = states + len(lengths)
+    start = np.arange(states - 1, size).astype(np.int32)
+    start[0] = 0
+    stop = np.arange(states, size + 1).astype(np.int32)
+    needed, widths = np.zeros(len(start), np.int32), np.zeros(len(start), np.int32)
+    needed[0], widths[0] = least, width
+    finals, rule = np.zeros(size, np.bool_), np.zeros(size, np.int32)
+    finals[:states] = final
+    rule[states:] = np.arange(1, len(start))
+    given = np.full(size, FAR, np.int32)
+    given[states:] = lengths
+    first = np.zeros(size + 1, np.int32)
+    for call in range(len(calls)):
+        first[calls[call, 0] + 1] += 1
+    for state in range(size):
+        first[state + 1] += first[state]
+    first_byte = np.zeros((1, 256), np.uint8)
+    for byte in range(255, -1, -1):
+        first_byte[0, classes[byte]] = byte
+    end, hop = np.empty(size, np.int32), np.empty(size, np.int32)
+    rounds = np.empty(len(start), np.int32)
+    distances(
+        (np.arange(size) * width).astype(np.int32), targets.ravel(), widths, rule, finals, first,
+        (calls[:, 1] + 1).astype(np.int32), calls[:, 2].copy(), calls[:, 3].copy(), calls[:, 4] != 0,
+        start, stop, needed, first_byte, given, end, rounds, hop,
+    )
+    return end[:states].copy(), hop[:states].copy(), rounds[0]

@@ -8,7 +8,20 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-__all__ = ["AMBIGUOUS", "END", "FAR", "TOO_MANY", "counted", "determinise", "glide", "product", "spread"]
+__all__ = [
+    "AMBIGUOUS",
+    "END",
+    "FAR",
+    "TOO_MANY",
+    "byte_classes",
+    "counted",
+    "determinise",
+    "glide",
+    "place",
+    "product",
+    "spread",
+    "with_runs",
+]
 
 FAR = 1 << 29
 """No end can be reached. Distances that are larger are told as one less."""
@@ -54,6 +67,47 @@ def glide(row, targets, classes, rule, quiet, least, most, state, count, text, a
         state, count = target >> 2, after
         at += 1
     return at, state, count
+
+
+@numba.njit(cache=True, nogil=True)
+def place(
+    dfa_targets, dfa_final, calls, number, base, offset, called,
+    row, targets, rule, final, live, quiet, call_first, call_rule, call_next, call_operation, call_unique,
+):
+    """Write the automaton of a rule into the arrays of all; see `structkit.automaton.tables`.
+
+    Args:
+        dfa_targets: int32[states, classes].
+        dfa_final: bool[states].
+        calls: int32[calls, 5], `(state, rule called, state after it, operation, whether its text is unique)`, ordered.
+        number: The number of the rule.
+        base: The number of its first state.
+        offset: Where its transitions begin.
+        called: Where its calls begin.
+    """
+    states, width = dfa_targets.shape
+    call = 0
+    call_first[base] = called
+    for state in range(states):
+        at = base + state
+        row[at] = offset + state * width
+        rule[at] = number
+        final[at] = dfa_final[state]
+        live[at] = False
+        for klass in range(width):
+            target = dfa_targets[state, klass]
+            targets[row[at] + klass] = target + (base << 2) if target >= 0 else target
+            live[at] |= target >= 0
+        silent = True
+        while call < len(calls) and calls[call, 0] == state:
+            call_rule[called + call] = calls[call, 1]
+            call_next[called + call] = base + calls[call, 2]
+            call_operation[called + call] = calls[call, 3]
+            call_unique[called + call] = calls[call, 4] != 0
+            call += 1
+            silent = False
+        call_first[at + 1] = called + call
+        quiet[at] = silent and live[at] and not final[at]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -277,24 +331,68 @@ def _spread(slots, hashes, states):
 
 
 @numba.njit(cache=True, nogil=True)
-def determinise(
-    edge_first, edge_low, edge_high, edge_target, edge_operation, silent_first, silent,
-    call_first, call_key, call_target, call_operation, final, width, most,
-):
+def with_runs(edges, runs, texts):
+    """int32[..., 5]: edges, and those of runs through states that are numbered in a row.
+
+    Args:
+        edges: int32[edges, 5], `(source, first byte, last byte, target, operation)`.
+        runs: int32[runs, 3], `(source, first new state, length)`.
+        texts: uint8[...], the bytes of all runs.
+    """
+    table = np.empty((len(edges) + len(texts), 5), np.int32)
+    table[: len(edges)] = edges
+    at = len(edges)
+    for r in range(len(runs)):
+        source = runs[r, 0]
+        for i in range(runs[r, 2]):
+            byte = texts[at - len(edges)]
+            target = runs[r, 1] + i
+            table[at, 0], table[at, 1], table[at, 2], table[at, 3], table[at, 4] = source, byte, byte, target, 0
+            source = target
+            at += 1
+    return table
+
+
+@numba.njit(cache=True, nogil=True)
+def byte_classes(edges):
+    """uint8[256], the class of each byte, and how many there are: bytes that no edge tells apart share one."""
+    starts = np.zeros(257, np.bool_)
+    for e in range(len(edges)):
+        starts[edges[e, 1]] = True
+        starts[edges[e, 2] + 1] = True
+    classes = np.zeros(256, np.uint8)
+    for byte in range(1, 256):
+        classes[byte] = classes[byte - 1] + starts[byte]
+    return classes, int(classes[255]) + 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _by_source(table, size):
+    """`(first int32[size + 1], rows)`: the rows in the order of their sources, and where those of each begin."""
+    first = np.zeros(size + 2, np.int32)
+    for i in range(len(table)):
+        first[table[i, 0] + 2] += 1
+    for state in range(size):
+        first[state + 2] += first[state + 1]
+    rows = np.empty(table.shape, np.int32)
+    for i in range(len(table)):
+        place = first[table[i, 0] + 1]
+        first[table[i, 0] + 1] = place + 1
+        for column in range(table.shape[1]):
+            rows[place, column] = table[i, column]
+    return first[: size + 1], rows
+
+
+@numba.njit(cache=True, nogil=True)
+def determinise(edges, classes, silent_moves, nfa_calls, size, final, width, most):
     """Subset construction over byte classes.
 
     Args:
-        edge_first: int32[nfa states + 1], where a state's edges begin in the arrays below.
-        edge_low: int32[edges], the first class of an edge.
-        edge_high: int32[edges], the last class.
-        edge_target: int32[edges].
-        edge_operation: int32[edges].
-        silent_first: int32[nfa states + 1], where a state's silent moves begin in `silent`.
-        silent: int32[...], their targets.
-        call_first: int32[nfa states + 1], where a state's calls begin in the arrays below.
-        call_key: int32[calls], the number of the callee.
-        call_target: int32[calls].
-        call_operation: int32[calls].
+        edges: int32[edges, 5], `(source, first byte, last byte, target, operation)`.
+        classes: uint8[256], the class of each byte.
+        silent_moves: int32[silent moves, 2], `(source, target)`.
+        nfa_calls: int32[calls, 4], `(source, number of the callee, target, operation)`.
+        size: How many states the automaton has.
         final: The one final state.
         width: How many classes there are.
         most: How many states there may be.
@@ -303,7 +401,13 @@ def determinise(
         `(states, targets int32[states, classes], final bool[states, 1], calls int32[calls, 4])`; the first is
         `AMBIGUOUS` or `TOO_MANY` on failure.
     """
-    size = len(edge_first) - 1
+    edge_first, edges = _by_source(edges, size)
+    edge_low, edge_high = classes[edges[:, 1]], classes[edges[:, 2]]
+    edge_target, edge_operation = edges[:, 3], edges[:, 4]
+    silent_first, silent_moves = _by_source(silent_moves, size)
+    silent = silent_moves[:, 1]
+    call_first, sorted_calls = _by_source(nfa_calls, size)
+    call_key, call_target, call_operation = sorted_calls[:, 1], sorted_calls[:, 2], sorted_calls[:, 3]
     matters = np.zeros(size, np.bool_)
     for state in range(size):
         leaves = edge_first[state] < edge_first[state + 1] or call_first[state] < call_first[state + 1]

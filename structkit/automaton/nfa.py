@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.automaton import kernels
 from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key
 from structkit.automaton.utf8 import byte_sequences
 from structkit.errors import LimitExceeded, SchemaError
@@ -44,7 +45,8 @@ class Nfa:
         size: How many states there are.
         edges: Five numbers each: source, first byte, last byte, target, operation. One flat array, for thousands of
             small objects would be slow to make and to collect.
-        runs: Texts that lead from a state through new ones: source, the first of these, and the bytes.
+        runs: Three numbers for each text that leads from a state through new ones: source, the first of these, and
+            how many bytes of `run_bytes` are its own, in their order.
         silent: Two numbers each: a state, and one that is reached from it without a byte.
         calls: `(source, callee, target, operation)`.
         final: The one state at which the rule ends.
@@ -54,7 +56,8 @@ class Nfa:
 
     size: int = 1
     edges: array[int] = field(default_factory=lambda: array("i"))
-    runs: list[tuple[int, int, bytes]] = field(default_factory=list)
+    runs: array[int] = field(default_factory=lambda: array("i"))
+    run_bytes: bytearray = field(default_factory=bytearray)
     silent: array[int] = field(default_factory=lambda: array("i"))
     calls: list[tuple[int, Key, int, int]] = field(default_factory=list)
     final: int = 0
@@ -64,26 +67,14 @@ class Nfa:
     @property
     def edge_table(self) -> NDArray[np.int32]:
         """int32[edges, 5], those of the runs included."""
-        edges = np.array(self.edges, np.int32).reshape(-1, 5)
-        if not self.runs:
-            return edges
-        sources, first, texts = zip(*self.runs, strict=True)
-        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        begins = np.cumsum(lengths) - lengths
-        table = np.empty((len(edges) + int(lengths.sum()), 5), np.int32)
-        table[: len(edges)] = edges
-        run = table[len(edges) :]
-        run[:, 3] = np.arange(len(run)) + np.repeat(np.array(first) - begins, lengths)
-        run[:, 0] = run[:, 3] - 1
-        run[begins, 0] = sources
-        run[:, 1] = run[:, 2] = np.frombuffer(b"".join(texts), np.uint8)
-        run[:, 4] = KEEP
+        texts = np.frombuffer(self.run_bytes, np.uint8)
+        table: NDArray[np.int32] = kernels.with_runs(_numbers(self.edges, 5), _numbers(self.runs, 3), texts)
         return table
 
     @property
     def silent_table(self) -> NDArray[np.int32]:
         """int32[silent moves, 2]."""
-        return np.array(self.silent, np.int32).reshape(-1, 2)
+        return _numbers(self.silent, 2)
 
     def closure(self, states: Iterable[int]) -> set[int]:
         """The states reached from `states` without a byte, themselves included."""
@@ -192,7 +183,8 @@ class _Builder:
         first, nfa.size = nfa.size, nfa.size + len(text)
         if nfa.size > self.limits.nfa_states:
             raise LimitExceeded("nfa_states", self.limits.nfa_states, "the automaton of a rule")
-        nfa.runs.append((start, first, text))
+        nfa.runs.extend((start, first, len(text)))
+        nfa.run_bytes += text
         return nfa.size - 1
 
     def alternatives(self, parts: tuple[Node, ...], start: int) -> int:
@@ -462,7 +454,7 @@ def _remembers(node: Node) -> bool:
 def _mark(nfa: Nfa, sources: set[int], operation: int) -> None:
     """Give the operation to every edge and call that leaves `sources`."""
     edges = nfa.edge_table
-    nfa.runs = []
+    nfa.runs, nfa.run_bytes = array("i"), bytearray()
     edges[np.isin(edges[:, 0], list(sources)), 4] = operation
     nfa.edges = array("i", edges.tobytes())
     nfa.calls = [
@@ -479,3 +471,8 @@ def _runs(classes: list[int]) -> list[tuple[int, int, int]]:
         else:
             runs.append((byte, byte, klass))
     return runs
+
+
+def _numbers(flat: array[int], width: int) -> NDArray[np.int32]:
+    """A copy as a table: an array that is looked at cannot grow."""
+    return np.array(flat, np.int32).reshape(-1, width)

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from structkit.automaton.build import Ambiguous, byte_classes
+from structkit.automaton import kernels
+from structkit.automaton.build import Ambiguous
 from structkit.automaton.dfa import DEAD, Dfa, Key
 from structkit.automaton.nfa import Nfa
 
@@ -15,7 +16,7 @@ __all__ = ["determinise", "product"]
 
 def determinise(nfa: Nfa) -> Dfa:
     """Subset construction (Rabin and Scott 1959): each new state is the set of old ones a text may be in."""
-    classes, width = byte_classes(nfa.edge_table)
+    classes, width = kernels.byte_classes(nfa.edge_table)
     all_edges = nfa.edge_table.tolist()
 
     def closed(states: Iterable[int]) -> frozenset[int]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.dfa import DEAD, Dfa
-from structkit.regex.nodes import Unique
+from structkit.automaton import kernels
+from structkit.automaton.dfa import DEAD, Dfa, Key
 
-__all__ = ["UNBUILT", "GrowingTables", "Tables", "transitions"]
+__all__ = ["UNBUILT", "GrowingTables", "Tables"]
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 UNBUILT = -1
 """The start of a rule that was not built yet."""
@@ -72,51 +75,28 @@ class Tables(NamedTuple):
         )
 
 
-T = TypeVar("T", np.int32, np.uint8, np.bool_)
-
-
-class _Growing(Generic[T]):
-    """An array that grows at its end."""
-
-    def __init__(self, dtype: type[T], width: tuple[int, ...] = (), size: int = 0) -> None:
-        self._held: NDArray[T] = np.zeros((256, *width), dtype)
-        self.size = size
-
-    @property
-    def all(self) -> NDArray[T]:
-        return self._held[: self.size]
-
-    def extend(self, values: NDArray[np.generic]) -> None:
-        size = self.size
-        self.reach(size + len(values))
-        self._held[size : self.size] = values
-
-    def reach(self, size: int) -> None:
-        """Grow to a size; what is new is 0."""
-        if size > len(self._held):
-            larger = np.zeros((max(size, 2 * len(self._held)), *self._held.shape[1:]), self._held.dtype)
-            larger[: self.size] = self._held[: self.size]
-            self._held = larger
-        self.size = max(size, self.size)
-
-    def put(self, place: int, value: NDArray[T] | int) -> None:
-        self._held[place] = value
+_DTYPES = (
+    *(np.int32, np.int32, np.uint8, np.int32, np.bool_, np.bool_, np.bool_, np.int32),
+    *(np.int32, np.int32, np.int32, np.bool_, np.int32, np.int32, np.int32),
+)
+_COUNTED = (
+    *("states", "transitions", "rules", "states", "states", "states", "states", "firsts"),
+    *("calls", "calls", "calls", "calls", "rules", "rules", "rules"),
+)
+"""What each of the arrays has an entry for."""
 
 
 class GrowingTables:
-    """What `Tables` are cut from."""
+    """What `Tables` are cut from: larger arrays, filled up to where the rules built so far end."""
 
     def __init__(self) -> None:
-        self._row, self._targets, self._rule = _Growing(np.int32), _Growing(np.int32), _Growing(np.int32)
-        self._final, self._live, self._quiet = _Growing(np.bool_), _Growing(np.bool_), _Growing(np.bool_)
-        self._call_first = _Growing(np.int32, size=1)
-        self._call_rule, self._call_next = _Growing(np.int32), _Growing(np.int32)
-        self._call_operation, self._call_unique = _Growing(np.int32), _Growing(np.bool_)
-        self._classes = _Growing(np.uint8, (256,))
-        self._least, self._most = _Growing(np.int32), _Growing(np.int32)
-        self._start = np.full(1, UNBUILT, np.int32)
+        self._held: list[NDArray[np.generic]] = [
+            np.zeros((0, 256) if dtype is np.uint8 else 0, dtype) for dtype in _DTYPES
+        ]
+        self._sizes = 0, 0, 0
+        self._start = np.empty(0, np.int32)
 
-    def add(self, rule: int, dfa: Dfa, numbers: dict[object, int]) -> Tables:
+    def add(self, rule: int, dfa: Dfa, numbers: Mapping[Key | None, int]) -> Tables:
         """Add a rule.
 
         Args:
@@ -124,46 +104,40 @@ class GrowingTables:
             dfa: Its automaton.
             numbers: The number of each rule, those that it calls included.
         """
-        base, offset, called = self._row.size, self._targets.size, self._call_rule.size
+        base, offset, called = self._sizes
         states, width = dfa.targets.shape
-        calls = np.array(
-            [
-                (state, numbers[key], base + after, operation, isinstance(key, Unique))
-                for state, key, after, operation in dfa.calls
-            ],
-            np.int32,
-        ).reshape(-1, 5)
-        first = np.searchsorted(calls[:, 0], np.arange(states + 1))
-        live = (dfa.targets != DEAD).any(axis=1)
-        self._row.extend(np.arange(offset, offset + states * width, width, dtype=np.int32))
-        self._targets.extend(transitions(dfa, base))
-        self._rule.extend(np.full(states, rule, np.int32))
-        self._final.extend(dfa.final)
-        self._live.extend(live)
-        self._quiet.extend((np.diff(first) == 0) & ~dfa.final & live)
-        self._call_first.extend((first[1:] + called).astype(np.int32))
-        self._call_rule.extend(calls[:, 1])
-        self._call_next.extend(calls[:, 2])
-        self._call_operation.extend(calls[:, 3])
-        self._call_unique.extend(calls[:, 4].astype(bool))
-        for per_rule in (self._classes, self._least, self._most):
-            per_rule.reach(len(numbers))
-        self._classes.put(rule, dfa.classes)
-        self._least.put(rule, dfa.least)
-        self._most.put(rule, -1 if dfa.most is None else dfa.most)
+        calls = dfa.call_table(numbers)
+        self._sizes = base + states, offset + states * width, called + len(calls)
+        counts = {
+            "states": self._sizes[0],
+            "firsts": self._sizes[0] + 1,
+            "transitions": self._sizes[1],
+            "calls": self._sizes[2],
+            "rules": len(numbers),
+        }
+        sizes = [counts[counted] for counted in _COUNTED]
+        self._held = held = [_reaching(array, size) for array, size in zip(self._held, sizes, strict=True)]
+        row, targets, classes, *per_state_and_call, _, least, most = held
+        kernels.place(
+            dfa.targets, dfa.final, calls, rule, base, offset, called, row, targets, *per_state_and_call
+        )
+        classes[rule] = dfa.classes
+        least[rule] = dfa.least
+        most[rule] = -1 if dfa.most is None else dfa.most
         # Not changed in place: one who still walks the smaller tables must not enter the new rule.
         start = np.full(len(numbers), UNBUILT, np.int32)
         start[: len(self._start)] = self._start
         start[rule] = base
         self._start = start
-        return Tables(
-            self._row.all, self._targets.all, self._classes.all, self._rule.all, self._final.all, self._live.all,
-            self._quiet.all, self._call_first.all, self._call_rule.all, self._call_next.all, self._call_operation.all,
-            self._call_unique.all, start, self._least.all, self._most.all,
-        )  # fmt: skip
+        return Tables._make(array[:size] for array, size in zip(held, sizes, strict=True))._replace(
+            start=start
+        )
 
 
-def transitions(dfa: Dfa, base: int) -> NDArray[np.int32]:
-    """int32[states * classes]: the transitions of an automaton whose states are numbered from `base`."""
-    moved: NDArray[np.int32] = np.where(dfa.targets == DEAD, DEAD, dfa.targets + (base << 2)).ravel()
-    return moved
+def _reaching(array: NDArray[Scalar], size: int) -> NDArray[Scalar]:
+    """The array, or a larger one that begins with it."""
+    if size <= len(array):
+        return array
+    larger = np.zeros((max(size, 2 * len(array), 64), *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger
