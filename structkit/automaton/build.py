@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from structkit.automaton import kernels
+from structkit.automaton import kernels, subset
 from structkit.automaton.dfa import Dfa, intersection, trim
 from structkit.automaton.nfa import Nfa, build_nfa, is_large
 from structkit.errors import LimitExceeded
@@ -85,12 +85,12 @@ def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
         [(source, numbers[key], target, operation) for source, key, target, operation in nfa.calls], np.int32
     ).reshape(-1, 4)
     edges = nfa.edge_table
-    classes, width = kernels.byte_classes(edges)
+    classes, width = subset.byte_classes(edges)
     most = min(limits.states, limits.transitions // width)
-    states, targets, final, found = kernels.determinise(
+    states, targets, final, found = subset.determinise(
         edges, classes, nfa.silent_table, calls, nfa.size, nfa.final, width, most
     )
-    if states == kernels.AMBIGUOUS:
+    if states == subset.AMBIGUOUS:
         raise Ambiguous
     if states == kernels.TOO_MANY:
         limit = "states" if most == limits.states else "transitions"

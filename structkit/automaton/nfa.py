@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton import kernels
+from structkit.automaton import subset
 from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key
 from structkit.automaton.utf8 import byte_sequences
 from structkit.errors import LimitExceeded, SchemaError
@@ -68,7 +68,7 @@ class Nfa:
     def edge_table(self) -> NDArray[np.int32]:
         """int32[edges, 5], those of the runs included."""
         texts = np.frombuffer(self.run_bytes, np.uint8)
-        table: NDArray[np.int32] = kernels.with_runs(_numbers(self.edges, 5), _numbers(self.runs, 3), texts)
+        table: NDArray[np.int32] = subset.with_runs(_numbers(self.edges, 5), _numbers(self.runs, 3), texts)
         return table
 
     @property

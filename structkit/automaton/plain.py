@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from structkit.automaton import kernels
+from structkit.automaton import subset
 from structkit.automaton.build import Ambiguous
 from structkit.automaton.dfa import DEAD, Dfa, Key
 from structkit.automaton.nfa import Nfa
@@ -16,7 +16,7 @@ __all__ = ["determinise", "product"]
 
 def determinise(nfa: Nfa) -> Dfa:
     """Subset construction (Rabin and Scott 1959): each new state is the set of old ones a text may be in."""
-    classes, width = kernels.byte_classes(nfa.edge_table)
+    classes, width = subset.byte_classes(nfa.edge_table)
     all_edges = nfa.edge_table.tolist()
 
     def closed(states: Iterable[int]) -> frozenset[int]:

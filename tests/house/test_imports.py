@@ -41,7 +41,13 @@ DOORS = {
     "interegular": {"regex/parse.py"},
     "jsonschema": {"schema/check.py"},
     "referencing": {"schema/check.py"},
-    "numba": {"automaton/distances.py", "automaton/kernels.py", "index/kernels.py", "index/spelling.py"},
+    "numba": {
+        "automaton/distances.py",
+        "automaton/kernels.py",
+        "automaton/subset.py",
+        "index/kernels.py",
+        "index/spelling.py",
+    },
     "torch": {"models/local.py"},
     "transformers": {"models/local.py"},
 }
