@@ -37,9 +37,9 @@ from structkit.regex.nodes import (
     alt,
     seq,
 )
-from structkit.regex.numbers import NUMBER_END, numbers
+from structkit.regex.numbers import numbers, without_multiples
 from structkit.regex.options import options
-from structkit.regex.plain import begin_apart, is_heavier, is_plain, is_plain_text
+from structkit.regex.plain import begin_apart, is_plain, is_plain_text
 from structkit.regex.references import Use, uses
 from structkit.regex.rules import is_larger
 from structkit.regex.strings import QUOTE, escape, json_text, other_text, spaced, text_body, text_name
@@ -80,14 +80,14 @@ _SMALL = 64
 _LITERAL = 3
 """Nodes that a string with a pattern may have and still be written where it stands; too few to hold a repetition."""
 
-_LARGE = 400
-"""Nodes of an object that becomes a rule, so that no automaton holds many of them."""
+_LARGE = 60
+"""Schemas in an object that becomes a rule, so that no automaton holds many of them."""
 
 _PART = 8
 """Nodes of a value in a large object that becomes a rule of its own, to be built when it is come to."""
 
-_LATE = 100_000
-"""Nodes and letters that a plain rule may have and still be built only when it is called."""
+_LATE = 500
+"""Schemas that a plain rule may spell out and still be built only when it is called."""
 
 _HEIGHT = 16
 """Schemas nested in schemas within one rule; deeper ones become rules, so that no later walk recurses far."""
@@ -159,8 +159,9 @@ class _Lowering:
         self.rules: dict[str, Node] = {}
         self.late: set[str] = set()
         self.plain = True
+        self.size = 0
         self.definitions = document.definitions
-        self.known: dict[str, tuple[Node, int, bool]] = {}
+        self.known: dict[str, tuple[Node, int, bool, int]] = {}
         self.nothing: tuple[str, str] | None = None
         self.count = 0
         self.once = False
@@ -183,16 +184,16 @@ class _Lowering:
     def define(self, name: str, use: Use) -> None:
         """Lower a definition once, and decide whether its uses are copies or calls."""
         self.depth = self.deepest = 0
-        self.plain = True
+        self.plain, self.size = True, 0
         node = self.node(self.definitions[name], use.place)
         large = use.count > 1 and is_larger(node, _SMALL)
         if use.recursive or (node != NEVER and (large or self.deepest >= _HEIGHT)):
             self.add(f"#{name}", node)
-            self.known[name] = Call(f"#{name}"), 0, True
+            self.known[name] = Call(f"#{name}"), 0, True, 1
         else:
-            self.known[name] = node, self.deepest, self.plain
+            self.known[name] = node, self.deepest, self.plain, self.size
         self.depth = self.deepest = 0
-        self.plain = True
+        self.plain, self.size = True, 0
 
     def node(self, schema: Schema, place: str) -> Node:
         """The texts of one schema, or of a larger one where that is allowed and it cannot be enforced."""
@@ -223,13 +224,14 @@ class _Lowering:
         if isinstance(schema, (Object, Array, Union)):
             return self.nested(schema, place)
         self.plain = self.plain and is_plain(schema)
+        self.size += 1
         match schema:
             case String():
                 return self.string(schema, place)
             case Integer(minimum=low, maximum=high, multiple_of=of):
                 digits = self.limits.integer_digits if self.bounded else None
                 whole = multiples(low, high, of or 1, digits, limits=self.limits, place=place)
-                return self.without_multiples(whole, schema, place)
+                return without_multiples(whole, schema.not_multiple_of, self.limits, place)
             case Number():
                 return self.number(schema, place)
             case Boolean():
@@ -245,9 +247,10 @@ class _Lowering:
             case Ref(name) if self.once and self.uses[name].several:
                 return self.written_once(name)
             case Ref(name):
-                node, height, plain = self.known.get(name, (Call(f"#{name}"), 0, True))
+                node, height, plain, size = self.known.get(name, (Call(f"#{name}"), 0, True, 1))
                 self.deepest = max(self.deepest, self.depth + height)
                 self.plain = self.plain and plain
+                self.size += size
                 return node
             case Never(reason):
                 self.nothing = self.nothing or (reason, place)
@@ -262,8 +265,8 @@ class _Lowering:
 
     def nested(self, schema: Object | Array | Union, place: str) -> Node:
         """Go one level down; every so many levels begin a rule."""
-        outer, plain = (self.depth, self.deepest), self.plain
-        self.plain = is_plain(schema)
+        outer, plain, size = (self.depth, self.deepest), self.plain, self.size
+        self.plain, self.size = is_plain(schema), 1
         begins_rule = self.depth == _HEIGHT
         self.depth = 0 if begins_rule else self.depth + 1
         self.deepest = self.depth if begins_rule else max(self.depth, self.deepest)
@@ -275,13 +278,16 @@ class _Lowering:
             case Union(branches):
                 nodes = [self.node(branch, place) for branch in branches]
                 self.plain = self.plain and begin_apart(nodes)
-                node = options(nodes, self.rule, place)
+                # A constant is far less than another schema.
+                self.size -= 7 * sum(isinstance(node, Text) for node in nodes) // 8
+                node = options(nodes, partial(self.rule, plain=True), place)
         if begins_rule:
             self.depth, self.deepest = outer
             node = self.rule(node, place)
         else:
             self.depth = outer[0]
         self.plain = plain and (self.plain or isinstance(node, Call))
+        self.size = size + (1 if isinstance(node, Call) else self.size)
         return node
 
     def rule(self, node: Node, place: str, *, plain: bool | None = None) -> Node:
@@ -297,7 +303,7 @@ class _Lowering:
     def add(self, name: str, node: Node, *, plain: bool | None = None) -> None:
         """Add a rule; it may be built late if it is plain, or if everything lowered for it so far is."""
         self.rules[name] = node
-        if (self.plain if plain is None else plain) and not is_heavier(node, _LATE):
+        if (self.plain and self.size <= _LATE) if plain is None else plain:
             self.late.add(name)
 
     def number(self, schema: Number, place: str) -> Node:
@@ -306,17 +312,10 @@ class _Lowering:
             # What is no multiple is told by its digits, so it is written without an exponent.
             fixed = self.once or bool(schema.not_multiple_of)
             node = numbers(schema, bounded=self.bounded, once=fixed, limits=self.limits, place=place)
-            return self.without_multiples(node, schema, place)
+            return without_multiples(node, schema.not_multiple_of, self.limits, place)
         if "number" not in self.rules:
             self.add("number", numbers(schema, bounded=True, limits=self.limits))
         return Call("number")
-
-    def without_multiples(self, node: Node, schema: Integer | Number, place: str) -> Node:
-        """The numbers of `node` that are multiples of none of what the schema excludes."""
-        for of in schema.not_multiple_of:
-            several = numbers(Number(multiple_of=of), bounded=False, limits=self.limits, place=place)
-            node = Both(node, several, negate=True, end=NUMBER_END)
-        return node
 
     def string(self, schema: String, place: str, without: Sequence[str] = ()) -> Node:
         """A string, quotes included, that is none of `without`."""
@@ -348,7 +347,7 @@ class _Lowering:
         """Free text and its closing quote, a rule that all schemas share."""
         name = text_name(least, most)
         self.rules[name] = text_body(least, most)
-        if least <= _LARGE:
+        if least <= _LATE:
             self.late.add(name)
         return Call(name)
 
@@ -420,11 +419,12 @@ class _Lowering:
             return self.unordered(schema, place, *bounds)
         places = [place + step(prop.name) for prop in schema.properties]
         values = [self.value(prop.value, at) for prop, at in zip(schema.properties, places, strict=True)]
-        large = is_larger(Alt(tuple(value for value, _ in values)), _LARGE)
+        large = self.size > _LARGE
         parts: list[Part] = []
-        for prop, at, (value, plain) in zip(schema.properties, places, values, strict=True):
+        for prop, at, (value, plain, size) in zip(schema.properties, places, values, strict=True):
             if large and is_larger(value, _PART):
-                value = self.rule(value, at, plain=plain)
+                value = self.rule(value, at, plain=plain and size <= _LATE)
+                self.size -= size - 1
             if value == NEVER and not prop.required:
                 continue
             entry = seq(Text(json_text(prop.name, place=place) + self.colon), value)
@@ -434,10 +434,10 @@ class _Lowering:
         # Two additional keys could change places, and the value would be written in a second way.
         extra = 1 if self.once else None
         if self.once and more != NEVER and count[0] > len(parts) + 1:
-            message = (
-                "`minProperties` beside free keys inside `uniqueItems` cannot be enforced; drop one of them"
+            what = "`minProperties` beside free keys inside `uniqueItems`"
+            raise UnsupportedKeyword(
+                "minProperties", f"{what} cannot be enforced; drop one of them", place=place
             )
-            raise UnsupportedKeyword("minProperties", message, place=place)
         if schema.some:
             kinds = [self.groups(choice, schema, place) for choice in schema.some]
             inside = with_kinds(parts, more, kinds, *count, extra=extra, comma=self.comma, place=place)
@@ -445,15 +445,15 @@ class _Lowering:
             inside = entries(parts, more, *count, extra=extra, comma=self.comma, rule=self.rule, place=place)
         braces = seq(Text("{"), inside, Text("}"))
         # Each entry of a rule remembers its own unique texts.
-        begins_rule = self.remembers(schema) or (large and is_larger(braces, _LARGE))
-        return self.rule(braces, place) if begins_rule else braces
+        return self.rule(braces, place) if large or self.remembers(schema) else braces
 
-    def value(self, schema: Schema, place: str) -> tuple[Node, bool]:
-        """The texts of a property's value, and whether it is plain."""
-        outer, self.plain = self.plain, True
+    def value(self, schema: Schema, place: str) -> tuple[Node, bool, int]:
+        """The texts of a property's value, whether it is plain, and its size."""
+        outer, before = self.plain, self.size
+        self.plain = True
         node, plain = self.node(schema, place), self.plain
         self.plain = outer and (plain or isinstance(node, Call))
-        return node, plain
+        return node, plain, self.size - before
 
     def unordered(self, schema: Object, place: str, least: int, most: int | None) -> Node:
         """The entries in any order: a rule of its own, for each entry of a rule remembers its own keys."""

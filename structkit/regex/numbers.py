@@ -7,7 +7,7 @@ at least two digits of exponent, and only for values below 1e-4 or from 1e16 on.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cache
 
@@ -19,7 +19,7 @@ from structkit.regex.integers import MAX_FIGURES, digits, minus, multiples, natu
 from structkit.regex.nodes import NEVER, Alt, Both, Multiple, Node, Repeat, Text, alt, seq
 from structkit.schema.nodes import Bound, Number
 
-__all__ = ["NUMBER_END", "numbers"]
+__all__ = ["NUMBER_END", "numbers", "without_multiples"]
 
 _ZERO = Bound(Decimal(0))
 _LARGEST = Bound(Decimal("1e308"), exclusive=True)
@@ -92,6 +92,14 @@ def numbers(
         figures = limits.fraction_digits if bounded else None
         several = alt([_fixed(low, high, bounded, places), _with_exponent(low, high, bounded, figures)])
     return Both(several, _SHORTEST, end=NUMBER_END) if once else several
+
+
+def without_multiples(node: Node, excluded: Sequence[Decimal], limits: Limits, place: str | None) -> Node:
+    """The numbers of a node that are multiples of none of the excluded numbers."""
+    for of in excluded:
+        several = numbers(Number(multiple_of=of), bounded=False, limits=limits, place=place)
+        node = Both(node, several, negate=True, end=NUMBER_END)
+    return node
 
 
 def _checked(keyword: str, bound: Bound | None, place: str | None) -> Bound | None:

@@ -21,7 +21,7 @@ def options(nodes: Iterable[Node], rule: Callable[[Node, str], Node], place: str
 
     Args:
         nodes: The alternatives.
-        rule: Makes a rule of a node, under a name, and gives the call.
+        rule: Makes a rule of a node that is surely small, under a name, and gives the call.
         place: For the names of rules.
 
     >>> options([Text("no"), Text("yes")], lambda node, name: node, "$")
@@ -37,9 +37,10 @@ def options(nodes: Iterable[Node], rule: Callable[[Node, str], Node], place: str
 
 def _from(texts: list[str], at: int, level: int, rule: Callable[[Node, str], Node], place: str) -> Node:
     """The rests, from a position on, of sorted texts that are equal up to there."""
-    if level == _LEVELS or sum(map(len, texts)) - at * len(texts) <= _LETTERS:
+    few = sum(map(len, texts)) - at * len(texts) <= _LETTERS
+    if few or level == _LEVELS:
         rests = alt(Text(text[at:]) for text in texts)
-        return rule(rests, f"{place}/{texts[0][:at]}") if level and len(texts) > 1 else rests
+        return rule(rests, f"{place}/{texts[0][:at]}") if few and level and len(texts) > 1 else rests
     first, last = texts[0], texts[-1]
     shared = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
     groups = [list(group) for _, group in groupby(texts, key=lambda text: text[shared : shared + 1])]

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from structkit.regex.nodes import Alt, Both, Call, Chars, Node, Repeat, Seq, Text
-from structkit.regex.rules import children
 from structkit.schema.nodes import Array, Const, Integer, Number, Object, Schema, String
 
-__all__ = ["begin_apart", "is_heavier", "is_plain", "is_plain_text"]
+__all__ = ["begin_apart", "is_plain", "is_plain_text"]
 
 _LETTERS = 200
 """Characters of a name or a constant."""
@@ -52,20 +51,6 @@ def is_plain(schema: Schema) -> bool:
             return schema.multiple_of is None and not schema.not_multiple_of
         case _:
             return True
-
-
-def is_heavier(node: Node, most: int) -> bool:
-    """Whether a node and those inside have more letters, each node counted as one, than `most`.
-
-    >>> is_heavier(Seq((Text("abc"), Call("d"))), 4)
-    True
-    """
-    pending = [node]
-    while pending and most >= 0:
-        current = pending.pop()
-        most -= 1 + (len(current.value) if isinstance(current, Text) else 0)
-        pending += children(current)
-    return most < 0
 
 
 def begin_apart(branches: Iterable[Node]) -> bool:

@@ -70,6 +70,8 @@ def json_text(value: str, *, place: str | None = None) -> str:
     Raises:
         SchemaError: The string holds a surrogate, which UTF-8 cannot spell.
     """
+    if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
+        return f'"{value}"'
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise SchemaError(f"{value!r} holds a surrogate, which no text can spell; remove it", place=place)
     return json.dumps(value, ensure_ascii=False)
