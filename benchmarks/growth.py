@@ -4,7 +4,7 @@
 python -m benchmarks.growth --tokenizer tokenizer.json --svg growth.svg
 ```
 
-`maxLength`, `maxItems`, `minItems` and the options of `enum`, from 10 to 1,000,000. Every point is a process of its
+`maxLength`, `maxItems`, `minItems`, the options of `enum` and the definitions in `$defs`, from 10 to 1,000,000. Every point is a process of its
 own, warm and without the disk cache: it compiles the schema, asks for the first mask, and walks the first 300 tokens of
 a valid value. Memory is the peak of all this over what the process had before.
 """
@@ -97,6 +97,23 @@ def _enum(size: int) -> tuple[dict[str, object], list[object]]:
     return {"items": {"enum": options}}, chance.choices(options, k=TOKENS)
 
 
+def _definitions(size: int) -> tuple[dict[str, object], list[object]]:
+    """Definitions that refer to others, all of them reached; the value is a chain of some."""
+    definitions: dict[str, object] = {}
+    for number in range(size):
+        following, other = (f"#/$defs/D{(step * number + 1) % size}" for step in (1, 7))
+        definitions[f"D{number}"] = {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "next": {"$ref": following}, "other": {"$ref": other}},
+            "required": ["name"],
+            "additionalProperties": False,
+        }
+    item: dict[str, object] = {"name": "the last"}
+    for number in range(8):
+        item = {"name": f"number {number}", "next": item}
+    return {"items": {"$ref": "#/$defs/D0"}, "$defs": definitions}, [item] * TOKENS
+
+
 def _integers(count: int) -> list[object]:
     return [random.Random(number).randrange(1000) for number in range(count)]
 
@@ -106,6 +123,7 @@ KEYWORDS: Mapping[str, Callable[[int], tuple[dict[str, object], list[object]]]] 
     "maxItems": _max_items,
     "minItems": _min_items,
     "enum": _enum,
+    "$defs": _definitions,
 }
 """By name: from a size to the schema of an array without its type, and an array that begins as a valid one does."""
 

@@ -18,7 +18,7 @@ class Limits:
     """
 
     schema_nodes: int = 500_000
-    """Subschemas in one schema. Reading takes about 5 µs each."""
+    """Subschemas in one schema. Reading and lowering take about 40 µs each, a constant of an `enum` 12 µs."""
 
     schema_depth: int = 100
     """Schemas nested in schemas. Pydantic itself refuses JSON nested deeper than 200."""
