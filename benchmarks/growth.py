@@ -4,9 +4,9 @@
 python -m benchmarks.growth --tokenizer tokenizer.json --svg growth.svg
 ```
 
-`maxLength`, `maxItems`, `minItems`, the options of `enum` and the definitions in `$defs`, from 10 to 1,000,000. Every point is a process of its
-own, warm and without the disk cache: it compiles the schema, asks for the first mask, and walks the first 300 tokens of
-a valid value. Memory is the peak of all this over what the process had before.
+`maxLength`, `maxItems`, `minItems`, the options of `enum` and the definitions in `$defs`, from 10 to 1,000,000. Every
+point is a process of its own, warm and without the disk cache: it compiles the schema, asks for the first mask, and
+walks the first 300 tokens of a valid value. Memory is the peak of all this over what the process had before.
 """
 
 from __future__ import annotations

@@ -48,6 +48,7 @@ class Automaton:
         tables: The arrays of these rules, those of one moment; see `Tables`.
         rule_of: The rule of each state.
         counters: The rounds that each rule's counter needs, and those that it allows, -1 for any number.
+        lock: Held while a rule is built.
         frames: The frames made, but for those forgotten.
 
     Raises:
@@ -64,7 +65,7 @@ class Automaton:
         self._numbers: dict[Key | None, int] = {None: 0}
         self._growing = GrowingTables()
         self._lengths = Lengths(rules, lambda node: alive(rule_dfa(node, limits), {}).length)
-        self._lock = RLock()
+        self.lock = RLock()
         self._only_texts: dict[int, bytes | None] = {}
         self._unique_ahead: dict[int, frozenset[int]] = {}
         self._needs_unique: dict[int, NDArray[np.bool_]] = {}
@@ -90,7 +91,7 @@ class Automaton:
             LimitExceeded: Its automaton would be too large; `link` sees to it that this is known before.
         """
         if self.start[rule] == UNBUILT:
-            with self._lock:
+            with self.lock:
                 if self.start[rule] == UNBUILT:
                     self._build(rule)
         return int(self.start[rule])

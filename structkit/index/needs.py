@@ -41,17 +41,19 @@ class Needs:
     def tokens(self) -> NDArray[np.int32]:
         """int32[2, at least as many as states and as rules]: from each state to its rule's end, and per round."""
         if self._measured < len(self._automaton.built) and not self.tight:
-            self._measure()
+            with self._automaton.lock:
+                self._measure()
         return self._tokens
 
     def tighten(self) -> None:
         """Build all rules and count their tokens."""
-        if not self.tight:
-            self._tokens = _fewest(self._automaton.complete(), self._vocabulary)
-            self.tight = True
+        with self._automaton.lock:
+            if not self.tight:
+                self._tokens = _fewest(self._automaton.complete(), self._vocabulary)
+                self.tight = True
 
     def _measure(self) -> None:
-        """Add what was built since. Two threads may do the same: they write the same."""
+        """Add what was built since."""
         automaton, tokens = self._automaton, self._tokens
         built = list(automaton.built.items())
         size = max(len(automaton.row), len(automaton.start))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from structkit.automaton.automaton import Automaton
 from structkit.automaton.link import link
+from structkit.compile import compile
 from structkit.errors import LimitExceeded, TokenRefused, UnsatisfiableSchema, VocabularyError
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.reference import ReferenceCursor
@@ -204,3 +207,36 @@ def test_guide_forgets_states_and_goes_on() -> None:
         assert len(guide._states) <= 256 and len(guide.index.rows) <= 1
     cursor.rollback(1400)
     assert len(_mask(cursor)) > 20 and cursor.can_end
+
+
+def test_threads_build_late_rules_of_one_guide_together() -> None:
+    definitions = {
+        f"D{number}": {
+            "type": "object",
+            "properties": {
+                f"n{number}": {"type": "integer"},
+                "next": {"$ref": f"#/$defs/D{(number + 1) % 40}"},
+                "list": {"type": "array", "items": {"$ref": f"#/$defs/D{(7 * number + 1) % 40}"}},
+            },
+            "additionalProperties": False,
+        }
+        for number in range(40)
+    }
+    schema = {"$ref": "#/$defs/D0", "$defs": definitions}
+
+    def masks(guide: Guide, seed: int) -> list[bytes]:
+        cursor, chance, out = guide.cursor(), np.random.default_rng(seed), np.empty(V.words, np.uint32)
+        found = []
+        for _ in range(150):
+            cursor.fill_mask(out, 400)
+            found.append(out.tobytes())
+            tokens = [token for token in _mask(cursor) if token != END]
+            if not tokens:
+                break
+            cursor.advance(int(chance.choice(tokens)))
+        return found
+
+    alone = [masks(compile(schema, V, cache=False), seed) for seed in range(8)]
+    shared = compile(schema, V, cache=False)
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda seed: masks(shared, seed), range(8))) == alone
