@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from structkit.automaton import kernels, unique
 from structkit.automaton.alive import Alive, alive
-from structkit.automaton.build import rule_dfa
+from structkit.automaton.build import build_rule, rule_dfa
 from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key, node_of
 from structkit.automaton.frames import Frame, Memory
 from structkit.automaton.lengths import Lengths
@@ -105,12 +105,17 @@ class Automaton:
         return self
 
     def _build(self, rule: int) -> None:
-        dfa = rule_dfa(node_of(self.rules, self.keys[rule]), self.limits)
-        found = alive(dfa, {key: self._lengths.of(key) for _, key, _, _ in dfa.calls})
-        for _, key, _, _ in found.dfa.calls:
-            if key not in self._numbers:
-                self._numbers[key] = len(self.keys)
-                self.keys.append(key)
+        key = self.keys[rule]
+        # The start is a target's own, so that to look for it among the rules of others would be lost time.
+        dfa = (build_rule if key is None else rule_dfa)(node_of(self.rules, key), self.limits)
+        callees = dict.fromkeys(key for _, key, _, _ in dfa.calls)
+        found = alive(dfa, {key: self._lengths.of(key) for key in callees})
+        if found.dfa is not dfa:
+            callees = dict.fromkeys(key for _, key, _, _ in found.dfa.calls)
+        for callee in callees:
+            if callee not in self._numbers:
+                self._numbers[callee] = len(self.keys)
+                self.keys.append(callee)
         tables = self._growing.add(rule, found.dfa, self._numbers)
         first = len(self.rule_of)
         self._final += tables.final[first:].tolist()

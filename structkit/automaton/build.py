@@ -14,11 +14,20 @@ from structkit.errors import LimitExceeded
 from structkit.limits import Limits
 from structkit.regex.nodes import Both, Node
 
-__all__ = ["Ambiguous", "product", "regular", "rule_dfa"]
+__all__ = ["Ambiguous", "build_rule", "product", "regular", "rule_dfa"]
 
 
 @lru_cache(maxsize=1024)
 def rule_dfa(node: Node, limits: Limits) -> Dfa:
+    """What `build_rule` makes; rules that many targets have, such as the text of strings, are made once.
+
+    Raises:
+        LimitExceeded: The automaton would be too large.
+    """
+    return build_rule(node, limits)
+
+
+def build_rule(node: Node, limits: Limits) -> Dfa:
     """The automaton of one rule; calls stay calls, large repetitions are counted.
 
     Raises:

@@ -151,7 +151,7 @@ class _Reading:
             return Anything()
         if raw is False:
             return Never("the schema false allows nothing")
-        if not isinstance(raw, Mapping):
+        if not isinstance(raw, (dict, Mapping)):  # a dict is told several times faster
             raise SchemaError(f"a schema must be an object or a boolean, not {shown(raw)}", place=at.path)
         self._charge(1, at)
         if self._depth >= self._limits.schema_depth:
@@ -207,7 +207,9 @@ class _Reading:
         node = self.meet(self._parts(raw, at), at)
         if "oneOf" in raw:
             node = self._one_of(raw, node, at)
-        for having, consequence in self._conditions(raw, at):
+        for having, consequence in (
+            self._conditions(raw, at) if any(map(raw.__contains__, _DEPENDENT)) else ()
+        ):
             node = union(
                 (self.meet((node, having, consequence), at), self.minus(node, having, at)),
                 "neither with a key nor without it is it possible",
@@ -217,15 +219,16 @@ class _Reading:
         if "not" in raw:
             here = at.under("not")
             node = self.minus(node, self.schema(raw["not"], here), here)
-        if any(
-            raw.get(keyword, True) is not True for keyword in ("unevaluatedItems", "unevaluatedProperties")
+        if (
+            raw.get("unevaluatedItems", True) is not True
+            or raw.get("unevaluatedProperties", True) is not True
         ):
             node = self._unevaluated(raw, node, at)
         return with_note(node, note)
 
     def _conditions(self, raw: Mapping[str, object], at: Place) -> Iterator[tuple[Schema, Schema]]:
         """For each key on which others depend: having it, and what must hold then."""
-        for keyword in ("dependencies", "dependentRequired", "dependentSchemas"):
+        for keyword in _DEPENDENT:
             entries = raw.get(keyword, {})
             if not isinstance(entries, Mapping) or not all(isinstance(name, str) for name in entries):
                 raise SchemaError(f"{keyword} must map names to names or schemas", place=at.path)
@@ -347,6 +350,7 @@ class _Reading:
         return self._definitions.reference((target.pointer, scope), stem, make)
 
 
+_DEPENDENT = ("dependencies", "dependentRequired", "dependentSchemas")
 _LAST_WITH_LONE_REFS = 7
 """The last draft in which keywords beside `$ref` are ignored."""
 

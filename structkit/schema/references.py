@@ -121,7 +121,7 @@ class References:
         schema, steps, base, outside = start.schema, list(start.pointer), start.base, start.outside
         for raw in pointer.split("/")[1:]:
             step = raw.replace("~1", "/").replace("~0", "~")
-            if isinstance(schema, Mapping) and step in schema:
+            if isinstance(schema, (dict, Mapping)) and step in schema:
                 schema = schema[step]
             elif (
                 isinstance(schema, list | tuple)

@@ -58,12 +58,16 @@ def settle(
     note = None
     if isinstance(alias := definitions[root], Ref):
         root, note = alias.name, alias.note
-    alive = _alive(definitions)
+    references = {name: dict.fromkeys(_references(node)) for name, node in definitions.items()}
+    alive = _alive(definitions, references)
     if root not in alive:
         place, reason = _blame(definitions, alive, root)
         raise UnsatisfiableSchema(f"no value satisfies the schema: {reason}; relax it", place=place)
-    settled = {name: _clean(definitions[name], alive, definitions) for name in _reachable(root, definitions)}
-    used = set[str]().union(*(_references(settled[name]) for name in _reachable(root, settled)))
+    settled = {name: _clean(definitions[name], alive, definitions) for name in _reachable(root, references)}
+    for name, node in settled.items():
+        if node is not definitions[name]:
+            references[name] = dict.fromkeys(_references(node))
+    used = set[str]().union(*(references[name] for name in _reachable(root, references)))
     kept = {name: settled[name] for name in settled if name in used}
     return Document(with_note(Ref(root) if root in used else settled[root], note), kept, bounded=python)
 
@@ -174,11 +178,11 @@ def _closed(node: Schema) -> Schema:
     return node
 
 
-def _alive(definitions: Definitions) -> set[str]:
+def _alive(definitions: Definitions, references: Mapping[str, Iterable[str]]) -> set[str]:
     """The definitions that have a value."""
     users: dict[str, list[str]] = {name: [] for name in definitions}
-    for name, node in definitions.items():
-        for other in set(_references(node)):
+    for name, others in references.items():
+        for other in others:
             users[other].append(name)
     alive: set[str] = set()
     round_ = list(definitions)[::-1]
@@ -274,11 +278,11 @@ def _cardinality(node: Schema, definitions: Definitions) -> int | None:
             return None
 
 
-def _reachable(root: str, definitions: Definitions) -> list[str]:
+def _reachable(root: str, references: Mapping[str, Iterable[str]]) -> list[str]:
     names, index = {root: None}, 0
     order = [root]
     while index < len(order):
-        for name in _references(definitions[order[index]]):
+        for name in references[order[index]]:
             if name not in names:
                 names[name] = None
                 order.append(name)
