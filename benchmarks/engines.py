@@ -241,6 +241,62 @@ class _XgrammarSequence:
         return bool(self._take(token_id))
 
 
+class _OutlinesCore:
+    """outlines-core, with its own default of one optional space."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        core = import_module("outlines_core")
+        self._regex = import_module("outlines_core.json_schema").build_regex_from_schema
+        self._index, self._guide = core.Index, core.Guide
+        vocabulary = sk.Vocabulary.from_tokenizer(tokenizer)
+        self.end_id = vocabulary.end_ids[0]
+        ids: dict[bytes, list[int]] = {}
+        for token_id, token in enumerate(vocabulary.tokens):
+            if token:
+                ids.setdefault(token, []).append(token_id)
+        self._vocabulary = core.Vocabulary(self.end_id, ids)
+        self._out = np.zeros(vocabulary.words, np.uint32)
+        self.version = version("outlines-core")
+
+    def compile(self, schema: Schema) -> Guide:
+        try:
+            return _OutlinesGuide(
+                self._guide, self._index(self._regex(json.dumps(schema)), self._vocabulary), self._out
+            )
+        except (ValueError, TypeError) as error:
+            raise Refused(str(error).splitlines()[0][:60], str(error)) from error
+        return _OutlinesGuide(self._guide, index, self._out)
+
+
+class _OutlinesGuide:
+    def __init__(self, guide: Callable[[object], Any], index: object, out: NDArray[np.uint32]) -> None:
+        self._new = guide
+        self._index = index
+        self._out = out
+
+    def sequence(self) -> Sequence:
+        return _OutlinesSequence(self._new(self._index), self._out)
+
+
+class _OutlinesSequence:
+    def __init__(self, guide: Any, out: NDArray[np.uint32]) -> None:
+        self._guide = guide
+        self._fill = guide.write_mask_into
+        self._where = (out.ctypes.data, out.size, out.itemsize)
+        self._out = out
+
+    def fill_mask(self) -> NDArray[np.uint32]:
+        self._fill(*self._where)
+        return self._out
+
+    def advance(self, token_id: int) -> bool:
+        try:
+            self._guide.advance(token_id, return_tokens=False)
+        except ValueError:
+            return False
+        return True
+
+
 def _end_id(tokenizer: Tokenizer) -> int:
     return sk.Vocabulary.from_tokenizer(tokenizer).end_ids[0]
 
@@ -251,5 +307,6 @@ ENGINES: Mapping[str, Callable[[Tokenizer], Engine]] = {
     "llguidance": _Llguidance,
     "xgrammar": partial(_Xgrammar, strict=True),
     "xgrammar-open": partial(_Xgrammar, strict=False),
+    "outlines-core": _OutlinesCore,
 }
 """The engines by name."""

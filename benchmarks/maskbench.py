@@ -18,7 +18,8 @@ from pathlib import Path
 
 from benchmarks.data import read_cases
 from benchmarks.outcome import CLOCKS, Outcome
-from benchmarks.report import failures_of, report
+from benchmarks.plot import draw
+from benchmarks.report import failures_of, panels, report
 from benchmarks.worker import Worker
 
 
@@ -46,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for worker in workers:
             worker.kill()
     print(report(outcomes, peaks, limit=options.limit))
+    if options.svg:
+        options.svg.write_text(draw(panels(outcomes, limit=options.limit)), encoding="utf-8")
     print(f"\nFailures and their reasons: {options.failures}")
     return 0
 
@@ -57,7 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json, gzipped or not")
     parser.add_argument(
-        "--engines", default="structkit", help="names with commas: structkit, llguidance, xgrammar"
+        "--engines",
+        default="structkit",
+        help="names with commas: structkit, llguidance, xgrammar, outlines-core",
     )
     parser.add_argument("--schemas", type=int, help="how many, chosen at random; all of them if left out")
     parser.add_argument("--seed", type=int, default=0, help="of that choice")
@@ -68,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--failures", type=Path, default=Path("maskbench-failures.jsonl"), help="where to list them"
     )
+    parser.add_argument("--svg", type=Path, help="where to draw the times")
     return parser
 
 

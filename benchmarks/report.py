@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from benchmarks.outcome import Kind, Outcome
+from benchmarks.plot import Panel
 
-__all__ = ["PERCENTILES", "failures_of", "report", "spread"]
+__all__ = ["PERCENTILES", "failures_of", "panels", "report", "spread"]
 
 PERCENTILES = (25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
 
@@ -41,6 +42,27 @@ def report(outcomes: Mapping[str, Sequence[Outcome]], peaks: Mapping[str, int], 
             _table(_GROUPS, [row for e in outcomes for row in _groups(e, outcomes[e])]),
         )
     )
+
+
+def panels(outcomes: Mapping[str, Sequence[Outcome]], *, limit: float) -> list[Panel]:
+    """The times as two panels: across, how rare it is that one takes longer; up, how long it takes."""
+    first_masks = {engine: _first_masks(outcomes[engine], limit) for engine in outcomes}
+    steps = {engine: [step for outcome in outcomes[engine] for step in outcome.steps] for engine in outcomes}
+    titles = (
+        "µs to the first mask: one in so many takes longer",
+        "µs for a mask and an advance: one in so many",
+    )
+    return [
+        Panel(title, {engine: _tail(seconds) for engine, seconds in times.items() if len(seconds)}, {})
+        for title, times in zip(titles, (first_masks, steps), strict=True)
+    ]
+
+
+def _tail(seconds: Sequence[float]) -> list[tuple[float, float]]:
+    """One in so many takes longer than so many microseconds."""
+    rare = [4 / 3, 2, 4, 10, 20, 100, 1000]
+    values = 1e6 * np.percentile(np.asarray(seconds), [100 - 100 / each for each in rare])
+    return [(each, float(value)) for each, value in zip(rare, values, strict=True) if each <= len(seconds)]
 
 
 def failures_of(engine: str, outcome: Outcome) -> Iterator[dict[str, object]]:
