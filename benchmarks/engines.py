@@ -260,9 +260,7 @@ class _OutlinesCore:
 
     def compile(self, schema: Schema) -> Guide:
         try:
-            return _OutlinesGuide(
-                self._guide, self._index(self._regex(json.dumps(schema)), self._vocabulary), self._out
-            )
+            index = self._index(self._regex(json.dumps(schema)), self._vocabulary)
         except (ValueError, TypeError) as error:
             raise Refused(str(error).splitlines()[0][:60], str(error)) from error
         return _OutlinesGuide(self._guide, index, self._out)
