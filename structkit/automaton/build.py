@@ -33,7 +33,7 @@ def build_rule(node: Node, limits: Limits) -> Dfa:
     Raises:
         LimitExceeded: The automaton would be too large.
     """
-    if isinstance(node, Both) and is_large(node.right, limits):
+    if isinstance(node, Both) and not node.negate and is_large(node.right, limits):
         return _counted_product(node, limits)
     if isinstance(node, Both):
         return product(node, limits, None)

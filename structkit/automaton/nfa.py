@@ -119,7 +119,9 @@ def build_nfa(node: Node, *, count: bool, limits: Limits, rules: Mapping[str, No
 
 
 def is_large(node: Node, limits: Limits) -> bool:
-    """Whether a node is a repetition that is counted rather than copied out."""
+    """Whether a node is a repetition that is counted rather than copied out, alone or with a text behind it."""
+    if isinstance(node, Seq) and len(node.parts) == 2 and isinstance(node.parts[1], Text):
+        node = node.parts[0]
     return isinstance(node, Repeat) and _Builder(limits, None).is_large(node)
 
 

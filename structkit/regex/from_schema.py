@@ -42,7 +42,7 @@ from structkit.regex.options import options
 from structkit.regex.plain import begin_apart, is_plain, is_plain_text
 from structkit.regex.references import Use, uses
 from structkit.regex.rules import is_larger
-from structkit.regex.strings import QUOTE, escape, json_text, other_text, spaced, text_body, text_name
+from structkit.regex.strings import QUOTE, closed, json_text, other_text, spaced, text_body, text_name
 from structkit.regex.texts import format_text, string_texts
 from structkit.schema.admit import expand
 from structkit.schema.lenient import keyword_of
@@ -337,7 +337,7 @@ class _Lowering:
                 return seq(QUOTE, self.rule(other_text(without), place))
         if without:
             body = Both(body, alt(Text(name) for name in without), negate=True)
-        text = seq(escape(body), QUOTE)
+        text = closed(body)
         if not is_larger(text, _LITERAL):
             return seq(QUOTE, text)
         # In a rule that calls no other masks are quicker, and shared.

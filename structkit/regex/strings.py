@@ -40,6 +40,7 @@ __all__ = [
     "ESCAPED",
     "JSON_CHAR",
     "QUOTE",
+    "closed",
     "escape",
     "json_text",
     "lengths",
@@ -145,6 +146,18 @@ def text_name(least: int, most: int | None) -> str:
     if (least, most) == (0, None):
         return "text"
     return f"text{{{least},{'' if most is None else most}}}"
+
+
+def closed(body: Node) -> Node:
+    r"""Raw texts as JSON spells them, and their closing quote: what follows the opening one.
+
+    >>> closed(Both(Text('"'), Repeat(ANY, 0, 100))) == Both(Text('\\""'), text_body(0, 100), end="")
+    True
+    """
+    if isinstance(body, Both) and isinstance(body.right, Repeat) and not body.negate:
+        # The quote belongs to both sides: where they end without it, nearly every token would have to be read on.
+        return Both(closed(body.left), closed(body.right), end="")
+    return seq(escape(body), QUOTE)
 
 
 @lru_cache(maxsize=1024)
