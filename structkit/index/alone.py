@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from structkit.automaton.dfa import Dfa
 from structkit.automaton.frames import Frame
-from structkit.index import kernels
+from structkit.index import alone_kernels as kernels
 from structkit.index.rows import Rounds, Row, RowKey
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ def _uncounted(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
     key = (-1, state, 0, -1)
     found = index.shared.get(dfa.fingerprint, key)
     if found is None:
-        other = _usual(dfa, state)
+        other = kernels.usual(dfa.targets, dfa.classes, state, _MOSTLY)
         if other == state:
             found = _of_part(index, rule, dfa, state)
-        elif other is not None and _usual(dfa, other) == other:
+        elif other >= 0 and kernels.usual(dfa.targets, dfa.classes, other, _MOSTLY) == other:
             found = _told_from(index, rule, state, other, _uncounted(index, rule, dfa, other))
         else:
             found = _walked(index, rule, state)
@@ -72,13 +72,6 @@ def _counted(index: Index, rule: int, dfa: Dfa, state: int, frame: Frame, key: R
     return found
 
 
-def _usual(dfa: Dfa, state: int) -> int | None:
-    """The state to which most bytes lead; `None` if not so many lead to any."""
-    after = dfa.targets[state, dfa.classes] >> 2
-    states, counts = np.unique(after[after >= 0], return_counts=True)
-    return int(states[counts.argmax()]) if len(counts) and counts.max() >= _MOSTLY else None
-
-
 def _of_part(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
     """The row of a state from which few others are reached; other rules have such a part too."""
     fingerprint, states = _part(dfa, state)
@@ -95,19 +88,8 @@ def _of_part(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
 
 def _part(dfa: Dfa, state: int) -> tuple[bytes | None, int]:
     """A hash of the automaton from a state on, and how many states it has; `None` if there are many."""
-    numbers, order = {state: 0}, [state]
-    digest = hashlib.blake2b(b"part", digest_size=16)
-    for at in order:
-        after = dfa.targets[at, dfa.classes] >> 2
-        for reached in after[np.sort(np.unique(after, return_index=True)[1])].tolist():
-            if reached >= 0 and reached not in numbers:
-                numbers[reached] = len(order)
-                order.append(reached)
-        if len(order) > _SMALL:
-            return None, len(order)
-        named = np.array([numbers.get(reached, -1) for reached in after.tolist()], np.int16)
-        digest.update(named.tobytes() + bytes((bool(dfa.final[at]),)))
-    return digest.digest(), len(order)
+    table = kernels.part(dfa.targets, dfa.classes, dfa.final, state, _SMALL)
+    return hashlib.blake2b(table.tobytes(), digest_size=16).digest() if len(table) else None, len(table)
 
 
 def _walked(index: Index, rule: int, state: int) -> Row:

@@ -16,7 +16,7 @@ import numpy as np
 from structkit.automaton.kernels import FAR, counted
 from structkit.automaton.lengths import TO_DIFFER
 
-__all__ = ["ARENA", "FAR", "OVERFLOW", "differ", "group", "rounds", "walk"]
+__all__ = ["ARENA", "FAR", "OVERFLOW", "group", "walk"]
 
 ARENA = 1 << 11
 """Frames that a walk has room for at first; a walk that overflows is tried again with more."""
@@ -306,110 +306,6 @@ def walk(
                 lows[depth], highs[depth], tops[depth] = low, high, top
                 child[depth] = child_first[node]
                 last[depth] = child[depth] + child_count[node]
-    return found, worst
-
-
-@_jit
-def rounds(
-    trie_byte, trie_depth, trie_end, trie_first, trie_ids,
-    row, targets, classes, final, tokens, state, rule,
-    mask, taken, exits, exit_taken, worst,
-):
-    """Like `walk` from the start of every token and without a budget, for all counts at once.
-
-    For rules that call no other, whose tokens take one way each: it depends on the counter only how far they get.
-
-    Args:
-        mask: uint32[words], receives the bits of the tokens that some counter allows.
-        taken: int16[tokens] or, where nothing is counted, int16[0]; receives twice the rounds that a token begins,
-            plus 1 if it leaves the repetition; of a token that no counter allows it stays as it is.
-        exits: int32[trie nodes], receives the nodes at which the rule can end if enough rounds have begun.
-        exit_taken: int16[trie nodes], receives the rounds that have begun there.
-        worst: int32[2 * longest token + 2], receives by what is in `taken` the most tokens needed after such a token,
-            without those of the rounds that are still needed then; where there is none, it stays as it is.
-
-    Returns:
-        The exits found.
-    """
-    states = np.empty(len(worst), np.int32)
-    marks = np.empty(len(worst), np.int16)
-    states[0] = state
-    marks[0] = 0
-    found = 0
-    node = 1
-    while node < trie_end[0]:
-        depth = trie_depth[node]
-        target = targets[row[states[depth - 1]] + classes[rule, trie_byte[node]]]
-        if target < 0:
-            node = trie_end[node]
-            continue
-        mark = marks[depth - 1]
-        if target & 3 == 1:
-            mark += 2
-        elif target & 3 == 2:
-            mark |= 1
-        states[depth] = target >> 2
-        marks[depth] = mark
-        if final[target >> 2]:
-            exits[found] = node
-            exit_taken[found] = mark >> 1
-            found += 1
-        if trie_first[node] < trie_first[node + 1]:
-            worst[mark] = max(worst[mark], tokens[0, target >> 2])
-            for i in range(trie_first[node], trie_first[node + 1]):
-                token = trie_ids[i]
-                mask[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
-                if len(taken) > 0:
-                    taken[token] = mark
-        node += 1
-    return found
-
-
-@_jit
-def differ(
-    trie_byte, trie_depth, trie_end, trie_first, trie_ids,
-    row, targets, classes, final, tokens, state, other, rule, longest,
-    mask, changed,
-):
-    """Make the mask of a state from that of another state of a rule that calls no other and counts nothing.
-
-    Args:
-        mask: uint32[words], holds the mask of `other` and receives that of `state`.
-        changed: int32[trie nodes], receives the nodes at which the rule can end for one of the two states only.
-
-    Returns:
-        `(nodes changed, the most tokens that are needed after a token of the nodes walked)`.
-    """
-    mine = np.empty(longest + 1, np.int32)
-    theirs = np.empty(longest + 1, np.int32)
-    mine[0] = state
-    theirs[0] = other
-    found = 0
-    worst = 0
-    node = 1
-    while node < trie_end[0]:
-        depth = trie_depth[node]
-        klass = classes[rule, trie_byte[node]]
-        left = targets[row[mine[depth - 1]] + klass] >> 2 if mine[depth - 1] >= 0 else -1
-        right = targets[row[theirs[depth - 1]] + klass] >> 2 if theirs[depth - 1] >= 0 else -1
-        if left == right:
-            node = trie_end[node]
-            continue
-        mine[depth] = left
-        theirs[depth] = right
-        if (left >= 0 and final[left]) != (right >= 0 and final[right]):
-            changed[found] = node
-            found += 1
-        if trie_first[node] < trie_first[node + 1]:
-            if left >= 0:
-                worst = max(worst, tokens[0, left])
-            for i in range(trie_first[node], trie_first[node + 1]):
-                bit = np.uint32(1) << np.uint32(trie_ids[i] & 31)
-                if left >= 0:
-                    mask[trie_ids[i] >> 5] |= bit
-                else:
-                    mask[trie_ids[i] >> 5] &= ~bit
-        node += 1
     return found, worst
 
 

@@ -45,6 +45,7 @@ DOORS = {
         "automaton/distances.py",
         "automaton/kernels.py",
         "automaton/subset.py",
+        "index/alone_kernels.py",
         "index/kernels.py",
         "index/spelling.py",
     },
