@@ -4,9 +4,11 @@
 python -m benchmarks.growth --tokenizer tokenizer.json --svg growth.svg
 ```
 
-`maxLength`, `maxItems`, `minItems`, the options of `enum` and the definitions in `$defs`, from 10 to 1,000,000. Every
-point is a process of its own, warm and without the disk cache: it compiles the schema, asks for the first mask, and
-walks the first 300 tokens of a valid value. Memory is the peak of all this over what the process had before.
+`maxLength`, `maxItems`, `minItems`, the options of `enum` and the definitions in `$defs`, from 10 to 1,000,000; the
+properties of an object, the depth of a value and the length of a text, as far as they go. Every point is a process of
+its own, warm and without the disk cache: it compiles the schema, asks for the first mask, and walks 300 tokens of a
+valid value, the first ones, or those at that depth or length. Memory is the peak of all this over what the process had
+before.
 """
 
 from __future__ import annotations
@@ -32,9 +34,15 @@ from benchmarks.data import read_tokenizer
 from benchmarks.outcome import CLOCKS, Clock
 from benchmarks.plot import Panel, draw
 
-__all__ = ["KEYWORDS", "SIZES", "Point", "curves", "main", "table"]
+__all__ = ["KEYWORDS", "Point", "curves", "main", "sizes_of", "table"]
 
 SIZES = tuple(10**power for power in range(1, 7))
+OTHER_SIZES = {
+    "$defs": SIZES[:-1],
+    "properties": (10, 100, 1_000, 2_000),
+    "depth": (1, 10, 100, 200),
+    "length": (10, 100, 1_000, 20_000),
+}
 TOKENS = 300
 WORDS = "the of and to in is you that it he was for on are as with his they be at one have this".split()
 
@@ -114,6 +122,40 @@ def _definitions(size: int) -> tuple[dict[str, object], list[object]]:
     return {"items": {"$ref": "#/$defs/D0"}, "$defs": definitions}, [item] * TOKENS
 
 
+def _properties(size: int) -> tuple[dict[str, object], list[object]]:
+    """Optional properties, each with a value of its own; the values have every third of them."""
+    names = [f"field {number}" for number in range(size)]
+    kinds: list[dict[str, object]] = [{"type": "integer"}, {"type": "string"}, {"type": "boolean"}]
+    properties = {name: kinds[number % 3] for number, name in enumerate(names)}
+    item = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {"items": item}, [{name: number for number, name in enumerate(names) if number % 3 == 0}] * TOKENS
+
+
+def _depth(size: int) -> tuple[dict[str, object], list[object]]:
+    """A recursive value; what is measured is so deep in it."""
+    node = {
+        "type": "object",
+        "properties": {"in": {"$ref": "#/$defs/T"}, "list": {"items": {"type": "integer"}}},
+    }
+    value: object = {"list": _integers(TOKENS)}
+    for _ in range(size):
+        value = {"in": value}
+    return {"items": {"$ref": "#/$defs/T"}, "$defs": {"T": {**node, "additionalProperties": False}}}, [value]
+
+
+def _length(size: int) -> tuple[dict[str, object], list[object]]:
+    """A list of objects; what is measured comes after so many tokens."""
+    properties = {"id": {"type": "integer"}, "name": {"type": "string"}}
+    item = {
+        "type": "object",
+        "properties": properties,
+        "required": ["id", "name"],
+        "additionalProperties": False,
+    }
+    words = random.Random(0)
+    return {"items": item}, [{"id": n, "name": words.choice(WORDS)} for n in range((size + TOKENS) // 8 + 1)]
+
+
 def _integers(count: int) -> list[object]:
     return [random.Random(number).randrange(1000) for number in range(count)]
 
@@ -124,8 +166,16 @@ KEYWORDS: Mapping[str, Callable[[int], tuple[dict[str, object], list[object]]]] 
     "minItems": _min_items,
     "enum": _enum,
     "$defs": _definitions,
+    "properties": _properties,
+    "depth": _depth,
+    "length": _length,
 }
 """By name: from a size to the schema of an array without its type, and an array that begins as a valid one does."""
+
+
+def sizes_of(keyword: str) -> tuple[int, ...]:
+    """What is measured of a keyword."""
+    return OTHER_SIZES.get(keyword, SIZES)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -133,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     points = []
     for keyword in options.keywords or KEYWORDS:
-        for size in options.sizes:
+        for size in options.sizes or sizes_of(keyword):
             print(f"{keyword} {size:,}", file=sys.stderr, flush=True)
             points.append(_apart(Point(keyword, size), options))
             if points[-1].problem.startswith(_REFUSED):
@@ -228,12 +278,14 @@ def _serve(point: Point, tokenizer_path: Path, clock: str, pipe: Connection) -> 
     tokenizer = read_tokenizer(tokenizer_path)
     vocabulary = sk.Vocabulary.from_tokenizer(tokenizer)
 
-    def spell(value: list[object]) -> list[int]:
+    def spell(value: list[object], after: int = 0) -> list[int]:
         ids: list[int] = tokenizer.encode(json.dumps(value), add_special_tokens=False).ids
-        return ids[:TOKENS]
+        return ids[: after + TOKENS]
 
     schema, value = KEYWORDS[point.keyword](point.size)
-    tokens = spell(value)
+    # What is deep in a value, or late in a text, comes after tokens that are not measured.
+    after = {"depth": 4 * point.size, "length": point.size}.get(point.keyword, 0)
+    tokens = spell(value, after)
     warm_up = {"items": {"anyOf": [{"type": "integer"}, {"type": "string"}]}}
     _measure(Point("", 0), warm_up, spell([1, "a b", 23]), vocabulary, CLOCKS[clock])
     pipe.send("warm")
@@ -263,7 +315,10 @@ def _measure(
     cursor.fill_mask(out)
     first_mask = now() - begin
     cursor = guide.cursor()
-    for token in tokens:
+    for token in tokens[:-TOKENS]:
+        cursor.fill_mask(out)
+        cursor.advance(token)
+    for token in tokens[-TOKENS:]:
         begin = now()
         cursor.fill_mask(out)
         cursor.advance(token)
@@ -292,7 +347,10 @@ def _parser() -> argparse.ArgumentParser:
         "--keywords", nargs="*", choices=list(KEYWORDS), metavar="NAME", help="what grows; else all"
     )
     parser.add_argument(
-        "--sizes", nargs="*", type=int, default=SIZES, help="powers of ten to a million if left out"
+        "--sizes",
+        nargs="*",
+        type=int,
+        help="powers of ten to a million, or what the keyword allows, if left out",
     )
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for one size")
     parser.add_argument(

@@ -75,6 +75,7 @@ class Automaton:
         self.counters: list[tuple[int, int]] = []
         self._final: list[bool] = []
         self._live: list[bool] = []
+        self._callers: set[int] = set()
         self._calls: dict[int, tuple[tuple[int, int, int, bool], ...]] = {}
         self._build(0)
         if self.built[0].length >= kernels.FAR:
@@ -123,6 +124,7 @@ class Automaton:
         self.counters += [(0, -1)] * (len(self.keys) - len(self.counters))
         self.counters[rule] = (int(tables.least[rule]), int(tables.most[rule]))
         self.rule_of += [rule] * len(found.dfa.final)
+        self._callers.update(first + state for state, _, _, _ in found.dfa.calls)
         self.built[rule] = found
         self._publish(tables)
 
@@ -289,7 +291,9 @@ class Automaton:
                 back = self._back(frame.below, kept)
                 if back is not None:
                     pending.append(back)
-            for callee, after, operation, is_unique in self._calls_of(frame.state):
+            for callee, after, operation, is_unique in (
+                self._calls_of(frame.state) if frame.state in self._callers else ()
+            ):
                 count = self.counted(self.rule_of[frame.state], frame.count, operation)
                 if count is not None:
                     memory = frame.memory

@@ -85,7 +85,9 @@ class Guide:
         """uint32[words]: the tokens that may come next, without the end tokens; see `Cursor.fill_mask`."""
         if budget is not None:
             return self.budgets.mask(state, min(budget, FAR) - 1)
-        mask = mask_of(state, self.index, self._step)
+        mask = state.mask
+        if mask is None:
+            mask = mask_of(state, self.index, self._step)
         return mask if state.growth < FAR else self.budgets.mask(state, FAR - 1)
 
     def _forget(self) -> None:

@@ -65,6 +65,9 @@ class Index:
         self.rounds = shared_rounds(vocabulary, automaton.limits.row_bytes)
         self.sharing: set[bytes] = set()
         self._needs = Needs(automaton, vocabulary)
+        trie = vocabulary.trie
+        children = (trie.child_first, trie.child_count, trie.child_byte, trie.child_node)
+        self._trie = (trie.depth, trie.first, trie.ids, *children)
         self._forgetful: tuple[Tables, Tables] | None = None
         self._exits: list[NDArray[np.int32]] = []
         self._exit_numbers: dict[bytes, int] = {}
@@ -274,16 +277,15 @@ class Index:
         *,
         forgetful: bool = False,
     ) -> Row:
-        trie = self.vocabulary.trie
         mask = np.zeros(self.vocabulary.words, np.uint32)
-        exits = np.empty(len(trie.byte), np.int32)
+        exits = np.empty(len(self._trie[0]), np.int32)
         room = kernels.ARENA
         while True:
             tables = self._tables(forgetful)
             missing = np.zeros(len(tables.start) + 1, bool)
             found, worst = kernels.walk(
-                trie.depth, trie.first, trie.ids, trie.child_first, trie.child_count, trie.child_byte, trie.child_node,
-                *tables, self.tokens, nodes, frame.state, frame.count, left, room, salt, mask, exits, signs, missing,
+                *self._trie, *tables, self.tokens, nodes, frame.state, frame.count, left, room, salt, mask, exits, signs,
+                missing,
             )  # fmt: skip
             if missing[-1]:
                 for rule in np.flatnonzero(missing[:-1]).tolist():

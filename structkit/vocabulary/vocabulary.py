@@ -35,7 +35,7 @@ class Vocabulary:
     (b'a', b'ab', b'', b'')
     """
 
-    __slots__ = ("_end_ids", "_fingerprint", "_longest", "_spells_bytes", "_tokens", "_trie")
+    __slots__ = ("_end_ids", "_fingerprint", "_longest", "_spells_bytes", "_tokens", "_trie", "_words")
 
     def __init__(self, tokens: Iterable[bytes | None], end_ids: Iterable[int]) -> None:
         """Make a vocabulary by hand.
@@ -57,6 +57,7 @@ class Vocabulary:
             raise VocabularyError("no token is text; give the tokens' bytes, for example [b'a', b'b']")
         self._tokens = tuple(listed)
         self._end_ids = tuple(ends)
+        self._words = (len(listed) + 31) // 32
         self._longest: int | None = None
         self._fingerprint: str | None = None
         self._spells_bytes: bool | None = None
@@ -113,7 +114,7 @@ class Vocabulary:
     @property
     def words(self) -> int:
         """How many 32-bit words a mask has: `ceil(size / 32)`."""
-        return (len(self._tokens) + 31) // 32
+        return self._words
 
     @property
     def longest(self) -> int:
