@@ -284,8 +284,8 @@ class Index:
             tables = self._tables(forgetful)
             missing = np.zeros(len(tables.start) + 1, bool)
             found, worst = kernels.walk(
-                *self._trie, *tables, self.tokens, nodes, frame.state, frame.count, left, room, salt, mask, exits, signs,
-                missing,
+                *self._trie, *tables, self.tokens, nodes, frame.state, frame.count, left, room, salt, mask, exits,
+                signs, missing,
             )  # fmt: skip
             if missing[-1]:
                 for rule in np.flatnonzero(missing[:-1]).tolist():
