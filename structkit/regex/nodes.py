@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from structkit.schema.hashed import Hashed, hashed_once
 from structkit.schema.nodes import Unenforced
 
 __all__ = [
@@ -48,22 +49,25 @@ class Chars:
     ranges: tuple[tuple[int, int], ...]
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Seq:
+class Seq(Hashed):
     """One part after the other."""
 
     parts: tuple[Node, ...]
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Alt:
+class Alt(Hashed):
     """Any of the parts; `Alt(())` is the empty language."""
 
     parts: tuple[Node, ...]
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(Hashed):
     """`part`, from `least` to `most` times; `most=None` is without end."""
 
     part: Node
@@ -71,8 +75,9 @@ class Repeat:
     most: int | None = None
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Both:
+class Both(Hashed):
     """Texts in `left` and in `right` (`negate` false), or in `left` and not in `right` (`negate` true).
 
     `end` is what must follow wherever the node is used: a character that no text of the node holds unescaped.
@@ -102,8 +107,9 @@ class Part:
     most: int | None = 1
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(Hashed):
     """The parts in their order with `separator` between any two that are written.
 
     `Joined((Part(a, 0, 1), Part(b, 0, None)), ",")` holds the empty text, `a`, `a,b`, `b,b` but not `,b`.
@@ -122,8 +128,9 @@ class Entry:
     counts: bool = True
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Unordered:
+class Unordered(Hashed):
     """The entries in any order, with `separator` between two; from `least` to `most` of those that count.
 
     No regular language of a reasonable size can say this: the sequence's state holds which keys were written.
@@ -142,8 +149,9 @@ class Call:
     rule: str
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Unique:
+class Unique(Hashed):
     """`node`, but no text that an earlier `Unique` of the same entry of a rule had.
 
     A rule may be entered many times; each entry remembers its own texts. No regular language can say this: the

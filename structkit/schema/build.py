@@ -108,15 +108,14 @@ def union(branches: Iterable[Schema], reason: str = "no alternative is possible"
     >>> union([Null(), union([String(), Null()]), Never("")]).branches == (Null(), String())
     True
     """
+    every = list(branches)
+    dropped = [branch for branch in every if isinstance(branch, Never)]
+    kept = [branch for branch in every if not isinstance(branch, Never)] if dropped else every
+    if len(kept) == 1 and not isinstance(kept[0], Union):
+        return kept[0]  # most often; to compare it with nothing would take a walk through all of it
     flat: dict[Schema, None] = {}
-    dropped: list[Never] = []
-    for branch in branches:
-        if isinstance(branch, Never):
-            dropped.append(branch)
-        elif isinstance(branch, Union):
-            flat.update(dict.fromkeys(branch.branches))
-        else:
-            flat.setdefault(branch)
+    for branch in kept:
+        flat.update(dict.fromkeys(branch.branches if isinstance(branch, Union) else (branch,)))
     if any(isinstance(branch, Anything) for branch in flat):
         return Anything()
     if not flat:

@@ -80,6 +80,8 @@ class _Proof:
         return answer
 
     def _compare(self, left: Schema, right: Schema) -> bool:
+        if (mine := _constants(left)) and (yours := _constants(right)):
+            return set(mine).isdisjoint(yours)
         match left, right:
             case (Never(), _) | (_, Never()):
                 return True
@@ -163,6 +165,8 @@ def _tags(node: Schema, name: str) -> list[str]:
 
 def _constants(node: Schema) -> list[str]:
     """The texts of a node that is nothing but constants; numbers have more than one text, so they do not count."""
+    if not isinstance(node, (Const, Union)):
+        return []
     branches = node.branches if isinstance(node, Union) else (node,)
     texts = [
         branch.text for branch in branches if isinstance(branch, Const) and branch.text[0] in _ONE_SPELLING

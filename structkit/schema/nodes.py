@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TypeAlias
 
+from structkit.schema.hashed import Hashed, hashed_once
+
 __all__ = [
     "Additional",
     "Anything",
@@ -46,7 +48,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Node:
+class _Node(Hashed):
     note: Note | None = field(default=None, compare=False)
 
 
@@ -73,6 +75,7 @@ class Boolean(_Node):
     """`true` and `false`."""
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
 class Const(_Node):
     """One JSON value. `text` is its compact JSON: `json.dumps(value, ensure_ascii=False, separators=(",", ":"))`."""
@@ -88,6 +91,7 @@ class Bound:
     exclusive: bool = False
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
 class Integer(_Node):
     """Whole numbers, ends included."""
@@ -98,6 +102,7 @@ class Integer(_Node):
     not_multiple_of: tuple[Decimal, ...] = ()
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
 class Number(_Node):
     """Numbers with or without a fraction."""
@@ -108,6 +113,7 @@ class Number(_Node):
     not_multiple_of: tuple[Decimal, ...] = ()
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
 class String(_Node):
     """Strings: lengths in code points; every pattern and the format must hold together, and nothing forbidden."""
@@ -131,6 +137,7 @@ class Contains:
     most: int | None = None
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
 class Array(_Node):
     """Arrays: the `prefix` first, each after its schema, then any number of `items`."""
@@ -170,6 +177,7 @@ class Additional:
     silent: bool = field(default=False, compare=False)
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
 class Object(_Node):
     """Objects: the declared properties in their order, then additional keys, in groups that share no name.
@@ -185,6 +193,7 @@ class Object(_Node):
     max_properties: int | None = None
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
 class Union(_Node):
     """Values of any of the branches."""
@@ -192,6 +201,7 @@ class Union(_Node):
     branches: tuple[Schema, ...]
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
 class Ref(_Node):
     """A named definition of the document."""

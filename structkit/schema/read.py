@@ -140,8 +140,12 @@ class _Reading:
         root = self._definition(self._references.root, Place(python=self.python))
         definitions = self._definitions.finish()
         order = in_order(definitions)
+        told_apart: dict[tuple[Schema, ...], bool] = {}  # some schemas say the same in many places
         for branches, at in self._exclusive:
-            if not pairwise_disjoint(branches, definitions, self.texts):
+            alike = tuple(branches)
+            if alike not in told_apart:
+                told_apart[alike] = pairwise_disjoint(branches, definitions, self.texts)
+            if not told_apart[alike]:
                 self.found.add(at.path)
         return root, definitions, order
 
