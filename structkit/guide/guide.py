@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -248,11 +250,14 @@ class Cursor:
         return TokenRefused(token_id, f"{name} is refused: {reason}", place=f"token {len(self._tokens)}")
 
 
+@lru_cache(maxsize=4)
 def _packed(vocabulary: Vocabulary) -> NDArray[np.uint32]:
     """uint32[words]: the end tokens."""
     ends = np.zeros(32 * vocabulary.words, bool)
     ends[list(vocabulary.end_ids)] = True
-    return np.packbits(ends, bitorder="little").view(np.uint32)
+    packed = np.packbits(ends, bitorder="little").view(np.uint32)
+    packed.setflags(write=False)
+    return packed
 
 
 def _unspelled(automaton: Automaton, vocabulary: Vocabulary) -> str:
