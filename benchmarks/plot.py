@@ -58,7 +58,7 @@ def draw(panels: Sequence[Panel]) -> str:
     """Draw the panels in rows of two, with one legend; a curve has the same colour in all of them."""
     names = list(dict.fromkeys(name for panel in panels for name in [*panel.curves, *panel.crosses]))
     colors = dict(zip(names, _COLORS, strict=False))
-    shapes = [_legend(names, colors)]
+    shapes = [_legend(names, colors, crosses=any(panel.crosses for panel in panels))]
     for number, panel in enumerate(panels):
         shapes += _panel(panel, _LEFT + number % _ACROSS * _STEP, _TOP + number // _ACROSS * _FALL, colors)
     width = _LEFT + (_ACROSS - 1) * _STEP + _WIDE + 24
@@ -72,13 +72,14 @@ def draw(panels: Sequence[Panel]) -> str:
     )
 
 
-def _legend(names: Sequence[str], colors: Mapping[str, str]) -> str:
+def _legend(names: Sequence[str], colors: Mapping[str, str], *, crosses: bool) -> str:
     shapes, x = [], float(_LEFT)
     for name in names:
         shapes.append(_line([(x, 24), (x + 22, 24)], colors[name]) + _dot(x + 11, 24, colors[name]))
         shapes.append(_text(x + 28, 28, name, "start"))
         x += 52 + 6.6 * len(name)
-    shapes.append(_cross(x + 6, 24, _LINE) + _text(x + 18, 28, "refused", "start"))
+    if crosses:
+        shapes.append(_cross(x + 6, 24, _LINE) + _text(x + 18, 28, "refused", "start"))
     return "".join(shapes)
 
 
