@@ -9,7 +9,10 @@ from xml.sax.saxutils import escape
 
 __all__ = ["Panel", "draw"]
 
-_COLORS = ("#00796b", "#d95f02", "#5e3c99", "#c2185b", "#1f78b4", "#7a6a00")
+_COLORS = (
+    *("#00796b", "#d95f02", "#5e3c99", "#c2185b", "#1f78b4"),
+    *("#7a6a00", "#4d4d4d", "#33a02c", "#a6761d", "#e7298a"),
+)
 _INK, _GRID, _LINE = "#16302b", "#dfe9e6", "#5b7a73"
 _WIDE, _HIGH, _LEFT, _TOP, _STEP, _FALL = 290, 190, 60, 74, 370, 264
 """Of a panel, in pixels: its area, where the first one begins, and how far the next ones are away."""
@@ -73,13 +76,16 @@ def draw(panels: Sequence[Panel]) -> str:
 
 
 def _legend(names: Sequence[str], colors: Mapping[str, str], *, crosses: bool) -> str:
-    shapes, x = [], float(_LEFT)
+    shapes, x, y = [], float(_LEFT), 16.0
     for name in names:
-        shapes.append(_line([(x, 24), (x + 22, 24)], colors[name]) + _dot(x + 11, 24, colors[name]))
-        shapes.append(_text(x + 28, 28, name, "start"))
-        x += 52 + 6.6 * len(name)
+        wide = 52 + 6.6 * len(name)
+        if x + wide > _LEFT + (_ACROSS - 1) * _STEP + _WIDE:
+            x, y = float(_LEFT), y + 18
+        shapes.append(_line([(x, y), (x + 22, y)], colors[name]) + _dot(x + 11, y, colors[name]))
+        shapes.append(_text(x + 28, y + 4, name, "start"))
+        x += wide
     if crosses:
-        shapes.append(_cross(x + 6, 24, _LINE) + _text(x + 18, 28, "refused", "start"))
+        shapes.append(_cross(x + 6, y, _LINE) + _text(x + 18, y + 4, "refused", "start"))
     return "".join(shapes)
 
 
