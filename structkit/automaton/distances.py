@@ -7,13 +7,22 @@ from __future__ import annotations
 
 # One name a line would make the arguments of a kernel longer than its body.
 # fmt: off
-# ruff: noqa: D417
+# ruff: noqa: D417, SIM110 (numba compiles plain loops to faster code than generators)
 import numba
 import numpy as np
 
 from structkit.automaton.kernels import END, FAR
 
 __all__ = ["distances", "distances_in"]
+
+
+@numba.njit(cache=True, nogil=True)
+def _any(flags):
+    # Numba's own `any` takes far longer to compile, as slices do.
+    for flag in flags:
+        if flag:
+            return True
+    return False
 
 
 @numba.njit(cache=True, nogil=True)
@@ -88,21 +97,21 @@ def _different_rounds(
     As many as the dearest of the cheapest that are needed: the keys that an object must have, in any order, are all
     written once, and one of them may hold the object again. -1 if no round calls a unique text.
     """
-    calls = np.arange(call_first[start[r]], call_first[stop[r]])
-    calls = calls[(call_operation[calls] == 1) & call_unique[calls]]
-    costs = np.empty(len(calls), np.int64)
-    for i in range(len(calls)):
-        costs[i] = _through(end, start, least, rounds, call_rule[calls[i]], call_next[calls[i]])
-    order = np.argsort(costs)
     seen = np.zeros(len(start), np.bool_)
-    found = 0
     dearest = np.int64(-1)
-    for i in order:
-        callee = call_rule[calls[i]]
-        if found < least[r] and not seen[callee]:
-            seen[callee] = True
-            found += 1
-            dearest = costs[i]
+    for _ in range(least[r]):
+        cheapest = np.int64(-1)
+        nearest = -1
+        for call in range(call_first[start[r]], call_first[stop[r]]):
+            if call_operation[call] != 1 or not call_unique[call] or seen[call_rule[call]]:
+                continue
+            cost = _through(end, start, least, rounds, call_rule[call], call_next[call])
+            if nearest < 0 or cost < cheapest:
+                cheapest, nearest = np.int64(cost), call_rule[call]
+        if nearest < 0:
+            break
+        seen[nearest] = True
+        dearest = cheapest
     return dearest
 
 
@@ -112,7 +121,7 @@ def _each_round(
     rounds, r,
 ):
     """The bytes of one round of the rule's counted repetition."""
-    if call_unique.any():
+    if _any(call_unique):
         each = _different_rounds(
             call_first, call_rule, call_next, call_operation, call_unique, start, stop, least, end, rounds, r
         )
@@ -146,14 +155,16 @@ def distances(
         rounds: int32[rules], receives the bytes of one round of the counted repetition, 0 without one.
         hop: int32[states], receives the first step of a shortest path: a byte, `-1 - call`, or `END`.
     """
-    unique = call_unique.any()
+    unique = _any(call_unique)
     for r in range(len(start)):
         rounds[r] = FAR if unique and least[r] > 0 else 0
+    for state in range(len(end)):
+        end[state] = given[state]
     agreed = False
-    end[:] = given
     while not agreed:
         if not unique:
-            end[:] = given
+            for state in range(len(end)):
+                end[state] = given[state]
         _sweep(
             row, targets, width, rule, final, call_first, call_rule, call_next, start, least, first_byte,
             end, rounds, hop,
@@ -188,29 +199,33 @@ def distances_in(targets, classes, final, calls, lengths, least):
     """
     states, width = targets.shape
     size = states + len(lengths)
-    start = np.arange(states - 1, size).astype(np.int32)
-    start[0] = 0
-    stop = np.arange(states, size + 1).astype(np.int32)
+    start, stop = np.empty(1 + len(lengths), np.int32), np.empty(1 + len(lengths), np.int32)
     needed, widths = np.zeros(len(start), np.int32), np.zeros(len(start), np.int32)
-    needed[0], widths[0] = least, width
-    finals, rule = np.zeros(size, np.bool_), np.zeros(size, np.int32)
-    finals[:states] = final
-    rule[states:] = np.arange(1, len(start))
-    given = np.full(size, FAR, np.int32)
-    given[states:] = lengths
+    rounds = np.empty(len(start), np.int32)
+    start[0], stop[0], needed[0], widths[0] = 0, states, least, width
+    row, rule, given = np.empty(size, np.int32), np.zeros(size, np.int32), np.empty(size, np.int32)
+    end, hop = np.empty(size, np.int32), np.empty(size, np.int32)
+    finals = np.zeros(size, np.bool_)
+    for state in range(states):
+        row[state], finals[state], given[state] = state * width, final[state], FAR
+    for callee in range(len(lengths)):
+        state = states + callee
+        row[state], rule[state], given[state] = 0, 1 + callee, lengths[callee]
+        start[1 + callee], stop[1 + callee] = state, state + 1
     first = np.zeros(size + 1, np.int32)
+    callees, after = np.empty(len(calls), np.int32), np.empty(len(calls), np.int32)
+    operation, unique = np.empty(len(calls), np.int32), np.empty(len(calls), np.bool_)
     for call in range(len(calls)):
         first[calls[call, 0] + 1] += 1
+        callees[call], after[call] = 1 + calls[call, 1], calls[call, 2]
+        operation[call], unique[call] = calls[call, 3], calls[call, 4] != 0
     for state in range(size):
         first[state + 1] += first[state]
     first_byte = np.zeros((1, 256), np.uint8)
     for byte in range(255, -1, -1):
         first_byte[0, classes[byte]] = byte
-    end, hop = np.empty(size, np.int32), np.empty(size, np.int32)
-    rounds = np.empty(len(start), np.int32)
     distances(
-        (np.arange(size) * width).astype(np.int32), targets.ravel(), widths, rule, finals, first,
-        (calls[:, 1] + 1).astype(np.int32), calls[:, 2].copy(), calls[:, 3].copy(), calls[:, 4] != 0,
+        row, targets.ravel(), widths, rule, finals, first, callees, after, operation, unique,
         start, stop, needed, first_byte, given, end, rounds, hop,
     )
-    return end[:states].copy(), hop[:states].copy(), rounds[0]
+    return end[:states], hop[:states], rounds[0]

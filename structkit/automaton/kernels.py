@@ -198,6 +198,9 @@ def product(left, right, operations, left_final, right_final, negate, most):
 @numba.njit(cache=True, nogil=True)
 def doubled(array):
     """A table with room for twice as many rows, which begins with the rows of another."""
+    # A loop, not a slice: that would take a second longer to compile.
     larger = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
-    larger[: array.shape[0]] = array
+    for row in range(array.shape[0]):
+        for column in range(array.shape[1]):
+            larger[row, column] = array[row, column]
     return larger

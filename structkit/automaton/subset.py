@@ -47,7 +47,8 @@ def _bucket(
     Targets of class k become `moves[counts[k] : counts[k + 1]]`, and their operation `operations[k]`.
     Returns `moves`, or a larger one in its place; an empty one if edges of one class differ in their operation.
     """
-    counts[:] = 0
+    for klass in range(len(counts)):
+        counts[klass] = 0
     for m in range(low, high):
         member = members[m, 0]
         for e in range(edge_first[member], edge_first[member + 1]):
@@ -61,7 +62,9 @@ def _bucket(
         counts[klass + 1] += counts[klass]
     if counts[len(operations)] > len(moves):
         moves = np.empty(2 * counts[len(operations)], np.int32)
-    filled = counts.copy()
+    filled = np.empty_like(counts)
+    for klass in range(len(counts)):
+        filled[klass] = counts[klass]
     for m in range(low, high):
         member = members[m, 0]
         for e in range(edge_first[member], edge_first[member + 1]):
@@ -138,7 +141,9 @@ def with_runs(edges, runs, texts):
         texts: uint8[...], the bytes of all runs.
     """
     table = np.empty((len(edges) + len(texts), 5), np.int32)
-    table[: len(edges)] = edges
+    for at in range(len(edges)):
+        for column in range(5):
+            table[at, column] = edges[at, column]
     at = len(edges)
     for r in range(len(runs)):
         source = runs[r, 0]
@@ -182,6 +187,23 @@ def _by_source(table, size):
 
 
 @numba.njit(cache=True, nogil=True)
+def _sort(values):
+    """Sort in place (Shell 1959); most often there are few, and in order already."""
+    gap = 1
+    while 3 * gap < len(values):
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, len(values)):
+            value = values[i]
+            at = i
+            while at >= gap and values[at - gap] > value:
+                values[at] = values[at - gap]
+                at -= gap
+            values[at] = value
+        gap //= 3
+
+
+@numba.njit(cache=True, nogil=True)
 def determinise(edges, classes, silent_moves, nfa_calls, size, final, width, most):
     """Subset construction over byte classes.
 
@@ -200,7 +222,9 @@ def determinise(edges, classes, silent_moves, nfa_calls, size, final, width, mos
         `AMBIGUOUS` or `TOO_MANY` on failure.
     """
     edge_first, edges = _by_source(edges, size)
-    edge_low, edge_high = classes[edges[:, 1]], classes[edges[:, 2]]
+    edge_low, edge_high = np.empty(len(edges), np.int32), np.empty(len(edges), np.int32)
+    for e in range(len(edges)):
+        edge_low[e], edge_high[e] = classes[edges[e, 1]], classes[edges[e, 2]]
     edge_target, edge_operation = edges[:, 3], edges[:, 4]
     silent_first, silent_moves = _by_source(silent_moves, size)
     silent = silent_moves[:, 1]
@@ -276,7 +300,7 @@ def determinise(edges, classes, silent_moves, nfa_calls, size, final, width, mos
                 if repeated:
                     continue
             chosen = found[:count]
-            chosen.sort()
+            _sort(chosen)
             hashed = np.int64(count)
             for i in range(count):
                 hashed = (hashed ^ np.int64(chosen[i])) * np.int64(1099511628211)
