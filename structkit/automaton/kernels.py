@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # One name a line would make the arguments of a kernel longer than its body.
 # fmt: off
-# ruff: noqa: D417 (numba compiles plain loops to faster code than generators)
+# ruff: noqa: D417
 import numba
 import numpy as np
 

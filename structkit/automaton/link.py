@@ -5,10 +5,13 @@ from __future__ import annotations
 from structkit.automaton.automaton import Automaton
 from structkit.automaton.build import rule_dfa
 from structkit.automaton.dfa import Key, node_of
+from structkit.automaton.notice import watch
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 
 __all__ = ["link"]
+
+watch()  # who uses structkit on a machine for the first time waits here
 
 
 def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008

@@ -44,6 +44,7 @@ DOORS = {
     "numba": {
         "automaton/distances.py",
         "automaton/kernels.py",
+        "automaton/notice.py",
         "automaton/subset.py",
         "index/alone_kernels.py",
         "index/kernels.py",

@@ -1,0 +1,63 @@
+"""A word to who waits: the first use on a machine compiles the kernels, which takes some seconds."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from numba.core import event
+
+__all__ = ["Notice", "watch"]
+
+_PATIENCE = 1.0
+"""Seconds of compiling after which it is said."""
+
+_log = logging.getLogger("structkit")
+
+
+class Notice(event.Listener):
+    """Says once, through the logger `structkit`, that numba compiles; kernels that are read from disk do not count.
+
+    Attributes:
+        seconds: How long it did so far.
+        said: Whether it was said.
+
+    >>> Notice().seconds
+    0.0
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.said = False
+        self._open = 0
+        self._begin = 0.0
+
+    def on_start(self, event: event.Event) -> None:
+        """A function begins to be compiled, perhaps for another one; those of other packages are their affair."""
+        if self._open or _is_ours(event):
+            self._begin = self._begin if self._open else time.perf_counter()
+            self._open += 1
+
+    def on_end(self, event: event.Event) -> None:
+        """A function is compiled."""
+        if not self._open:
+            return
+        self._open -= 1
+        now = time.perf_counter()
+        self.seconds += now - self._begin
+        self._begin = now
+        if self.seconds > _PATIENCE and not self.said:
+            self.said = True
+            _log.warning("structkit compiles its kernels for this machine, once; that takes about 20 seconds")
+
+
+def _is_ours(event: event.Event) -> bool:
+    module: str = event.data["dispatcher"].py_func.__module__
+    return module.startswith("structkit.")
+
+
+def watch() -> Notice:
+    """Listen to numba from now on."""
+    notice = Notice()
+    event.register("numba:compile", notice)
+    return notice

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import logging
+from types import SimpleNamespace
+
+import pytest
+
+from structkit.automaton import notice as module
+from structkit.automaton.notice import Notice
+
+
+def _event(where: str) -> SimpleNamespace:
+    return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=SimpleNamespace(__module__=where))})
+
+
+def test_it_is_said_once_that_kernels_are_compiled(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(module.time, "perf_counter", lambda: now[0])
+    notice = Notice()
+    with caplog.at_level(logging.WARNING, "structkit"):
+        for where, seconds in (("numpy.x", 9.0), ("structkit.index.kernels", 0.75)):
+            notice.on_start(_event(where))
+            now[0] += seconds
+            notice.on_end(_event(where))
+        assert (notice.seconds, caplog.messages) == (0.75, [])
+        for _ in range(2):
+            notice.on_start(_event("structkit.automaton.subset"))
+            notice.on_start(_event("numba.np.arrayobj"))
+            now[0] += 0.5
+            notice.on_end(_event("numba.np.arrayobj"))
+            notice.on_end(_event("structkit.automaton.subset"))
+    assert notice.seconds == 1.75
+    assert len(caplog.messages) == 1 and "once" in caplog.messages[0]
