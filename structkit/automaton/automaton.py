@@ -298,6 +298,8 @@ class Automaton:
                 if count is not None:
                     memory = frame.memory
                     if is_unique:
+                        if memory and memory.seen and memory.has(self.only_text(callee)):
+                            continue  # a key that was written
                         memory = Memory(memory.seen if memory else (), len(kept))
                     back = self.frame(after, count, frame.below, memory)
                     pending.append(self.frame(self.enter(callee), 0, back))

@@ -51,8 +51,10 @@ class Memory:
     seen: tuple[bytes, ...] = ()
     begin: int | None = None
 
-    def has(self, text: bytes) -> bool:
-        """Whether the text was seen."""
+    def has(self, text: bytes | None) -> bool:
+        """Whether the text was seen; `None` never is."""
+        if text is None:
+            return False
         at = bisect_left(self.seen, text)
         return at < len(self.seen) and self.seen[at] == text
 

@@ -111,11 +111,13 @@ def suspects(state: State, index: Index) -> set[int]:
     for exits, frame, row in walks(state, index):
         found.update(_tokens(index.opening(exits, frame, row)))
     for frame in state.frames:
-        at: Frame | None = frame
+        above, at = frame, frame.below
         while at is not None and at.opened:
-            for rest in ahead(at, state.kept):
-                found.update(index.along(rest))
-            at = at.below
+            # A key of its own has one text, and was not entered if that was written before.
+            if index.automaton.only_text(index.automaton.rule_of[above.state]) is None:
+                for rest in ahead(at, state.kept):
+                    found.update(index.along(rest))
+            above, at = at, at.below
     return found
 
 
