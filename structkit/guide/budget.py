@@ -95,7 +95,7 @@ class Budgets:
 
     def mask(self, state: State, left: int) -> NDArray[np.uint32]:
         """uint32[words]: the allowed tokens after which at most `left` more complete the value."""
-        mask = mask_of(state, self.index, self.step)
+        mask = mask_of(state, self.index)
         if self._most(state) <= left:
             return mask
         if not state.tight:
@@ -154,7 +154,7 @@ class Budgets:
         if self.index.automaton.remembers:
             alone = np.fromiter(suspects(state, self.index), np.int64)
             signs[alone] = alone
-        number, first = self.index.group(signs, mask_of(state, self.index, self.step))
+        number, first = self.index.group(signs, mask_of(state, self.index))
         return _remember(self._groups, state, Groups(number, first), most=32)  # each is 4 bytes a token
 
     def _roughly(self, state: State) -> int:
@@ -242,7 +242,7 @@ class Budgets:
             state, way = self.step(state, way[0]), way[1:]
 
     def _allows(self, state: State, token: int) -> bool:
-        return bool(mask_of(state, self.index, self.step)[token >> 5] >> np.uint32(token & 31) & 1)
+        return bool(mask_of(state, self.index)[token >> 5] >> np.uint32(token & 31) & 1)
 
     def _narrowed(self, state: State, left: int) -> NDArray[np.uint32]:
         union = np.zeros(self.index.vocabulary.words, np.uint32)

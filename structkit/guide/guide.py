@@ -89,7 +89,7 @@ class Guide:
             return self.budgets.mask(state, min(budget, FAR) - 1)
         mask = state.mask
         if mask is None:
-            mask = mask_of(state, self.index, self._step)
+            mask = mask_of(state, self.index)
         return mask if state.growth < FAR else self.budgets.mask(state, FAR - 1)
 
     def _forget(self) -> None:

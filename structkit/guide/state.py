@@ -49,7 +49,7 @@ Step: TypeAlias = Callable[[State, int], State]
 """The state after a token that is known to be allowed; one without frames if it repeats a unique text."""
 
 
-def mask_of(state: State, index: Index, step: Step) -> NDArray[np.uint32]:
+def mask_of(state: State, index: Index) -> NDArray[np.uint32]:
     """uint32[words]: the tokens that the state allows, without the end tokens."""
     mask = state.mask
     if mask is None:
@@ -60,7 +60,7 @@ def mask_of(state: State, index: Index, step: Step) -> NDArray[np.uint32]:
             growth = max(growth, row.growth + index.pending(frame) + index.need(frame.below))
         mask = masks[0] if len(masks) == 1 else _union(masks, index.vocabulary.words)
         if index.automaton.remembers:
-            mask = _without_repeats(mask, state, index, step)
+            mask = _without_repeats(mask, state, index)
         state.growth = growth
         state.tight = index.tight
         state.mask = mask
@@ -91,14 +91,29 @@ def _union(masks: list[NDArray[np.uint32]], words: int) -> NDArray[np.uint32]:
     return union
 
 
-def _without_repeats(mask: NDArray[np.uint32], state: State, index: Index, step: Step) -> NDArray[np.uint32]:
+def _without_repeats(mask: NDArray[np.uint32], state: State, index: Index) -> NDArray[np.uint32]:
     """Without the tokens that end a unique text as one seen before, or lead where no other end is left."""
     narrow: NDArray[np.uint32] = mask.copy()
-    for token in suspects(state, index):
-        if narrow[token >> 5] >> np.uint32(token & 31) & 1 and not step(state, token).frames:
-            narrow[token >> 5] &= ~np.uint32(1 << (token & 31))
+    allowed = [token for token in suspects(state, index) if int(mask[token >> 5]) >> (token & 31) & 1]
+    for token in _repeating(allowed, state, index):
+        narrow[token >> 5] &= ~np.uint32(1 << (token & 31))
     narrow.setflags(write=False)
     return narrow
+
+
+def _repeating(tokens: list[int], state: State, index: Index) -> Iterator[int]:
+    """Those of the tokens that lead nowhere; what several of them begin with is read once."""
+    texts = index.vocabulary.tokens
+    before, path = b"", [(state.frames, state.kept)]
+    for token in sorted(tokens, key=texts.__getitem__):
+        text = texts[token]
+        shared = next((i for i, (a, b) in enumerate(zip(text, before, strict=False)) if a != b), None)
+        del path[min(len(before), len(text)) + 1 if shared is None else shared + 1 :]
+        while len(path) <= len(text) and path[-1][0]:
+            path.append(index.automaton.read(*path[-1], text[len(path) - 1 : len(path)]))
+        before = text[: len(path) - 1]
+        if not path[-1][0]:
+            yield token
 
 
 def suspects(state: State, index: Index) -> set[int]:
