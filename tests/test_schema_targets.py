@@ -302,3 +302,24 @@ def test_the_metaschema_is_a_schema_like_any_other() -> None:
     assert holds(schema, {"properties": {"a": {"type": "string", "minLength": 1}}})
     assert not holds(schema, {"properties": {"a": {"type": "strin"}}})
     assert not holds(schema, {"items": {"items": {"minLength": -1}}})
+
+
+@pytest.mark.parametrize(
+    ("target", "text", "accepted"),
+    [
+        ({"type": "integer"}, "1.0", True),
+        ({"type": "integer"}, "1.00", False),
+        ({"type": "integer", "minimum": 2}, "1.0", False),
+        ({"type": "integer", "multipleOf": 3}, "12.0", True),
+        ({"const": 1}, "1.0", True),
+        ({"const": 1.0}, "1", True),
+        ({"const": [1, "1", 1.5, {"2": 2}]}, '[1.0, "1", 1.5, {"2": 2.0}]', True),
+        ({"const": [1, "1", 1.5]}, '[1, "1.0", 1.5]', False),
+        ({"enum": [0, 10]}, "10.0", True),
+        ({"uniqueItems": True, "items": {"type": "integer"}}, "[1.0]", False),
+        (int, "1.0", False),
+        (int, "1", True),
+    ],
+)
+def test_a_whole_number_is_an_integer_in_a_schema(target: AnyTarget, text: str, accepted: bool) -> None:
+    assert link(read_target(target).rules()).accepts(text.encode()) == accepted

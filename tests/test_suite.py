@@ -36,8 +36,8 @@ HEADER = f"""\
 #
 # An instance is written as json.dumps(instance, ensure_ascii=False). It counts as written if order="declared" or
 # order="any" writes it, as the suite lists keys in any order. Most of what is "too strict" is meant: formats are
-# asserted; a number that is whole is written in one way, and so are the keys of constants and of unique items. Most of
-# what is refused refers to documents that are not in the suite's folder; the metaschemas are given.
+# asserted; the keys of unique items are written in one order. Most of what is refused refers to documents that are not
+# in the suite's folder; the metaschemas are given.
 #
 # To keep what became better: {COMMAND}
 """

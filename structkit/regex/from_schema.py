@@ -18,7 +18,7 @@ from structkit.regex.chars import ANY
 from structkit.regex.containing import containing, prefixed
 from structkit.regex.entries import any_order, entries, with_kinds
 from structkit.regex.formats import KNOWN_FORMATS
-from structkit.regex.integers import multiples
+from structkit.regex.integers import constant
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
@@ -37,7 +37,7 @@ from structkit.regex.nodes import (
     alt,
     seq,
 )
-from structkit.regex.numbers import numbers, without_multiples
+from structkit.regex.numbers import numbers, whole_numbers, without_multiples
 from structkit.regex.options import options
 from structkit.regex.plain import begin_apart, is_plain, is_plain_text
 from structkit.regex.references import Use, uses
@@ -228,10 +228,9 @@ class _Lowering:
         match schema:
             case String():
                 return self.string(schema, place)
-            case Integer(minimum=low, maximum=high, multiple_of=of):
-                digits = self.limits.integer_digits if self.bounded else None
-                whole = multiples(low, high, of or 1, digits, limits=self.limits, place=place)
-                return without_multiples(whole, schema.not_multiple_of, self.limits, place)
+            case Integer():
+                limits, once = self.limits, self.once
+                return whole_numbers(schema, bounded=self.bounded, once=once, limits=limits, place=place)
             case Number():
                 return self.number(schema, place)
             case Boolean():
@@ -241,7 +240,8 @@ class _Lowering:
             case Const(text) if self.order == "any" and not self.once and text[0] in "[{" and "," in text:
                 return self.node(expand(schema), place)
             case Const(text):
-                return Text(spaced(text, self.comma, self.colon))
+                text = spaced(text, self.comma, self.colon)
+                return Text(text) if self.bounded or self.once else constant(text)
             case Anything():
                 return self.anything()
             case Ref(name) if self.once and self.uses[name].several:

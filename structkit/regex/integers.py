@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -14,12 +15,14 @@ __all__ = [
     "MAX_FIGURES",
     "at_least",
     "at_most",
+    "constant",
     "digit_range",
     "digits",
     "integers",
     "minus",
     "multiples",
     "naturals",
+    "with_point",
 ]
 
 _END = "(?![0-9])"
@@ -113,6 +116,10 @@ def _ends(
         10 ** max(count, *(len(str(abs(bound))) for bound in (minimum, maximum) if bound is not None), 1) - 1
     )
     return -widest if minimum is None else minimum, widest if maximum is None else maximum
+
+
+_SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<whole>-?[0-9]+)(?:\.0)?(?![0-9.eE])|[-0-9.eE+]+')
+"""A string, a whole number or another number of JSON, from its beginning."""
 
 
 @lru_cache(maxsize=256)
@@ -228,3 +235,29 @@ def multiples(
     if of > limits.states:
         raise LimitExceeded("states", limits.states, f"the multiples of {of}", place=place)
     return Both(integers(minimum, maximum, count, place=place), minus(Multiple(of)), end=_END)
+
+
+def with_point(whole: Node) -> Node:
+    """Whole numbers, also as 1.0: for JSON Schema both are the integer 1 (draft 2020-12, core, section 4.2.3).
+
+    >>> with_point(Text("1"))
+    Alt(parts=(Text(value='1'), Text(value='1.0')))
+    """
+    if isinstance(whole, Text):
+        return alt([whole, Text(f"{whole.value}.0")])
+    return NEVER if whole == NEVER else seq(whole, Repeat(Text(".0"), 0, 1))
+
+
+def constant(text: str) -> Node:
+    """The spellings of a constant's JSON: each whole number in it has two.
+
+    >>> constant("2.0"), constant('"2"')
+    (Alt(parts=(Text(value='2'), Text(value='2.0'))), Text(value='"2"'))
+    """
+    parts: list[Node] = []
+    at = 0
+    for found in _SCALAR.finditer(text):
+        if found["whole"] is not None:
+            parts += (Text(text[at : found.start()]), with_point(Text(found["whole"])))
+            at = found.end()
+    return seq(*parts, Text(text[at:]))

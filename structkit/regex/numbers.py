@@ -15,11 +15,11 @@ from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.chars import chars
 from structkit.regex.decimals import exponents, fixed, fraction, fraction_of
-from structkit.regex.integers import MAX_FIGURES, digits, minus, multiples, naturals
+from structkit.regex.integers import MAX_FIGURES, digits, minus, multiples, naturals, with_point
 from structkit.regex.nodes import NEVER, Alt, Both, Multiple, Node, Repeat, Text, alt, seq
-from structkit.schema.nodes import Bound, Number
+from structkit.schema.nodes import Bound, Integer, Number
 
-__all__ = ["NUMBER_END", "numbers", "without_multiples"]
+__all__ = ["NUMBER_END", "numbers", "whole_numbers", "without_multiples"]
 
 _ZERO = Bound(Decimal(0))
 _LARGEST = Bound(Decimal("1e308"), exclusive=True)
@@ -92,6 +92,23 @@ def numbers(
         figures = limits.fraction_digits if bounded else None
         several = alt([_fixed(low, high, bounded, places), _with_exponent(low, high, bounded, figures)])
     return Both(several, _SHORTEST, end=NUMBER_END) if once else several
+
+
+def whole_numbers(schema: Integer, *, bounded: bool, once: bool, limits: Limits, place: str | None) -> Node:
+    """The integers of a schema: where each value need not have one spelling, 1.0 is the integer 1.
+
+    Args:
+        schema: The range and the multiples.
+        bounded: Whether the digits are bounded, as for a Python type, which takes no 1.0.
+        once: Whether each value is written in one way only.
+        limits: `integer_digits` bounds the digits.
+        place: The schema path, for errors.
+    """
+    digits = limits.integer_digits if bounded else None
+    low, high, of = schema.minimum, schema.maximum, schema.multiple_of or 1
+    whole = multiples(low, high, of, digits, limits=limits, place=place)
+    whole = without_multiples(whole, schema.not_multiple_of, limits, place)
+    return whole if bounded or once else with_point(whole)
 
 
 def without_multiples(node: Node, excluded: Sequence[Decimal], limits: Limits, place: str | None) -> Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import groupby
 
-from structkit.regex.nodes import Node, Text, alt, seq
+from structkit.regex.nodes import Alt, Node, Text, alt, seq
 
 __all__ = ["options"]
 
@@ -27,7 +27,7 @@ def options(nodes: Iterable[Node], rule: Callable[[Node, str], Node], place: str
     >>> options([Text("no"), Text("yes")], lambda node, name: node, "$")
     Alt(parts=(Text(value='no'), Text(value='yes')))
     """
-    every = list(nodes)
+    every = [part for node in nodes for part in (node.parts if isinstance(node, Alt) else (node,))]
     texts = [node.value for node in every if isinstance(node, Text)]
     if sum(map(len, texts)) <= _LETTERS:
         return alt(every)
