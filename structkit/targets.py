@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeAlias, TypeVar, cast
 
@@ -97,6 +97,8 @@ class Choice(TextTarget[T_co]):
         """
         if isinstance(options, str):
             raise SchemaError(f"Choice takes a list of options, not one string; write Choice([{options!r}])")
+        if not isinstance(options, Iterable):
+            raise SchemaError(f"Choice takes a list of options, not {_short(repr(options))}")
         object.__setattr__(self, "options", tuple(options))
         if not self.options:
             raise SchemaError("Choice needs at least one option")

@@ -323,3 +323,11 @@ def test_the_metaschema_is_a_schema_like_any_other() -> None:
 )
 def test_a_whole_number_is_an_integer_in_a_schema(target: AnyTarget, text: str, accepted: bool) -> None:
     assert link(read_target(target).rules()).accepts(text.encode()) == accepted
+
+
+def test_no_type_and_no_options_are_refused() -> None:
+    with pytest.raises(sk.SchemaError, match=r"at least one type at `\$\.properties\.a`"):
+        sk.to_regex({"properties": {"a": {"type": []}}})
+    options: Any = 3
+    with pytest.raises(sk.SchemaError, match="Choice takes a list of options, not 3"):
+        sk.Choice(options)

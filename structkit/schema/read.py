@@ -391,6 +391,8 @@ def _kinds(raw: Mapping[str, object], at: Place) -> tuple[Kind, ...]:
                 f"there is no type {shown(name)}; use one of {', '.join(_TYPES)}", place=at.path
             )
         found[kind] = None
+    if not found:
+        raise SchemaError("type must name at least one type", place=at.path)
     if "number" in found:
         found.pop("integer", None)
     if raw.get("nullable") is True:
