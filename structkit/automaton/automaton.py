@@ -161,10 +161,13 @@ class Automaton:
         frame = self.frames.get(key)
         if frame is None:
             if len(self.frames) >= _FRAMES:
-                # Those in use are made a second time then, and are different from the new ones: slower, not wrong.
-                self.frames = {}
+                self.forget()
             frame = self.frames[key] = Frame(state, count, below, memory)
         return frame
+
+    def forget(self) -> None:
+        """Forget the frames. Those in use are made a second time then, and differ from the new: slower, not wrong."""
+        self.frames = {}
 
     @property
     def fingerprint(self) -> str:

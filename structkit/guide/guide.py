@@ -98,6 +98,7 @@ class Guide:
             state.next.clear()
             state.mask = None
         self._states.clear()
+        self.automaton.forget()
 
     def _allows(self, state: State, token_id: int) -> bool:
         return bool(int(self.mask(state, None)[token_id >> 5]) >> (token_id & 31) & 1)
