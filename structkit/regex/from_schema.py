@@ -279,7 +279,7 @@ class _Lowering:
                 nodes = [self.node(branch, place) for branch in branches]
                 self.plain = self.plain and begin_apart(nodes)
                 # A constant is far less than another schema.
-                self.size -= 7 * sum(isinstance(node, Text) for node in nodes) // 8
+                self.size -= 7 * sum(isinstance(branch, Const) for branch in branches) // 8
                 node = options(nodes, partial(self.rule, plain=True), place)
         if begins_rule:
             self.depth, self.deepest = outer

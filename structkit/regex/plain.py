@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from structkit.regex.nodes import Alt, Both, Call, Chars, Node, Repeat, Seq, Text
-from structkit.schema.nodes import Array, Const, Integer, Number, Object, Schema, String
+from structkit.schema.nodes import Array, Const, Integer, Number, Object, Schema, String, Union
 
 __all__ = ["begin_apart", "is_plain", "is_plain_text"]
 
-_LETTERS = 200
+_LETTERS = 100
 """Characters of a name or a constant."""
+
+_ALL_LETTERS = 20_000
+"""Characters of the constants of one choice."""
 
 _ROUNDS = 64
 """Items that are counted."""
@@ -22,6 +25,9 @@ _FEW = 12
 
 _MANY = 1_000
 """Characters of a pattern that is looked at closely."""
+
+_MANY_COUNTED = 100
+"""The same, of a pattern that stands beside a length: the two are multiplied."""
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
@@ -45,6 +51,8 @@ def is_plain(schema: Schema) -> bool:
             return rounds <= _ROUNDS and not schema.contains
         case Const(text):
             return len(text) <= _LETTERS
+        case Union(branches):
+            return sum(len(branch.text) for branch in branches if isinstance(branch, Const)) <= _ALL_LETTERS
         case Integer():
             return schema.multiple_of is None and not schema.not_multiple_of
         case Number():
@@ -93,10 +101,11 @@ def is_plain_text(body: Node) -> bool:
     >>> is_plain_text(Seq((Repeat(Chars(((97, 122),))), Repeat(Text("x"), 20, 20))))
     False
     """
+    most = _MANY
     if isinstance(body, Both) and not body.negate and isinstance(body.right, Repeat):
-        body = body.left  # a length multiplies the states at most by what is unrolled of it
+        body, most = body.left, _MANY_COUNTED
     size = _size(body)
-    return size <= _FEW or (size <= _MANY and _ends(body) is not None)
+    return size <= _FEW or (size <= most and _ends(body) is not None)
 
 
 def _size(node: Node) -> int:

@@ -123,3 +123,29 @@ def test_a_definition_is_not_built_before_it_is_come_to() -> None:
     frames, _ = automaton.read(automaton.first(), b"", b'{"next": {"next": {"na')
     assert frames and len(automaton.built) < 12
     assert np.count_nonzero(automaton.start >= 0) == len(automaton.built)
+
+
+@pytest.mark.parametrize(
+    ("schema", "late"),
+    [
+        ({"pattern": "^[a-z]+-[0-9]+$"}, True),
+        ({"pattern": "^[a-z]+-[0-9]+$", "maxLength": 30}, True),
+        ({"pattern": "^(a|b)*a(a|b){20}$"}, False),
+        ({"pattern": "^" + "[a-z]" * 200 + "$"}, True),
+        ({"pattern": "^" + "[a-z]?-" * 100 + "$", "maxLength": 150}, False),
+    ],
+)
+def test_only_patterns_that_stay_small_wait(schema: dict[str, object], late: bool) -> None:
+    text = {"type": "string", **schema}
+    rules = read_target({"type": "object", "properties": {"a": text}, "additionalProperties": False}).rules()
+    assert ("#$.a" in rules.late) == late
+
+
+def test_many_constants_that_begin_alike_do_not_wait() -> None:
+    # After a few letters too many of them are left, so they stand in one rule.
+    values = [f"{'a' * min(number, 60)}{number:05}" for number in range(4_000)]
+    schema = {"properties": {"a": {"type": "object", "properties": {"v": {"enum": values}}}}}
+    rules = read_target(schema).rules()
+    (holder,) = (name for name, node in rules.rules.items() if values[-1][8:] in repr(node))
+    assert holder not in rules.late
+    assert link(rules).complete().accepts(f'{{"a": {{"v": "{values[-1]}"}}}}'.encode())
