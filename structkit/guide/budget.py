@@ -12,9 +12,9 @@ Three measures say how many tokens a state needs, each closer and slower than th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +23,15 @@ from structkit.automaton.frames import Frame, Memory
 from structkit.automaton.shortest import shortest_length, shortest_text
 from structkit.automaton.unique import ahead
 from structkit.errors import LimitExceeded
-from structkit.guide.state import State, Step, mask_of, suspects, walks
+from structkit.guide.state import State, mask_of, suspects, walks
 from structkit.index.index import FAR, Index
 
 __all__ = ["Budgets"]
 
 T = TypeVar("T")
+
+Step: TypeAlias = Callable[[State, int], State]
+"""The state after a token that is known to be allowed; one without frames if it repeats a unique text."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from structkit.automaton.unique import ahead
 from structkit.index.index import Index
 from structkit.index.rows import Row
 
-__all__ = ["State", "Step", "mask_of", "suspects", "walks"]
+__all__ = ["State", "mask_of", "suspects", "walks"]
 
 
 class State:
@@ -43,10 +42,6 @@ class State:
         self.tight = False
         self.way: tuple[int, ...] | None = None
         self.searched = False
-
-
-Step: TypeAlias = Callable[[State, int], State]
-"""The state after a token that is known to be allowed; one without frames if it repeats a unique text."""
 
 
 def mask_of(state: State, index: Index) -> NDArray[np.uint32]:
