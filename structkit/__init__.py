@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from structkit.generate.result import Result, Usage
     from structkit.guide.guide import Cursor, Guide
     from structkit.limits import Limits
+    from structkit.many import aextract_many, agenerate_many, extract_many, generate_many
     from structkit.targets import Choice, JsonSchema, Regex
     from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -85,12 +86,16 @@ __all__ = [
     "VocabularyError",
     "__version__",
     "aextract",
+    "aextract_many",
     "agenerate",
+    "agenerate_many",
     "compile",
     "explain",
     "extract",
+    "extract_many",
     "from_transformers",
     "generate",
+    "generate_many",
     "load",
     "preview_prompt",
     "testing",
@@ -108,7 +113,11 @@ _HOMES = {
     "Result": "structkit.generate.result",
     "Usage": "structkit.generate.result",
     "Vocabulary": "structkit.vocabulary.vocabulary",
+    "aextract_many": "structkit.many",
+    "agenerate_many": "structkit.many",
     "explain": "structkit.explain",
+    "extract_many": "structkit.many",
+    "generate_many": "structkit.many",
 }
 """Where the classes live; errors live in `structkit.errors`, functions in `structkit.api`."""
 

@@ -1,20 +1,22 @@
-"""Drivers: they carry tokens and logits between a flow and a model, one generation at a time."""
+"""The driver: it carries tokens and choices between flows and a model, any number of them side by side."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-from structkit.errors import ModelFailed, StructkitError
-from structkit.generate.flow import Decoded, Flow
-from structkit.models.base import LogitsModel, Session
+from structkit.errors import ModelFailed
+from structkit.generate.choose import Ask, choose
+from structkit.generate.flow import Decoded, Flow, Score
+from structkit.models.base import Logits, LogitsModel, Rows
 
-__all__ = ["TURNS", "Cancelled", "Driven", "Turns", "drive", "in_thread"]
+__all__ = ["TURNS", "Cancelled", "Driven", "Turns", "drive", "drive_all", "in_thread"]
 
 R = TypeVar("R")
 
@@ -25,14 +27,28 @@ class Cancelled(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Driven:
-    """What a flow returned, and the seconds that the model took."""
+    """How a flow ended.
 
-    decoded: Decoded
+    Attributes:
+        number: That of the flow.
+        outcome: What it returned, or the error that ended it.
+        model_seconds: Its share of the time that the model took.
+    """
+
+    number: int
+    outcome: Decoded | Exception
     model_seconds: float
+
+    @property
+    def decoded(self) -> Decoded:
+        """What it returned; raises the error that ended it."""
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
 
 
 class Turns:
-    """One lock for each model: a model writes one sequence at a time, whatever threads ask."""
+    """One lock for each model: a model writes one batch at a time, whatever threads ask."""
 
     def __init__(self) -> None:
         self._locks: WeakKeyDictionary[LogitsModel, threading.RLock] = WeakKeyDictionary()
@@ -48,40 +64,166 @@ TURNS = Turns()
 """The turns of all models."""
 
 
-def drive(flow: Flow, session: Session, cancelled: threading.Event | None = None) -> Driven:
-    """Run a flow to its end on a session of a model.
+def drive(flow: Flow, rows: Rows, cancelled: threading.Event | None = None) -> Driven:
+    """Run one flow to its end.
 
     Args:
         flow: A fresh flow.
-        session: A fresh session.
-        cancelled: When it is set, the flow is given up before the model's next step.
+        rows: A fresh batch of a model.
+        cancelled: See `drive_all`.
 
     Raises:
-        ModelFailed: The model broke.
         Cancelled: `cancelled` was set.
     """
-    seconds = 0.0
+    return next(driven for driven in drive_all([flow], rows, 1, cancelled) if driven is not None)
+
+
+def drive_all(
+    flows: Iterable[Flow], rows: Rows, most: int, cancelled: threading.Event | None = None
+) -> Iterator[Driven | None]:
+    """Run flows side by side. A row that ends makes room for the next flow.
+
+    Args:
+        flows: Fresh flows, numbered from 0. They are asked for one by one as there is room.
+        rows: A fresh batch of a model.
+        most: Rows at once.
+        cancelled: When it is set, all is given up before the model's next step.
+
+    Yields:
+        How each flow ended, when it does; and `None` after each step of the model.
+
+    Raises:
+        Cancelled: `cancelled` was set.
+    """
+    batch = _Batch(rows, most if rows.most is None else min(most, rows.most))
+    waiting = enumerate(flows)
     try:
-        token_ids = next(flow)
         while True:
-            if cancelled is not None and cancelled.is_set():
-                raise Cancelled
-            begin = time.perf_counter()
-            try:
-                logits = session.logits(token_ids)
-            except StructkitError:
-                raise
-            except Exception as error:  # a model is anyone's code
-                raise ModelFailed(
-                    f"the model broke: {type(error).__name__}: {error}", place=f"position {session.length}"
-                ) from error
-            seconds += time.perf_counter() - begin
-            token_ids = flow.send(logits)
-    except StopIteration as end:
-        decoded: Decoded = end.value
-        return Driven(decoded, seconds)
+            _check(cancelled)
+            batch.admit(waiting)
+            yield from batch.ended()
+            if not batch.active:
+                return
+            yield None
+            _check(cancelled)
+            batch.step()
+            yield from batch.ended()
     finally:
-        flow.close()
+        batch.close()
+
+
+def _check(cancelled: threading.Event | None) -> None:
+    if cancelled is not None and cancelled.is_set():
+        raise Cancelled
+
+
+class _Row:
+    """A flow, what it asks for now, and the time that its tokens took."""
+
+    def __init__(self, number: int, flow: Flow) -> None:
+        self.number = number
+        self.flow = flow
+        self.ask: Ask | None = None
+        self.seconds = 0.0
+
+
+class _Batch:
+    """The rows that are being written, in the order of the model's."""
+
+    def __init__(self, rows: Rows, most: int) -> None:
+        self.active: list[_Row] = []
+        self._rows = rows
+        self._most = most
+        self._ended: list[Driven] = []
+
+    def ended(self) -> list[Driven]:
+        """What ended since the last time."""
+        ended, self._ended = self._ended, []
+        return ended
+
+    def close(self) -> None:
+        """Give up what was not finished."""
+        for row in self.active:
+            row.flow.close()
+        self.active = []
+        self._rows.keep([])
+
+    def admit(self, waiting: Iterator[tuple[int, Flow]]) -> None:
+        """Begin flows until the batch is full, as soon as there is room for several."""
+        # To read prompts together is quicker, and to add rows moves those that are there.
+        while self._most - len(self.active) >= max(1, self._most // 4):
+            entering = self._entering(waiting)
+            if not entering:
+                return
+            here = len(self.active)
+            self.active += entering
+            self._compute(entering, here, self._rows.add)
+
+    def step(self) -> None:
+        """Let the model read what the flows ask for, and tell them what was chosen."""
+        self._compute(self.active, 0, self._rows.feed)
+
+    def _entering(self, waiting: Iterator[tuple[int, Flow]]) -> list[_Row]:
+        entering: list[_Row] = []
+        while len(self.active) + len(entering) < self._most:
+            number, flow = next(waiting, (-1, None))
+            if flow is None:
+                break
+            row = _Row(number, flow)
+            self._advance(row, 0, flow.__next__)
+            if row.ask is not None:
+                entering.append(row)
+        return entering
+
+    def _compute(
+        self, rows: list[_Row], first: int, read: Callable[[Sequence[Sequence[int]]], Logits]
+    ) -> None:
+        """One step of the model for rows, the first of which is the model's row `first`."""
+        begin = time.perf_counter()
+        asks = [row.ask for row in rows if row.ask is not None]
+        try:
+            logits = read([ask.token_ids for ask in asks])
+            seconds = (time.perf_counter() - begin) / len(rows)
+            told = choose(logits, asks)
+        except ModelFailed as error:
+            self._give_up(error)
+            return
+        for number, (row, chosen) in enumerate(zip(rows, told, strict=True), first):
+            row.seconds += seconds
+            if isinstance(chosen, ModelFailed):
+                self._advance(row, number, partial(row.flow.throw, chosen))
+            else:
+                self._advance(row, number, partial(row.flow.send, chosen))
+        kept = [number for number, row in enumerate(self.active) if row.ask is not None]
+        if len(kept) < len(self.active):
+            self.active = [self.active[number] for number in kept]
+            self._rows.keep(kept)
+
+    def _advance(self, row: _Row, number: int, go_on: Callable[[], Ask | Score]) -> None:
+        """Let a flow go on until it asks for a token or ends."""
+        row.ask = None
+        try:
+            asked = go_on()
+            while isinstance(asked, Score):
+                begin = time.perf_counter()
+                scores = self._rows.score(number, asked.branches)
+                row.seconds += time.perf_counter() - begin
+                asked = row.flow.send(scores)
+            if asked.back:
+                self._rows.back(number, asked.back)
+            row.ask = asked
+        except StopIteration as end:
+            self._ended.append(Driven(row.number, end.value, row.seconds))
+        except Exception as error:  # one that fails does not lose the others
+            self._ended.append(Driven(row.number, error, row.seconds))
+
+    def _give_up(self, error: ModelFailed) -> None:
+        """End all rows that the model has: it broke."""
+        for row in self.active:
+            row.flow.close()
+            self._ended.append(Driven(row.number, error, row.seconds))
+        self.active = []
+        self._rows.keep([])
 
 
 async def in_thread(work: Callable[[threading.Event], R]) -> R:

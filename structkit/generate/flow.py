@@ -1,7 +1,7 @@
 """The decode flow: one sequence from prompt to end, written once, without a model.
 
-It is a generator, as httpx's `auth_flow` is: it yields the tokens to feed to the model and is sent the logits
-of the token that follows them. Sync and async drivers run the same flow.
+It is a generator, as httpx's `auth_flow` is: it asks for a token after others that the model is to read, and is told
+the one that was chosen. Sync, async and batch drivers run the same flow.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import BudgetTooSmall, TokenRefused, VocabularyError
+from structkit.generate.choose import Ask, Told
 from structkit.generate.result import FinishReason
-from structkit.generate.sample import Sampling, only_id, pick
+from structkit.generate.sample import Sampling, allows, only_id
 from structkit.guide.guide import Cursor
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -25,7 +26,16 @@ __all__ = ["Decoded", "Flow", "decode"]
 Spell: TypeAlias = Callable[[str], Sequence[int]]
 """Text to the tokens that the model's own tokenizer would write for it."""
 
-_GREEDY = Sampling()
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a flow asks for: how likely the model finds several ways to go on; see `Rows.score`.
+
+    Attributes:
+        branches: The tokens of each way.
+    """
+
+    branches: list[list[int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +55,8 @@ class Decoded:
     seconds: float
 
 
-Flow: TypeAlias = Generator[list[int], NDArray[np.float32], Decoded]
+Flow: TypeAlias = "Generator[Ask | Score, Told | list[NDArray[np.float32]], Decoded]"
+"""A `Told` answers an `Ask`, a list of arrays a `Score`."""
 
 
 def decode(
@@ -56,6 +67,7 @@ def decode(
     budget: int,
     sampling: Sampling,
     spell: Spell | None = None,
+    row: int = 0,
 ) -> Flow:
     """Decode one sequence.
 
@@ -67,10 +79,10 @@ def decode(
         sampling: How tokens are chosen.
         spell: The model's tokenizer, to write forced text in its own tokens; with `None` the model chooses
             them.
+        row: The number of the sequence among those of one call; each draws its own random numbers.
 
     Yields:
-        Tokens to feed to the model, at least one; it is sent float32[width], the logits of the token after
-        them.
+        What it asks for; it is sent the answer.
 
     Returns:
         The complete text, through `StopIteration.value`.
@@ -81,21 +93,27 @@ def decode(
     """
     if not cursor.fits(budget):
         raise BudgetTooSmall(cursor.tokens_to_end(), budget)
-    return _Decoding(cursor, vocabulary, budget, sampling, spell).run(list(prompt_ids))
+    return _Decoding(cursor, vocabulary, budget, sampling, spell, row).run(list(prompt_ids))
 
 
 class _Decoding:
     """One run of the flow, and what it keeps count of."""
 
     def __init__(
-        self, cursor: Cursor, vocabulary: Vocabulary, budget: int, sampling: Sampling, spell: Spell | None
+        self,
+        cursor: Cursor,
+        vocabulary: Vocabulary,
+        budget: int,
+        sampling: Sampling,
+        spell: Spell | None,
+        row: int,
     ) -> None:
         self.cursor = cursor
         self.vocabulary = vocabulary
         self.left = budget
         self.sampling = sampling
         self.spell = spell
-        self.generator = sampling.generator()
+        self.generator = sampling.generator(row)
         self.mask = np.zeros(vocabulary.words, np.uint32)
         self.free = np.zeros(vocabulary.words, np.uint32)
         self.written: list[int] = []
@@ -115,9 +133,9 @@ class _Decoding:
             token = self.only_token()
             if token is None:
                 asked = time.perf_counter()
-                logits = yield fresh
+                told = cast("Told", (yield self.ask(fresh)))
                 self.waited += time.perf_counter() - asked
-                token = self.choose(logits)
+                token = self.hear(told)
                 fresh = []
             if token in self.vocabulary.end_ids:
                 break
@@ -136,14 +154,22 @@ class _Decoding:
         self.forced += token is not None and token not in self.vocabulary.end_ids
         return token
 
-    def choose(self, logits: NDArray[np.float32]) -> int:
-        """Sample a token, and notice when the model would rather have gone where the budget has no room."""
-        place = f"token {len(self.written)}"
-        token = pick(logits, self.mask, self.sampling, self.generator, place=place)
-        if self.limited and not self.shortened:
-            wanted = pick(logits, self.free, _GREEDY, self.generator, place=place)
-            self.shortened = not (self.mask[wanted >> 5] >> np.uint32(wanted & 31)) & 1
-        return token
+    def ask(self, fresh: list[int]) -> Ask:
+        """What to ask for after tokens that the model has not read yet."""
+        return Ask(
+            token_ids=fresh,
+            mask=self.mask,
+            free=self.free if self.limited and not self.shortened else None,
+            sampling=self.sampling,
+            generator=self.generator,
+            place=f"token {len(self.written)}",
+        )
+
+    def hear(self, told: Told) -> int:
+        """The token chosen; notice when the model would rather have gone where the budget has no room."""
+        if told.wanted is not None:
+            self.shortened = not allows(self.mask, told.wanted)
+        return told.token
 
     def force(self) -> list[int]:
         """Take the tokens of the text that must come next, as far as what follows cannot respell them."""

@@ -1,21 +1,25 @@
-"""One generation: from a model, a prompt and a target to a result."""
+"""Generations: from a model, prompts and targets to results."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
+from typing import cast
 
 from structkit.errors import ValidationFailed
-from structkit.generate.drive import TURNS, Driven, drive
-from structkit.generate.flow import decode
-from structkit.generate.guides import GUIDES, Compiled
+from structkit.generate.drive import TURNS, Driven, drive_all
+from structkit.generate.flow import Flow, decode
+from structkit.generate.guides import GUIDES
+from structkit.generate.progress import Progress
 from structkit.generate.prompt import Prompt, build_prompt, encode_prompt
 from structkit.generate.result import Result, Usage
-from structkit.generate.settings import Settings
+from structkit.generate.settings import Batch, Settings
 from structkit.guide.guide import Guide
-from structkit.models.base import LogitsModel
+from structkit.models.base import LogitsModel, Rows
+from structkit.models.single import rows_of
 from structkit.targets import AnyTarget, Target
 
-__all__ = ["MAX_TOKENS", "asked_prompt", "run"]
+__all__ = ["MAX_TOKENS", "asked_prompt", "run", "run_many"]
 
 MAX_TOKENS = 1_024
 """Tokens of an answer when nobody says: a model that finds no end stops within a minute or so."""
@@ -35,26 +39,157 @@ def run(
         prompt: A text or messages.
         target: What to generate.
         settings: How.
-        cancelled: See `drive`.
+        cancelled: See `drive_all`.
 
     Raises:
         StructkitError: See `structkit.generate`.
     """
-    compiled = GUIDES.get(target, model.vocabulary, settings.writing)
-    asked = asked_prompt(prompt, compiled.target, settings)
-    with TURNS.of(model):
-        prompt_ids = encode_prompt(model, asked)
+    batch = Batch(size=1, progress=False)
+    (result,) = run_many(model, [prompt], [target], settings, batch, cancelled)
+    return cast("Result[object]", result)  # an error would have been raised
+
+
+def run_many(
+    model: LogitsModel,
+    prompts: Sequence[Prompt],
+    targets: Sequence[AnyTarget],
+    settings: Settings,
+    batch: Batch,
+    cancelled: threading.Event | None = None,
+) -> list[Result[object] | Exception]:
+    """Generate a value for each prompt.
+
+    Args:
+        model: It is held for itself while it writes.
+        prompts: Texts or messages.
+        targets: What to generate for each.
+        settings: How.
+        batch: How many at once.
+        cancelled: See `drive_all`.
+
+    Returns:
+        The results, in the order of the prompts; with `batch.keep_errors` the errors of those that have none.
+
+    Raises:
+        Exception: Without `batch.keep_errors` the first error.
+    """
+    jobs = [
+        _Job(number, model, prompt, target, settings)
+        for number, (prompt, target) in enumerate(zip(prompts, targets, strict=True))
+    ]
+    outcomes: dict[int, Result[object] | Exception] = {}
+    with TURNS.of(model), Progress(len(jobs), batch.progress) as progress:
+        rows, jobs = _begin(model, jobs)
+        for driven in drive_all((job.flow() for job in jobs), rows, batch.size, cancelled):
+            if driven is None:
+                continue
+            job = jobs[driven.number]
+            outcome = outcomes[job.number] = job.outcome(driven)
+            progress.advance()
+            if isinstance(outcome, Exception) and not batch.keep_errors:
+                raise outcome
+    for guide in {id(job.guide): job.guide for job in jobs if job.guide}.values():
+        guide.save()
+    return [outcomes[number] for number in range(len(jobs))]
+
+
+def _begin(model: LogitsModel, jobs: list[_Job]) -> tuple[Rows, list[_Job]]:
+    """Rows for the jobs, and the jobs in the order in which they are best begun."""
+    rows = rows_of(model)
+    if rows.most == 1 or len(jobs) == 1:
+        return rows, jobs
+    # Prompts of like length waste the least padding; the longest come first, for they need the most memory.
+    jobs = sorted(jobs, key=lambda job: -len(job.encoded()))
+    return rows_of(model, _common([job.encoded() for job in jobs])), jobs
+
+
+def _common(prompts: Sequence[list[int]]) -> list[int]:
+    """What all prompts begin with, but for the last token of the shortest; prompts that were not read do not count."""
+    prompts = [prompt for prompt in prompts if prompt]
+    low, high = min(prompts, default=[]), max(prompts, default=[])
+    most = min(map(len, prompts), default=1) - 1
+    length = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), most)
+    return low[: min(length, most)]
+
+
+class _Job:
+    """One of the generations.
+
+    Attributes:
+        number: That of its prompt.
+        guide: The guide of its target, unless that cannot be compiled.
+    """
+
+    def __init__(
+        self, number: int, model: LogitsModel, prompt: Prompt, target: AnyTarget, settings: Settings
+    ) -> None:
+        self.number = number
+        self.guide: Guide | None = None
+        self._model = model
+        self._prompt = prompt
+        self._settings = settings
+        self._prompt_ids: list[int] = []
+        self._error: Exception | None = None
+        try:
+            self._compiled = GUIDES.get(target, model.vocabulary, settings.writing)
+            self.guide = self._compiled.guide
+        except Exception as error:  # told when its turn comes, for one that fails does not lose the others
+            self._error = error
+
+    def encoded(self) -> list[int]:
+        """The tokens of its prompt; none if there is an error."""
+        if not self._prompt_ids and self._error is None:
+            try:
+                asked = asked_prompt(self._prompt, self._compiled.target, self._settings)
+                self._prompt_ids = encode_prompt(self._model, asked)
+            except Exception as error:
+                self._error = error
+        return self._prompt_ids
+
+    def flow(self) -> Flow:
+        """Its flow; raises what is wrong with it when it is begun."""
+        prompt_ids, settings, model = self.encoded(), self._settings, self._model
+        if self._error is not None:
+            raise self._error
+        guide = self._compiled.guide
         flow = decode(
             prompt_ids,
-            compiled.guide.cursor(),
+            guide.cursor(),
             model.vocabulary,
-            budget=budget_of(compiled.guide, settings.max_tokens, model.context_length, len(prompt_ids)),
+            budget=budget_of(guide, settings.max_tokens, model.context_length, len(prompt_ids)),
             sampling=settings.sampling,
             spell=model.encode_text if settings.forced else None,
+            row=self.number,
         )
-        driven = drive(flow, model.session(), cancelled)
-    compiled.guide.save()
-    return _result(driven, compiled, len(prompt_ids))
+        return (yield from flow)
+
+    def outcome(self, driven: Driven) -> Result[object] | Exception:
+        """What came of it."""
+        decoded = driven.outcome
+        if isinstance(decoded, Exception):
+            return decoded
+        compiled = self._compiled
+        tokens = compiled.guide.vocabulary.tokens
+        text = b"".join(tokens[token_id] for token_id in decoded.token_ids).decode()
+        try:
+            value = _validated(compiled.target, text)
+        except Exception as error:
+            return error
+        return Result(
+            value=value,
+            text=text,
+            finish_reason=decoded.finish_reason,
+            usage=Usage(
+                prompt_tokens=len(self._prompt_ids),
+                generated_tokens=len(decoded.token_ids),
+                forced_tokens=decoded.forced_tokens,
+                mask_seconds=decoded.seconds,
+                model_seconds=driven.model_seconds,
+                compile_seconds=compiled.seconds,
+            ),
+            token_ids=decoded.token_ids,
+            attempts=(text,),
+        )
 
 
 def asked_prompt(prompt: Prompt, target: Target[object], settings: Settings) -> Prompt:
@@ -72,27 +207,6 @@ def budget_of(guide: Guide, max_tokens: int | None, context: int | None, prompt_
         cursor = guide.cursor()
         max_tokens = MAX_TOKENS if cursor.fits(MAX_TOKENS) else cursor.tokens_to_end()
     return max_tokens if context is None else min(max_tokens, context - prompt_tokens)
-
-
-def _result(driven: Driven, compiled: Compiled, prompt_tokens: int) -> Result[object]:
-    decoded = driven.decoded
-    tokens = compiled.guide.vocabulary.tokens
-    text = b"".join(tokens[token_id] for token_id in decoded.token_ids).decode()
-    return Result(
-        value=_validated(compiled.target, text),
-        text=text,
-        finish_reason=decoded.finish_reason,
-        usage=Usage(
-            prompt_tokens=prompt_tokens,
-            generated_tokens=len(decoded.token_ids),
-            forced_tokens=decoded.forced_tokens,
-            mask_seconds=decoded.seconds,
-            model_seconds=driven.model_seconds,
-            compile_seconds=compiled.seconds,
-        ),
-        token_ids=decoded.token_ids,
-        attempts=(text,),
-    )
 
 
 def _validated(target: Target[object], text: str) -> object:

@@ -11,7 +11,19 @@ from numpy.typing import NDArray
 
 from structkit.errors import ModelFailed
 
-__all__ = ["Sampling", "check_whole", "only_id", "pick", "probabilities"]
+__all__ = [
+    "Sampling",
+    "allowed_logits",
+    "allows",
+    "blot",
+    "check_whole",
+    "failure",
+    "logsumexp",
+    "only_id",
+    "only_ids",
+    "pick",
+    "probabilities",
+]
 
 _SPARSE = 8
 """If less than one in so many words of a mask has a bit, only those words are looked at."""
@@ -53,9 +65,9 @@ class Sampling:
             _check_number("min_p", self.min_p, 0, 1)
         check_whole("seed", self.seed, 0)
 
-    def generator(self) -> np.random.Generator:
-        """The random numbers of one generation."""
-        return np.random.default_rng(self.seed)
+    def generator(self, row: int = 0) -> np.random.Generator:
+        """The random numbers of one sequence; those of a row of many depend on its number, not on the others."""
+        return np.random.default_rng(None if self.seed is None else [self.seed, row])
 
 
 def only_id(mask: NDArray[np.uint32]) -> int | None:
@@ -72,6 +84,28 @@ def only_id(mask: NDArray[np.uint32]) -> int | None:
         return None
     bits = int(mask[words[0]])
     return None if bits & (bits - 1) else 32 * int(words[0]) + bits.bit_length() - 1
+
+
+def only_ids(masks: NDArray[np.uint32], most: int) -> NDArray[np.int64] | None:
+    """The tokens that masks allow, or `None` if one of them allows none or more than `most`.
+
+    Returns:
+        int64[rows, tokens]; a row that allows fewer tokens than others repeats its first.
+
+    >>> only_ids(np.array([[0, 0b100], [0b11, 0]], np.uint32), 2).tolist()
+    [[34, 34], [0, 1]]
+    """
+    found = []
+    for mask in masks:
+        words = np.flatnonzero(mask)
+        if not 0 < len(words) <= most:
+            return None
+        bits = np.flatnonzero(_bits(mask[words]))
+        found.append((words[bits >> 5] << 5) | (bits & 31))
+    width = max(map(len, found))
+    if width > most:
+        return None
+    return np.stack([np.concatenate([ids, np.repeat(ids[:1], width - len(ids))]) for ids in found])
 
 
 def pick(
@@ -106,22 +140,22 @@ def pick(
         raise ModelFailed(
             f"the model gave logits of shape {shape}; give one row, float32[width]", place=place
         )
-    ids, row = _allowed(logits, mask)
+    ids, row = allowed_logits(logits, mask)
     best = int(row.argmax()) if len(row) else -1  # the position of a NaN, if there is one
     if best < 0 or not np.isfinite(row[best]):
-        raise ModelFailed(_reason(logits, mask), place=place)
+        raise failure(logits, mask, place)
     chosen = best if sampling.temperature == 0 or len(row) == 1 else _draw(row, sampling, generator)
     return chosen if ids is None else int(ids[chosen])
 
 
-def _allowed(
+def allowed_logits(
     logits: NDArray[np.float32], mask: NDArray[np.uint32]
 ) -> tuple[NDArray[np.int64] | None, NDArray[np.float32]]:
     """The logits of the allowed tokens and their ids; or all logits, -inf where forbidden, and `None`."""
     words = np.flatnonzero(mask)
     if _SPARSE * len(words) > len(mask):
         # In free text nearly all tokens are allowed: to blot out the others is quicker than to gather these.
-        allowed = _bits(mask)[: len(logits)].view(np.bool_)
+        allowed = _bools(mask, len(logits))
         return None, np.where(allowed, logits[: len(allowed)], np.float32(-np.inf))
     found = np.flatnonzero(_bits(mask[words]))
     ids = (words[found >> 5] << 5) | (found & 31)
@@ -129,23 +163,63 @@ def _allowed(
     return ids, logits[ids]
 
 
+def blot(logits: NDArray[np.float32], mask: NDArray[np.uint32]) -> None:
+    """Write -inf over the logits that the mask does not allow.
+
+    >>> logits = np.array([1, 9, 5], np.float32)
+    >>> blot(logits, np.array([0b101], np.uint32))
+    >>> logits.tolist()
+    [1.0, -inf, 5.0]
+    """
+    allowed = _bools(mask, len(logits))
+    np.copyto(logits[: len(allowed)], np.float32(-np.inf), where=~allowed)
+    logits[len(allowed) :] = -np.inf
+
+
+def allows(mask: NDArray[np.uint32], token: int) -> bool:
+    """Whether a mask allows a token.
+
+    >>> allows(np.array([0b101], np.uint32), 2), allows(np.array([0b101], np.uint32), 64)
+    (True, False)
+    """
+    return token >> 5 < len(mask) and bool(int(mask[token >> 5]) >> (token & 31) & 1)
+
+
+def logsumexp(row: NDArray[np.float32]) -> float:
+    """The logarithm of the sum of exponentials; -inf where nothing is finite.
+
+    >>> round(logsumexp(np.log(np.array([1, 2, 5], np.float32))), 6) == round(math.log(8), 6)
+    True
+    """
+    top = row.max(initial=-np.inf)
+    if not np.isfinite(top):
+        return float(top)
+    return float(top) + math.log(float(np.exp(row - top).sum()))
+
+
+def failure(logits: NDArray[np.float32], mask: NDArray[np.uint32], place: str | None) -> ModelFailed:
+    """The error of logits of which no token can be chosen: what is wrong with them."""
+    sayable = np.flatnonzero(_bits(mask)[: len(logits)])
+    if not len(sayable):
+        return ModelFailed(
+            f"the model cannot say any of the allowed tokens: its logits are only {len(logits)} wide; "
+            "give the vocabulary that belongs to the model",
+            place=place,
+        )
+    worst = sayable[logits[sayable].argmax()]
+    return ModelFailed(
+        f"the logit of token {worst} is {logits[worst]}, and it decides; "
+        "load the model in a wider type, such as dtype='float32'",
+        place=place,
+    )
+
+
 def _bits(words: NDArray[np.uint32]) -> NDArray[np.uint8]:
     return np.unpackbits(words.astype("<u4", copy=False).view(np.uint8), bitorder="little")
 
 
-def _reason(logits: NDArray[np.float32], mask: NDArray[np.uint32]) -> str:
-    """Why no token can be chosen."""
-    sayable = np.flatnonzero(_bits(mask)[: len(logits)])
-    if not len(sayable):
-        return (
-            f"the model cannot say any of the allowed tokens: its logits are only {len(logits)} wide; "
-            "give the vocabulary that belongs to the model"
-        )
-    worst = sayable[logits[sayable].argmax()]
-    return (
-        f"the logit of token {worst} is {logits[worst]}, and it decides; "
-        "load the model in a wider type, such as dtype='float32'"
-    )
+def _bools(mask: NDArray[np.uint32], width: int) -> NDArray[np.bool_]:
+    return _bits(mask)[:width].view(np.bool_)
 
 
 def _draw(row: NDArray[np.float32], sampling: Sampling, generator: np.random.Generator) -> int:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypedDict, get_args
+from typing import TypedDict, cast, get_args
 
 from structkit.generate.sample import Sampling, check_whole
 from structkit.limits import Limits
 from structkit.regex.from_schema import Order, Whitespace
 from structkit.targets import Defaults
 
-__all__ = ["Options", "Settings", "Writing"]
+__all__ = ["Batch", "Options", "Settings", "Writing"]
 
 
 class Options(TypedDict, total=False):
@@ -135,6 +135,44 @@ class Settings:
             describe=options.get("describe", True),
             system=options.get("system"),
             forced=options.get("forced", True),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """How many generations share a model.
+
+    Attributes:
+        size: Sequences computed at once.
+        progress: Whether a progress bar is shown; `None` for only in a terminal.
+        keep_errors: Whether an error takes the place of a result; else it ends all.
+    """
+
+    size: int = 8
+    progress: bool | None = None
+    keep_errors: bool = False
+
+    def __post_init__(self) -> None:
+        check_whole("batch_size", self.size, 1)
+        _check_type("progress", self.progress, (bool, type(None)), "True, False or None")
+        _check_type("return_errors", self.keep_errors, bool, "True or False")
+
+    @classmethod
+    def read(cls, options: dict[str, object]) -> Batch:
+        """Take the keyword arguments of a batch out of those of a public function, and check them.
+
+        Raises:
+            TypeError: One is of the wrong type.
+            ValueError: It is out of its range.
+
+        >>> options = {"batch_size": 4, "seed": 1}
+        >>> Batch.read(options).size, options
+        (4, {'seed': 1})
+        """
+        return cls(
+            size=cast("int", options.pop("batch_size", 8)),
+            progress=cast("bool | None", options.pop("progress", None)),
+            keep_errors=cast("bool", options.pop("return_errors", False)),
         )
 
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["LogitsModel", "Message", "Session"]
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Batching", "Logits", "LogitsModel", "Message", "Rows", "Session"]
+
+Logits: TypeAlias = "NDArray[np.float32] | torch.Tensor"
+"""float[rows, width]; of torch only where the model computes on an accelerator. Whoever gets them may write on them."""
 
 
 class Message(TypedDict):
@@ -82,4 +88,65 @@ class LogitsModel(Protocol):
 
     def session(self) -> Session:
         """Begin a sequence."""
+        ...
+
+
+class Rows(Protocol):
+    """Sequences being written side by side, numbered from 0, and what the model remembers of them."""
+
+    @property
+    def most(self) -> int | None:
+        """How many there may be at once, if there is a bound."""
+        ...
+
+    def add(self, sequences: Sequence[Sequence[int]]) -> Logits:
+        """Begin sequences, each of at least one token, as the last rows.
+
+        Returns:
+            float[sequences, width], the logits of the tokens that follow them.
+
+        Raises:
+            ModelFailed: The model broke, or a sequence is longer than it can read.
+        """
+        ...
+
+    def feed(self, token_ids: Sequence[Sequence[int]]) -> Logits:
+        """Feed tokens to each row, at least one.
+
+        Returns:
+            float[rows, width], the logits of the tokens that follow them.
+
+        Raises:
+            ModelFailed: The model broke, or a sequence is longer than it can read.
+        """
+        ...
+
+    def score(self, row: int, branches: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
+        """What the model thinks of several ways to go on with a row, which stays as it is.
+
+        Returns:
+            For each branch float32[tokens], the log-probabilities of its tokens but the first, each given those
+            before it, and 0 for the first, whose logits were returned when the row was fed.
+        """
+        ...
+
+    def back(self, row: int, count: int) -> None:
+        """Take back the last `count` tokens of a row."""
+        ...
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Let go of all rows but these, which are numbered anew in the order given."""
+        ...
+
+
+@runtime_checkable
+class Batching(Protocol):
+    """A model that computes several sequences at once."""
+
+    def rows(self, prefix: Sequence[int] = ()) -> Rows | None:
+        """Begin a batch without rows; `None` if this model can only write one sequence after the other.
+
+        Args:
+            prefix: Tokens that every sequence will begin with; they are read once.
+        """
         ...

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import structkit.demo
 from structkit.errors import ModelFailed, VocabularyError
-from structkit.models.base import Message
+from structkit.models.base import Message, Rows
 from structkit.models.chat import PromptEncoder
 from structkit.vocabulary.tokenizers import find_end_ids, read_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
@@ -177,6 +177,38 @@ class TransformersModel:
         """Begin a sequence with an empty KV cache."""
         return TransformersSession(self)
 
+    def rows(self, prefix: Sequence[int] = ()) -> Rows | None:
+        """Begin a batch; see `Batching`. `None` for models that keep a state instead of the tokens."""
+        from structkit.models.rows import TransformersRows, can_batch
+
+        return TransformersRows(self, prefix) if can_batch(self) else None
+
+    def check_readable(self, token_ids: Sequence[int], before: int) -> None:
+        """Refuse tokens that the model cannot read after `before` others.
+
+        Raises:
+            ModelFailed: There is none, one is unknown to the model, or the sequence would be too long for it.
+        """
+        length = before + len(token_ids)
+        place = f"{self._name}, token {length}"
+        if not token_ids:
+            raise ModelFailed("no token was given; feed at least one", place=place)
+        longest = self._context_length
+        if longest is not None and length > longest:
+            raise ModelFailed(
+                f"the sequence has {length} tokens, {length - longest} more than the {longest} the model can read; "
+                "shorten the prompt or lower max_tokens",
+                place=place,
+            )
+        # On an accelerator an id past the embeddings would not raise but break the device for good.
+        readable = cast("torch.nn.Embedding", self.model.get_input_embeddings()).weight.shape[0]
+        strange = next((token_id for token_id in token_ids if not 0 <= token_id < readable), None)
+        if strange is not None:
+            raise ModelFailed(
+                f"token {strange} is none of the {readable} that the model knows; is the tokenizer its own?",
+                place=place,
+            )
+
     def __repr__(self) -> str:
         return f"<TransformersModel {self._name}>"
 
@@ -193,7 +225,6 @@ class TransformersSession:
         self._model = model.model
         embeddings = cast("torch.nn.Embedding", self._model.get_input_embeddings())
         self._device = embeddings.weight.device
-        self._readable = embeddings.weight.shape[0]
         self._keeps_last = "logits_to_keep" in inspect.signature(self._model.forward).parameters
         self._fed: list[int] = []
         self._cached = 0
@@ -213,7 +244,7 @@ class TransformersSession:
         import torch
 
         fed = [*self._fed, *token_ids]
-        self._check(fed, len(token_ids))
+        self._owner.check_readable(token_ids, len(self._fed))
         try:
             with torch.inference_mode():
                 output = self._forward(torch.tensor([fed[self._cached :]], device=self._device))
@@ -258,25 +289,6 @@ class TransformersSession:
         if self._cache is not None:
             options["past_key_values"] = self._cache
         return cast("CausalLMOutputWithPast", self._model(input_ids=ids, **options))
-
-    def _check(self, fed: list[int], new: int) -> None:
-        place = f"{self._owner.name}, token {len(fed)}"
-        if not new:
-            raise ModelFailed("no token was given; feed at least one", place=place)
-        longest = self._owner.context_length
-        if longest is not None and len(fed) > longest:
-            raise ModelFailed(
-                f"the sequence has {len(fed)} tokens, {len(fed) - longest} more than the {longest} the model can read; "
-                "shorten the prompt or lower max_tokens",
-                place=place,
-            )
-        # On an accelerator an id past the embeddings would not raise but break the device for good.
-        strange = next((token_id for token_id in fed[-new:] if not 0 <= token_id < self._readable), None)
-        if strange is not None:
-            raise ModelFailed(
-                f"token {strange} is none of the {self._readable} that the model knows; is the tokenizer its own?",
-                place=place,
-            )
 
     def _forget(self) -> None:
         self._cache = None

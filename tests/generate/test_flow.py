@@ -13,6 +13,7 @@ import structkit as sk
 from structkit.generate.drive import drive
 from structkit.generate.flow import Decoded, Flow, decode
 from structkit.generate.sample import Sampling
+from structkit.models.single import SingleRow, rows_of
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
 
 BYTES, SMALL = byte_vocabulary(), small_vocabulary()
@@ -31,6 +32,14 @@ class Tree(BaseModel):
 
 TARGETS = [Person, Tree, list[Person], dict[str, list[int]], int | str, list[bool], sk.Regex("(ab|abc)*c")]
 GUIDES = [sk.compile(target, SMALL, cache=False) for target in TARGETS]
+
+
+def _rows(session: Recorder) -> SingleRow:
+    """A batch of a session."""
+    rows = SingleRow(RandomModel())
+    rows._session = session
+    rows.add = rows.feed
+    return rows
 
 
 class Recorder:
@@ -74,7 +83,7 @@ def _decode(
         sampling=Sampling(),
         spell=model.encode_text if forced else None,
     )
-    return drive(flow, session).decoded, session
+    return drive(flow, _rows(session)).decoded, session
 
 
 def _text(decoded: Decoded, vocabulary: sk.Vocabulary) -> str:
@@ -105,7 +114,7 @@ def test_the_budget_is_always_met_by_a_complete_value(
             begin()
         return
     flow = begin()
-    decoded = drive(flow, model.session()).decoded
+    decoded = drive(flow, rows_of(model)).decoded
     assert len(decoded.token_ids) <= budget
     text = _text(decoded, SMALL)
     if isinstance(target, sk.Regex):
@@ -188,7 +197,7 @@ def test_a_tokenizer_that_spells_something_else_is_not_followed(spell: Callable[
         sampling=Sampling(),
         spell=spell,
     )
-    decoded = drive(flow, _wanting('"yes"', BYTES)).decoded
+    decoded = drive(flow, _rows(_wanting('"yes"', BYTES))).decoded
     assert _text(decoded, BYTES) == '"yes"'
 
 
@@ -211,7 +220,7 @@ def test_forced_tokens_that_break_the_budget_are_not_taken() -> None:
         sampling=Sampling(),
         spell=lambda text: list(text.encode()),
     )
-    decoded = drive(flow, _wanting('"teacher teacher"', SMALL)).decoded
+    decoded = drive(flow, _rows(_wanting('"teacher teacher"', SMALL))).decoded
     assert _text(decoded, SMALL) == '"teacher teacher"'
     assert len(decoded.token_ids) == needed
 
@@ -241,5 +250,5 @@ def test_useless_logits_name_their_step() -> None:
         [97], sk.compile(str, BYTES, cache=False).cursor(), BYTES, budget=9, sampling=Sampling(), spell=None
     )
     with pytest.raises(sk.ModelFailed, match="token 2") as caught:
-        drive(flow, Recorder(lambda step: steps[step]))
+        assert drive(flow, _rows(Recorder(lambda step: steps[step]))).decoded
     assert caught.value.place == "token 2"

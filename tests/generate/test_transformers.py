@@ -10,6 +10,7 @@ import structkit as sk
 from structkit.generate.drive import drive
 from structkit.generate.flow import decode
 from structkit.generate.sample import Sampling
+from structkit.models.single import SingleRow
 
 torch = pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
@@ -99,7 +100,10 @@ def test_the_cache_changes_nothing(model) -> None:
     flow = decode(
         prompt, guide.cursor(), model.vocabulary, budget=40, sampling=Sampling(), spell=model.encode_text
     )
-    drive(flow, Watched())
+    rows = SingleRow(model)
+    rows._session = Watched()
+    rows.add = rows.feed
+    assert drive(flow, rows).decoded.forced_tokens > 5
     for fed, logits in seen[:: max(1, len(seen) // 5)]:
         np.testing.assert_allclose(model.session().logits(fed), logits, atol=1e-4)
 

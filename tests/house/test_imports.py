@@ -30,6 +30,7 @@ UPSTREAM = {
     "testing": {"vocabulary", "models"},
     "generate": {"targets", "compile", "guide", "vocabulary", "models", "regex"},
     "api": {"targets", "compile", "guide", "vocabulary", "models", "regex", "generate"},
+    "many": {"targets", "models", "generate"},
     "cli": {"api", "targets", "generate"},
     "__main__": {"cli"},
 }
@@ -46,12 +47,14 @@ DOORS = {
         "automaton/kernels.py",
         "automaton/notice.py",
         "automaton/subset.py",
+        "generate/kernels.py",
         "index/alone_kernels.py",
         "index/kernels.py",
         "index/spelling.py",
     },
-    "torch": {"models/local.py"},
-    "transformers": {"models/local.py"},
+    "torch": {"generate/device.py", "models/local.py", "models/rows.py"},
+    "tqdm": {"generate/progress.py"},
+    "transformers": {"models/local.py", "models/rows.py"},
 }
 """The only files that may import a package; types alone may be imported anywhere."""
 
@@ -60,7 +63,7 @@ ANYWHERE = {"numpy", "typing_extensions"}
 NOWHERE = {"http", "marshal", "pickle", "shelve", "socket", "subprocess", "urllib.request"}
 """Untrusted bytes are never unpickled, nothing is fetched but by transformers, and no process is started."""
 
-LAZY = {"interegular", "jsonschema", "numba", "referencing", "torch", "transformers", "tokenizers"}
+LAZY = {"interegular", "jsonschema", "numba", "referencing", "torch", "transformers", "tokenizers", "tqdm"}
 """What `import structkit` must not import."""
 
 

@@ -1,0 +1,47 @@
+"""The progress bar of many generations: the only file that imports tqdm."""
+
+from __future__ import annotations
+
+import importlib.util
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+__all__ = ["Progress"]
+
+
+class Progress:
+    """A bar on the standard error, or nothing; a context manager.
+
+    >>> with Progress(3, shown=False) as progress:
+    ...     progress.advance()
+    """
+
+    def __init__(self, total: int, shown: bool | None = None) -> None:
+        """Show a bar.
+
+        Args:
+            total: Steps.
+            shown: Whether it is shown; `None` for only in a terminal.
+        """
+        self._bar: tqdm[None] | None = None
+        if shown is not False and total > 1 and importlib.util.find_spec("tqdm") is not None:
+            from tqdm.auto import tqdm
+
+            self._bar = tqdm(total=total, unit="value", disable=None if shown is None else not shown)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def advance(self) -> None:
+        """One step is done."""
+        if self._bar is not None:
+            self._bar.update()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()

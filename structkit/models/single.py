@@ -1,0 +1,85 @@
+"""A batch of one: the row of a model that writes one sequence after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.errors import ModelFailed, StructkitError
+from structkit.models.base import Batching, LogitsModel, Rows, Session
+
+__all__ = ["SingleRow", "rows_of"]
+
+
+def rows_of(model: LogitsModel, prefix: Sequence[int] = ()) -> Rows:
+    """A batch of a model, of many rows where the model can; see `Batching`."""
+    rows = model.rows(prefix) if isinstance(model, Batching) else None
+    return SingleRow(model) if rows is None else rows
+
+
+class SingleRow:
+    """A session as the only row; see `Rows`."""
+
+    most = 1
+
+    def __init__(self, model: LogitsModel) -> None:
+        self._model = model
+        self._session: Session | None = None
+
+    def add(self, sequences: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Begin the sequence; see `Rows.add`."""
+        self._session = self._model.session()
+        return self.feed(sequences)
+
+    def feed(self, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Feed tokens; see `Rows.feed`."""
+        (ids,) = token_ids
+        row = self._logits(ids)
+        if row.ndim != 1:
+            raise ModelFailed(
+                f"the model gave logits of shape {list(row.shape)}; give one row, float32[width]"
+            )
+        return row[None].astype(np.float32)  # a copy, for a row of a user's model is not ours to write on
+
+    def score(self, row: int, branches: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
+        """What the model thinks of several ways to go on; see `Rows.score`."""
+        length = self._begun.length
+        scores = []
+        for branch in branches:
+            score = np.zeros(len(branch), np.float32)
+            for position in range(1, len(branch)):
+                logits = self._logits([branch[position - 1]]).astype(np.float64)
+                top = logits.max()
+                score[position] = logits[branch[position]] - top - np.log(np.exp(logits - top).sum())
+            self._begun.crop(length)
+            scores.append(score)
+        return scores
+
+    def back(self, row: int, count: int) -> None:
+        """Take back tokens; see `Rows.back`."""
+        if count:
+            self._begun.crop(self._begun.length - count)
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Let go of the sequence, or not; see `Rows.keep`."""
+        if not rows:
+            self._session = None
+
+    @property
+    def _begun(self) -> Session:
+        if self._session is None:
+            raise ModelFailed("no sequence was begun")
+        return self._session
+
+    def _logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
+        session = self._begun
+        try:
+            return session.logits(token_ids)
+        except StructkitError:
+            raise
+        except Exception as error:  # a model is anyone's code
+            raise ModelFailed(
+                f"the model broke: {type(error).__name__}: {error}", place=f"position {session.length}"
+            ) from error

@@ -1,0 +1,155 @@
+"""Many prompts: the same values as one by one, in order, and no failure loses others."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, Field, field_validator
+
+import structkit as sk
+from structkit.testing import RandomModel, ScriptedModel
+
+PEOPLE = [
+    "Ana Souza, 34, works as a nurse in Porto.",
+    "Tom is 7.",
+    "Maria Silva is a 51-year-old engineer from Lisbon, and she has two brothers, one of whom is a teacher.",
+    "Hello, I am Luca, I am 20.",
+    "John Smith (45), teacher",
+    "Nobody knows how old Eva is, but she is a doctor.",
+    "Ben, 61.",
+]
+
+
+class Person(BaseModel):
+    name: str = Field(max_length=30)
+    age: int
+    job: str | None = None
+
+
+class Even(BaseModel):
+    value: int
+
+    @field_validator("value")
+    @classmethod
+    def even(cls, value: int) -> int:
+        if value % 2:
+            raise ValueError("it is odd")
+        return value
+
+
+@pytest.fixture(scope="module")
+def demo():
+    pytest.importorskip("transformers", reason="needs transformers")
+    return sk.load()
+
+
+@pytest.mark.parametrize("size", [1, 3, 8])
+@pytest.mark.parametrize("forced", [True, False])
+def test_a_batch_writes_what_each_row_writes_alone(demo, size: int, forced: bool) -> None:
+    one_by_one = [sk.generate(demo, prompt, Person, forced=forced) for prompt in PEOPLE]
+    together = sk.generate_many(demo, PEOPLE, Person, batch_size=size, forced=forced)
+    assert [each.token_ids for each in together] == [each.token_ids for each in one_by_one]
+    assert [each.value for each in together] == [each.value for each in one_by_one]
+    assert all(each.usage.model_seconds > 0 for each in together)
+
+
+def test_every_row_may_have_a_target_of_its_own(demo) -> None:
+    targets = [Person, int, list[str], Literal["old", "young"], sk.Regex("[A-Z][a-z]{2,8}"), Person, bool]
+    together = sk.extract_many(demo, PEOPLE, targets, batch_size=3, max_tokens=40)
+    assert together == [
+        sk.extract(demo, prompt, target, max_tokens=40)
+        for prompt, target in zip(PEOPLE, targets, strict=True)
+    ]
+
+
+def test_a_seed_gives_each_row_its_own_numbers_whatever_the_batch(demo) -> None:
+    options = {"temperature": 1.5, "seed": 3, "max_tokens": 30}
+    first = sk.extract_many(demo, PEOPLE[:1] * 6, str, batch_size=6, **options)
+    again = sk.extract_many(demo, PEOPLE[:1] * 6, str, batch_size=2, **options)
+    assert first == again
+    assert len(set(first)) > 3
+    assert first[0] == sk.extract(demo, PEOPLE[0], str, **options)
+
+
+def test_one_that_fails_does_not_lose_the_others() -> None:
+    model = ScriptedModel(['{"value": 2}', '{"value": 3}', '{"value": 4}'])
+    first, second, third = sk.extract_many(model, ["a", "b", "c"], Even, return_errors=True)
+    assert (first, third) == (Even(value=2), Even(value=4))
+    assert isinstance(second, sk.ValidationFailed)
+    with pytest.raises(sk.ValidationFailed, match="it is odd"):
+        sk.extract_many(ScriptedModel(['{"value": 2}', '{"value": 3}']), ["a", "b"], Even)
+
+
+def test_prompts_that_do_not_fit_fail_alone(demo) -> None:
+    prompts = [PEOPLE[0], "Ana " * 3000, PEOPLE[1]]
+    first, second, third = sk.extract_many(demo, prompts, Person, return_errors=True)
+    assert isinstance(first, Person)
+    assert isinstance(third, Person)
+    assert isinstance(second, sk.GenerationError)
+    assert "tokens too long" in str(second)
+
+
+def test_a_target_that_cannot_be_compiled_fails_alone() -> None:
+    targets = [int, {"type": "integer", "minimum": 3, "maximum": 2}, bool]
+    first, second, third = sk.extract_many(
+        ScriptedModel(["7", "true"]), ["a", "b", "c"], targets, return_errors=True
+    )
+    assert (first, third) == (7, True)
+    assert isinstance(second, sk.UnsatisfiableSchema)
+
+
+def test_a_model_that_breaks_fails_what_it_was_writing(demo, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = iter(range(100))
+    forward = type(demo.model).forward
+
+    def breaking(self: object, *args: object, **kwargs: object) -> object:
+        if next(calls) == 4:
+            raise RuntimeError("out of memory")
+        return forward(self, *args, **kwargs)
+
+    rows = demo.rows()
+    monkeypatch.setattr(type(demo.model), "forward", breaking)
+    monkeypatch.setattr(demo, "rows", lambda prefix=(): rows)  # its parameters were read already
+    outcomes = sk.extract_many(demo, PEOPLE, Person, batch_size=2, return_errors=True)
+    assert sum(isinstance(outcome, sk.ModelFailed) for outcome in outcomes) == 2
+    assert sum(isinstance(outcome, Person) for outcome in outcomes) == len(PEOPLE) - 2
+
+
+def test_nothing_to_do() -> None:
+    assert sk.extract_many(ScriptedModel([]), [], Person) == []
+
+
+@pytest.mark.parametrize(
+    ("prompts", "target", "options", "error", "message"),
+    [
+        ("a text", int, {}, TypeError, "takes a list of prompts"),
+        ([{"role": "user", "content": "x"}], int, {}, TypeError, "a prompt is a text or a list of messages"),
+        (["a"], [int, bool], {}, ValueError, "1 prompts and 2 targets"),
+        (["a"], int, {"batch_size": 0}, ValueError, "batch_size"),
+        (["a"], int, {"progress": "yes"}, TypeError, "progress"),
+        (["a"], int, {"return_errors": 1}, TypeError, "return_errors"),
+        (["a"], int, {"tokens": 1}, TypeError, "extract_many\\(\\) has no argument 'tokens'"),
+    ],
+)
+def test_what_cannot_be_meant(
+    prompts: object, target: object, options: dict[str, object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        sk.extract_many(RandomModel(), prompts, target, **options)
+
+
+def test_the_event_loop_goes_on() -> None:
+    values = asyncio.run(sk.aextract_many(ScriptedModel(["1", "2"]), ["a", "b"], int))
+    assert values == [1, 2]
+
+
+def test_a_progress_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm", reason="needs tqdm")
+    sk.extract_many(ScriptedModel(["1", "2"]), ["a", "b"], int)
+    assert capsys.readouterr().err == ""  # this is no terminal
+    sk.extract_many(ScriptedModel(["1", "2"]), ["a", "b"], int, progress=True)
+    assert "2/2" in capsys.readouterr().err
+    assert "tqdm" in sys.modules
