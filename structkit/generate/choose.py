@@ -7,6 +7,7 @@ tokens come back.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from structkit.errors import ModelFailed
 from structkit.generate import kernels
-from structkit.generate.sample import Sampling, allowed_logits, allows, blot, failure, logsumexp, pick
+from structkit.generate.sample import Sampling, allowed_logits, allows, failure, logsumexp, pick
 from structkit.models.base import Logits
 
 __all__ = ["Adjust", "Ask", "Told", "choose"]
@@ -118,14 +119,14 @@ def _chosen(row: NDArray[np.float32], ask: Ask, best: int, value: float) -> Told
             token = pick(row, ask.mask, ask.sampling, ask.generator, place=ask.place)
         else:
             token, value = (best, value) if best != -2 else _greedy(row, ask.mask)
-            if not np.isfinite(value):
+            if not math.isfinite(value):
                 return failure(row, ask.mask, ask.place)
     except ModelFailed as error:
         return error
     if not ask.scored:
         return Told(token, wanted)
     among = logsumexp(allowed_logits(row, ask.mask)[1])
-    return Told(token, wanted, float(row[token]) - among, max(0.0, 1 - float(np.exp(among - total))))
+    return Told(token, wanted, float(row[token]) - among, max(0.0, 1 - math.exp(among - total)))
 
 
 def _greedy(row: NDArray[np.float32], mask: NDArray[np.uint32]) -> tuple[int, float]:
@@ -138,6 +139,6 @@ def _likeliest(row: NDArray[np.float32], mask: NDArray[np.uint32]) -> int:
     """The likeliest allowed token, the first NaN if there is one; any token if none is allowed."""
     best = int(row.argmax())
     if not allows(mask, best):
-        blot(row, mask)
+        kernels.blot(row, mask)
         best = int(row.argmax())
     return best

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["best_of_few"]
+__all__ = ["best_of_few", "blot"]
 
 
 @njit(cache=True, nogil=True)
@@ -39,3 +39,20 @@ def best_of_few(logits, masks, most, ids, values):
                 bits >>= np.uint32(1)
                 token += 1
         ids[row], values[row] = where, best
+
+
+@njit(cache=True, nogil=True)
+def blot(row, mask):
+    """Write -inf over the logits that are not allowed.
+
+    Args:
+        row: float32[width], written.
+        mask: uint32[words], bit t % 32 of word t // 32 for an allowed token t.
+    """
+    for number in range((len(row) + 31) // 32):
+        bits = mask[number] if number < len(mask) else np.uint32(0)
+        if bits != np.uint32(0xFFFFFFFF):
+            first = 32 * number
+            for bit in range(min(32, len(row) - first)):
+                if not (bits >> np.uint32(bit)) & np.uint32(1):
+                    row[first + bit] = -np.inf

@@ -15,7 +15,6 @@ __all__ = [
     "Sampling",
     "allowed_logits",
     "allows",
-    "blot",
     "check_whole",
     "failure",
     "logsumexp",
@@ -161,19 +160,6 @@ def allowed_logits(
     ids = (words[found >> 5] << 5) | (found & 31)
     ids = ids[: np.searchsorted(ids, len(logits))]
     return ids, logits[ids]
-
-
-def blot(logits: NDArray[np.float32], mask: NDArray[np.uint32]) -> None:
-    """Write -inf over the logits that the mask does not allow.
-
-    >>> logits = np.array([1, 9, 5], np.float32)
-    >>> blot(logits, np.array([0b101], np.uint32))
-    >>> logits.tolist()
-    [1.0, -inf, 5.0]
-    """
-    allowed = _bools(mask, len(logits))
-    np.copyto(logits[: len(allowed)], np.float32(-np.inf), where=~allowed)
-    logits[len(allowed) :] = -np.inf
 
 
 def allows(mask: NDArray[np.uint32], token: int) -> bool:
