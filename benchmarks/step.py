@@ -13,10 +13,11 @@ logits processors. Making the masks is measured by `benchmarks.maskbench`.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     torch.set_num_threads(1)
     random = np.random.default_rng(options.seed)
-    peers = [name for name in ("xgrammar", "llguidance") if importlib.util.find_spec(name)]
+    peers = [name for name in ("xgrammar", "llguidance") if find_spec(name)]
     print(
         "| vocabulary | batch | mask | unconstrained | structkit | of a 10 ms pass |",
         *(f"{name} |" for name in peers),
@@ -96,8 +97,8 @@ def _structkit(masks: NDArray[np.uint32]) -> Step:
 
 def _xgrammar(masks: NDArray[np.uint32]) -> Step:
     import torch
-    import xgrammar
 
+    xgrammar = import_module("xgrammar")
     packed = torch.from_numpy(masks.view(np.int32))
 
     def step(logits: NDArray[np.float32]) -> object:
@@ -109,14 +110,14 @@ def _xgrammar(masks: NDArray[np.uint32]) -> Step:
 
 
 def _llguidance(masks: NDArray[np.uint32]) -> Step:
-    import llguidance.torch
     import torch
 
+    put = import_module("llguidance.torch").apply_token_bitmask_inplace
     packed = torch.from_numpy(masks.view(np.int32))
 
     def step(logits: NDArray[np.float32]) -> object:
         rows = torch.from_numpy(logits)
-        llguidance.torch.apply_token_bitmask_inplace(rows, packed)
+        put(rows, packed)
         return rows.argmax(dim=-1).tolist()
 
     return step

@@ -117,13 +117,30 @@ def _check(cancelled: threading.Event | None) -> None:
         raise Cancelled
 
 
+def _width(unread: Sequence[int], overhead: int) -> int:
+    """How many tokens of each row to read at once, so that those that are there take the least time each.
+
+    A row that has fewer is padded, and one that has more waits: text that one row alone is forced to write would else
+    be paid for by all.
+
+    >>> _width([1, 1, 1, 9], overhead=4), _width([1, 1, 1, 9], overhead=1_000), _width([7, 7, 8, 9], overhead=4)
+    (1, 9, 8)
+    """
+
+    def rate(width: int) -> float:
+        return sum(min(count, width) for count in unread) / (overhead + width * len(unread))
+
+    return max(sorted(set(unread)), key=rate)
+
+
 class _Row:
-    """A flow, what it asks for now, and the time that its tokens took."""
+    """A flow, what it asks for now, the tokens of that which are still to be read, and the time it took."""
 
     def __init__(self, number: int, flow: Flow) -> None:
         self.number = number
         self.flow = flow
         self.ask: Ask | None = None
+        self.unread: list[int] = []
         self.seconds = 0.0
 
 
@@ -160,8 +177,9 @@ class _Batch:
             self._compute(entering, here, self._rows.add)
 
     def step(self) -> None:
-        """Let the model read what the flows ask for, and tell them what was chosen."""
-        self._compute(self.active, 0, self._rows.feed)
+        """Let the model read what the flows ask for, and tell those whose tokens were all read what was chosen."""
+        width = _width([len(row.unread) for row in self.active], self._rows.overhead)
+        self._compute(self.active, 0, self._rows.feed, width)
 
     def _entering(self, waiting: Iterator[tuple[int, Flow]]) -> list[_Row]:
         entering: list[_Row] = []
@@ -176,24 +194,35 @@ class _Batch:
         return entering
 
     def _compute(
-        self, rows: list[_Row], first: int, read: Callable[[Sequence[Sequence[int]]], Logits]
+        self,
+        rows: list[_Row],
+        first: int,
+        read: Callable[[Sequence[Sequence[int]]], Logits],
+        width: int | None = None,
     ) -> None:
         """One step of the model for rows, the first of which is the model's row `first`."""
         begin = time.perf_counter()
-        asks = [row.ask for row in rows if row.ask is not None]
         try:
-            logits = read([ask.token_ids for ask in asks])
+            logits = read([row.unread[:width] for row in rows])
+            for row in rows:
+                row.unread = [] if width is None else row.unread[width:]
+            ready = [number for number, row in enumerate(rows) if not row.unread]
             seconds = (time.perf_counter() - begin) / len(rows)
-            told = choose(logits, asks)
+            told = choose(
+                logits if len(ready) == len(rows) else logits[ready],
+                [ask for n in ready if (ask := rows[n].ask) is not None],
+            )
         except ModelFailed as error:
             self._give_up(error)
             return
-        for number, (row, chosen) in enumerate(zip(rows, told, strict=True), first):
+        for row in rows:
             row.seconds += seconds
-            if isinstance(chosen, ModelFailed):
-                self._advance(row, number, partial(row.flow.throw, chosen))
-            else:
-                self._advance(row, number, partial(row.flow.send, chosen))
+        for number, chosen in zip(ready, told, strict=True):
+            flow = rows[number].flow
+            go_on = (
+                partial(flow.throw, chosen) if isinstance(chosen, ModelFailed) else partial(flow.send, chosen)
+            )
+            self._advance(rows[number], first + number, go_on)
         kept = [number for number, row in enumerate(self.active) if row.ask is not None]
         if len(kept) < len(self.active):
             self.active = [self.active[number] for number in kept]
@@ -211,7 +240,7 @@ class _Batch:
                 asked = row.flow.send(scores)
             if asked.back:
                 self._rows.back(number, asked.back)
-            row.ask = asked
+            row.ask, row.unread = asked, asked.token_ids
         except StopIteration as end:
             self._ended.append(Driven(row.number, end.value, row.seconds))
         except Exception as error:  # one that fails does not lose the others

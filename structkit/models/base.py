@@ -99,6 +99,11 @@ class Rows(Protocol):
         """How many there may be at once, if there is a bound."""
         ...
 
+    @property
+    def overhead(self) -> int:
+        """How many tokens of a row take as long to read as a step takes by itself, about."""
+        ...
+
     def add(self, sequences: Sequence[Sequence[int]]) -> Logits:
         """Begin sequences, each of at least one token, as the last rows.
 

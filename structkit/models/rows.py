@@ -143,6 +143,8 @@ class TransformersRows:
         self._keeps_last = "logits_to_keep" in parameters
         self._takes_positions = "position_ids" in parameters
         self._device = cast("torch.nn.Embedding", self._model.get_input_embeddings()).weight.device
+        # A CPU computes as fast as it reads weights for a few tokens, an accelerator for some hundreds.
+        self.overhead = 24 if self._device.type == "cpu" else 256
         self._cache = _Cache()
         self._lengths: list[int] = []
         self._prefix = list(prefix)

@@ -23,6 +23,7 @@ class SingleRow:
     """A session as the only row; see `Rows`."""
 
     most = 1
+    overhead = 1_000
 
     def __init__(self, model: LogitsModel) -> None:
         self._model = model

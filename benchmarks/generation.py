@@ -1,0 +1,359 @@
+"""Generation as a whole: tokens per second, unconstrained, by structkit, and by the peers inside of transformers.
+
+```
+python -m benchmarks.generation --tokenizer tokenizer.json
+```
+
+Six schemas from flat to deep, on the demo model and on a Llama of 100 million random weights with the vocabulary of the
+tokenizer, one prompt at a time and eight together. All are greedy and read the same prompts, and have seen them before
+the clock runs. "Unconstrained" and the peers run in the loop of transformers, the peers by a logits processor;
+structkit runs its own loop. Unconstrained text has as many tokens as structkit's values have on average.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from annotated_types import Len, MaxLen
+from pydantic import BaseModel, Field
+
+import structkit as sk
+from benchmarks.data import read_tokenizer
+from benchmarks.outcome import CLOCKS, Clock
+from structkit.models.local import TransformersModel
+
+Word = Annotated[str, MaxLen(20)]
+
+
+class Person(BaseModel):
+    """Flat."""
+
+    name: Word
+    age: int = Field(ge=0, le=120)
+    job: Word | None
+
+
+class Ticket(BaseModel):
+    """Flat, with many choices."""
+
+    title: Word
+    kind: Literal["bug", "feature", "question"]
+    priority: Literal["low", "normal", "high", "urgent"]
+    open: bool
+    votes: int = Field(ge=0, le=1000)
+    component: Literal["frontend", "backend", "database", "documentation"]
+    assignee: Word | None
+
+
+class Item(BaseModel):
+    """A line of an order."""
+
+    product: Word
+    quantity: int = Field(ge=1, le=99)
+    unit_price: float = Field(ge=0, le=1000)
+
+
+class Basket(BaseModel):
+    """A list of objects."""
+
+    items: Annotated[list[Item], Len(2, 4)]
+
+
+class Address(BaseModel):
+    """Where someone lives."""
+
+    street: Word
+    postal_code: Annotated[str, Field(pattern=r"^\d{5}$")]
+    city: Word
+
+
+class Customer(BaseModel):
+    """Who ordered."""
+
+    customer_name: Word
+    billing_address: Address
+    shipping_address: Address
+
+
+class Order(BaseModel):
+    """Objects in objects."""
+
+    order_number: int = Field(ge=0, le=99999)
+    customer: Customer
+    order_items: Annotated[list[Item], Len(1, 3)]
+    paid: bool
+
+
+class Port(BaseModel):
+    """A port of a service."""
+
+    container_port: int = Field(ge=1, le=65535)
+    protocol: Literal["TCP", "UDP"]
+
+
+class Container(BaseModel):
+    """A container of a pod."""
+
+    container_name: Word
+    image: Word
+    ports: Annotated[list[Port], Len(1, 2)]
+    read_only: bool
+
+
+class Pod(BaseModel):
+    """What a deployment runs."""
+
+    restart_policy: Literal["Always", "OnFailure", "Never"]
+    containers: Annotated[list[Container], Len(1, 2)]
+
+
+class Deployment(BaseModel):
+    """Four levels deep."""
+
+    api_version: Literal["apps/v1"]
+    kind: Literal["Deployment"]
+    replicas: int = Field(ge=0, le=20)
+    template: Pod
+
+
+class Tree(BaseModel):
+    """Recursive."""
+
+    label: Word
+    children: Annotated[list[Tree], MaxLen(2)]
+
+
+SCHEMAS: tuple[type[BaseModel], ...] = (Person, Ticket, Basket, Order, Deployment, Tree)
+
+PROMPTS = (
+    "Ana Souza, 34, works as a nurse in Porto.",
+    "Tom Miller is 7 and goes to school.",
+    "Maria Silva, 51, is an engineer from Lisbon.",
+    "Three pens at 1.20 and two books at 12.50, please.",
+    "The page is blank after I log in, please help soon!",
+    "Order 4711 goes to John Smith, 12 Main Street, 12345 Springfield.",
+    "Run two copies of the web server on port 8080.",
+    "Hello, I am Luca, I am twenty, and I have two sisters.",
+)
+
+Run = Callable[[Sequence[list[int]]], int]
+"""From the prompts of a batch to the tokens written."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all engines are given."""
+
+    model: TransformersModel
+    most: int
+    clock: Clock
+
+    def generate(self, prompts: Sequence[list[int]], **options: object) -> int:
+        """Run the loop of transformers; the tokens written, the end tokens not counted."""
+        import torch
+
+        hf: Any = self.model.model
+        ends = self.model.vocabulary.end_ids
+        width = max(map(len, prompts))
+        ids = torch.tensor([[ends[0]] * (width - len(prompt)) + prompt for prompt in prompts])
+        mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+        given = {"max_new_tokens": self.most, "do_sample": False, "num_beams": 1} | options
+        with torch.inference_mode():
+            written = hf.generate(
+                ids, attention_mask=mask, pad_token_id=ends[0], eos_token_id=list(ends), **given
+            )
+        return sum(
+            next((at for at, token in enumerate(row) if token in ends), len(row))
+            for row in written[:, width:].tolist()
+        )
+
+
+def unconstrained(setting: Setting, target: type[BaseModel]) -> Run:
+    """Transformers alone."""
+    results = sk.generate_many(
+        setting.model, PROMPTS, target, max_tokens=setting.most, describe=False, progress=False
+    )
+    length = sum(result.usage.generated_tokens for result in results) // len(results)
+    return lambda prompts: setting.generate(prompts, min_new_tokens=length, max_new_tokens=length)
+
+
+def structkit(setting: Setting, target: type[BaseModel]) -> Run:
+    """Structkit's own loop; it is given texts, and makes the same tokens of them."""
+    texts = {tuple(setting.model.encode(text)): text for text in PROMPTS}
+
+    def run(prompts: Sequence[list[int]]) -> int:
+        results = sk.generate_many(
+            setting.model,
+            [texts[tuple(prompt)] for prompt in prompts],
+            target,
+            batch_size=len(prompts),
+            max_tokens=setting.most,
+            describe=False,
+            progress=False,
+        )
+        return sum(result.usage.generated_tokens for result in results)
+
+    return run
+
+
+def xgrammar(setting: Setting, target: type[BaseModel]) -> Run:
+    """Xgrammar's logits processor for transformers."""
+    module, hf = import_module("xgrammar"), import_module("xgrammar.contrib.hf")
+    vocabulary = setting.model.vocabulary
+    info = module.TokenizerInfo(
+        [token or b"" for token in vocabulary.tokens], stop_token_ids=list(vocabulary.end_ids)
+    )
+    compiled = module.GrammarCompiler(info).compile_json_schema(
+        json.dumps(target.model_json_schema()), any_whitespace=False
+    )
+    return lambda prompts: setting.generate(prompts, logits_processor=[hf.LogitsProcessor(compiled)])
+
+
+def llguidance(setting: Setting, target: type[BaseModel]) -> Run:
+    """Llguidance with the few lines of torch that its documentation shows."""
+    module, torch_part = import_module("llguidance"), import_module("llguidance.torch")
+    backend = setting.model.tokenizer.backend_tokenizer
+    ends = setting.model.vocabulary.end_ids
+    tokenizer = module.LLTokenizer(
+        backend.to_str(), eos_token=ends[0], slices=module.LLTokenizer.json_slices()
+    )
+    spaced = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+    grammar = module.LLMatcher.grammar_from_json_schema(
+        json.dumps(target.model_json_schema()), defaults=spaced
+    )
+
+    class Processor:
+        def __init__(self, rows: int) -> None:
+            self.matchers = [module.LLMatcher(tokenizer, grammar, log_level=0) for _ in range(rows)]
+            self.mask = torch_part.allocate_token_bitmask(rows, tokenizer.vocab_size)
+            self.begun = False
+
+        def __call__(self, ids: Any, scores: Any) -> Any:
+            for row, matcher in enumerate(self.matchers):
+                if self.begun and not matcher.is_stopped():
+                    matcher.consume_token(int(ids[row, -1]))
+                torch_part.fill_next_token_bitmask(matcher, self.mask, row)
+            self.begun = True
+            torch_part.apply_token_bitmask_inplace(scores, self.mask[:, : -(-scores.shape[1] // 32)])
+            return scores
+
+    return lambda prompts: setting.generate(prompts, logits_processor=[Processor(len(prompts))])
+
+
+def outlines(setting: Setting, target: type[BaseModel]) -> Run:
+    """Outlines by the logits processor of its default backend."""
+    module = import_module("outlines")
+    backend = import_module("outlines.backends.outlines_core").OutlinesCoreBackend(
+        module.from_transformers(setting.model.model, setting.model.tokenizer)
+    )
+    made = backend.get_json_schema_logits_processor(json.dumps(target.model_json_schema()))
+
+    def run(prompts: Sequence[list[int]]) -> int:
+        made.reset()
+        return setting.generate(prompts, logits_processor=[made])
+
+    return run
+
+
+ENGINES: dict[str, Callable[[Setting, type[BaseModel]], Run]] = {
+    "unconstrained": unconstrained,
+    "structkit": structkit,
+    "llguidance": llguidance,
+    "xgrammar": xgrammar,
+    "outlines": outlines,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print the tables."""
+    options = _parser().parse_args(arguments)
+    import torch
+
+    torch.set_num_threads(1)
+    names = [name for name in options.engines.split(",") if name not in _PACKAGES or find_spec(name)]
+    for title, model in (("demo", sk.load()), ("llama", _llama(options.tokenizer))):
+        if title not in options.models.split(","):
+            continue
+        setting = Setting(model, options.tokens, CLOCKS[options.clock])
+        for size in (1, 8):
+            print(f"\n{title}, batch {size}: tokens per second\n")
+            print("| schema |", *(f"{name} |" for name in names))
+            print("|---|" + "---|" * len(names))
+            totals = {name: [0, 0.0] for name in names}
+            for target in SCHEMAS:
+                cells = []
+                for name in names:
+                    cell, tokens, seconds = _cell(setting, name, target, size)
+                    totals[name][0] += tokens
+                    totals[name][1] += seconds
+                    cells.append(cell)
+                print(f"| {target.__name__} |", *(f"{cell} |" for cell in cells), flush=True)
+            rates = [f"{tokens / seconds:.0f}" if seconds else "" for tokens, seconds in totals.values()]
+            print("| together |", *(f"{rate} |" for rate in rates), flush=True)
+    return 0
+
+
+_PACKAGES = {"llguidance", "xgrammar", "outlines"}
+
+
+def _cell(setting: Setting, name: str, target: type[BaseModel], size: int) -> tuple[str, int, float]:
+    """Tokens per second, as text, and what they are made of; the reason in a word where there is none."""
+    prompts = [setting.model.encode(text) for text in PROMPTS]
+    try:
+        run = ENGINES[name](setting, target)
+        _round(run, prompts, size)
+    except Exception as error:
+        return f"{type(error).__name__}", 0, 0.0
+    begin = setting.clock()
+    tokens = _round(run, prompts, size)
+    seconds = setting.clock() - begin
+    return f"{tokens / seconds:.0f}", tokens, seconds
+
+
+def _round(run: Run, prompts: Sequence[list[int]], size: int) -> int:
+    return sum(run(prompts[first : first + size]) for first in range(0, len(prompts), size))
+
+
+def _llama(tokenizer: Path) -> TransformersModel:
+    """A Llama of 100 million random weights."""
+    import torch
+    import transformers
+
+    make: Any = transformers.PreTrainedTokenizerFast
+    fast = make(tokenizer_object=read_tokenizer(tokenizer), eos_token="<｜end▁of▁sentence｜>")
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=len(fast),
+        hidden_size=512,
+        intermediate_size=1536,
+        num_hidden_layers=12,
+        num_attention_heads=8,
+        num_key_value_heads=4,
+        max_position_embeddings=4096,
+        tie_word_embeddings=True,
+    )
+    return sk.from_transformers(transformers.LlamaForCausalLM(config), fast)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.generation", description=__doc__)
+    parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json, gzipped or not")
+    parser.add_argument("--engines", default=",".join(ENGINES), help="names with commas")
+    parser.add_argument("--models", default="demo,llama", help="names with commas")
+    parser.add_argument("--tokens", type=int, default=160, help="the most that each answer may have")
+    parser.add_argument(
+        "--clock", default="wall", choices=CLOCKS, help="cpu: processor time, for a busy machine"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
