@@ -28,6 +28,7 @@ from structkit.schema.describe import describe
 from structkit.schema.heading import headed
 from structkit.schema.nodes import Document
 from structkit.schema.output import OutputType
+from structkit.schema.parts import Part
 from structkit.schema.read import read
 
 __all__ = [
@@ -185,6 +186,15 @@ class Target(ABC, Generic[T_co]):
             ValueError: The type's own validators refuse it (a `pydantic.ValidationError` is one).
         """
 
+    def part(self) -> Part | None:
+        """The validators of the parts of a value; `None` where the texts are all that is known."""
+        return None
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the texts are JSON."""
+        return True
+
     @abstractmethod
     def description(self) -> str | None:
         """What a prompt says after "Answer with"; `None` if there is nothing to say."""
@@ -296,6 +306,9 @@ class _TypeTarget(Target[object]):
     def value(self, text: str) -> object:
         return self.output.validate(text)
 
+    def part(self) -> Part:
+        return self.output.part
+
     def description(self) -> str:
         return f"JSON of this type:\n{describe(self.output.document, self.output.name)}"
 
@@ -358,6 +371,10 @@ class _RegexTarget(Target[str]):
     def value(self, text: str) -> str:
         return text
 
+    @property
+    def is_json(self) -> bool:
+        return False
+
     def description(self) -> str:
         return f"text matching /{self.regex.pattern}/"
 
@@ -391,6 +408,10 @@ class _ChoiceTarget(Target[object]):
 
     def value(self, text: str) -> object:
         return (self.choice.texts("spaced") | self.choice.texts("compact"))[text]
+
+    @property
+    def is_json(self) -> bool:
+        return not self.choice.raw
 
     def description(self) -> str:
         texts = list(self.choice.texts())

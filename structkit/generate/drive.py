@@ -124,7 +124,7 @@ def _width(unread: Sequence[int], overhead: int) -> int:
     be paid for by all.
 
     >>> _width([1, 1, 1, 9], overhead=4), _width([1, 1, 1, 9], overhead=1_000), _width([7, 7, 8, 9], overhead=4)
-    (1, 9, 8)
+    (1, 9, 7)
     """
 
     def rate(width: int) -> float:

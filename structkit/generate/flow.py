@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import BudgetTooSmall, TokenRefused, VocabularyError
+from structkit.generate.bans import Bans
 from structkit.generate.choose import Ask, Told
 from structkit.generate.result import FinishReason
 from structkit.generate.sample import Sampling, allows, only_id
 from structkit.guide.guide import Cursor
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Decoded", "Flow", "decode"]
+__all__ = ["Decoded", "Flow", "Plan", "Refusal", "Score", "Written", "decode"]
 
 Spell: TypeAlias = Callable[[str], Sequence[int]]
 """Text to the tokens that the model's own tokenizer would write for it."""
@@ -38,6 +39,68 @@ class Score:
     branches: list[list[int]]
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a text of the language is no value after all.
+
+    Attributes:
+        error: What the validators said.
+        start: The byte at which the value begins that they name.
+        end: The byte after it.
+    """
+
+    error: Exception
+    start: int
+    end: int
+
+
+Check: TypeAlias = Callable[[str], "Refusal | None"]
+"""Looks at a complete text."""
+
+
+class Written:
+    """The tokens of a sequence so far; whoever looks on may see them grow.
+
+    Attributes:
+        token_ids: The tokens, the end token not included.
+        scores: For each the log-probability among the allowed tokens and the probability that the mask removed; 0
+            where it was not sampled or not scored.
+        text: Their bytes.
+        kept: The bytes that were never taken back since this was last set to the length of the text.
+    """
+
+    def __init__(self) -> None:
+        self.token_ids: list[int] = []
+        self.scores: list[tuple[float, float]] = []
+        self.text = bytearray()
+        self.kept = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How a sequence is written.
+
+    Attributes:
+        budget: The most tokens, the end token not counted.
+        sampling: How tokens are chosen.
+        row: The number of the sequence among those of one call; each draws its own random numbers.
+        spell: The model's tokenizer, to write forced text in its own tokens; with `None` the model chooses them.
+        check: Looks at the complete text; a value that it refuses is taken back and written anew.
+        retries: How often.
+        scored: Whether log-probabilities are wanted.
+        written: Where the tokens are written.
+    """
+
+    budget: int
+    sampling: Sampling
+    row: int = 0
+    spell: Spell | None = None
+    check: Check | None = None
+    retries: int = 0
+    scored: bool = False
+    written: Written = field(default_factory=Written)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoded:
     """A complete text of the language, as tokens.
@@ -47,12 +110,18 @@ class Decoded:
         finish_reason: See `Result.finish_reason`.
         forced_tokens: How many of the tokens were not sampled.
         seconds: Time spent in the flow itself: masks, cursor, sampling, forced text.
+        refused: The texts that were refused.
+        refusal: Why the last of them was, if no other could be written; the tokens mean nothing then.
+        read: The tokens that the model has read.
     """
 
     token_ids: tuple[int, ...]
     finish_reason: FinishReason
     forced_tokens: int
     seconds: float
+    refused: tuple[str, ...]
+    refusal: Refusal | None
+    read: int
 
 
 Flow: TypeAlias = "Generator[Ask | Score, Told | list[NDArray[np.float32]], Decoded]"
@@ -60,26 +129,16 @@ Flow: TypeAlias = "Generator[Ask | Score, Told | list[NDArray[np.float32]], Deco
 
 
 def decode(
-    prompt_ids: Sequence[int],
-    cursor: Cursor,
-    vocabulary: Vocabulary,
-    *,
-    budget: int,
-    sampling: Sampling,
-    spell: Spell | None = None,
-    row: int = 0,
+    prompt_ids: Sequence[int], cursor: Cursor, vocabulary: Vocabulary, plan: Plan, *, read: int = 0
 ) -> Flow:
     """Decode one sequence.
 
     Args:
-        prompt_ids: The tokens that begin the sequence; they are yielded with the first request.
+        prompt_ids: The tokens that begin the sequence; they are asked to be read first.
         cursor: A cursor at the start of the language; it is moved.
         vocabulary: The tokens of the cursor's guide.
-        budget: The most tokens to write, the end token not counted.
-        sampling: How tokens are chosen.
-        spell: The model's tokenizer, to write forced text in its own tokens; with `None` the model chooses
-            them.
-        row: The number of the sequence among those of one call; each draws its own random numbers.
+        plan: How.
+        read: Tokens of another sequence that the model has read, to be taken back first.
 
     Yields:
         What it asks for; it is sent the answer.
@@ -91,79 +150,112 @@ def decode(
         BudgetTooSmall: The shortest value needs more tokens than the budget; raised at once.
         ModelFailed: The logits are useless.
     """
-    if not cursor.fits(budget):
-        raise BudgetTooSmall(cursor.tokens_to_end(), budget)
-    return _Decoding(cursor, vocabulary, budget, sampling, spell, row).run(list(prompt_ids))
+    if not cursor.fits(plan.budget):
+        raise BudgetTooSmall(cursor.tokens_to_end(), plan.budget)
+    return _Decoding(list(prompt_ids), cursor, vocabulary, plan, read).run()
 
 
 class _Decoding:
     """One run of the flow, and what it keeps count of."""
 
     def __init__(
-        self,
-        cursor: Cursor,
-        vocabulary: Vocabulary,
-        budget: int,
-        sampling: Sampling,
-        spell: Spell | None,
-        row: int,
+        self, prompt_ids: list[int], cursor: Cursor, vocabulary: Vocabulary, plan: Plan, read: int
     ) -> None:
+        self.prompt_ids = prompt_ids
         self.cursor = cursor
         self.vocabulary = vocabulary
-        self.left = budget
-        self.sampling = sampling
-        self.spell = spell
-        self.generator = sampling.generator(row)
+        self.plan = plan
+        self.written = plan.written
+        self.left = plan.budget
+        self.generator = plan.sampling.generator(plan.row)
         self.mask = np.zeros(vocabulary.words, np.uint32)
         self.free = np.zeros(vocabulary.words, np.uint32)
-        self.written: list[int] = []
+        self.unread = list(prompt_ids)
+        self.back = read
+        self.read = 0
         self.spelled: dict[str, list[int]] = {}
-        self.forced = 0
+        self.forced: list[bool] = []
+        self.bans = Bans()
+        self.refused: list[str] = []
         self.limited = False
         self.shortened = False
-        self.waited = 0.0
+        self.begin = 0.0
 
-    def run(self, fresh: list[int]) -> Flow:
-        """The flow; `fresh` are the tokens that the model has not read yet."""
-        begin = time.perf_counter()
-        while True:
-            fresh += self.force()
-            if self.cursor.must_end or self.left == 0:
+    def run(self) -> Flow:
+        """The flow: write, have it looked at, and take back what is refused, as often as there are retries."""
+        self.begin = time.perf_counter()
+        refusal: Refusal | None = None
+        while (yield from self.write()):
+            text = self.written.text.decode()
+            refusal = None if self.plan.check is None else self.plan.check(text)
+            if refusal is None:
                 break
+            self.refused.append(text)
+            if len(self.refused) > self.plan.retries:
+                break
+            self.take_back(refusal)
+        return self.decoded(refusal)
+
+    def write(self) -> Generator[Ask | Score, Told | list[NDArray[np.float32]], bool]:
+        """Write to the end of a value, if one is not banned; a way that only leads to banned ones is banned too."""
+        while True:
+            self.force()
+            if self.cursor.must_end or self.left == 0:
+                if self.bans.may_end(self.written.text):
+                    return True
+                if not self.leave():
+                    return False
+                continue
+            if not self.look():
+                if not self.leave():
+                    return False
+                continue
             token = self.only_token()
+            score = (0.0, 0.0)
             if token is None:
                 asked = time.perf_counter()
-                told = cast("Told", (yield self.ask(fresh)))
-                self.waited += time.perf_counter() - asked
-                token = self.hear(told)
-                fresh = []
+                told = cast("Told", (yield self.ask()))
+                self.begin += time.perf_counter() - asked  # the model's time is not the flow's
+                token, score = self.hear(told), (told.logprob, told.removed)
+                forced = False
+            else:
+                forced = True
             if token in self.vocabulary.end_ids:
-                break
+                return True
             self.cursor.advance(token)
-            fresh += self.keep([token])
-        return self.decoded(time.perf_counter() - begin - self.waited)
+            self.keep([token], score, forced=forced)
 
-    def only_token(self) -> int | None:
-        """Look at what may follow, and return it if the model need not be asked."""
+    def look(self) -> bool:
+        """Look at what may follow; whether there is anything."""
         self.cursor.fill_mask(self.free)
         self.cursor.fill_mask(self.mask, self.left)
+        if self.bans:
+            for mask in (self.free, self.mask):
+                self.bans.forbid(mask, self.written.text, self.cursor)
         self.limited = not np.array_equal(self.mask, self.free)
+        return not self.bans or bool(self.mask.any())
+
+    def only_token(self) -> int | None:
+        """The token that must follow, if the model need not be asked."""
         if self.limited and not self.shortened:
             return None  # the model is asked, to learn whether it would have gone another way
-        token = only_id(self.mask)
-        self.forced += token is not None and token not in self.vocabulary.end_ids
-        return token
+        return only_id(self.mask)
 
-    def ask(self, fresh: list[int]) -> Ask:
-        """What to ask for after tokens that the model has not read yet."""
-        return Ask(
-            token_ids=fresh,
+    def ask(self) -> Ask:
+        """Ask for a token after those that the model has not read yet."""
+        ask = Ask(
+            token_ids=self.unread,
             mask=self.mask,
             free=self.free if self.limited and not self.shortened else None,
-            sampling=self.sampling,
+            sampling=self.plan.sampling,
             generator=self.generator,
-            place=f"token {len(self.written)}",
+            back=self.back,
+            scored=self.plan.scored,
+            place=f"token {len(self.written.token_ids)}",
         )
+        self.read += len(self.unread)
+        self.unread, self.back = [], 0
+        return ask
 
     def hear(self, told: Told) -> int:
         """The token chosen; notice when the model would rather have gone where the budget has no room."""
@@ -171,9 +263,12 @@ class _Decoding:
             self.shortened = not allows(self.mask, told.wanted)
         return told.token
 
-    def force(self) -> list[int]:
+    def force(self) -> None:
         """Take the tokens of the text that must come next, as far as what follows cannot respell them."""
-        ids = self.spelling(self.cursor.forced_bytes())[: self.left]
+        forced = self.cursor.forced_bytes()
+        if self.bans and self.bans.hits(self.written.text, forced):
+            return
+        ids = self.spelling(forced)[: self.left]
         taken = 0
         try:
             for token_id in ids:
@@ -181,7 +276,7 @@ class _Decoding:
                 taken += 1
         except TokenRefused:
             self.cursor.rollback(taken)
-            return []
+            return
         # The last token might be a longer one if the tokenizer saw what follows; at the end nothing does.
         surplus = int(taken > 0 and not self.cursor.must_end)
         self.cursor.rollback(surplus)
@@ -189,32 +284,76 @@ class _Decoding:
         while taken and not self.cursor.fits(self.left - taken):
             self.cursor.rollback(1)
             taken -= 1
-        self.forced += taken
-        return self.keep(ids[:taken])
+        self.keep(ids[:taken], (0.0, 0.0), forced=True)
 
     def spelling(self, forced: bytes) -> list[int]:
         """The tokens that the model's tokenizer writes for forced bytes, if it can."""
         text = _whole_characters(forced)
-        if self.spell is None or len(forced) < 2 or not text:  # one byte leaves no choice but between tokens
+        if (
+            self.plan.spell is None or len(forced) < 2 or not text
+        ):  # one byte leaves only a choice between tokens
             return []
         if text not in self.spelled:
-            self.spelled[text] = _spell(text, self.spell, self.vocabulary)
+            self.spelled[text] = _spell(text, self.plan.spell, self.vocabulary)
         return self.spelled[text]
 
-    def keep(self, token_ids: list[int]) -> list[int]:
-        """Write tokens that the cursor has taken, and pass them on."""
-        self.written += token_ids
+    def keep(self, token_ids: list[int], score: tuple[float, float], *, forced: bool) -> None:
+        """Write tokens that the cursor has taken."""
+        self.written.token_ids += token_ids
+        self.written.scores += [score] * len(token_ids)
+        self.written.text += b"".join(self.vocabulary.tokens[token_id] for token_id in token_ids)
+        self.forced += [forced] * len(token_ids)
+        self.unread += token_ids
         self.left -= len(token_ids)
-        return token_ids
 
-    def decoded(self, seconds: float) -> Decoded:
+    def take_back(self, refusal: Refusal) -> None:
+        """Take back a value that was refused, and ban it."""
+        text = self.written.text
+        self.bans.add(refusal.start, bytes(text[refusal.start : refusal.end]), whole=refusal.end == len(text))
+        self.rewind(refusal.start)
+
+    def leave(self) -> bool:
+        """Leave a way that leads to banned values alone; whether there may be another."""
+        text = bytes(self.written.text)
+        start = self.bans.start_of(text)
+        if start is None or start >= len(text):
+            return False
+        self.bans.add_beginning(start, text[start:])
+        self.rewind(start)
+        return True
+
+    def rewind(self, start: int) -> None:
+        """Take back the tokens from the one that holds the byte `start`."""
+        written = self.written
+        count, length = len(written.token_ids), len(written.text)
+        while length > start:
+            count -= 1
+            length -= len(self.vocabulary.tokens[written.token_ids[count]])
+        taken = len(written.token_ids) - count
+        self.cursor.rollback(taken)
+        self.left += taken
+        del written.token_ids[count:], written.scores[count:], written.text[length:], self.forced[count:]
+        written.kept = min(written.kept, length)
+        unread = min(taken, len(self.unread))
+        del self.unread[len(self.unread) - unread :]
+        self.back += taken - unread
+        self.read -= taken - unread
+        if not self.unread:  # the logits after the last token that stays are wanted again
+            self.unread = [written.token_ids[-1] if written.token_ids else self.prompt_ids[-1]]
+            self.back += 1
+            self.read -= 1
+
+    def decoded(self, refusal: Refusal | None) -> Decoded:
         """What was written, at the end."""
         shortened = self.shortened or (self.left == 0 and not self.cursor.must_end)
         return Decoded(
-            token_ids=tuple(self.written),
+            token_ids=tuple(self.written.token_ids),
             finish_reason="budget" if shortened else "stop",
-            forced_tokens=self.forced,
-            seconds=seconds,
+            forced_tokens=sum(self.forced),
+            seconds=time.perf_counter() - self.begin,
+            refused=tuple(self.refused),
+            refusal=refusal,
+            read=self.read,
         )
 
 

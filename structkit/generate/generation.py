@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
-from structkit.errors import ValidationFailed
+from structkit.errors import GenerationError, ValidationFailed
 from structkit.generate.drive import TURNS, Driven, drive_all
-from structkit.generate.flow import Flow, decode
+from structkit.generate.flow import Flow, Plan, Refusal, decode
 from structkit.generate.guides import GUIDES
 from structkit.generate.progress import Progress
 from structkit.generate.prompt import Prompt, build_prompt, encode_prompt
+from structkit.generate.repair import refusal_of, told_prompt
 from structkit.generate.result import Result, Usage
 from structkit.generate.settings import Batch, Settings
 from structkit.guide.guide import Guide
@@ -129,6 +131,9 @@ class _Job:
         self._prompt = prompt
         self._settings = settings
         self._prompt_ids: list[int] = []
+        self._asked: Prompt = prompt
+        self._value: object = None
+        self._refused: list[tuple[str, ValueError]] = []
         self._error: Exception | None = None
         try:
             self._compiled = GUIDES.get(target, model.vocabulary, settings.writing)
@@ -140,43 +145,67 @@ class _Job:
         """The tokens of its prompt; none if there is an error."""
         if not self._prompt_ids and self._error is None:
             try:
-                asked = asked_prompt(self._prompt, self._compiled.target, self._settings)
-                self._prompt_ids = encode_prompt(self._model, asked)
+                self._asked = asked_prompt(self._prompt, self._compiled.target, self._settings)
+                self._prompt_ids = encode_prompt(self._model, self._asked)
             except Exception as error:
                 self._error = error
         return self._prompt_ids
 
     def flow(self) -> Flow:
         """Its flow; raises what is wrong with it when it is begun."""
-        prompt_ids, settings, model = self.encoded(), self._settings, self._model
+        self.encoded()
         if self._error is not None:
             raise self._error
-        guide = self._compiled.guide
-        flow = decode(
-            prompt_ids,
-            guide.cursor(),
-            model.vocabulary,
+        decoded = yield from self._attempt(self._prompt_ids, self._settings.retries, 0)
+        if decoded.refusal is not None and self._settings.retries:
+            # Another value at that place would not do; so from the start, and the model is told why.
+            before = decoded
+            asked = told_prompt(self._asked, decoded.refused[-1], decoded.refusal.error)
+            self._prompt_ids = encode_prompt(self._model, asked)
+            decoded = yield from self._attempt(self._prompt_ids, 0, decoded.read)
+            decoded = replace(
+                decoded,
+                refused=before.refused + decoded.refused,
+                seconds=before.seconds + decoded.seconds,
+            )
+        return decoded
+
+    def _attempt(self, prompt_ids: list[int], retries: int, read: int) -> Flow:
+        guide, model, settings = self._compiled.guide, self._model, self._settings
+        plan = Plan(
             budget=budget_of(guide, settings.max_tokens, model.context_length, len(prompt_ids)),
             sampling=settings.sampling,
-            spell=model.encode_text if settings.forced else None,
             row=self.number,
+            spell=model.encode_text if settings.forced else None,
+            check=self._check,
+            retries=retries,
         )
-        return (yield from flow)
+        return (yield from decode(prompt_ids, guide.cursor(), model.vocabulary, plan, read=read))
+
+    def _check(self, text: str) -> Refusal | None:
+        """Make the value of a text, and keep it."""
+        target = self._compiled.target
+        try:
+            self._value = target.value(text)
+        except ValueError as error:
+            self._refused.append((text, error))
+            return refusal_of(error, text, is_json=target.is_json)
+        return None
 
     def outcome(self, driven: Driven) -> Result[object] | Exception:
         """What came of it."""
         decoded = driven.outcome
         if isinstance(decoded, Exception):
-            return decoded
+            # An attempt after the first may fail in other ways: there is no room for what is told, say.
+            late = bool(self._refused) and isinstance(decoded, GenerationError)
+            return self._failed(decoded) if late else decoded
+        if decoded.refusal is not None:
+            return self._failed()
         compiled = self._compiled
         tokens = compiled.guide.vocabulary.tokens
         text = b"".join(tokens[token_id] for token_id in decoded.token_ids).decode()
-        try:
-            value = _validated(compiled.target, text)
-        except Exception as error:
-            return error
         return Result(
-            value=value,
+            value=self._value,
             text=text,
             finish_reason=decoded.finish_reason,
             usage=Usage(
@@ -188,8 +217,21 @@ class _Job:
                 compile_seconds=compiled.seconds,
             ),
             token_ids=decoded.token_ids,
-            attempts=(text,),
+            attempts=(*decoded.refused, text),
         )
+
+    def _failed(self, cause: Exception | None = None) -> ValidationFailed:
+        """The error of values that were all refused; `cause` is what prevented another attempt."""
+        text, error = self._refused[-1]
+        failed = ValidationFailed(
+            f"the validators of {self._compiled.target.name} refuse {text:.200}: {error}; put their rule into a "
+            "constraint, or into a field's description where the model can read it, or allow more retries",
+            text=text,
+            attempts=tuple(refused for refused, _ in self._refused),
+            error=error,
+        )
+        failed.__cause__ = cause or error
+        return failed
 
 
 def asked_prompt(prompt: Prompt, target: Target[object], settings: Settings) -> Prompt:
@@ -207,16 +249,3 @@ def budget_of(guide: Guide, max_tokens: int | None, context: int | None, prompt_
         cursor = guide.cursor()
         max_tokens = MAX_TOKENS if cursor.fits(MAX_TOKENS) else cursor.tokens_to_end()
     return max_tokens if context is None else min(max_tokens, context - prompt_tokens)
-
-
-def _validated(target: Target[object], text: str) -> object:
-    try:
-        return target.value(text)
-    except ValueError as error:
-        raise ValidationFailed(
-            f"the validators of {target.name} refuse {text:.200}: {error}; put their rule into a constraint, "
-            "or into a field's description where the model can read it, or try again with a temperature",
-            text=text,
-            attempts=(text,),
-            error=error,
-        ) from error

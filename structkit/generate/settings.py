@@ -45,6 +45,10 @@ class Options(TypedDict, total=False):
     """Whether text that must come next is taken without sampling, in the tokenizer's own tokens; by default
     it is. Without it the model chooses the tokens of such text too."""
 
+    retries: int
+    """How often a value that the type's own validators refuse is taken back and written anew, 2 by default; then
+    there is one more attempt from the start, in which the model is told what was wrong. 0 for none of these."""
+
     whitespace: Whitespace
     """`"spaced"`, the default, writes JSON as `json.dumps` does; `"compact"` without spaces."""
 
@@ -88,9 +92,12 @@ class Settings:
     describe: bool = True
     system: str | None = None
     forced: bool = True
+    retries: int = 2
 
     def __post_init__(self) -> None:
         check_whole("max_tokens", self.max_tokens, 0)
+        check_whole("retries", self.retries, 0)
+        _check_type("retries", self.retries, int, "a whole number")
         _check_type("describe", self.describe, bool, "True or False")
         _check_type("forced", self.forced, bool, "True or False")
         _check_type("system", self.system, (str, type(None)), "a text or None")
@@ -135,6 +142,7 @@ class Settings:
             describe=options.get("describe", True),
             system=options.get("system"),
             forced=options.get("forced", True),
+            retries=options.get("retries", 2),
         )
 
 

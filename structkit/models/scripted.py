@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from typing import TypeAlias
 
@@ -112,7 +112,7 @@ class _Weightless:
 
 
 class ScriptedModel(_Weightless):
-    """A model that wants to write the texts it was given, one for each generation, in order.
+    """A model that wants to write the texts it was given, in order: one for each generation, and one for each attempt.
 
     Its logits favour tokens that spell the reply from where the text stands, then the end token. Where the
     text differs from the reply in white space only, it goes on; where it was forced to say something else it
@@ -140,9 +140,9 @@ class ScriptedModel(_Weightless):
         """Write the script.
 
         Args:
-            replies: One for each generation: a text, a function that is given the prompt and returns a text,
-                or the logits of each step as float32[steps, width], of which the last row is used again when
-                they run out.
+            replies: One for each generation, and one more for each value that is refused and written anew: a text,
+                a function that is given the prompt and returns a text, or the logits of each step as
+                float32[steps, width], of which the last row is used again when they run out.
             vocabulary: The tokens; by default `small_vocabulary()`.
             context_length: How many tokens the model pretends to read.
             name: What it is called in messages.
@@ -151,6 +151,7 @@ class ScriptedModel(_Weightless):
         if isinstance(replies, str):
             raise TypeError(f"replies is a list with one reply for each generation; write [{replies!r:.40}]")
         self._replies = list(replies)
+        self._begun = 0
 
     def session(self) -> _ScriptedSession | _GivenSession:
         """Begin the next reply.
@@ -159,17 +160,21 @@ class ScriptedModel(_Weightless):
             ModelFailed: There are no more.
         """
         prompt, prompt_tokens = self._begin()
-        begun = len(self.prompts)
-        if begun > len(self._replies):
-            raise ModelFailed(
-                f"generation {begun} was begun, and the script has {len(self._replies)} replies; add one",
-                place=self.name,
-            )
-        reply = self._replies[begun - 1]
+        reply = self._following(prompt)
         if isinstance(reply, np.ndarray):
             return _GivenSession(reply, prompt_tokens)
-        text = reply(prompt) if callable(reply) else reply
-        return _ScriptedSession(text.encode(), self._vocabulary, self._speller, prompt_tokens)
+        following = partial(self._following, prompt)
+        return _ScriptedSession(reply.encode(), self._vocabulary, self._speller, prompt_tokens, following)
+
+    def _following(self, prompt: str) -> str | NDArray[np.float32]:
+        self._begun += 1
+        if self._begun > len(self._replies):
+            raise ModelFailed(
+                f"generation {self._begun} was begun, and the script has {len(self._replies)} replies; add one",
+                place=self.name,
+            )
+        reply = self._replies[self._begun - 1]
+        return reply(prompt) if callable(reply) else reply
 
 
 class RandomModel(_Weightless):
@@ -235,12 +240,25 @@ class _Fed:
 class _ScriptedSession(_Fed):
     """One reply being written; see `Session`."""
 
-    def __init__(self, reply: bytes, vocabulary: Vocabulary, speller: _Speller, prompt_tokens: int) -> None:
+    def __init__(
+        self,
+        reply: bytes,
+        vocabulary: Vocabulary,
+        speller: _Speller,
+        prompt_tokens: int,
+        following: Callable[[], str | NDArray[np.float32]],
+    ) -> None:
         super().__init__()
         self._reply = reply
+        self._following = following
         self._vocabulary = vocabulary
         self._speller = speller
         self._prompt_tokens = prompt_tokens
+
+    def again(self) -> None:
+        """What was written was refused: go on with the next reply of the script."""
+        reply = self._following()
+        self._reply = reply.encode() if isinstance(reply, str) else b""
 
     def logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
         """Feed tokens; the logits favour what spells the rest of the reply."""

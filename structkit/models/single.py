@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,13 @@ def rows_of(model: LogitsModel, prefix: Sequence[int] = ()) -> Rows:
     return SingleRow(model) if rows is None else rows
 
 
+@runtime_checkable
+class _Scripted(Protocol):
+    """A session that must be told that what it wrote was refused."""
+
+    def again(self) -> None: ...
+
+
 class SingleRow:
     """A session as the only row; see `Rows`."""
 
@@ -31,12 +39,14 @@ class SingleRow:
 
     def add(self, sequences: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Begin the sequence; see `Rows.add`."""
-        self._session = self._model.session()
+        self._session = None
         return self.feed(sequences)
 
     def feed(self, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Feed tokens; see `Rows.feed`."""
         (ids,) = token_ids
+        if self._session is None:
+            self._session = self._model.session()
         row = self._logits(ids)
         if row.ndim != 1:
             raise ModelFailed(
@@ -60,8 +70,12 @@ class SingleRow:
 
     def back(self, row: int, count: int) -> None:
         """Take back tokens; see `Rows.back`."""
-        if count:
+        if count == self._begun.length:
+            self._session = None  # another attempt, from its first token on
+        elif count:
             self._begun.crop(self._begun.length - count)
+            if isinstance(self._begun, _Scripted):
+                self._begun.again()
 
     def keep(self, rows: Sequence[int]) -> None:
         """Let go of the sequence, or not; see `Rows.keep`."""

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["check"]
+__all__ = ["NotValid", "check"]
+
+
+class NotValid(ValueError):
+    """A value that does not satisfy a schema.
+
+    Attributes:
+        path: The names and positions that lead to the part that does not.
+    """
+
+    def __init__(self, message: str, path: tuple[str | int, ...]) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 def check(
@@ -18,10 +30,10 @@ def check(
     >>> check([1, 2], {"unevaluatedItems": False, "prefixItems": [{}, {}]})
     >>> check([1], {"unevaluatedItems": False})
     Traceback (most recent call last):
-    ValueError: Unevaluated items are not allowed (1 was unexpected) (at `$`)
+    structkit.schema.check.NotValid: Unevaluated items are not allowed (1 was unexpected) (at `$`)
 
     Raises:
-        ValueError: It is not valid.
+        NotValid: It is not valid.
         ImportError: The package is not installed.
     """
     try:
@@ -42,4 +54,4 @@ def check(
     validator = kind(schema, format_checker=kind.FORMAT_CHECKER, registry=registry)
     worst = best_match(validator.iter_errors(value))
     if worst is not None:
-        raise ValueError(f"{worst.message} (at `{worst.json_path}`)")
+        raise NotValid(f"{worst.message} (at `{worst.json_path}`)", tuple(worst.absolute_path))

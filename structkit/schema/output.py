@@ -25,6 +25,7 @@ from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
 from structkit.schema.keywords import OPTIONAL, REFUSAL, STRIPPED
 from structkit.schema.nodes import Document
+from structkit.schema.parts import Part
 from structkit.schema.read import read
 from structkit.schema.texts import UNDECIDED, Texts
 
@@ -92,6 +93,11 @@ class OutputType(Generic[T]):
         except RecursionError:
             raise LimitExceeded("schema_depth", limits.schema_depth, f"the type {name}", place="$") from None
         return cls(adapter, name, read(schema, python=True, defaults=defaults, limits=limits, texts=texts))
+
+    @cached_property
+    def part(self) -> Part:
+        """The validators of its parts."""
+        return Part.of(self._adapter)
 
     @cached_property
     def json_schema(self) -> JsonObject:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 import structkit as sk
 from structkit.generate.drive import drive
-from structkit.generate.flow import Decoded, Flow, decode
+from structkit.generate.flow import Decoded, Flow, Plan, decode
 from structkit.generate.sample import Sampling
 from structkit.models.single import SingleRow, rows_of
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
@@ -79,9 +79,7 @@ def _decode(
         [97],
         sk.compile(target, vocabulary, cache=False).cursor(),
         vocabulary,
-        budget=budget,
-        sampling=Sampling(),
-        spell=model.encode_text if forced else None,
+        Plan(budget=budget, sampling=Sampling(), spell=model.encode_text if forced else None),
     )
     return drive(flow, _rows(session)).decoded, session
 
@@ -104,9 +102,11 @@ def test_the_budget_is_always_met_by_a_complete_value(
             [97],
             guide.cursor(),
             SMALL,
-            budget=budget,
-            sampling=Sampling(temperature=1.0, seed=seed),
-            spell=model.encode_text if forced else None,
+            Plan(
+                budget=budget,
+                sampling=Sampling(temperature=1.0, seed=seed),
+                spell=model.encode_text if forced else None,
+            ),
         )
 
     if budget < needed:
@@ -193,9 +193,7 @@ def test_a_tokenizer_that_spells_something_else_is_not_followed(spell: Callable[
         [97],
         sk.compile(Literal["yes"], BYTES, cache=False).cursor(),
         BYTES,
-        budget=20,
-        sampling=Sampling(),
-        spell=spell,
+        Plan(budget=20, sampling=Sampling(), spell=spell),
     )
     decoded = drive(flow, _rows(_wanting('"yes"', BYTES))).decoded
     assert _text(decoded, BYTES) == '"yes"'
@@ -216,9 +214,7 @@ def test_forced_tokens_that_break_the_budget_are_not_taken() -> None:
         [97],
         guide.cursor(),
         SMALL,
-        budget=needed,
-        sampling=Sampling(),
-        spell=lambda text: list(text.encode()),
+        Plan(budget=needed, sampling=Sampling(), spell=lambda text: list(text.encode())),
     )
     decoded = drive(flow, _rows(_wanting('"teacher teacher"', SMALL))).decoded
     assert _text(decoded, SMALL) == '"teacher teacher"'
@@ -247,7 +243,10 @@ def test_finish_reason(target: object, text: str, budget: int, written: str, rea
 def test_useless_logits_name_their_step() -> None:
     steps = [np.zeros(257, np.float32), np.full(257, np.nan, np.float32)]
     flow = decode(
-        [97], sk.compile(str, BYTES, cache=False).cursor(), BYTES, budget=9, sampling=Sampling(), spell=None
+        [97],
+        sk.compile(str, BYTES, cache=False).cursor(),
+        BYTES,
+        Plan(budget=9, sampling=Sampling(), spell=None),
     )
     with pytest.raises(sk.ModelFailed, match="token 2") as caught:
         assert drive(flow, _rows(Recorder(lambda step: steps[step]))).decoded

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 import structkit as sk
 from structkit.generate.drive import drive
-from structkit.generate.flow import decode
+from structkit.generate.flow import Plan, decode
 from structkit.generate.sample import Sampling
 from structkit.models.single import SingleRow
 
@@ -98,7 +98,10 @@ def test_the_cache_changes_nothing(model) -> None:
             self.inner.crop(length)
 
     flow = decode(
-        prompt, guide.cursor(), model.vocabulary, budget=40, sampling=Sampling(), spell=model.encode_text
+        prompt,
+        guide.cursor(),
+        model.vocabulary,
+        Plan(budget=40, sampling=Sampling(), spell=model.encode_text),
     )
     rows = SingleRow(model)
     rows._session = Watched()

@@ -1,0 +1,61 @@
+"""What to do about a value that its type's own validators refuse: where it is wrong, and how to tell the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from structkit.generate.fields import Field, Fields, Path
+from structkit.generate.flow import Refusal
+from structkit.generate.prompt import Prompt
+from structkit.models.base import Message
+
+__all__ = ["refusal_of", "told_prompt"]
+
+
+def refusal_of(error: Exception, text: str, *, is_json: bool) -> Refusal:
+    """Where in a text the value is that an error names; the whole text if it names none.
+
+    Args:
+        error: Of pydantic or jsonschema, or any other.
+        text: What was refused.
+        is_json: Whether it is JSON.
+    """
+    end = len(text.encode())
+    if not is_json:
+        return Refusal(error, 0, end)
+    places = _places(text)
+    path: Path = ()
+    for step in _location(error):
+        # Between names and positions pydantic puts the names of types: the members of a union, say.
+        if isinstance(step, (str, int)) and (*path, step) in places:
+            path = (*path, step)
+    return Refusal(error, places[path].start, places[path].end)
+
+
+def told_prompt(prompt: Prompt, text: str, error: Exception) -> Prompt:
+    r"""The prompt of another attempt: with the answer that was refused, and why.
+
+    >>> told_prompt("How old?", "-1", ValueError("it is negative"))
+    'How old?\n\nThe answer -1 is wrong: it is negative. Give another.'
+    """
+    said = f"{error}".strip().rstrip(".")
+    if isinstance(prompt, str):
+        return f"{prompt}\n\nThe answer {text} is wrong: {said}. Give another."
+    wrong = Message(role="user", content=f"This answer is wrong: {said}. Give another.")
+    return [*prompt, Message(role="assistant", content=text), wrong]
+
+
+def _places(text: str) -> dict[Path, Field]:
+    fields = Fields()
+    fields.read(text.encode())
+    fields.finish()
+    return {field.path: field for field, ended in fields.take() if ended}
+
+
+def _location(error: Exception) -> Sequence[object]:
+    errors: Callable[[], list[dict[str, object]]] | None = getattr(error, "errors", None)
+    if callable(errors):
+        location = errors()[0].get("loc")
+        return location if isinstance(location, tuple) else ()
+    path: object = getattr(error, "path", None)
+    return path if isinstance(path, tuple) else ()

@@ -1,0 +1,144 @@
+"""The parts of a type: the validators of its fields and items, found by the names and positions that lead to them.
+
+Read from pydantic's core schema, which says what the JSON Schema does not: the validators that users wrote.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, TypeAlias, cast
+
+from pydantic import TypeAdapter
+from pydantic_core import SchemaError, SchemaValidator
+
+__all__ = ["Part"]
+
+_Core: TypeAlias = "Mapping[str, Any]"
+
+_INNER = {
+    "default", "nullable", "function-before", "function-after", "function-wrap", "model", "dataclass", "lax-or-strict",
+    "json-or-python", "model-field", "typed-dict-field", "dataclass-field",
+}  # fmt: skip
+_ITEMS = {"list", "set", "frozenset", "generator"}
+
+
+class Part:
+    """A part of a type.
+
+    >>> from pydantic import BaseModel
+    >>> class Person(BaseModel):
+    ...     name: str
+    ...     age: int
+    >>> person = Part.of(TypeAdapter(list[Person])).child(0)
+    >>> person.child("age").validate("34"), person.partial({"name": "An"})
+    (34, Person(name='An'))
+    """
+
+    def __init__(self, core: _Core, definitions: Mapping[str, _Core]) -> None:
+        self._core = core
+        self._definitions = definitions
+        self._children: dict[str | int, Part | None] = {}
+
+    @classmethod
+    def of(cls, adapter: TypeAdapter[Any]) -> Part:
+        """The whole of a type."""
+        return cls(adapter.core_schema, {})._resolved
+
+    def child(self, step: str | int) -> Part | None:
+        """The part of a name or a position; `None` where that depends on more than the type, as in a union."""
+        if step not in self._children:
+            found = self._within._find(step)
+            self._children[step] = None if found is None else Part(found, self._within._definitions)._resolved
+        return self._children[step]
+
+    def validate(self, text: str) -> object:
+        """The value of a JSON text; what `json.loads` gives if the validators need the rest of the value.
+
+        Raises:
+            ValueError: The text is no value of the part (a `pydantic.ValidationError` is one).
+        """
+        if self._validator is None:
+            return json.loads(text)
+        try:
+            return self._validator.validate_json(text)
+        except ValueError:
+            raise
+        except Exception:  # a user's validator that looks for fields that are not there yet
+            return json.loads(text)
+
+    def partial(self, fields: Mapping[str, object]) -> object:
+        """An object of which only some fields are there: an instance of a model made without validation, or a dict."""
+        core = self
+        while core._core["type"] in _INNER - {"model"} and core._core.get("schema") is not None:
+            core = Part(core._core["schema"], core._definitions)._resolved
+        made: type[Any] | None = core._core.get("cls") if core._core["type"] == "model" else None
+        if made is None:
+            return dict(fields)
+        names = {
+            self._alias(name, field): name for name, field in self._within._core.get("fields", {}).items()
+        }
+        known = {names[key]: value for key, value in fields.items() if key in names}
+        return made.model_construct(**known)
+
+    @cached_property
+    def _validator(self) -> SchemaValidator | None:
+        core: Any = self._core
+        if self._definitions:
+            core = {"type": "definitions", "schema": core, "definitions": [*self._definitions.values()]}
+        try:
+            return SchemaValidator(core)
+        except SchemaError:
+            return None
+
+    @property
+    def _resolved(self) -> Part:
+        """The part behind references."""
+        part = self
+        while part._core["type"] in ("definitions", "definition-ref"):
+            if part._core["type"] == "definitions":
+                named = {each["ref"]: each for each in part._core["definitions"]}
+                part = Part(part._core["schema"], {**part._definitions, **named})
+            else:
+                part = Part(part._definitions[part._core["schema_ref"]], part._definitions)
+        return part
+
+    @cached_property
+    def _within(self) -> Part:
+        """The part without what wraps it: validators, defaults, null, the class of a model."""
+        part = self
+        while part._core["type"] in _INNER:
+            names = ("schema", "json_schema", "lax_schema")
+            inner = next(part._core[name] for name in names if part._core.get(name) is not None)
+            part = Part(inner, part._definitions)._resolved
+        return part
+
+    def _find(self, step: str | int) -> _Core | None:
+        core = self._core
+        kind = core["type"]
+        if isinstance(step, int):
+            if kind in _ITEMS:
+                return cast("_Core | None", core.get("items_schema"))
+            if kind == "tuple":
+                items, variadic = core["items_schema"], core.get("variadic_item_index")
+                position = step if variadic is None else min(step, variadic)
+                return cast("_Core", items[position]) if position < len(items) else None
+        elif kind == "dict":
+            return cast("_Core | None", core.get("values_schema"))
+        elif kind in ("model-fields", "typed-dict"):
+            for name, field in core["fields"].items():
+                if self._alias(name, field) == step:
+                    return cast("_Core", field["schema"])
+        elif kind == "dataclass-args":
+            for field in core["fields"]:
+                if self._alias(field["name"], field) == step:
+                    return cast("_Core", field["schema"])
+        return None
+
+    @staticmethod
+    def _alias(name: str, field: _Core) -> str:
+        alias = field.get("validation_alias")
+        while isinstance(alias, list) and alias:
+            alias = alias[0]
+        return alias if isinstance(alias, str) else name

@@ -1,0 +1,184 @@
+"""What validators refuse is taken back and written anew, and never written twice."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from typing import Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field, TypeAdapter, field_validator, model_validator
+
+import structkit as sk
+from structkit.generate.drive import drive
+from structkit.generate.flow import Plan, Refusal, decode
+from structkit.generate.repair import refusal_of
+from structkit.generate.sample import Sampling
+from structkit.models.single import rows_of
+from structkit.testing import RandomModel, ScriptedModel, small_vocabulary
+
+SMALL = small_vocabulary()
+
+
+class Level(Enum):
+    LOW = "low"
+    LOWER = "lower"
+    HIGH = "high"
+
+
+class Visit(BaseModel):
+    name: str = Field(max_length=12)
+    start: int
+    end: int
+
+    @field_validator("name")
+    @classmethod
+    def known(cls, name: str) -> str:
+        if name not in ("Ana", "Tom"):
+            raise ValueError("nobody of this name")
+        return name
+
+    @model_validator(mode="after")
+    def ordered(self) -> Visit:
+        if self.start > self.end:
+            raise ValueError("it ends before it starts")
+        return self
+
+
+def test_a_field_that_is_refused_is_written_anew_and_the_rest_goes_on() -> None:
+    bad, good = (f'{{"name": "{name}", "start": 1, "end": 2}}' for name in ("Eva", "Tom"))
+    model = ScriptedModel([bad, good])
+    result = sk.generate(model, "x", Visit)
+    assert result.value == Visit(name="Tom", start=1, end=2)
+    assert result.attempts == (bad, good)
+    assert len(model.prompts) == 1
+
+
+def test_the_value_is_taken_back_in_the_cache_of_a_real_model() -> None:
+    pytest.importorskip("transformers", reason="needs transformers")
+    model, refused = sk.load(), []
+
+    class Person(BaseModel):
+        name: str
+        age: int
+
+        @field_validator("age")
+        @classmethod
+        def fresh(cls, age: int) -> int:
+            if len(refused) < 2:
+                refused.append(age)
+                raise ValueError("not this one")
+            return age
+
+    result = sk.generate(model, "Ana Souza, 34, works as a nurse in Porto.", Person)
+    assert refused[0] == 34
+    assert len({*refused, result.value.age}) == 3
+    assert [json.loads(text)["name"] for text in result.attempts] == ["Ana Souza"] * 3
+
+
+def test_after_the_retries_the_model_is_told_what_was_wrong() -> None:
+    texts = [f'{{"name": "Ana", "start": {start}, "end": 1}}' for start in (3, 4, 5, 1)]
+    model = ScriptedModel(texts)
+    result = sk.generate(model, "When?", Visit, retries=2, describe=False)
+    assert result.attempts == tuple(texts)
+    assert len(model.prompts) == 2
+    assert "it ends before it starts" in model.prompts[1]
+    assert texts[2] in model.prompts[1]
+
+
+def test_the_error_knows_every_attempt() -> None:
+    texts = [f'{{"name": "Ana", "start": {start}, "end": 1}}' for start in (3, 4, 5)]
+    with pytest.raises(sk.ValidationFailed, match="allow more retries") as caught:
+        sk.extract(ScriptedModel(texts), "When?", Visit, retries=1)
+    assert caught.value.attempts == tuple(texts)
+    with pytest.raises(sk.ValidationFailed) as caught:
+        sk.extract(ScriptedModel(texts), "When?", Visit, retries=0)
+    assert caught.value.attempts == (texts[0],)
+
+
+def test_another_error_of_a_validator_is_passed_on() -> None:
+    class Broken(BaseModel):
+        x: int
+
+        @field_validator("x")
+        @classmethod
+        def broken(cls, x: int) -> int:
+            return {}[x]
+
+    with pytest.raises(KeyError):
+        sk.extract(ScriptedModel(['{"x": 1}']), "x", Broken)
+
+
+TARGETS: list[object] = [
+    bool,
+    Level,
+    Literal[1, 12, 123],
+    int,
+    float,
+    str,
+    list[bool],
+    dict[str, int],
+    list[Level] | None,
+    sk.Choice(["a", "ab", "abc"]),
+    sk.Choice(["a", 1, 11, None]),
+]
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(TARGETS),
+    st.integers(0, 10**6),
+    st.integers(1, 6),
+    st.sampled_from([0.0, 1.0]),
+    st.sampled_from([12, 60]),
+    st.booleans(),
+)
+def test_no_text_is_written_twice(
+    target: object, seed: int, refusals: int, temperature: float, budget: int, forced: bool
+) -> None:
+    """Every text is refused: each time another one is written, until there is none or the retries are used up."""
+    model = RandomModel(seed, SMALL, brevity=seed % 4)
+    raw = isinstance(target, sk.Choice) and target.raw
+
+    def check(text: str) -> Refusal | None:
+        return refusal_of(ValueError("no"), text, is_json=not raw)
+
+    plan = Plan(
+        budget=budget,
+        sampling=Sampling(temperature=temperature, seed=seed),
+        spell=model.encode_text if forced else None,
+        check=check,
+        retries=refusals,
+    )
+    guide = sk.compile(target, SMALL)
+    decoded = drive(decode([97], guide.cursor(), SMALL, plan), rows_of(model)).decoded
+    assert decoded.refusal is not None
+    assert len(set(decoded.refused)) == len(decoded.refused) <= refusals + 1
+    if not raw:
+        values = [json.loads(text) for text in decoded.refused]
+        if not isinstance(target, sk.Choice):
+            for value in values:
+                TypeAdapter(target).validate_json(json.dumps(value))
+    members = {bool: 2, Level: 3, TARGETS[2]: 3}.get(target, 100)  # type: ignore[call-overload]
+    assert len(decoded.refused) == min(refusals + 1, members) or members == 100
+
+
+def test_the_place_of_an_error() -> None:
+    class Item(BaseModel):
+        price: int = Field(alias="unit price")
+
+        @field_validator("price")
+        @classmethod
+        def even(cls, price: int) -> int:
+            if price % 2:
+                raise ValueError("odd")
+            return price
+
+    text = '{"x": [{"unit price": 2}, {"unit price": 35}]}'
+    adapter = TypeAdapter(dict[str, list[str | Item]])
+    with pytest.raises(ValueError, match="odd") as caught:
+        adapter.validate_json(text)
+    refusal = refusal_of(caught.value, text, is_json=True)
+    assert text[refusal.start : refusal.end] == "35" or text[refusal.start : refusal.end].startswith("{")
