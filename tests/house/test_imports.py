@@ -41,15 +41,7 @@ DOORS = {
     "interegular": {"regex/parse.py"},
     "jsonschema": {"schema/check.py"},
     "referencing": {"schema/check.py"},
-    "numba": {
-        "automaton/distances.py",
-        "automaton/kernels.py",
-        "automaton/notice.py",
-        "automaton/subset.py",
-        "index/alone_kernels.py",
-        "index/kernels.py",
-        "index/spelling.py",
-    },
+    "numba": {"automaton/jit.py", "automaton/notice.py"},
     "torch": {"models/local.py"},
     "transformers": {"models/local.py"},
 }
