@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.dfa import DEAD, Dfa, Key
-from structkit.automaton.distances import distances_in
+from structkit.automaton.distances import distances, lay_out
 from structkit.automaton.kernels import FAR
 
 __all__ = ["Alive", "alive", "first_bytes"]
@@ -71,11 +71,23 @@ def _alone(dfa: Dfa) -> Alive:
 
 def _measured(dfa: Dfa, lengths: Mapping[Key, int]) -> Alive:
     """The distances of one rule; each that it calls is a state of its own, whose distance is given."""
-    calls = dfa.call_table({key: number for number, key in enumerate(lengths)})
-    end, hop, rounds = distances_in(
-        dfa.targets, dfa.classes, dfa.final, calls, np.array(list(lengths.values()), np.int32), dfa.least
-    )
-    return Alive(dfa, end, hop, int(rounds))
+    calls = dfa.call_table({key: number for number, key in enumerate(lengths, 1)})
+    states, rules = len(dfa.targets), len(lengths) + 1
+    of_states, of_rules = np.zeros((6, states + rules), np.int32), np.zeros((5, rules), np.int32)
+    of_calls, unique = np.empty((3, len(calls)), np.int32), np.empty(len(calls), bool)
+    final, first_byte = np.zeros(states + rules, bool), np.zeros((1, 256), np.uint8)
+    lay_out(
+        dfa.targets, dfa.classes, dfa.final, calls, np.array(list(lengths.values()), np.int32), dfa.least,
+        of_states, final, of_calls, unique, of_rules, first_byte,
+    )  # fmt: skip
+    row, rule, call_first, given, end, hop = of_states
+    call_rule, call_next, call_operation = of_calls
+    start, stop, least, width, rounds = of_rules
+    distances(
+        row[:-1], dfa.targets.ravel(), width, rule, final, call_first, call_rule, call_next, call_operation, unique,
+        start, stop, least, first_byte, given, end[:-1], rounds, hop, np.empty(rules, bool),
+    )  # fmt: skip
+    return Alive(dfa, end[:states].copy(), hop[:states].copy(), int(rounds[0]))
 
 
 def first_bytes(dfas: list[Dfa]) -> NDArray[np.uint8]:

@@ -95,15 +95,35 @@ def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
     ).reshape(-1, 4)
     edges = nfa.edge_table
     classes, width = subset.byte_classes(edges)
+    edge_first, edges = subset.by_source(edges, nfa.size)
+    edges[:, 1:3] = classes[edges[:, 1:3]]
+    silent_first, silent_moves = subset.by_source(nfa.silent_table, nfa.size)
+    call_first, calls = subset.by_source(calls, nfa.size)
     most = min(limits.states, limits.transitions // width)
-    states, targets, final, found = subset.determinise(
-        edges, classes, nfa.silent_table, calls, nfa.size, nfa.final, width, most
-    )
+    room = nfa.size + 64
+    while True:
+        rows = min(room, most + 1)
+        scratch, items = (
+            np.zeros((4, nfa.size + 1), np.int32),
+            np.empty((3, width + len(calls) + 2), np.int32),
+        )
+        moves, members = np.empty(4 * room, np.int32), np.empty(4 * room, np.int32)
+        slots, subsets = np.full(2 << rows.bit_length(), -1, np.int32), np.zeros((rows + 1, 3), np.int64)
+        targets, found = np.empty((rows, width), np.int32), np.empty((room, 4), np.int32)
+        states, made = subset.determinise(
+            edge_first, edges, silent_first, silent_moves, call_first, calls, nfa.final, most,
+            scratch, items, moves, slots, subsets, members, targets, found,
+        )  # fmt: skip
+        if states != kernels.FULL:
+            break
+        room *= 4
     if states == subset.AMBIGUOUS:
         raise Ambiguous
     if states == kernels.TOO_MANY:
         limit = "states" if most == limits.states else "transitions"
         raise LimitExceeded(limit, getattr(limits, limit), "the automaton of a rule")
-    table = tuple((state, keys[key], after, operation) for state, key, after, operation in found.tolist())
-    dfa = Dfa(classes, targets.copy(), final.ravel().copy(), table, nfa.least, nfa.most)
+    table = tuple(
+        (state, keys[key], after, operation) for state, key, after, operation in found[:made].tolist()
+    )
+    dfa = Dfa(classes, targets[:states].copy(), subsets[:states, 2] != 0, table, nfa.least, nfa.most)
     return dfa if table else trim(dfa)

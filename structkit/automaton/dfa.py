@@ -108,24 +108,24 @@ def intersection(left: Dfa, right: Dfa, most_states: int, *, negate: bool = Fals
     """
     width = right.targets.shape[1]
     pairs, classes = np.unique(left.classes.astype(np.int32) * width + right.classes, return_inverse=True)
-    step_left = left.targets[:, pairs // width] >> 2
-    rows = right.targets[:, pairs % width]
-    step_right = rows >> 2
-    operations = np.where(step_right < 0, KEEP, rows & 3)
-    states, rows, final = kernels.product(
-        np.ascontiguousarray(step_left), np.ascontiguousarray(step_right), operations.astype(np.int32),
-        left.final, right.final, negate, most_states,
-    )  # fmt: skip
-    if states == kernels.TOO_MANY:
-        return None
+    step_left = np.ascontiguousarray(left.targets[:, pairs // width])
+    step_right = np.ascontiguousarray(right.targets[:, pairs % width])
+    room = 64 + len(left.final) + len(right.final)
+    while True:
+        room = max(1, min(room, most_states))
+        numbers, targets = np.empty(room, np.int64), np.empty((room, len(pairs)), np.int32)
+        slots = np.full(2 << room.bit_length(), -1, np.int32)
+        states = kernels.product(step_left, step_right, negate, slots, numbers, targets)
+        if states != kernels.FULL:
+            break
+        if room >= most_states:
+            return None
+        room *= 4
+    first, second = np.divmod(numbers[:states], len(right.final) + 1)
+    final = left.final[first] & (((second > 0) & right.final[second - 1]) != negate)
     return trim(
         Dfa(
-            classes.reshape(256).astype(np.uint8),
-            rows.copy(),
-            final.copy(),
-            (),
-            right.least,
-            right.most,
+            classes.reshape(256).astype(np.uint8), targets[:states].copy(), final, (), right.least, right.most
         )
     )
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 # One name a line would make the arguments of a kernel longer than its body.
 # fmt: off
 # ruff: noqa: D417, SIM110 (numba compiles plain loops to faster code than generators)
-import numba
 import numpy as np
 
+from structkit.automaton.jit import helper, inlined, kernel
 from structkit.automaton.kernels import END, FAR
 
-__all__ = ["distances", "distances_in"]
+__all__ = ["distances", "lay_out"]
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _any(flags):
     # Numba's own `any` takes far longer to compile, as slices do.
     for flag in flags:
@@ -25,7 +25,7 @@ def _any(flags):
     return False
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _through(end, start, least, rounds, callee, after):
     """The bytes from a call to the end of the caller; `FAR` only where there is no end, however far it is."""
     if end[start[callee]] >= FAR or end[after] >= FAR or (least[callee] > 0 and rounds[callee] >= FAR):
@@ -33,7 +33,7 @@ def _through(end, start, least, rounds, callee, after):
     return min(FAR - 1, end[start[callee]] + least[callee] * rounds[callee] + end[after])
 
 
-@numba.njit(cache=True, nogil=True)
+@inlined
 def _sweep(
     row, targets, width, rule, final, call_first, call_rule, call_next, start, least, first_byte, end, rounds, hop
 ):
@@ -67,12 +67,12 @@ def _sweep(
     return lowered
 
 
-@numba.njit(cache=True, nogil=True)
+@inlined
 def _one_round(
     row, targets, width, call_first, call_rule, call_next, call_operation, start, stop, least, end, rounds, r
 ):
     """The fewest bytes by which a round of the rule's counted repetition makes a way longer."""
-    shortest = FAR
+    shortest = np.int64(FAR)
     for state in range(start[r], stop[r]):
         if end[state] >= FAR:
             continue
@@ -88,16 +88,17 @@ def _one_round(
     return shortest
 
 
-@numba.njit(cache=True, nogil=True)
+@inlined
 def _different_rounds(
-    call_first, call_rule, call_next, call_operation, call_unique, start, stop, least, end, rounds, r
+    call_first, call_rule, call_next, call_operation, call_unique, start, stop, least, end, rounds, seen, r
 ):
     """Bytes that are enough for each of the rounds that must be there, where each calls another unique text.
 
     As many as the dearest of the cheapest that are needed: the keys that an object must have, in any order, are all
     written once, and one of them may hold the object again. -1 if no round calls a unique text.
     """
-    seen = np.zeros(len(start), np.bool_)
+    for callee in range(len(start)):
+        seen[callee] = False
     dearest = np.int64(-1)
     for _ in range(least[r]):
         cheapest = np.int64(-1)
@@ -115,29 +116,10 @@ def _different_rounds(
     return dearest
 
 
-@numba.njit(cache=True, nogil=True)
-def _each_round(
-    row, targets, width, call_first, call_rule, call_next, call_operation, call_unique, start, stop, least, end,
-    rounds, r,
-):
-    """The bytes of one round of the rule's counted repetition."""
-    if _any(call_unique):
-        each = _different_rounds(
-            call_first, call_rule, call_next, call_operation, call_unique, start, stop, least, end, rounds, r
-        )
-        if each >= 0:
-            return each
-    return np.int64(
-        _one_round(
-            row, targets, width, call_first, call_rule, call_next, call_operation, start, stop, least, end, rounds, r
-        )
-    )
-
-
-@numba.njit(cache=True, nogil=True)
+@kernel
 def distances(
     row, targets, width, rule, final, call_first, call_rule, call_next, call_operation, call_unique, start, stop,
-    least, first_byte, given, end, rounds, hop,
+    least, first_byte, given, end, rounds, hop, seen,
 ):
     """The fewest bytes from each state to the end of its rule, calls included and the counter left out.
 
@@ -154,6 +136,7 @@ def distances(
         end: int32[states], receives the distances, `FAR` where there is no end.
         rounds: int32[rules], receives the bytes of one round of the counted repetition, 0 without one.
         hop: int32[states], receives the first step of a shortest path: a byte, `-1 - call`, or `END`.
+        seen: bool[rules], scratch.
     """
     unique = _any(call_unique)
     for r in range(len(start)):
@@ -173,59 +156,55 @@ def distances(
         for r in range(len(start)):
             if least[r] == 0:
                 continue
-            each = _each_round(
-                row, targets, width, call_first, call_rule, call_next, call_operation, call_unique, start, stop,
-                least, end, rounds, r,
-            )
+            each = np.int64(-1)
+            if unique:
+                each = _different_rounds(
+                    call_first, call_rule, call_next, call_operation, call_unique, start, stop, least, end, rounds,
+                    seen, r,
+                )
+            if each < 0:
+                each = _one_round(
+                    row, targets, width, call_first, call_rule, call_next, call_operation, start, stop, least, end,
+                    rounds, r,
+                )
             if (each < rounds[r]) if unique else (each > rounds[r]):
                 rounds[r] = each
                 agreed = False
 
 
-@numba.njit(cache=True, nogil=True)
-def distances_in(targets, classes, final, calls, lengths, least):
-    """The distances of one rule; each rule that it calls stands as a state of its own, whose distance is given.
+@kernel
+def lay_out(
+    targets, classes, dfa_final, calls, lengths, dfa_least, of_states, final, of_calls, unique, of_rules, first_byte
+):
+    """Write one rule as `distances` reads it; each rule that it calls is a state of its own, whose distance is given.
 
     Args:
         targets: int32[states, classes], the transitions.
         classes: uint8[256], the class of each byte.
-        final: bool[states].
-        calls: int32[calls, 5], `(state, number of the callee, state after it, operation, whether it is unique)`.
+        dfa_final: bool[states].
+        calls: int32[calls, 5], `(state, number of the callee from 1, state after it, operation, whether it is unique)`.
         lengths: int32[callees], the bytes of a text of each, `FAR` if it has none.
-        least: The rounds that the rule's counter needs.
-
-    Returns:
-        `(end int32[states], hop int32[states], the bytes of a round)`.
+        dfa_least: The rounds that the rule's counter needs.
+        of_states: int32[4 or more, states + callees + 1], zeros, receives `(row, rule, call_first, given)`.
+        final: bool[states + callees], zeros.
+        of_calls: int32[3, calls], receives `(call_rule, call_next, call_operation)`.
+        unique: bool[calls].
+        of_rules: int32[4 or more, 1 + callees], zeros, receives `(start, stop, least, width)`.
+        first_byte: uint8[1, 256].
     """
     states, width = targets.shape
-    size = states + len(lengths)
-    start, stop = np.empty(1 + len(lengths), np.int32), np.empty(1 + len(lengths), np.int32)
-    needed, widths = np.zeros(len(start), np.int32), np.zeros(len(start), np.int32)
-    rounds = np.empty(len(start), np.int32)
-    start[0], stop[0], needed[0], widths[0] = 0, states, least, width
-    row, rule, given = np.empty(size, np.int32), np.zeros(size, np.int32), np.empty(size, np.int32)
-    end, hop = np.empty(size, np.int32), np.empty(size, np.int32)
-    finals = np.zeros(size, np.bool_)
     for state in range(states):
-        row[state], finals[state], given[state] = state * width, final[state], FAR
+        of_states[0, state], of_states[3, state], final[state] = state * width, FAR, dfa_final[state]
+    of_rules[1, 0], of_rules[2, 0], of_rules[3, 0] = states, dfa_least, width
     for callee in range(len(lengths)):
         state = states + callee
-        row[state], rule[state], given[state] = 0, 1 + callee, lengths[callee]
-        start[1 + callee], stop[1 + callee] = state, state + 1
-    first = np.zeros(size + 1, np.int32)
-    callees, after = np.empty(len(calls), np.int32), np.empty(len(calls), np.int32)
-    operation, unique = np.empty(len(calls), np.int32), np.empty(len(calls), np.bool_)
+        of_states[1, state], of_states[3, state] = 1 + callee, lengths[callee]
+        of_rules[0, 1 + callee], of_rules[1, 1 + callee] = state, state + 1
     for call in range(len(calls)):
-        first[calls[call, 0] + 1] += 1
-        callees[call], after[call] = 1 + calls[call, 1], calls[call, 2]
-        operation[call], unique[call] = calls[call, 3], calls[call, 4] != 0
-    for state in range(size):
-        first[state + 1] += first[state]
-    first_byte = np.zeros((1, 256), np.uint8)
+        of_states[2, calls[call, 0] + 1] += 1
+        of_calls[0, call], of_calls[1, call] = calls[call, 1], calls[call, 2]
+        of_calls[2, call], unique[call] = calls[call, 3], calls[call, 4] != 0
+    for state in range(states + len(lengths)):
+        of_states[2, state + 1] += of_states[2, state]
     for byte in range(255, -1, -1):
         first_byte[0, classes[byte]] = byte
-    distances(
-        row, targets.ravel(), widths, rule, finals, first, callees, after, operation, unique,
-        start, stop, needed, first_byte, given, end, rounds, hop,
-    )
-    return end[:states], hop[:states], rounds[0]

@@ -5,10 +5,11 @@ from __future__ import annotations
 # One name a line would make the arguments of a kernel longer than its body.
 # fmt: off
 # ruff: noqa: D417
-import numba
 import numpy as np
 
-__all__ = ["END", "FAR", "TOO_MANY", "counted", "doubled", "glide", "place", "product", "spread"]
+from structkit.automaton.jit import helper, kernel
+
+__all__ = ["END", "FAR", "FULL", "TOO_MANY", "counted", "glide", "place", "product", "spread"]
 
 FAR = 1 << 29
 """No end can be reached. Distances that are larger are told as one less."""
@@ -17,7 +18,7 @@ END = -(1 << 30)
 """The hop of a state at which the rule ends."""
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def counted(count, operation, least, most):
     """The counter after an operation, or -1 if it is forbidden."""
     if operation == 1:
@@ -29,7 +30,7 @@ def counted(count, operation, least, most):
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def glide(row, targets, classes, rule, quiet, least, most, state, count, text, at):
     """Read bytes from one frame for as long as nothing else can happen.
 
@@ -56,7 +57,7 @@ def glide(row, targets, classes, rule, quiet, least, most, state, count, text, a
     return at, state, count
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def place(
     dfa_targets, dfa_final, calls, number, base, offset, called,
     row, targets, rule, final, live, quiet, call_first, call_rule, call_next, call_operation, call_unique,
@@ -97,7 +98,7 @@ def place(
         quiet[at] = silent and live[at] and not final[at]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def spread(targets, alive):
     """Mark the states from which a marked one is reached.
 
@@ -121,86 +122,58 @@ def spread(targets, alive):
 
 
 TOO_MANY = -2
-"""What `product` and `subset.determinise` answer when there would be too many states."""
+"""What `subset.determinise` answers when there would be too many states."""
+
+FULL = -3
+"""What `product` and `subset.determinise` answer when the tables that they were given are too small."""
 
 
-@numba.njit(cache=True, nogil=True)
-def _pair(pair, keys):
-    """The slot of a pair of states in a table of open addressing."""
-    slot = ((pair * np.int64(0x9E3779B97F4A7C1)) >> np.int64(20)) & (len(keys) - 1)
-    while keys[slot] >= 0 and keys[slot] != pair:
-        slot = (slot + 1) & (len(keys) - 1)
-    return slot
-
-
-@numba.njit(cache=True, nogil=True)
-def product(left, right, operations, left_final, right_final, negate, most):
+@kernel
+def product(left, right, negate, slots, pairs, targets):
     """The pairs of states that two automata reach together (Rabin and Scott 1959).
 
     Args:
-        left: int32[states, classes], the next state of the first automaton, negative where there is none.
-        right: int32[states, classes], that of the second one.
-        operations: int32[states, classes], what the second one does to its counter.
-        left_final: bool[states].
-        right_final: bool[states].
+        left: int32[states, classes], the transitions of the first automaton.
+        right: int32[states, classes], those of the second one; its counter counts on.
         negate: Whether the second automaton must not accept.
-        most: How many pairs there may be.
+        slots: int32[a power of 2, more than the pairs], -1.
+        pairs: int64[pairs], receives each pair: the first one's state times one more than the second one has, plus the
+            second one's counted from 1, or 0 where it has none.
+        targets: int32[pairs, classes], receives the transitions.
 
     Returns:
-        `(pairs, targets int32[pairs, classes], final bool[pairs])`; the first is `TOO_MANY` on failure.
+        How many pairs there are, or `FULL`.
     """
-    width = left.shape[1]
-    side = np.int64(right.shape[0] + 1)
-    keys = np.full(1024, -1, np.int64)
-    numbers = np.empty(1024, np.int32)
-    pairs = np.empty((256, 1), np.int64)
-    targets = np.empty((256, width), np.int32)
-    final = np.empty((256, 1), np.bool_)
-    pairs[0, 0] = 1  # state 0 of both; the second one is counted from 1, for 0 is no state
-    slot = _pair(np.int64(1), keys)
-    keys[slot], numbers[slot] = 1, 0
+    side = np.int64(len(right) + 1)
     found = 1
-    current = 0
-    while current < found:
-        while found + width + 1 >= len(pairs):
-            pairs, targets, final = doubled(pairs), doubled(targets), doubled(final)
-        a, b = pairs[current, 0] // side, pairs[current, 0] % side - 1
-        final[current, 0] = left_final[a] and (b >= 0 and right_final[b]) != negate
-        for klass in range(width):
-            after = left[a, klass]
-            other = right[b, klass] if b >= 0 else -1
+    pairs[0] = 1
+    slots[_slot(pairs[0], slots, pairs)] = 0
+    for current in range(len(pairs)):
+        if current == found:
+            break
+        a, b = pairs[current] // side, pairs[current] % side - 1
+        for klass in range(left.shape[1]):
+            after = left[a, klass] >> 2
+            other = np.int64(right[b, klass]) if b >= 0 else np.int64(-1)
             if after < 0 or (other < 0 and not negate):
                 targets[current, klass] = -1
                 continue
-            pair = np.int64(after) * side + np.int64(max(other, -1) + 1)
-            slot = _pair(pair, keys)
-            if keys[slot] < 0:
-                if found >= most:
-                    return TOO_MANY, targets, final[:, 0]
-                keys[slot], numbers[slot] = pair, found
-                pairs[found, 0] = pair
+            pair = after * side + (other >> 2) + 1
+            slot = _slot(pair, slots, pairs)
+            if slots[slot] < 0:
+                if found == len(pairs):
+                    return FULL
+                slots[slot] = found
+                pairs[found] = pair
                 found += 1
-                if 2 * found > len(keys):
-                    old_keys, old_numbers = keys, numbers
-                    keys = np.full(2 * len(old_keys), -1, np.int64)
-                    numbers = np.empty(2 * len(old_keys), np.int32)
-                    for i in range(len(old_keys)):
-                        if old_keys[i] >= 0:
-                            to = _pair(old_keys[i], keys)
-                            keys[to], numbers[to] = old_keys[i], old_numbers[i]
-                    slot = _pair(pair, keys)
-            operation = operations[b, klass] if b >= 0 else 0
-            targets[current, klass] = numbers[slot] << 2 | operation
-        current += 1
-    return found, targets[:found], final[:found, 0]
+            targets[current, klass] = slots[slot] << 2 | (other & 3 if other >= 0 else 0)
+    return found
 
 
-@numba.njit(cache=True, nogil=True)
-def doubled(array):
-    """A table with room for twice as many rows, which begins with the rows of another."""
-    # A loop, not a slice: that would take a second longer to compile.
-    larger = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
-    for row in range(array.shape[0]):
-        for column in range(array.shape[1]):
-            larger[row, column] = array[row, column]
-    return larger
+@helper
+def _slot(pair, slots, pairs):
+    """The slot of a pair in a table of open addressing, or the empty one where it belongs."""
+    slot = ((pair * np.int64(0x9E3779B97F4A7C1)) >> np.int64(20)) & (len(slots) - 1)
+    while slots[slot] >= 0 and pairs[slots[slot]] != pair:
+        slot = (slot + 1) & (len(slots) - 1)
+    return slot

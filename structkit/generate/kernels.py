@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from structkit.automaton.jit import kernel
 
 __all__ = ["best_of_few", "blot"]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_of_few(logits, masks, most, ids, values):
     """The likeliest allowed token of each row that allows few: only the logits of these are read.
 
@@ -41,7 +42,7 @@ def best_of_few(logits, masks, most, ids, values):
         ids[row], values[row] = where, best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def blot(row, mask):
     """Write -inf over the logits that are not allowed.
 

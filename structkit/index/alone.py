@@ -44,14 +44,20 @@ def _uncounted(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
     key = (-1, state, 0, -1)
     found = index.shared.get(dfa.fingerprint, key)
     if found is None:
-        other = kernels.usual(dfa.targets, dfa.classes, state, _MOSTLY)
+        other = _usual(dfa, state)
         if other == state:
             found = _of_part(index, rule, dfa, state)
-        elif other >= 0 and kernels.usual(dfa.targets, dfa.classes, other, _MOSTLY) == other:
+        elif other >= 0 and _usual(dfa, other) == other:
             found = _told_from(index, rule, state, other, _uncounted(index, rule, dfa, other))
         else:
             found = _walked(index, rule, state)
         index.shared.put(dfa.fingerprint, key, found)
+    return found
+
+
+def _usual(dfa: Dfa, state: int) -> int:
+    sizes = np.zeros(dfa.targets.shape[1], np.int32)
+    found: int = kernels.usual(dfa.targets, dfa.classes, state, _MOSTLY, sizes)
     return found
 
 
@@ -88,8 +94,10 @@ def _of_part(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
 
 def _part(dfa: Dfa, state: int) -> tuple[bytes | None, int]:
     """A hash of the automaton from a state on, and how many states it has; `None` if there are many."""
-    table = kernels.part(dfa.targets, dfa.classes, dfa.final, state, _SMALL)
-    return hashlib.blake2b(table.tobytes(), digest_size=16).digest() if len(table) else None, len(table)
+    numbers, order = np.full(len(dfa.targets), -1, np.int32), np.empty(_SMALL, np.int32)
+    table = np.empty((_SMALL, 257), np.int16)
+    states: int = kernels.part(dfa.targets, dfa.classes, dfa.final, state, numbers, order, table)
+    return hashlib.blake2b(table[:states].data, digest_size=16).digest() if states else None, states
 
 
 def _walked(index: Index, rule: int, state: int) -> Row:
@@ -103,10 +111,12 @@ def _rounds(index: Index, rule: int, state: int, *, counted: bool) -> tuple[NDAr
     taken = np.full(index.vocabulary.size if counted else 0, -1, np.int16)
     exits, exit_taken = np.empty(len(trie.byte), np.int32), np.empty(len(trie.byte), np.int16)
     worst = np.full(2 * (index.vocabulary.longest + 1), -1, np.int32)
+    states, marks = np.empty(len(worst), np.int32), np.empty(len(worst), np.int16)
     found = kernels.rounds(
         trie.byte, trie.depth, trie.end, trie.first, trie.ids,
         automaton.row, automaton.targets, automaton.classes, automaton.final, index.tokens,
         int(automaton.start[rule]) + state, rule, mask, taken, exits, exit_taken, worst,
+        states, marks,
     )  # fmt: skip
     mask.setflags(write=False)
     return mask, Rounds(taken, exits[:found].copy(), exit_taken[:found].copy(), worst)
@@ -121,7 +131,7 @@ def _told_from(index: Index, rule: int, state: int, other: int, alike: Row) -> R
     found, worst = kernels.differ(
         trie.byte, trie.depth, trie.end, trie.first, trie.ids,
         automaton.row, automaton.targets, automaton.classes, automaton.final, index.tokens,
-        first + state, first + other, rule, index.vocabulary.longest, mask, changed,
+        first + state, first + other, rule, mask, changed, *np.empty((2, index.vocabulary.longest + 1), np.int32),
     )  # fmt: skip
     mask.setflags(write=False)
     exits = np.setxor1d(alike.exits, changed[:found], assume_unique=True).astype(np.int32)

@@ -8,19 +8,18 @@ from __future__ import annotations
 # One name a line would make the arguments of a kernel longer than its body.
 # fmt: off
 # ruff: noqa: D417
-import numba
 import numpy as np
+
+from structkit.automaton.jit import kernel
 
 __all__ = ["differ", "part", "rounds", "usual"]
 
-_jit = numba.njit(cache=True, nogil=True, boundscheck=False)
 
-
-@_jit
+@kernel
 def rounds(
     trie_byte, trie_depth, trie_end, trie_first, trie_ids,
     row, targets, classes, final, tokens, state, rule,
-    mask, taken, exits, exit_taken, worst,
+    mask, taken, exits, exit_taken, worst, states, marks,
 ):
     """Like `walk` from the start of every token and without a budget, for all counts at once.
 
@@ -34,12 +33,12 @@ def rounds(
         exit_taken: int16[trie nodes], receives the rounds that have begun there.
         worst: int32[2 * longest token + 2], receives by what is in `taken` the most tokens needed after such a token,
             without those of the rounds that are still needed then; where there is none, it stays as it is.
+        states: int32[longest token + 1], scratch: the states on the way to the current node.
+        marks: int16[longest token + 1], scratch: what is in `taken`, on that way.
 
     Returns:
         The exits found.
     """
-    states = np.empty(len(worst), np.int32)
-    marks = np.empty(len(worst), np.int16)
     states[0] = state
     marks[0] = 0
     found = 0
@@ -72,23 +71,23 @@ def rounds(
     return found
 
 
-@_jit
+@kernel
 def differ(
     trie_byte, trie_depth, trie_end, trie_first, trie_ids,
-    row, targets, classes, final, tokens, state, other, rule, longest,
-    mask, changed,
+    row, targets, classes, final, tokens, state, other, rule,
+    mask, changed, mine, theirs,
 ):
     """Make the mask of a state from that of another state of a rule that calls no other and counts nothing.
 
     Args:
         mask: uint32[words], holds the mask of `other` and receives that of `state`.
         changed: int32[trie nodes], receives the nodes at which the rule can end for one of the two states only.
+        mine: int32[longest token + 1], scratch: the states on the way to the current node.
+        theirs: int32[longest token + 1], scratch: those of the way that begins in `other`.
 
     Returns:
         `(nodes changed, the most tokens that are needed after a token of the nodes walked)`.
     """
-    mine = np.empty(longest + 1, np.int32)
-    theirs = np.empty(longest + 1, np.int32)
     mine[0] = state
     theirs[0] = other
     found = 0
@@ -120,15 +119,15 @@ def differ(
     return found, worst
 
 
-@_jit
-def usual(targets, classes, state, mostly):
+@kernel
+def usual(targets, classes, state, mostly, sizes):
     """The state to which most bytes lead, at least `mostly` of them; -1 if not so many lead to any.
 
     Args:
         targets: int32[states, classes], the transitions of a rule.
         classes: uint8[256], the class of each byte.
+        sizes: int32[classes], zeros, receives how many bytes each class has.
     """
-    sizes = np.zeros(targets.shape[1], np.int32)
     for byte in range(256):
         sizes[classes[byte]] += 1
     best = -1
@@ -146,23 +145,22 @@ def usual(targets, classes, state, mostly):
     return best
 
 
-@_jit
-def part(targets, classes, final, state, most):
+@kernel
+def part(targets, classes, final, state, numbers, order, table):
     """The automaton that is reached from a state, its states numbered as a walk in order of bytes finds them.
 
     Args:
         targets: int32[states, classes], the transitions of a rule.
         classes: uint8[256], the class of each byte.
         final: bool[states].
-        most: How many states it may have.
+        numbers: int32[states], -1, receives the numbers.
+        order: int32[most], scratch.
+        table: int16[most, 257], receives for each byte the number of the next state or -1, then whether the state is
+            final.
 
     Returns:
-        int16[states, 257], for each byte the number of the next state or -1, then whether the state is final; with
-        more than `most` states it is empty.
+        How many states it has; 0 if there are more than there is room for.
     """
-    numbers = np.full(len(targets), -1, np.int32)
-    order = np.empty(most + 1, np.int32)
-    table = np.empty((most, 257), np.int16)
     numbers[state] = 0
     order[0] = state
     found = 1
@@ -174,12 +172,12 @@ def part(targets, classes, final, state, most):
                 table[at, byte] = -1
                 continue
             if numbers[target] < 0:
-                if found == most:
-                    return table[:0]
+                if found == len(table):
+                    return 0
                 numbers[target] = found
                 order[found] = target
                 found += 1
             table[at, byte] = numbers[target]
         table[at, 256] = final[order[at]]
         at += 1
-    return table[:found]
+    return found

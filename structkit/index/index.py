@@ -164,13 +164,17 @@ class Index:
     def split(self, text: bytes) -> tuple[int, ...] | None:
         """The fewest tokens that spell a text; `None` if none do."""
         trie = self.vocabulary.trie
-        tokens = spelling.split(trie.byte, trie.end, trie.first, trie.ids, np.frombuffer(text, np.uint8))
-        return tuple(tokens.tolist()) if len(tokens) or not text else None
+        (costs, ends), tokens = np.empty((2, len(text) + 1), np.int64), np.empty(len(text), np.int32)
+        found = spelling.split(
+            trie.byte, trie.end, trie.first, trie.ids, np.frombuffer(text, np.uint8), costs, ends, tokens
+        )
+        return tuple(tokens[:found].tolist()) if found >= 0 else None
 
     def along(self, text: bytes) -> list[int]:
         """The tokens that a text begins with, and those that begin with the text."""
         trie = self.vocabulary.trie
-        nodes = spelling.path(trie.byte, trie.end, np.frombuffer(text, np.uint8))
+        nodes = np.empty(len(text), np.int32)
+        nodes = nodes[: spelling.path(trie.byte, trie.end, np.frombuffer(text, np.uint8), nodes)]
         tokens = [
             token
             for node in nodes[:-1].tolist()
@@ -187,7 +191,8 @@ class Index:
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Number equal signs: int32[tokens], that of each token in the mask; int64[signs], a token of each."""
         number, first = np.full(len(signs), -1, np.int32), np.empty(len(signs), np.int64)
-        found = kernels.group(signs, mask, number, first)
+        slots = np.full(2 << max(len(signs), 1).bit_length(), -1, np.int32)
+        found = kernels.group(signs, mask, number, first, slots)
         return number, first[:found]
 
     def save(self) -> None:
@@ -284,8 +289,8 @@ class Index:
             tables = self._tables(forgetful)
             missing = np.zeros(len(tables.start) + 1, bool)
             found, worst = kernels.walk(
-                *self._trie, *tables, self.tokens, nodes, frame.state, frame.count, left, room, salt, mask, exits,
-                signs, missing,
+                *self._trie, *tables, self.tokens, nodes, frame.state, frame.count, left,
+                np.empty((room, kernels.COLUMNS), np.int64), salt, mask, exits, signs, missing,
             )  # fmt: skip
             if missing[-1]:
                 for rule in np.flatnonzero(missing[:-1]).tolist():

@@ -1,8 +1,7 @@
 """The loops that must be fast, compiled by numba and cached on disk. `plain.py` says the same slowly.
 
-All arrays are those of `Trie` and `Automaton`; see there for shapes and meaning. Within one walk, frames live in an
-arena of parallel arrays and name each other by position: `state`, `count`, `below` (-1 at the frame the walk began
-with) and `rest`, the tokens that the frames under it still need.
+All arrays are those of `Trie` and `Automaton`; see there for shapes and meaning. Within one walk, frames live in the
+rows of an arena and name each other by position.
 """
 
 from __future__ import annotations
@@ -10,13 +9,13 @@ from __future__ import annotations
 # One name a line would make the arguments of a kernel longer than its body.
 # fmt: off
 # ruff: noqa: D417
-import numba
 import numpy as np
 
+from structkit.automaton.jit import helper, inlined, kernel
 from structkit.automaton.kernels import FAR, counted
 from structkit.automaton.lengths import TO_DIFFER
 
-__all__ = ["ARENA", "FAR", "OVERFLOW", "group", "walk"]
+__all__ = ["ARENA", "COLUMNS", "FAR", "OVERFLOW", "group", "walk"]
 
 ARENA = 1 << 11
 """Frames that a walk has room for at first; a walk that overflows is tried again with more."""
@@ -24,24 +23,34 @@ ARENA = 1 << 11
 OVERFLOW = -1
 """What a kernel answers when the arena is full."""
 
-_jit = numba.njit(cache=True, nogil=True, boundscheck=False)
+STATE, COUNT, BELOW, REST, SEEN, ACTIVE, CHILD, LAST, LOW, HIGH, TOP = range(11)
+"""The columns of the arena.
+
+Of each frame its state, its count, the frame below it (-1 at the frame the walk began with), the tokens that the
+frames under it still need, and whether it was seen while frames settle. Then the active frames. Then, of the nodes on
+the way to the current one: the next child to look at and the last, where the frames reached begin and end among the
+active ones, and where their arena ends.
+"""
+
+COLUMNS = TOP + 1
+"""How many columns an arena has."""
 
 
-@_jit
-def _intern(arena, flags, bottom, top, state, count, below, rest):
+@helper
+def _intern(arena, bottom, top, state, count, below, rest):
     """Find the frame among those made since `bottom`, or make it; returns its position."""
     for i in range(bottom, top):
-        if arena[0, i] == state and arena[1, i] == count and arena[2, i] == below:
+        if arena[i, STATE] == state and arena[i, COUNT] == count and arena[i, BELOW] == below:
             return i
-    arena[0, top] = state
-    arena[1, top] = count
-    arena[2, top] = below
-    arena[3, top] = rest
-    flags[top] = False
+    arena[top, STATE] = state
+    arena[top, COUNT] = count
+    arena[top, BELOW] = below
+    arena[top, REST] = rest
+    arena[top, SEEN] = False
     return top
 
 
-@_jit
+@helper
 def _mixed(left, right):
     """A hash of two numbers (the finaliser of SplitMix64, Steele et al. 2014, on their combination)."""
     z = np.uint64(left) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(right)
@@ -50,152 +59,156 @@ def _mixed(left, right):
     return np.int64(z ^ (z >> np.uint64(31)))
 
 
-@_jit
+@inlined
 def _sign(arena, frame, salt):
     """A hash of a frame and all frames below it."""
     sign = np.int64(salt)
     while frame >= 0:
-        sign = _mixed(_mixed(sign, arena[0, frame] + 2), arena[1, frame])
-        frame = arena[2, frame]
+        sign = _mixed(_mixed(sign, arena[frame, STATE] + 2), arena[frame, COUNT])
+        frame = arena[frame, BELOW]
     return sign
 
 
-@_jit
+@helper
 def _settle(
-    arena, flags, active, bottom, top, low, high,
+    arena, bottom, top, low, high,
     live, final, rule, call_first, call_rule, call_next, call_operation, call_unique, start, least, most, tokens,
     missing,
 ):
     """Enter the rules that may be called and leave those that may have ended, without a byte.
 
-    `active[low:high]` are the frames to settle; settled ones that a byte can leave replace them.
+    `arena[low:high, ACTIVE]` are the frames to settle; settled ones that a byte can leave replace them.
     Returns `(top, high, ended)`, `ended` if the frame the walk began with may have ended; `top` is `OVERFLOW` if full.
     Rules that are not built are not entered, but marked in `missing`.
     """
     ended = False
     kept = low
-    # Frames to settle wait behind the settled ones, at the far end of `active`.
-    waiting = active.shape[0]
+    # Frames to settle wait behind the settled ones, at the far end of the active ones.
+    waiting = len(arena)
     for i in range(low, high):
         waiting -= 1
-        active[waiting] = active[i]
-        flags[active[i]] = True
-    while waiting < active.shape[0]:
-        frame = active[waiting]
+        frame = arena[i, ACTIVE]
+        arena[waiting, ACTIVE] = frame
+        arena[frame, SEEN] = True
+    while waiting < len(arena):
+        frame = arena[waiting, ACTIVE]
         waiting += 1
-        state = arena[0, frame]
-        count = arena[1, frame]
-        below = arena[2, frame]
-        rest = arena[3, frame]
+        state = arena[frame, STATE]
+        count = arena[frame, COUNT]
+        below = arena[frame, BELOW]
+        rest = arena[frame, REST]
         r = rule[state]
         if live[state]:
-            active[kept] = frame
+            arena[kept, ACTIVE] = frame
             kept += 1
         if final[state] and count >= least[r]:
             if below < 0:
                 ended = True
             else:
-                if top + 2 >= arena.shape[1] or kept + 2 >= waiting:
+                if top + 2 >= len(arena) or kept + 2 >= waiting:
                     return OVERFLOW, kept, ended
                 # A copy made now: the frame itself may be older than `bottom`, and siblings share it.
                 up = _intern(
-                    arena, flags, bottom, top, arena[0, below], arena[1, below], arena[2, below], arena[3, below]
+                    arena, bottom, top, arena[below, STATE], arena[below, COUNT], arena[below, BELOW],
+                    arena[below, REST],
                 )
                 if up == top:
                     top += 1
-                if not flags[up]:
-                    flags[up] = True
+                if not arena[up, SEEN]:
+                    arena[up, SEEN] = True
                     waiting -= 1
-                    active[waiting] = up
+                    arena[waiting, ACTIVE] = up
         for call in range(call_first[state], call_first[state + 1]):
-            after = counted(count, call_operation[call], least[r], most[r])
+            after = counted(count, np.int64(call_operation[call]), least[r], most[r])
             if after < 0:
                 continue
             callee = call_rule[call]
             if start[callee] < 0:
                 missing[callee] = missing[-1] = True
                 continue
-            if top + 2 >= arena.shape[1] or kept + 2 >= waiting:
+            if top + 2 >= len(arena) or kept + 2 >= waiting:
                 return OVERFLOW, kept, ended
-            back_state = call_next[call]
-            back = _intern(arena, flags, bottom, top, back_state, after, below, rest)
+            back_state = np.int64(call_next[call])
+            back = _intern(arena, bottom, top, back_state, after, below, rest)
             if back == top:
                 top += 1
             need = max(least[r] - after, 0)
             inner_rest = min(FAR, rest + tokens[0, back_state] + need * tokens[1, r] + TO_DIFFER * call_unique[call])
-            inner = _intern(arena, flags, bottom, top, start[callee], 0, back, inner_rest)
+            inner = _intern(
+                arena, bottom, top, np.int64(start[callee]), np.int64(0), back, np.int64(inner_rest)
+            )
             if inner == top:
                 top += 1
-            if not flags[inner]:
-                flags[inner] = True
+            if not arena[inner, SEEN]:
+                arena[inner, SEEN] = True
                 waiting -= 1
-                active[waiting] = inner
+                arena[waiting, ACTIVE] = inner
     return top, kept, ended
 
 
-@_jit
-def _move(arena, flags, active, bottom, low, high, byte, row, targets, classes, rule, least, most):
-    """Read a byte from the frames `active[low:high]`; the frames after it follow them.
+@inlined
+def _move(arena, bottom, low, high, byte, row, targets, classes, rule, least, most):
+    """Read a byte from the frames `arena[low:high, ACTIVE]`; the frames after it follow them.
 
-    Returns `(top, end)`: the end of the arena, `OVERFLOW` if it is full, and the end of the frames in `active`.
+    Returns `(top, end)`: the end of the arena, `OVERFLOW` if it is full, and the end of the active frames.
     """
     top = bottom
     end = high
     for i in range(low, high):
-        frame = active[i]
-        state = arena[0, frame]
+        frame = arena[i, ACTIVE]
+        state = arena[frame, STATE]
         r = rule[state]
         target = targets[row[state] + classes[r, byte]]
         if target < 0:
             continue
-        count = counted(arena[1, frame], target & 3, least[r], most[r])
+        count = counted(arena[frame, COUNT], target & 3, least[r], most[r])
         if count < 0:
             continue
-        if top + 2 >= len(active) or end + 2 >= len(active):
+        if top + 2 >= len(arena) or end + 2 >= len(arena):
             return OVERFLOW, end
-        position = _intern(arena, flags, bottom, top, target >> 2, count, arena[2, frame], arena[3, frame])
+        position = _intern(arena, bottom, top, target >> 2, count, arena[frame, BELOW], arena[frame, REST])
         if position == top:
             top += 1
-            active[end] = position
+            arena[end, ACTIVE] = position
             end += 1
     return top, end
 
 
-@_jit
-def _needed(arena, active, low, high, rule, least, tokens):
+@inlined
+def _needed(arena, low, high, rule, least, tokens):
     """The fewest tokens from any of the frames to the end of the rule that the walk began in."""
     needed = FAR
     for i in range(low, high):
-        frame = active[i]
-        state = arena[0, frame]
-        pending = max(least[rule[state]] - arena[1, frame], 0)
-        needed = min(needed, arena[3, frame] + tokens[0, state] + pending * tokens[1, rule[state]])
+        frame = arena[i, ACTIVE]
+        state = arena[frame, STATE]
+        pending = max(least[rule[state]] - arena[frame, COUNT], 0)
+        needed = min(needed, arena[frame, REST] + tokens[0, state] + pending * tokens[1, rule[state]])
     return needed
 
 
-@_jit
+@inlined
 def _allow(trie_first, trie_ids, node, mask):
     """Mark the tokens that end at a node."""
     for i in range(trie_first[node], trie_first[node + 1]):
         mask[trie_ids[i] >> 5] |= np.uint32(1) << np.uint32(trie_ids[i] & 31)
 
 
-@_jit
-def _add_signs(trie_first, trie_ids, node, arena, active, low, high, ended, salt, signs):
-    """Add a hash of the frames `active[low:high]` to the tokens that end at a node."""
-    sign = _mixed(salt, 1) if ended else np.int64(0)
+@inlined
+def _add_signs(trie_first, trie_ids, node, arena, low, high, ended, salt, signs):
+    """Add a hash of the frames `arena[low:high, ACTIVE]` to the tokens that end at a node."""
+    sign = _mixed(salt, np.int64(1)) if ended else np.int64(0)
     for i in range(low, high):
-        sign += _sign(arena, active[i], salt)
+        sign += _sign(arena, arena[i, ACTIVE], salt)
     for i in range(trie_first[node], trie_first[node + 1]):
         signs[trie_ids[i]] += sign
 
 
-@_jit
+@kernel
 def walk(
     trie_depth, trie_first, trie_ids, child_first, child_count, child_byte, child_node,
     row, targets, classes, rule, final, live, quiet,
     call_first, call_rule, call_next, call_operation, call_unique, start, least, most, tokens,
-    nodes, state, count, left, room, salt, mask, exits, signs, missing,
+    nodes, state, count, left, arena, salt, mask, exits, signs, missing,
 ):
     """Mark the tokens that a frame allows, read on from the given trie nodes.
 
@@ -207,7 +220,7 @@ def walk(
         state: The frame's state.
         count: The frame's counter.
         left: Tokens that may be needed after the next one; larger than `FAR` for no budget.
-        room: Frames that the arena holds.
+        arena: int64[room, COLUMNS], scratch.
         salt: A number for the frames under this one, part of the signs.
         mask: uint32[words], receives the bits of the allowed tokens.
         exits: int32[trie nodes], receives the nodes at which the frame's rule can end.
@@ -219,24 +232,21 @@ def walk(
     Returns:
         `(exits found, most tokens needed after any allowed token)`; the first is `OVERFLOW` if the arena is full.
     """
-    arena = np.empty((4, room), np.int32)
-    flags = np.empty(room, np.bool_)
-    active = np.empty(room, np.int32)
-    # Of the nodes on the way to the current one: the children to look at next, and the frames reached.
-    child, last, lows, highs, tops = np.empty((5, room), np.int32)
+    room = len(arena)
     found = 0
     worst = 0
+    root, one = np.int64(0), np.int64(1)  # literals would be of other types, for which `_settle` is compiled again
     for begin in nodes:
         base = trie_depth[begin]
-        arena[0, 0] = state
-        arena[1, 0] = count
-        arena[2, 0] = -1
-        arena[3, 0] = 0
-        active[0] = 0
-        top, high, ended = 1, 1, False
+        arena[0, STATE] = state
+        arena[0, COUNT] = count
+        arena[0, BELOW] = -1
+        arena[0, REST] = 0
+        arena[0, ACTIVE] = 0
+        top, high, ended = one, one, False
         if begin > 0:  # at the start of a token the frame is one of several that are settled already
             top, high, ended = _settle(
-                arena, flags, active, 0, 1, 0, 1,
+                arena, root, top, root, high,
                 live, final, rule, call_first, call_rule, call_next, call_operation, call_unique,
                 start, least, most, tokens, missing,
             )
@@ -246,45 +256,45 @@ def walk(
             exits[found] = begin
             found += 1
         depth = base
-        lows[depth], highs[depth], tops[depth] = 0, high, top
-        child[depth] = child_first[begin]
-        last[depth] = child[depth] + child_count[begin]
+        arena[depth, LOW], arena[depth, HIGH], arena[depth, TOP] = 0, high, top
+        arena[depth, CHILD] = child_first[begin]
+        arena[depth, LAST] = arena[depth, CHILD] + child_count[begin]
         while depth >= base:
-            place = child[depth]
-            if place == last[depth]:
+            place = arena[depth, CHILD]
+            if place == arena[depth, LAST]:
                 depth -= 1
                 continue
-            child[depth] = place + 1
+            arena[depth, CHILD] = place + 1
             byte = child_byte[place]
-            bottom, low = tops[depth], highs[depth]
+            bottom, low = arena[depth, TOP], arena[depth, HIGH]
             if max(bottom, low, depth) + 2 >= room:
                 return OVERFLOW, worst
             top, high, ended = bottom, low, False
-            if low - lows[depth] == 1:  # most often there is one frame, and nothing but bytes around it
-                only = active[low - 1]
-                inside = rule[arena[0, only]]
-                target = targets[row[arena[0, only]] + classes[inside, byte]]
-                after = counted(arena[1, only], target & 3, least[inside], most[inside]) if target >= 0 else -1
+            if low - arena[depth, LOW] == 1:  # most often there is one frame, and nothing but bytes around it
+                only = arena[low - 1, ACTIVE]
+                inside = rule[arena[only, STATE]]
+                target = targets[row[arena[only, STATE]] + classes[inside, byte]]
+                after = counted(arena[only, COUNT], target & 3, least[inside], most[inside]) if target >= 0 else -1
                 if after < 0:
                     continue
                 if quiet[target >> 2]:
-                    arena[0, top] = target >> 2
-                    arena[1, top] = after
-                    arena[2, top] = arena[2, only]
-                    arena[3, top] = arena[3, only]
-                    active[high] = top
+                    arena[top, STATE] = target >> 2
+                    arena[top, COUNT] = after
+                    arena[top, BELOW] = arena[only, BELOW]
+                    arena[top, REST] = arena[only, REST]
+                    arena[high, ACTIVE] = top
                     top += 1
                     high += 1
             if high == low:
                 top, high = _move(
-                    arena, flags, active, bottom, lows[depth], low, byte, row, targets, classes, rule, least, most
+                    arena, bottom, arena[depth, LOW], low, byte, row, targets, classes, rule, least, most
                 )
                 if top < 0:
                     return OVERFLOW, worst
                 if high == low:
                     continue
                 top, high, ended = _settle(
-                    arena, flags, active, bottom, top, low, high,
+                    arena, bottom, top, low, high,
                     live, final, rule, call_first, call_rule, call_next, call_operation, call_unique,
                     start, least, most, tokens, missing,
                 )
@@ -295,42 +305,39 @@ def walk(
                 exits[found] = node
                 found += 1
             if trie_first[node] < trie_first[node + 1]:
-                need = 0 if ended else _needed(arena, active, low, high, rule, least, tokens)
+                need = 0 if ended else _needed(arena, low, high, rule, least, tokens)
                 if need <= left:
                     worst = max(worst, need)
                     _allow(trie_first, trie_ids, node, mask)
                     if len(signs) > 0:
-                        _add_signs(trie_first, trie_ids, node, arena, active, low, high, ended, salt, signs)
+                        _add_signs(trie_first, trie_ids, node, arena, low, high, ended, salt, signs)
             if high > low and child_count[node] > 0:
                 depth += 1
-                lows[depth], highs[depth], tops[depth] = low, high, top
-                child[depth] = child_first[node]
-                last[depth] = child[depth] + child_count[node]
+                arena[depth, LOW], arena[depth, HIGH], arena[depth, TOP] = low, high, top
+                arena[depth, CHILD] = child_first[node]
+                arena[depth, LAST] = arena[depth, CHILD] + child_count[node]
     return found, worst
 
 
-@_jit
-def group(signs, mask, number, first):
+@kernel
+def group(signs, mask, number, first, slots):
     """Number the signs of the tokens in the mask.
 
     Args:
         number: int32[tokens], receives for each token in the mask the number of its sign, from 0.
         first: int64[tokens], receives for each sign the first token that has it.
+        slots: int32[a power of 2, more than the tokens], -1.
 
     Returns:
         How many different signs there are.
     """
-    size = 1024
-    while size < 2 * len(signs):
-        size *= 2
-    slots = np.full(size, -1, np.int32)
     found = 0
     for token in range(len(signs)):
         if not mask[token >> 5] >> np.uint32(token & 31) & np.uint32(1):
             continue
-        slot = signs[token] & (size - 1)
+        slot = signs[token] & (len(slots) - 1)
         while slots[slot] >= 0 and signs[first[slots[slot]]] != signs[token]:
-            slot = (slot + 1) & (size - 1)
+            slot = (slot + 1) & (len(slots) - 1)
         if slots[slot] < 0:
             slots[slot] = found
             first[found] = token

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from structkit.automaton.alive import Alive, first_bytes
 from structkit.automaton.automaton import Automaton
+from structkit.automaton.kernels import FAR
 from structkit.index import spelling
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -77,14 +78,14 @@ def _alone(found: Alive, vocabulary: Vocabulary) -> NDArray[np.int32]:
     """The tokens of a rule that calls no other."""
     trie, dfa = vocabulary.trie, found.dfa
     states, width = dfa.targets.shape
-    tokens, none = np.empty((2, states), np.int32), np.empty(0, np.int32)
+    tokens, none = _unknown(states), np.empty(0, np.int32)
     zero = np.zeros(1, np.int32)
     spelling.fewest_tokens(
         trie.byte, trie.end, trie.first,
         np.arange(states, dtype=np.int32) * width, dfa.targets.ravel(), dfa.classes[None], np.zeros(states, np.int32),
         np.zeros(states + 1, np.int32), none, none, none, np.empty(0, bool), zero, np.array([states], np.int32),
         np.array([dfa.least], np.int32), first_bytes([dfa]), np.array([width], np.int32), found.end, found.hop,
-        _nearest_first(found.end), tokens,
+        _nearest_first(found.end), tokens, *_scratch(),
     )  # fmt: skip
     return tokens
 
@@ -92,13 +93,13 @@ def _alone(found: Alive, vocabulary: Vocabulary) -> NDArray[np.int32]:
 def _fewest(automaton: Automaton, vocabulary: Vocabulary) -> NDArray[np.int32]:
     """The tokens of all rules."""
     trie, shortest = vocabulary.trie, automaton.shortest
-    tokens = np.empty((2, max(len(automaton.row), len(automaton.start))), np.int32)
+    tokens = _unknown(max(len(automaton.row), len(automaton.start)))
     spelling.fewest_tokens(
         trie.byte, trie.end, trie.first,
         automaton.row, automaton.targets, automaton.classes, automaton.rule, automaton.call_first,
         automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.call_unique, automaton.start,
         shortest.stop, automaton.least, shortest.first_byte, shortest.width, shortest.end, shortest.hop,
-        _nearest_first(shortest.end), tokens,
+        _nearest_first(shortest.end), tokens, *_scratch(),
     )  # fmt: skip
     return tokens
 
@@ -106,3 +107,15 @@ def _fewest(automaton: Automaton, vocabulary: Vocabulary) -> NDArray[np.int32]:
 def _nearest_first(end: NDArray[np.int32]) -> NDArray[np.int32]:
     """int32[states]: the states by their distance, of equal ones the last first."""
     return np.lexsort((-np.arange(len(end)), end)).astype(np.int32)
+
+
+def _unknown(size: int) -> NDArray[np.int32]:
+    """int32[2, size]: `FAR` and 0."""
+    tokens = np.zeros((2, size), np.int32)
+    tokens[0] = FAR
+    return tokens
+
+
+def _scratch() -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """What `spelling.fewest_tokens` works with: it looks no deeper than 256 rules."""
+    return np.full(256, -1, np.int32), np.empty(256, np.int32), np.empty(256, np.int64)

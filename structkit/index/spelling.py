@@ -8,18 +8,16 @@ from __future__ import annotations
 # One name a line would make the arguments of a kernel longer than its body.
 # fmt: off
 # ruff: noqa: D417
-import numba
 import numpy as np
 
+from structkit.automaton.jit import helper, kernel
 from structkit.automaton.kernels import END, FAR
 from structkit.automaton.lengths import TO_DIFFER
 
 __all__ = ["fewest_tokens", "path", "split"]
 
-_jit = numba.njit(cache=True, nogil=True, boundscheck=False)
 
-
-@_jit
+@helper
 def _child(trie_byte, trie_end, node, byte):
     """The child of a trie node for a byte, or -1."""
     child = node + 1
@@ -30,13 +28,13 @@ def _child(trie_byte, trie_end, node, byte):
     return -1
 
 
-@_jit
+@helper
 def _sum(left, right):
     """A sum that is `FAR` only where a part is: too many tokens are not the same as no way."""
     return FAR if left >= FAR or right >= FAR else min(FAR - 1, left + right)
 
 
-@_jit
+@helper
 def _fewest(
     trie_byte, trie_end, trie_first,
     row, targets, classes, rule, call_rule, call_next, call_unique, start, least, hop, tokens,
@@ -47,10 +45,10 @@ def _fewest(
     Only tokens that end before the state's rule does, and that neither leave a rule they did not enter nor cross the
     end of a counted repetition: then what follows a token needs exactly one token less, whatever the stack.
     """
-    best = FAR
+    best = np.int64(FAR)
     depth = 0
-    rest = 0
-    node = 0
+    rest = np.int64(0)
+    node = np.int64(0)
     while depth < len(stack):
         step = first if first >= 0 and node == 0 else hop[state]
         if step == END:
@@ -88,11 +86,11 @@ def _fewest(
     return min(best, FAR)
 
 
-@_jit
+@kernel
 def fewest_tokens(
     trie_byte, trie_end, trie_first,
     row, targets, classes, rule, call_first, call_rule, call_next, call_operation, call_unique, start, stop, least,
-    first_byte, width, end, hop, order, tokens,
+    first_byte, width, end, hop, order, tokens, roots, stack, rests,
 ):
     """The tokens that surely lead from each state to the end of its rule.
 
@@ -101,17 +99,15 @@ def fewest_tokens(
         hop: int32[states], from `distances`.
         order: int32[states], the states by distance, of equal ones the last first.
         tokens: int32[2, max(states, rules)], receives in row 0 the tokens from each state to its rule's end, in row 1
-            the tokens that each round takes which a rule's counter still needs.
+            the tokens that each round takes which a rule's counter still needs; at first `FAR` and 0.
+        roots: int32[256], -1, receives the children of the root.
+        stack: int32[...], scratch: the states that come after the rules called.
+        rests: int64[...], scratch: for each of them the tokens that the rules under it need.
     """
-    roots = np.full(256, -1, np.int32)
     child = 1
     while child < trie_end[0]:
         roots[trie_byte[child]] = child
         child = trie_end[child]
-    stack = np.empty(256, np.int32)
-    rests = np.empty(256, np.int64)
-    tokens[:] = FAR
-    tokens[1, :] = 0
     changed = True
     while changed:
         changed = False
@@ -121,7 +117,7 @@ def fewest_tokens(
             best = 0 if hop[state] == END else _fewest(
                 trie_byte, trie_end, trie_first,
                 row, targets, classes, rule, call_rule, call_next, call_unique, start, least, hop, tokens,
-                state, -1, roots, stack, rests,
+                np.int64(state), np.int64(-1), roots, stack, rests,
             )
             if best != tokens[0, state]:
                 tokens[0, state] = best
@@ -140,7 +136,7 @@ def fewest_tokens(
                         needs = _fewest(
                             trie_byte, trie_end, trie_first,
                             row, targets, classes, rule, call_rule, call_next, call_unique, start, least, hop, tokens,
-                            state, np.int64(first_byte[r, klass]), roots, stack, rests,
+                            np.int64(state), np.int64(first_byte[r, klass]), roots, stack, rests,
                         )
                         shortest = min(shortest, needs - tokens[0, state])
                 for call in range(call_first[state], call_first[state + 1]):
@@ -159,30 +155,43 @@ def fewest_tokens(
                 changed = True
 
 
-@_jit
-def path(trie_byte, trie_end, text):
-    """int32[...]: the trie nodes along a text, as far as the trie goes."""
-    nodes = np.empty(len(text), np.int32)
-    node = 0
+@kernel
+def path(trie_byte, trie_end, text, nodes):
+    """Find the trie nodes along a text, as far as the trie goes.
+
+    Args:
+        nodes: int32[bytes], receives the nodes.
+
+    Returns:
+        How many there are.
+    """
+    node = np.int64(0)
     for position in range(len(text)):
-        node = _child(trie_byte, trie_end, node, text[position])
+        node = _child(trie_byte, trie_end, node, np.int64(text[position]))
         if node < 0:
-            return nodes[:position]
+            return position
         nodes[position] = node
-    return nodes
+    return len(text)
 
 
-@_jit
-def split(trie_byte, trie_end, trie_first, trie_ids, text):
-    """int32[...]: the fewest tokens that spell a text; none if none do."""
-    costs = np.full(len(text) + 1, FAR, np.int64)
-    ends = np.zeros(len(text) + 1, np.int64)
-    tokens = np.empty(len(text), np.int32)
+@kernel
+def split(trie_byte, trie_end, trie_first, trie_ids, text, costs, ends, tokens):
+    """Spell a text in the fewest tokens.
+
+    Args:
+        costs: int64[bytes + 1], scratch: the fewest tokens from each byte on.
+        ends: int64[bytes + 1], scratch: where the first of them ends.
+        tokens: int32[bytes], receives the tokens.
+
+    Returns:
+        How many tokens there are; -1 if none spell the text.
+    """
     costs[len(text)] = 0
     for begin in range(len(text) - 1, -1, -1):
-        node = 0
+        costs[begin] = FAR
+        node = np.int64(0)
         for position in range(begin, len(text)):
-            node = _child(trie_byte, trie_end, node, text[position])
+            node = _child(trie_byte, trie_end, node, np.int64(text[position]))
             if node < 0:
                 break
             if trie_first[node] < trie_first[node + 1] and costs[position + 1] + 1 < costs[begin]:
@@ -190,10 +199,8 @@ def split(trie_byte, trie_end, trie_first, trie_ids, text):
                 ends[begin] = position + 1
                 tokens[begin] = trie_ids[trie_first[node]]
     if costs[0] >= FAR:
-        return tokens[:0]
-    found = np.empty(costs[0], np.int32)
+        return -1
     begin = 0
-    for i in range(len(found)):
-        found[i] = tokens[begin]
-        begin = ends[begin]
-    return found
+    for i in range(costs[0]):
+        tokens[i], begin = tokens[begin], ends[begin]  # the i-th token begins at byte i or after
+    return costs[0]

@@ -11,7 +11,7 @@ from structkit.automaton.link import link
 from structkit.automaton.nfa import build_nfa
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
-from structkit.regex.nodes import Node, Repeat, Rules, Text
+from structkit.regex.nodes import Alt, Node, Repeat, Rules, Seq, Text
 from tests.languages import nodes, recursive_rules
 
 LIMITS = Limits(nfa_states=3_000, states=3_000)
@@ -63,6 +63,26 @@ def test_kernel_multiplies_as_the_plain_twin(left: Node, right: Node, negate: bo
 def test_many_states_grow_the_tables() -> None:
     dfa = build.regular(Repeat(Text("abcdefgh"), 500, 500))
     assert len(dfa.final) == 4001 and dfa.accepts(b"abcdefgh" * 500)
+
+
+def test_tables_that_are_too_small_are_made_larger() -> None:
+    ab = Alt((Text("a"), Text("b")))
+    node = Seq((Repeat(ab, 0, None), Text("a"), Repeat(ab, 9, 9)))  # the states know the last ten letters
+    nfa = build_nfa(node, count=False, limits=LIMITS)
+    made = build._determinise(nfa, LIMITS)
+    assert len(made.final) == 2**10 > nfa.size + 64
+    assert _equal(made, _trimmed(plain.determinise(nfa)))
+    with pytest.raises(LimitExceeded, match="states"):
+        build._determinise(nfa, Limits(states=500))
+
+
+@pytest.mark.parametrize("most", [0, 1, 13 * 17 - 1, 13 * 17, 10_000])
+def test_products_are_made_up_to_a_limit(most: int) -> None:
+    left, right = (build.regular(Repeat(Text("a" * length), 0, None)) for length in (13, 17))
+    made = intersection(left, right, most)
+    assert (made is not None) == (most >= 13 * 17)
+    if made is not None:
+        assert _equal(made, trim(plain.product(left, right, negate=False)))
 
 
 @given(recursive_rules, st.text('ab0é",[]()', max_size=12))
