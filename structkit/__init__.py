@@ -51,19 +51,27 @@ if TYPE_CHECKING:
         VocabularyError,
     )
     from structkit.explain import explain
+    from structkit.generate.events import FieldDone, FieldRefused, FieldStarted, Finished, TextGrown
     from structkit.generate.result import Result, Usage
+    from structkit.generate.stream import AsyncStream, Stream
     from structkit.guide.guide import Cursor, Guide
     from structkit.limits import Limits
     from structkit.many import aextract_many, agenerate_many, extract_many, generate_many
+    from structkit.streaming import astream, stream
     from structkit.targets import Choice, JsonSchema, Regex
     from structkit.vocabulary.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AsyncStream",
     "BudgetTooSmall",
     "Choice",
     "Cursor",
+    "FieldDone",
+    "FieldRefused",
+    "FieldStarted",
+    "Finished",
     "GenerationError",
     "GrammarError",
     "Guide",
@@ -75,7 +83,9 @@ __all__ = [
     "Regex",
     "Result",
     "SchemaError",
+    "Stream",
     "StructkitError",
+    "TextGrown",
     "TokenRefused",
     "UnresolvedReference",
     "UnsatisfiableSchema",
@@ -89,6 +99,7 @@ __all__ = [
     "aextract_many",
     "agenerate",
     "agenerate_many",
+    "astream",
     "compile",
     "explain",
     "extract",
@@ -98,26 +109,36 @@ __all__ = [
     "generate_many",
     "load",
     "preview_prompt",
+    "stream",
     "testing",
     "to_json_schema",
     "to_regex",
 ]
 
 _HOMES = {
+    "AsyncStream": "structkit.generate.stream",
     "Choice": "structkit.targets",
     "Cursor": "structkit.guide.guide",
+    "FieldDone": "structkit.generate.events",
+    "FieldRefused": "structkit.generate.events",
+    "FieldStarted": "structkit.generate.events",
+    "Finished": "structkit.generate.events",
     "Guide": "structkit.guide.guide",
     "JsonSchema": "structkit.targets",
     "Limits": "structkit.limits",
     "Regex": "structkit.targets",
     "Result": "structkit.generate.result",
+    "Stream": "structkit.generate.stream",
+    "TextGrown": "structkit.generate.events",
     "Usage": "structkit.generate.result",
     "Vocabulary": "structkit.vocabulary.vocabulary",
     "aextract_many": "structkit.many",
     "agenerate_many": "structkit.many",
+    "astream": "structkit.streaming",
     "explain": "structkit.explain",
     "extract_many": "structkit.many",
     "generate_many": "structkit.many",
+    "stream": "structkit.streaming",
 }
 """Where the classes live; errors live in `structkit.errors`, functions in `structkit.api`."""
 

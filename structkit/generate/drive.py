@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -80,7 +80,7 @@ def drive(flow: Flow, rows: Rows, cancelled: threading.Event | None = None) -> D
 
 def drive_all(
     flows: Iterable[Flow], rows: Rows, most: int, cancelled: threading.Event | None = None
-) -> Iterator[Driven | None]:
+) -> Generator[Driven | None, None, None]:
     """Run flows side by side. A row that ends makes room for the next flow.
 
     Args:

@@ -75,6 +75,11 @@ class Written:
         self.text = bytearray()
         self.kept = 0
 
+    def cut(self, tokens: int, length: int) -> None:
+        """Take back all but the first tokens, which have so many bytes."""
+        del self.token_ids[tokens:], self.scores[tokens:], self.text[length:]
+        self.kept = min(self.kept, length)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -332,8 +337,8 @@ class _Decoding:
         taken = len(written.token_ids) - count
         self.cursor.rollback(taken)
         self.left += taken
-        del written.token_ids[count:], written.scores[count:], written.text[length:], self.forced[count:]
-        written.kept = min(written.kept, length)
+        written.cut(count, length)
+        del self.forced[count:]
         unread = min(taken, len(self.unread))
         del self.unread[len(self.unread) - unread :]
         self.back += taken - unread

@@ -9,7 +9,7 @@ from typing import cast
 
 from structkit.errors import GenerationError, ValidationFailed
 from structkit.generate.drive import TURNS, Driven, drive_all
-from structkit.generate.flow import Flow, Plan, Refusal, decode
+from structkit.generate.flow import Flow, Plan, Refusal, Written, decode
 from structkit.generate.guides import GUIDES
 from structkit.generate.progress import Progress
 from structkit.generate.prompt import Prompt, build_prompt, encode_prompt
@@ -21,7 +21,7 @@ from structkit.models.base import LogitsModel, Rows
 from structkit.models.single import rows_of
 from structkit.targets import AnyTarget, Target
 
-__all__ = ["MAX_TOKENS", "asked_prompt", "run", "run_many"]
+__all__ = ["MAX_TOKENS", "Job", "asked_prompt", "run", "run_many"]
 
 MAX_TOKENS = 1_024
 """Tokens of an answer when nobody says: a model that finds no end stops within a minute or so."""
@@ -76,7 +76,7 @@ def run_many(
         Exception: Without `batch.keep_errors` the first error.
     """
     jobs = [
-        _Job(number, model, prompt, target, settings)
+        Job(number, model, prompt, target, settings)
         for number, (prompt, target) in enumerate(zip(prompts, targets, strict=True))
     ]
     outcomes: dict[int, Result[object] | Exception] = {}
@@ -95,7 +95,7 @@ def run_many(
     return [outcomes[number] for number in range(len(jobs))]
 
 
-def _begin(model: LogitsModel, jobs: list[_Job]) -> tuple[Rows, list[_Job]]:
+def _begin(model: LogitsModel, jobs: list[Job]) -> tuple[Rows, list[Job]]:
     """Rows for the jobs, and the jobs in the order in which they are best begun."""
     rows = rows_of(model)
     if rows.most == 1 or len(jobs) == 1:
@@ -114,12 +114,14 @@ def _common(prompts: Sequence[list[int]]) -> list[int]:
     return low[: min(length, most)]
 
 
-class _Job:
+class Job:
     """One of the generations.
 
     Attributes:
         number: That of its prompt.
         guide: The guide of its target, unless that cannot be compiled.
+        target: The target, unless it cannot be read.
+        written: What was written so far.
     """
 
     def __init__(
@@ -127,6 +129,8 @@ class _Job:
     ) -> None:
         self.number = number
         self.guide: Guide | None = None
+        self.target: Target[object] | None = None
+        self.written = Written()
         self._model = model
         self._prompt = prompt
         self._settings = settings
@@ -137,7 +141,7 @@ class _Job:
         self._error: Exception | None = None
         try:
             self._compiled = GUIDES.get(target, model.vocabulary, settings.writing)
-            self.guide = self._compiled.guide
+            self.guide, self.target = self._compiled.guide, self._compiled.target
         except Exception as error:  # told when its turn comes, for one that fails does not lose the others
             self._error = error
 
@@ -172,6 +176,7 @@ class _Job:
 
     def _attempt(self, prompt_ids: list[int], retries: int, read: int) -> Flow:
         guide, model, settings = self._compiled.guide, self._model, self._settings
+        self.written.cut(0, 0)
         plan = Plan(
             budget=budget_of(guide, settings.max_tokens, model.context_length, len(prompt_ids)),
             sampling=settings.sampling,
@@ -179,6 +184,7 @@ class _Job:
             spell=model.encode_text if settings.forced else None,
             check=self._check,
             retries=retries,
+            written=self.written,
         )
         return (yield from decode(prompt_ids, guide.cursor(), model.vocabulary, plan, read=read))
 

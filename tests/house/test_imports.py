@@ -28,9 +28,10 @@ UPSTREAM = {
     "explain": {"targets", "schema", "regex", "automaton"},
     "models": {"vocabulary", "demo"},
     "testing": {"vocabulary", "models"},
-    "generate": {"targets", "compile", "guide", "automaton", "vocabulary", "models", "regex"},
+    "generate": {"targets", "compile", "guide", "automaton", "vocabulary", "models", "regex", "schema"},
     "api": {"targets", "compile", "guide", "vocabulary", "models", "regex", "generate"},
     "many": {"targets", "models", "generate"},
+    "streaming": {"targets", "models", "generate"},
     "cli": {"api", "targets", "generate"},
     "__main__": {"cli"},
 }

@@ -1,0 +1,81 @@
+"""The public functions that tell what is written while it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar, overload
+
+from typing_extensions import TypeForm, Unpack
+
+from structkit.generate.prompt import Prompt
+from structkit.generate.settings import Options, Settings
+from structkit.generate.stream import AsyncStream, Stream
+from structkit.models.base import LogitsModel
+from structkit.targets import AnyTarget, TextTarget
+
+__all__ = ["astream", "stream"]
+
+T = TypeVar("T")
+
+
+@overload
+def stream(
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]
+) -> Stream[T]: ...
+@overload
+def stream(
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]
+) -> Stream[T]: ...
+@overload
+def stream(
+    model: LogitsModel, prompt: Prompt, target: Mapping[str, object], **options: Unpack[Options]
+) -> Stream[object]: ...
+def stream(
+    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
+) -> Stream[object]:
+    """Have a model write a value of a type, and tell what happens as it becomes certain.
+
+    Takes what `generate` takes. The model works when the next event is asked for; what is wrong is raised there.
+
+    Returns:
+        An iterator of `FieldStarted`, `TextGrown`, `FieldDone`, `FieldRefused` and at last `Finished`, with the value
+        so far as `partial`.
+
+    >>> from structkit.testing import ScriptedModel
+    >>> for event in stream(ScriptedModel(['{"name": "Ana", "age": 34}']), "Ana is 34.", dict[str, str | int]):
+    ...     if type(event).__name__ == "FieldDone":
+    ...         print(event)
+    FieldDone(path='name', value='Ana')
+    FieldDone(path='age', value=34)
+    FieldDone(path='$', value={'name': 'Ana', 'age': 34})
+    """
+    return Stream(model, prompt, target, Settings.read("stream", options))
+
+
+@overload
+def astream(
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]
+) -> AsyncStream[T]: ...
+@overload
+def astream(
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]
+) -> AsyncStream[T]: ...
+@overload
+def astream(
+    model: LogitsModel, prompt: Prompt, target: Mapping[str, object], **options: Unpack[Options]
+) -> AsyncStream[object]: ...
+def astream(
+    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
+) -> AsyncStream[object]:
+    """`stream` for async programs: the model works in a thread while the next event is awaited.
+
+    >>> import asyncio
+    >>> from structkit.testing import ScriptedModel
+    >>> async def main() -> None:
+    ...     async for event in astream(ScriptedModel(["[1, 2]"]), "One and two.", list[int]):
+    ...         last = event
+    ...     print(last.result.value)
+    >>> asyncio.run(main())
+    [1, 2]
+    """
+    return AsyncStream(Stream(model, prompt, target, Settings.read("astream", options)))

@@ -1,0 +1,172 @@
+"""What a stream tells while a value is written is what the value turns out to be."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field, TypeAdapter, field_validator
+
+import structkit as sk
+from structkit.testing import RandomModel, ScriptedModel, small_vocabulary
+
+SMALL = small_vocabulary()
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+    tags: list[str] = Field(max_length=4)
+
+
+class Team(BaseModel):
+    title: str
+    people: list[Person] = Field(max_length=3)
+    lead: Person | None
+
+
+@dataclass
+class Point:
+    x: float
+    y: float
+
+
+TARGETS = [Person, Team, list[Person], dict[str, list[int]], int, str, list[Point], bool | None, list[bool]]
+
+
+def _places(value: object, path: str = "") -> Iterator[tuple[str, object]]:
+    yield path or "$", value
+    if isinstance(value, dict):
+        for name, item in value.items():
+            step = f".{name}" if path else name
+            yield from _places(
+                item, path + (step if name.isidentifier() else f"[{json.dumps(name, ensure_ascii=False)}]")
+            )
+    elif isinstance(value, list):
+        for at, item in enumerate(value):
+            yield from _places(item, f"{path}[{at}]")
+
+
+def _within(part: object, whole: object) -> bool:
+    """Whether a part may become a whole: nothing in it changes but strings that grow, and what is added."""
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return all(name in whole and _within(item, whole[name]) for name, item in part.items())
+    if isinstance(part, list) and isinstance(whole, list):
+        return len(part) <= len(whole) and all(map(_within, part, whole))
+    if isinstance(part, str) and isinstance(whole, str):
+        return whole.startswith(part)
+    return part == whole
+
+
+def _dumped(value: object) -> object:
+    return TypeAdapter(object).dump_python(value, mode="json", warnings=False)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(TARGETS), st.integers(0, 10**6), st.sampled_from([15, 40, 120]))
+def test_what_is_told_is_what_comes(target: object, seed: int, budget: int) -> None:
+    model = RandomModel(seed, SMALL, brevity=seed % 5)
+    stream = sk.stream(model, "x", target, temperature=1.0, seed=seed, max_tokens=budget + 40)
+    begun, done, texts, partials = [], {}, {}, []
+    for event in stream:
+        if isinstance(event, sk.FieldStarted):
+            begun.append(event.path)
+        elif isinstance(event, sk.TextGrown):
+            texts[event.path] = texts.get(event.path, "") + event.text
+        elif isinstance(event, sk.FieldDone):
+            done[event.path] = event.value
+        partials.append(_dumped(stream.partial))
+    assert isinstance(event, sk.Finished)
+    whole = json.loads(event.result.text)
+    places = dict(_places(whole))
+    assert sorted(begun) == sorted(places)
+    assert {path: _dumped(value) for path, value in done.items()} == {
+        path: _dumped(value) for path, value in places.items()
+    }
+    assert texts == {path: value for path, value in places.items() if isinstance(value, str) and value}
+    assert all(partial is None or _within(partial, _dumped(event.result.value)) for partial in partials)
+    assert stream.partial == event.result.value == stream.result.value
+    assert stream.text == event.result.text
+
+
+def test_parts_have_the_types_of_the_target() -> None:
+    text = '{"title": "T", "people": [{"name": "Ana", "age": 34, "tags": []}, {"name": "To'
+    whole = text + 'm", "age": 7, "tags": ["a"]}], "lead": null}'
+    stream = sk.stream(ScriptedModel([whole]), "x", Team)
+    values, last = {}, None
+    for event in stream:
+        if isinstance(event, sk.FieldDone):
+            values[event.path] = event.value
+        if stream.text.endswith("7"):
+            last = stream.partial
+    assert values["people[0]"] == Person(name="Ana", age=34, tags=[])
+    assert isinstance(last, Team)
+    assert last.people[0] == Person(name="Ana", age=34, tags=[])
+    assert last.people[1].name == "Tom"
+    assert not hasattr(last.people[1], "age")
+    assert not hasattr(last, "lead")
+
+
+def test_what_is_refused_is_told_and_taken_back() -> None:
+    class Even(BaseModel):
+        name: str
+        value: int
+
+        @field_validator("value")
+        @classmethod
+        def even(cls, value: int) -> int:
+            if value % 2:
+                raise ValueError("odd")
+            return value
+
+    stream = sk.stream(ScriptedModel(['{"name": "a", "value": 3}', '{"name": "a", "value": 4}']), "x", Even)
+    events = list(stream)
+    assert sk.FieldRefused("value") in events or sk.FieldRefused("$") in events
+    after = events[[isinstance(event, sk.FieldRefused) for event in events].index(True) :]
+    assert sk.FieldDone("value", 4) in after
+    assert stream.result.value == Even(name="a", value=4)
+    assert len(stream.result.attempts) == 2
+
+
+def test_text_that_is_not_json_only_grows() -> None:
+    events = list(sk.stream(ScriptedModel(["abc abc"]), "x", sk.Regex("[a-c ]+")))
+    assert "".join(event.text for event in events if isinstance(event, sk.TextGrown)) == "abc abc"
+    assert {type(event) for event in events} == {sk.TextGrown, sk.Finished}
+
+
+def test_what_is_wrong_is_raised_when_events_are_asked_for() -> None:
+    with pytest.raises(sk.UnsatisfiableSchema):
+        next(sk.stream(RandomModel(), "x", {"type": "integer", "minimum": 3, "maximum": 2}))
+    with pytest.raises(TypeError, match="stream\\(\\) has no argument"):
+        sk.stream(RandomModel(), "x", int, tokens=3)
+
+
+def test_a_closed_stream_ends_and_frees_the_model() -> None:
+    model = RandomModel(1, SMALL)
+    with sk.stream(model, "x", list[str], max_tokens=500) as stream:
+        next(stream)
+        assert sk.extract(model, "y", bool) in (True, False)  # between two steps others may use it
+    with pytest.raises(StopIteration):
+        next(stream)
+    with pytest.raises(sk.GenerationError, match="closed before its end"):
+        _ = stream.result
+
+
+def test_the_async_twin() -> None:
+    async def main() -> None:
+        async with sk.astream(ScriptedModel(["[1, 2]"]), "x", list[int]) as stream:
+            events = [event async for event in stream]
+            assert (await stream.result()).value == [1, 2]
+        assert sk.FieldDone("[0]", 1) in events
+        assert isinstance(events[-1], sk.Finished)
+        stream = sk.astream(RandomModel(1, SMALL), "x", list[str], max_tokens=500)
+        async for _ in stream:
+            break
+        await stream.aclose()
+
+    asyncio.run(main())
