@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         to_json_schema,
         to_regex,
     )
+    from structkit.classify import aclassify, classify
     from structkit.errors import (
         BudgetTooSmall,
         GenerationError,
@@ -51,8 +52,9 @@ if TYPE_CHECKING:
         VocabularyError,
     )
     from structkit.explain import explain
+    from structkit.generate.confidence import Confidence
     from structkit.generate.events import FieldDone, FieldRefused, FieldStarted, Finished, TextGrown
-    from structkit.generate.result import Result, Usage
+    from structkit.generate.result import Result, Token, Usage
     from structkit.generate.stream import AsyncStream, Stream
     from structkit.guide.guide import Cursor, Guide
     from structkit.limits import Limits
@@ -67,6 +69,7 @@ __all__ = [
     "AsyncStream",
     "BudgetTooSmall",
     "Choice",
+    "Confidence",
     "Cursor",
     "FieldDone",
     "FieldRefused",
@@ -86,6 +89,7 @@ __all__ = [
     "Stream",
     "StructkitError",
     "TextGrown",
+    "Token",
     "TokenRefused",
     "UnresolvedReference",
     "UnsatisfiableSchema",
@@ -95,11 +99,13 @@ __all__ = [
     "Vocabulary",
     "VocabularyError",
     "__version__",
+    "aclassify",
     "aextract",
     "aextract_many",
     "agenerate",
     "agenerate_many",
     "astream",
+    "classify",
     "compile",
     "explain",
     "extract",
@@ -118,6 +124,7 @@ __all__ = [
 _HOMES = {
     "AsyncStream": "structkit.generate.stream",
     "Choice": "structkit.targets",
+    "Confidence": "structkit.generate.confidence",
     "Cursor": "structkit.guide.guide",
     "FieldDone": "structkit.generate.events",
     "FieldRefused": "structkit.generate.events",
@@ -130,11 +137,14 @@ _HOMES = {
     "Result": "structkit.generate.result",
     "Stream": "structkit.generate.stream",
     "TextGrown": "structkit.generate.events",
+    "Token": "structkit.generate.result",
     "Usage": "structkit.generate.result",
     "Vocabulary": "structkit.vocabulary.vocabulary",
+    "aclassify": "structkit.classify",
     "aextract_many": "structkit.many",
     "agenerate_many": "structkit.many",
     "astream": "structkit.streaming",
+    "classify": "structkit.classify",
     "explain": "structkit.explain",
     "extract_many": "structkit.many",
     "generate_many": "structkit.many",
@@ -164,7 +174,7 @@ class _Package(ModuleType):
 
     def __setattr__(self, name: str, value: object) -> None:
         # Importing structkit.compile would else put that module in the function's place.
-        if not (isinstance(value, ModuleType) and name in ("compile", "explain", "generate")):
+        if not (isinstance(value, ModuleType) and name in ("classify", "compile", "explain", "generate")):
             super().__setattr__(name, value)
 
 

@@ -24,6 +24,7 @@ from structkit.regex.nodes import Call, Node, Rules, Text
 from structkit.regex.options import options
 from structkit.regex.parse import parse
 from structkit.schema.check import check
+from structkit.schema.choices import choices_at
 from structkit.schema.describe import describe
 from structkit.schema.heading import headed
 from structkit.schema.nodes import Document
@@ -190,6 +191,10 @@ class Target(ABC, Generic[T_co]):
         """The validators of the parts of a value; `None` where the texts are all that is known."""
         return None
 
+    def choices(self, path: Sequence[str | int]) -> tuple[str, ...] | None:
+        """The texts of the values that are possible at a place of a value; see `choices_at`."""
+        return None
+
     @property
     def is_json(self) -> bool:
         """Whether the texts are JSON."""
@@ -309,6 +314,9 @@ class _TypeTarget(Target[object]):
     def part(self) -> Part:
         return self.output.part
 
+    def choices(self, path: Sequence[str | int]) -> tuple[str, ...] | None:
+        return choices_at(self.output.document, path)
+
     def description(self) -> str:
         return f"JSON of this type:\n{describe(self.output.document, self.output.name)}"
 
@@ -325,6 +333,9 @@ class _SchemaTarget(Target[object]):
 
     def json_schema(self) -> dict[str, object]:
         return dict(self.target.schema)
+
+    def choices(self, path: Sequence[str | int]) -> tuple[str, ...] | None:
+        return choices_at(self.document, path)
 
     def rules(
         self,
@@ -389,6 +400,9 @@ class _ChoiceTarget(Target[object]):
 
     def json_schema(self) -> dict[str, object]:
         return {"enum": list(self.choice.options)}
+
+    def choices(self, path: Sequence[str | int]) -> tuple[str, ...] | None:
+        return None if path else tuple(self.choice.texts())
 
     def rules(
         self,

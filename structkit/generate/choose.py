@@ -45,6 +45,7 @@ class Ask:
         back: How many tokens of the sequence are taken back before.
         adjust: What else changes the logits.
         scored: Whether the log-probability is wanted.
+        candidates: With `scored`, tokens of which the probability without the mask is wanted.
         place: The step, for errors.
     """
 
@@ -56,6 +57,7 @@ class Ask:
     back: int = 0
     adjust: Adjust | None = None
     scored: bool = False
+    candidates: tuple[int, ...] = ()
     place: str | None = None
 
 
@@ -68,12 +70,14 @@ class Told:
         wanted: The likeliest token of `Ask.free`, if that was given.
         logprob: If scored, its log-probability among the allowed tokens, at temperature 1.
         removed: If scored, the probability of the tokens that the mask forbids.
+        candidates: The log-probability of each of `Ask.candidates`, without the mask.
     """
 
     token: int
     wanted: int | None = None
     logprob: float = 0.0
     removed: float = 0.0
+    candidates: tuple[float, ...] = ()
 
 
 def choose(logits: Logits, asks: Sequence[Ask]) -> list[Told | ModelFailed]:
@@ -89,7 +93,7 @@ def choose(logits: Logits, asks: Sequence[Ask]) -> list[Told | ModelFailed]:
 
     >>> logits = np.array([[1, 9, 5]], np.float32)
     >>> choose(logits, [Ask(token_ids=[0], mask=np.array([0b101], np.uint32))])
-    [Told(token=2, wanted=None, logprob=0.0, removed=0.0)]
+    [Told(token=2, wanted=None, logprob=0.0, removed=0.0, candidates=())]
     """
     if not isinstance(logits, np.ndarray):
         from structkit.generate.device import choose_on_device
@@ -111,6 +115,9 @@ def choose(logits: Logits, asks: Sequence[Ask]) -> list[Told | ModelFailed]:
 def _chosen(row: NDArray[np.float32], ask: Ask, best: int, value: float) -> Told | ModelFailed:
     """Choose for one row; `best` is the likeliest allowed token where few are allowed, else -2."""
     total = logsumexp(row) if ask.scored else 0.0
+    candidates = tuple(
+        float(row[token]) - total if token < len(row) else -math.inf for token in ask.candidates
+    )
     wanted = None if ask.free is None else _likeliest(row, ask.free)
     try:
         if ask.adjust is not None:
@@ -126,7 +133,8 @@ def _chosen(row: NDArray[np.float32], ask: Ask, best: int, value: float) -> Told
     if not ask.scored:
         return Told(token, wanted)
     among = logsumexp(allowed_logits(row, ask.mask)[1])
-    return Told(token, wanted, float(row[token]) - among, max(0.0, 1 - math.exp(among - total)))
+    removed = max(0.0, 1 - math.exp(among - total))
+    return Told(token, wanted, float(row[token]) - among, removed, candidates)
 
 
 def _greedy(row: NDArray[np.float32], mask: NDArray[np.uint32]) -> tuple[int, float]:

@@ -76,6 +76,19 @@ class Fields:
         if self.open and self.open[-1].kind == "number":
             self._end(len(self.text))
 
+    def here(self) -> tuple[Path, int] | None:
+        """The value that is being written, or begins next, unless it is an object or array: its path and first byte."""
+        if self._key_start >= 0:
+            return None
+        if self.open and self.open[-1].kind not in ("object", "array"):
+            return self.open[-1].path, self.open[-1].start
+        if bytes(self.text.rstrip()[-1:]) not in (b"", b"[", b",", b":"):
+            return None
+        if not self.open:
+            return (), len(self.text)
+        step = self._items[-1] if self.open[-1].kind == "array" else self._key
+        return None if step is None else ((*self.open[-1].path, step), len(self.text))
+
     def take(self) -> list[tuple[Field, bool]]:
         """What changed since the last time."""
         changes, self.changes = self.changes, []

@@ -7,7 +7,7 @@ the one that was chosen. Sync, async and batch drivers run the same flow.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from structkit.errors import BudgetTooSmall, TokenRefused, VocabularyError
 from structkit.generate.bans import Bans
 from structkit.generate.choose import Ask, Told
+from structkit.generate.chooser import Choices, Chooser
+from structkit.generate.fields import Path
 from structkit.generate.result import FinishReason
 from structkit.generate.sample import Sampling, allows, only_id
 from structkit.guide.guide import Cursor
@@ -65,6 +67,7 @@ class Written:
         token_ids: The tokens, the end token not included.
         scores: For each the log-probability among the allowed tokens and the probability that the mask removed; 0
             where it was not sampled or not scored.
+        forced: For each whether it was not sampled, because nothing else could follow.
         text: Their bytes.
         kept: The bytes that were never taken back since this was last set to the length of the text.
     """
@@ -72,12 +75,13 @@ class Written:
     def __init__(self) -> None:
         self.token_ids: list[int] = []
         self.scores: list[tuple[float, float]] = []
+        self.forced: list[bool] = []
         self.text = bytearray()
         self.kept = 0
 
     def cut(self, tokens: int, length: int) -> None:
         """Take back all but the first tokens, which have so many bytes."""
-        del self.token_ids[tokens:], self.scores[tokens:], self.text[length:]
+        del self.token_ids[tokens:], self.scores[tokens:], self.forced[tokens:], self.text[length:]
         self.kept = min(self.kept, length)
 
 
@@ -89,10 +93,13 @@ class Plan:
         budget: The most tokens, the end token not counted.
         sampling: How tokens are chosen.
         row: The number of the sequence among those of one call; each draws its own random numbers.
-        spell: The model's tokenizer, to write forced text in its own tokens; with `None` the model chooses them.
+        spell: The model's tokenizer, to write forced text in its own tokens.
+        forced: Whether forced text is taken without asking the model; else the model chooses its tokens.
         check: Looks at the complete text; a value that it refuses is taken back and written anew.
         retries: How often.
         scored: Whether log-probabilities are wanted.
+        choices: With `scored`, the texts among which there is a choice at a place, so that they are scored too.
+        is_json: Whether the text is JSON.
         written: Where the tokens are written.
     """
 
@@ -100,9 +107,12 @@ class Plan:
     sampling: Sampling
     row: int = 0
     spell: Spell | None = None
+    forced: bool = True
     check: Check | None = None
     retries: int = 0
     scored: bool = False
+    choices: Choices | None = None
+    is_json: bool = True
     written: Written = field(default_factory=Written)
 
 
@@ -118,6 +128,7 @@ class Decoded:
         refused: The texts that were refused.
         refusal: Why the last of them was, if no other could be written; the tokens mean nothing then.
         read: The tokens that the model has read.
+        choices: At each place where there was a choice, the probability of each text.
     """
 
     token_ids: tuple[int, ...]
@@ -127,6 +138,7 @@ class Decoded:
     refused: tuple[str, ...]
     refusal: Refusal | None
     read: int
+    choices: Mapping[Path, Mapping[str, float]]
 
 
 Flow: TypeAlias = "Generator[Ask | Score, Told | list[NDArray[np.float32]], Decoded]"
@@ -179,12 +191,14 @@ class _Decoding:
         self.back = read
         self.read = 0
         self.spelled: dict[str, list[int]] = {}
-        self.forced: list[bool] = []
         self.bans = Bans()
         self.refused: list[str] = []
         self.limited = False
         self.shortened = False
         self.begin = 0.0
+        self.chooser: Chooser | None = None
+        if plan.scored and plan.choices is not None:
+            self.chooser = Chooser(cursor, plan.choices, is_json=plan.is_json)
 
     def run(self) -> Flow:
         """The flow: write, have it looked at, and take back what is refused, as often as there are retries."""
@@ -216,15 +230,10 @@ class _Decoding:
                     return False
                 continue
             token = self.only_token()
-            score = (0.0, 0.0)
+            score, forced = (0.0, 0.0), token is not None
             if token is None:
-                asked = time.perf_counter()
-                told = cast("Told", (yield self.ask()))
-                self.begin += time.perf_counter() - asked  # the model's time is not the flow's
+                told = yield from self.asked()
                 token, score = self.hear(told), (told.logprob, told.removed)
-                forced = False
-            else:
-                forced = True
             if token in self.vocabulary.end_ids:
                 return True
             self.cursor.advance(token)
@@ -246,7 +255,18 @@ class _Decoding:
             return None  # the model is asked, to learn whether it would have gone another way
         return only_id(self.mask)
 
-    def ask(self) -> Ask:
+    def asked(self) -> Generator[Ask | Score, Told | list[NDArray[np.float32]], Told]:
+        """Ask for a token, and where a choice begins also how likely each of its values is."""
+        asked = time.perf_counter()
+        choice = None if self.chooser is None else self.chooser.begins(self.written.text, self.spell)
+        told = cast("Told", (yield self.ask(() if choice is None else choice.first)))
+        if choice is not None:
+            scores = cast("list[NDArray[np.float32]]", (yield Score(choice.branches)))
+            choice.decide(told, scores)
+        self.begin += time.perf_counter() - asked  # the model's time is not the flow's
+        return told
+
+    def ask(self, candidates: tuple[int, ...]) -> Ask:
         """Ask for a token after those that the model has not read yet."""
         ask = Ask(
             token_ids=self.unread,
@@ -256,6 +276,7 @@ class _Decoding:
             generator=self.generator,
             back=self.back,
             scored=self.plan.scored,
+            candidates=candidates,
             place=f"token {len(self.written.token_ids)}",
         )
         self.read += len(self.unread)
@@ -295,8 +316,14 @@ class _Decoding:
         """The tokens that the model's tokenizer writes for forced bytes, if it can."""
         text = _whole_characters(forced)
         if (
-            self.plan.spell is None or len(forced) < 2 or not text
+            not self.plan.forced or len(forced) < 2 or not text
         ):  # one byte leaves only a choice between tokens
+            return []
+        return self.spell(text)
+
+    def spell(self, text: str) -> list[int]:
+        """The tokens that the model's tokenizer writes for a text, if it can write exactly that."""
+        if self.plan.spell is None:
             return []
         if text not in self.spelled:
             self.spelled[text] = _spell(text, self.plan.spell, self.vocabulary)
@@ -307,7 +334,7 @@ class _Decoding:
         self.written.token_ids += token_ids
         self.written.scores += [score] * len(token_ids)
         self.written.text += b"".join(self.vocabulary.tokens[token_id] for token_id in token_ids)
-        self.forced += [forced] * len(token_ids)
+        self.written.forced += [forced] * len(token_ids)
         self.unread += token_ids
         self.left -= len(token_ids)
 
@@ -338,7 +365,8 @@ class _Decoding:
         self.cursor.rollback(taken)
         self.left += taken
         written.cut(count, length)
-        del self.forced[count:]
+        if self.chooser is not None:
+            self.chooser.forget(length)
         unread = min(taken, len(self.unread))
         del self.unread[len(self.unread) - unread :]
         self.back += taken - unread
@@ -354,11 +382,12 @@ class _Decoding:
         return Decoded(
             token_ids=tuple(self.written.token_ids),
             finish_reason="budget" if shortened else "stop",
-            forced_tokens=sum(self.forced),
+            forced_tokens=sum(self.written.forced),
             seconds=time.perf_counter() - self.begin,
             refused=tuple(self.refused),
             refusal=refusal,
             read=self.read,
+            choices={} if self.chooser is None else self.chooser.decided(),
         )
 
 

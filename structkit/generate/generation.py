@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import cast
 
 from structkit.errors import GenerationError, ValidationFailed
+from structkit.generate.confidence import Confidence, choices_of, confidence_of
 from structkit.generate.drive import TURNS, Driven, drive_all
-from structkit.generate.flow import Flow, Plan, Refusal, Written, decode
+from structkit.generate.flow import Decoded, Flow, Plan, Refusal, Written, decode
 from structkit.generate.guides import GUIDES
 from structkit.generate.progress import Progress
 from structkit.generate.prompt import Prompt, build_prompt, encode_prompt
 from structkit.generate.repair import refusal_of, told_prompt
-from structkit.generate.result import Result, Usage
+from structkit.generate.result import Result, Token, Usage
 from structkit.generate.settings import Batch, Settings
 from structkit.guide.guide import Guide
 from structkit.models.base import LogitsModel, Rows
@@ -181,9 +182,13 @@ class Job:
             budget=budget_of(guide, settings.max_tokens, model.context_length, len(prompt_ids)),
             sampling=settings.sampling,
             row=self.number,
-            spell=model.encode_text if settings.forced else None,
+            spell=model.encode_text,
+            forced=settings.forced,
             check=self._check,
             retries=retries,
+            scored=settings.confidence,
+            choices=self._compiled.target.choices,
+            is_json=self._compiled.target.is_json,
             written=self.written,
         )
         return (yield from decode(prompt_ids, guide.cursor(), model.vocabulary, plan, read=read))
@@ -208,8 +213,7 @@ class Job:
         if decoded.refusal is not None:
             return self._failed()
         compiled = self._compiled
-        tokens = compiled.guide.vocabulary.tokens
-        text = b"".join(tokens[token_id] for token_id in decoded.token_ids).decode()
+        text = self.written.text.decode()
         return Result(
             value=self._value,
             text=text,
@@ -224,6 +228,25 @@ class Job:
             ),
             token_ids=decoded.token_ids,
             attempts=(*decoded.refused, text),
+            events=self._events(),
+            confidence=self._confidence(decoded) if self._settings.confidence else {},
+        )
+
+    def _events(self) -> tuple[Token, ...]:
+        written, tokens = self.written, self._compiled.guide.vocabulary.tokens
+        return tuple(
+            Token(token_id, tokens[token_id], forced, *score)
+            for token_id, forced, score in zip(written.token_ids, written.forced, written.scores, strict=True)
+        )
+
+    def _confidence(self, decoded: Decoded) -> dict[str, Confidence]:
+        written, tokens, target = self.written, self._compiled.guide.vocabulary.tokens, self._compiled.target
+        return confidence_of(
+            bytes(written.text),
+            [len(tokens[token_id]) for token_id in written.token_ids],
+            written.scores,
+            {path: choices_of(chances, target.is_json) for path, chances in decoded.choices.items()},
+            is_json=target.is_json,
         )
 
     def _failed(self, cause: Exception | None = None) -> ValidationFailed:

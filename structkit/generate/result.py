@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Generic, Literal, TypeAlias, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-__all__ = ["FinishReason", "Result", "Usage"]
+from structkit.generate.confidence import Confidence
+
+__all__ = ["FinishReason", "Result", "Token", "Usage"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -35,6 +38,25 @@ class Usage:
     """Time spent on compiling the target; about 0 when it was compiled before."""
 
 
+class Token(NamedTuple):
+    """One token of an answer."""
+
+    token_id: int
+    """The token."""
+
+    text: bytes
+    """What it writes; a character may be cut between two tokens."""
+
+    forced: bool
+    """Whether it was not sampled, because nothing else could follow."""
+
+    logprob: float
+    """Its log-probability among the allowed tokens; 0 if it was forced, or nothing was scored."""
+
+    removed: float
+    """The probability that the mask took away from other tokens; 0 if it was forced, or nothing was scored."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Result(Generic[T_co]):
     """A value and how it came to be.
@@ -60,6 +82,23 @@ class Result(Generic[T_co]):
 
     attempts: tuple[str, ...]
     """The text of every attempt, the last one included."""
+
+    events: tuple[Token, ...] = ()
+    """What happened: the tokens of `text`, each with how it came to be."""
+
+    confidence: Mapping[str, Confidence] = field(default_factory=dict)
+    """How sure the model was of each value in the text, by its path, such as `items[2].name`; `$` is the whole. Empty
+    with `confidence=False`."""
+
+    @property
+    def pressure(self) -> float:
+        """The probability that the mask took away, on average over the sampled tokens.
+
+        Near 0 the model wanted to write what the target asks for; near 1 the target fights the model, and a better
+        prompt or another target would serve both.
+        """
+        removed = [token.removed for token in self.events if not token.forced]
+        return sum(removed) / len(removed) if removed else 0.0
 
     def __repr__(self) -> str:
         usage = self.usage

@@ -49,6 +49,10 @@ class Options(TypedDict, total=False):
     """How often a value that the type's own validators refuse is taken back and written anew, 2 by default; then
     there is one more attempt from the start, in which the model is told what was wrong. 0 for none of these."""
 
+    confidence: bool
+    """Whether the result says how sure the model was of each value: by default where a result is returned for one
+    prompt. It costs one pass over the logits for each sampled token, and a look of the model for each choice."""
+
     whitespace: Whitespace
     """`"spaced"`, the default, writes JSON as `json.dumps` does; `"compact"` without spaces."""
 
@@ -60,6 +64,10 @@ class Options(TypedDict, total=False):
 
     limits: Limits
     """What may be built for the target."""
+
+
+_CONFIDENT = frozenset({"generate", "agenerate", "stream", "astream", "classify", "aclassify"})
+"""The functions that say how sure the model was, unless they are told not to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +101,14 @@ class Settings:
     system: str | None = None
     forced: bool = True
     retries: int = 2
+    confidence: bool = False
 
     def __post_init__(self) -> None:
         check_whole("max_tokens", self.max_tokens, 0)
         check_whole("retries", self.retries, 0)
         _check_type("retries", self.retries, int, "a whole number")
         _check_type("describe", self.describe, bool, "True or False")
+        _check_type("confidence", self.confidence, bool, "True or False")
         _check_type("forced", self.forced, bool, "True or False")
         _check_type("system", self.system, (str, type(None)), "a text or None")
 
@@ -143,6 +153,7 @@ class Settings:
             system=options.get("system"),
             forced=options.get("forced", True),
             retries=options.get("retries", 2),
+            confidence=options.get("confidence", function in _CONFIDENT),
         )
 
 

@@ -30,6 +30,7 @@ UPSTREAM = {
     "testing": {"vocabulary", "models"},
     "generate": {"targets", "compile", "guide", "automaton", "vocabulary", "models", "regex", "schema"},
     "api": {"targets", "compile", "guide", "vocabulary", "models", "regex", "generate"},
+    "classify": {"targets", "models", "generate"},
     "many": {"targets", "models", "generate"},
     "streaming": {"targets", "models", "generate"},
     "cli": {"api", "targets", "generate"},

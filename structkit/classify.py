@@ -1,0 +1,102 @@
+"""The public functions that return how likely each answer is, instead of one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar, overload
+
+from typing_extensions import TypeForm, Unpack
+
+from structkit.errors import SchemaError
+from structkit.generate.drive import in_thread
+from structkit.generate.generation import run
+from structkit.generate.prompt import Prompt
+from structkit.generate.settings import Options, Settings
+from structkit.models.base import LogitsModel
+from structkit.targets import AnyTarget, TextTarget, read_target
+
+__all__ = ["aclassify", "classify"]
+
+T = TypeVar("T")
+
+
+@overload
+def classify(
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]
+) -> dict[T, float]: ...
+@overload
+def classify(
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]
+) -> dict[T, float]: ...
+def classify(
+    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
+) -> dict[Any, float]:
+    """How likely a model finds each of several answers.
+
+    Each answer's probability is that of its text, made to sum to 1 over the answers: exact, for all of them are scored,
+    and none is sampled. The model's probabilities need not be calibrated.
+
+    Args:
+        model: A model, such as `structkit.load()`.
+        prompt: A text or messages.
+        target: A `Literal`, an `Enum`, `bool`, or `structkit.Choice([...])`.
+        **options: As for `generate`.
+
+    Returns:
+        The probability of each member, the likeliest first.
+
+    Raises:
+        SchemaError: The target is no choice between values that can be listed.
+        StructkitError: See `structkit.generate`.
+
+    >>> from typing import Literal
+    >>> from structkit.testing import ScriptedModel
+    >>> chances = classify(ScriptedModel(['"good"']), "It works!", Literal["good", "bad"])
+    >>> list(chances), round(sum(chances.values()), 6)
+    (['good', 'bad'], 1.0)
+    """
+    return _classify(model, prompt, target, Settings.read("classify", options))
+
+
+@overload
+async def aclassify(
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]
+) -> dict[T, float]: ...
+@overload
+async def aclassify(
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]
+) -> dict[T, float]: ...
+async def aclassify(
+    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
+) -> dict[Any, float]:
+    """`classify` for async programs: the model works in a thread, so the event loop goes on.
+
+    >>> import asyncio
+    >>> from structkit.testing import ScriptedModel
+    >>> next(iter(asyncio.run(aclassify(ScriptedModel(["true"]), "Is it?", bool))))
+    True
+    """
+    settings = Settings.read("aclassify", options)
+    return await in_thread(lambda cancelled: _classify(model, prompt, target, settings))
+
+
+def _classify(
+    model: LogitsModel, prompt: Prompt, target: AnyTarget, settings: Settings
+) -> dict[object, float]:
+    read = read_target(target, defaults=settings.writing.defaults, limits=settings.writing.limits)
+    texts = read.choices(())
+    if texts is None or "..." in texts:
+        raise SchemaError(
+            f"{read.name} is no choice between values that can be listed; give a Literal, an Enum, bool or "
+            "structkit.Choice([...]), or read the confidence of the fields of generate's result"
+        )
+    result = run(model, prompt, target, settings)
+    chances = result.confidence["$"].choices or {}
+    by_text = {text: chances.get(_key(text, is_json=read.is_json), 0.0) for text in texts}
+    likeliest = sorted(by_text.items(), key=lambda item: -item[1])
+    return {read.value(text): chance for text, chance in likeliest}
+
+
+def _key(text: str, *, is_json: bool) -> object:
+    value: object = json.loads(text) if is_json else text
+    return text if isinstance(value, (dict, list)) else value

@@ -1,0 +1,99 @@
+"""Confidence: how sure the model was of each part of a value."""
+
+from __future__ import annotations
+
+import json
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from structkit.generate.fields import Field, Fields, Path, show_path
+from structkit.schema.choices import OTHER
+
+__all__ = ["Confidence", "choices_of", "confidence_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """How sure the model was of a value.
+
+    These are the model's own probabilities: how well they are calibrated is another matter.
+
+    Attributes:
+        logprob: The log-probability of its tokens, each among those that were allowed; 0 if nothing else could be.
+        removed: The most probability that the mask took away at one of its tokens: near 1 where the model would have
+            written something else altogether.
+        choices: Where the value is one of several that can be listed, the probability of each: the members of an
+            `Enum` or a `Literal` by their JSON values, true and false. Where a value may be null, that of `None`, and
+            of all others together under `...`.
+    """
+
+    logprob: float
+    removed: float
+    choices: Mapping[object, float] | None = None
+
+    @property
+    def probability(self) -> float:
+        """The probability of its tokens.
+
+        >>> Confidence(logprob=-0.5, removed=0.0).probability
+        0.6065306597126334
+        """
+        return math.exp(self.logprob)
+
+
+def confidence_of(
+    text: bytes,
+    lengths: Sequence[int],
+    scores: Sequence[tuple[float, float]],
+    choices: Mapping[Path, Mapping[object, float]],
+    *,
+    is_json: bool,
+) -> dict[str, Confidence]:
+    """The confidence of every value in a text, by its path.
+
+    Args:
+        text: The text.
+        lengths: The bytes of each of its tokens.
+        scores: The log-probability of each token, and the probability that the mask removed.
+        choices: The probabilities found where there was a choice.
+        is_json: Whether it is JSON; else it is one value.
+    """
+    ends = list(accumulate(lengths))
+    sums = [0.0, *accumulate(logprob for logprob, _ in scores)]
+    found = {}
+    for field in _fields(text) if is_json else [Field((), "string", 0, len(text))]:
+        # A token belongs to the values of which it writes a byte: the first one ends after the value's first byte.
+        first, last = bisect_right(ends, field.start), bisect_left(ends, field.end) + 1
+        found[show_path(field.path)] = Confidence(
+            logprob=sums[min(last, len(scores))] - sums[first],
+            removed=max((removed for _, removed in scores[first:last]), default=0.0),
+            choices=choices.get(field.path),
+        )
+    return found
+
+
+def choices_of(chances: Mapping[str, float], is_json: bool) -> dict[object, float]:
+    """The probabilities of a choice by its values instead of their texts, the likeliest first.
+
+    >>> choices_of({"null": 0.25, "...": 0.75}, True)
+    {Ellipsis: 0.75, None: 0.25}
+    """
+    ordered = sorted(chances.items(), key=lambda item: -item[1])
+    if not is_json:
+        return dict(ordered)
+    return {... if text == OTHER else _hashable(text): chance for text, chance in ordered}
+
+
+def _hashable(text: str) -> object:
+    value: object = json.loads(text)
+    return text if isinstance(value, (dict, list)) else value
+
+
+def _fields(text: bytes) -> list[Field]:
+    fields = Fields()
+    fields.read(text)
+    fields.finish()
+    return [field for field, ended in fields.take() if not ended]

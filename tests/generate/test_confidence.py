@@ -1,0 +1,144 @@
+"""How sure the model was, against the chain rule worked out by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from enum import Enum
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+import structkit as sk
+from structkit.schema.choices import choices_at
+from structkit.schema.read import read
+from structkit.testing import RandomModel, ScriptedModel, small_vocabulary
+
+SMALL = small_vocabulary()
+
+
+class Urgency(Enum):
+    LOW = "low"
+    LOWER = "lower"
+    HIGH = "high"
+
+
+class Ticket(BaseModel):
+    title: str
+    urgency: Urgency
+    open: bool
+    owner: str | None
+
+
+def _log_softmax(row: np.ndarray) -> np.ndarray:
+    row = row.astype(np.float64)
+    return row - row.max() - np.log(np.exp(row - row.max()).sum())
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10**6), st.booleans())
+def test_a_choice_has_the_probabilities_of_its_texts(seed: int, forced: bool) -> None:
+    """The quote is forced; "lower" goes on from "low" where both begin with the same tokens."""
+    chances = sk.classify(RandomModel(seed, SMALL), "x", Urgency, describe=False, forced=forced)
+    assert set(chances) == set(Urgency)
+    assert list(chances.values()) == sorted(chances.values(), reverse=True)
+    assert sum(chances.values()) == pytest.approx(1)
+    model = RandomModel(seed, SMALL)
+    prompt = model.encode("x")
+    quoted = [] if not forced else model.encode_text('"')
+    spelled = {u: model.encode_text(u.value if forced else f'"{u.value}') for u in Urgency}
+
+    def chance(tokens: list[int]) -> float:
+        session = RandomModel(seed, SMALL).session()
+        fed, total = [*prompt, *quoted], 0.0
+        for token in tokens:
+            total += _log_softmax(session.logits(fed))[token]
+            fed = [token]
+        return math.exp(total)
+
+    wanted = {u: chance(tokens) for u, tokens in spelled.items()}
+    low, lower = spelled[Urgency.LOW], spelled[Urgency.LOWER]
+    if lower[: len(low)] == low:
+        wanted[Urgency.LOW] -= wanted[Urgency.LOWER]
+    total = sum(wanted.values())
+    assert chances == pytest.approx({u: value / total for u, value in wanted.items()}, abs=1e-6)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0]))
+def test_fields_have_the_probabilities_of_their_tokens(seed: int, temperature: float) -> None:
+    result = sk.generate(
+        RandomModel(seed, SMALL, brevity=6), "x", Ticket, temperature=temperature, seed=seed, max_tokens=120
+    )
+    assert set(result.confidence) == {"$", "title", "urgency", "open", "owner"}
+    assert result.confidence["$"].logprob == pytest.approx(sum(token.logprob for token in result.events))
+    assert b"".join(token.text for token in result.events).decode() == result.text
+    assert sum(token.forced for token in result.events) == result.usage.forced_tokens
+    assert all(token.logprob == token.removed == 0 for token in result.events if token.forced)
+    assert all(token.logprob <= 1e-6 and 0 <= token.removed <= 1 for token in result.events)
+    assert 0 <= result.pressure <= 1
+    values = json.loads(result.text)
+    for name in ("urgency", "open", "owner"):
+        choices = result.confidence[name].choices
+        assert choices is not None
+        assert sum(choices.values()) == pytest.approx(1)
+        assert values[name] in choices or ... in choices
+    assert set(result.confidence["owner"].choices or {}) == {None, ...}
+
+
+def test_without_confidence_nothing_is_scored() -> None:
+    result = sk.generate(ScriptedModel(["true"]), "x", bool, confidence=False)
+    assert result.confidence == {}
+    assert all(token.logprob == 0 for token in result.events)
+
+
+def test_the_same_value_comes_out_whether_or_not_it_is_scored() -> None:
+    pytest.importorskip("transformers", reason="needs transformers")
+    model, text = sk.load(), "Ana Souza, 34, works as a nurse in Porto."
+    plain = sk.generate(model, text, Ticket, confidence=False, max_tokens=80)
+    scored = sk.generate(model, text, Ticket, max_tokens=80)
+    assert scored.token_ids == plain.token_ids
+    together = sk.generate_many(model, [text] * 3, Ticket, confidence=True, max_tokens=80)
+    for each in together:
+        assert each.token_ids == plain.token_ids
+        for path, wanted in scored.confidence.items():
+            assert each.confidence[path].logprob == pytest.approx(wanted.logprob, abs=1e-3)
+            if wanted.choices:
+                assert each.confidence[path].choices == pytest.approx(wanted.choices, abs=1e-3)
+
+
+def test_classify_takes_what_can_be_listed() -> None:
+    assert next(iter(sk.classify(ScriptedModel(["no"]), "x", sk.Choice(["yes", "no"])))) == "no"
+    assert next(iter(sk.classify(ScriptedModel(["2"]), "x", Literal[1, 2]))) == 2
+    with pytest.raises(sk.SchemaError, match="no choice between values"):
+        sk.classify(ScriptedModel([]), "x", str)
+    with pytest.raises(sk.SchemaError, match="no choice between values"):
+        sk.classify(ScriptedModel([]), "x", str | None)
+
+
+@pytest.mark.parametrize(
+    ("schema", "path", "texts"),
+    [
+        ({"enum": [1, "a", None]}, [], ("1", '"a"', "null")),
+        ({"enum": ["a"]}, [], None),
+        ({"type": "array", "items": {"type": "boolean"}}, [7], ("true", "false")),
+        ({"prefixItems": [{"enum": [1, 2]}], "items": False}, [0], ("1", "2")),
+        (
+            {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"enum": [5]}, {"type": "null"}]}}},
+            [],
+            ("5", "null"),
+        ),
+        ({"type": ["string", "null"]}, [], ("null", "...")),
+        ({"type": ["string", "integer"]}, [], None),
+        ({"properties": {"a": {"enum": list(range(300))}}}, ["a"], None),
+        ({"properties": {"a": {}}}, ["b", 3], None),
+    ],
+)
+def test_choices_at_a_place(
+    schema: dict[str, object], path: list[str | int], texts: tuple[str, ...] | None
+) -> None:
+    assert choices_at(read(schema), path) == texts
