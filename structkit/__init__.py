@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from structkit.explain import explain
     from structkit.generate.confidence import Confidence
     from structkit.generate.events import FieldDone, FieldRefused, FieldStarted, Finished, TextGrown
+    from structkit.generate.processor import LogitsProcessor
     from structkit.generate.result import Result, Token, Usage
     from structkit.generate.stream import AsyncStream, Stream
     from structkit.guide.guide import Cursor, Guide
@@ -81,6 +82,7 @@ __all__ = [
     "JsonSchema",
     "LimitExceeded",
     "Limits",
+    "LogitsProcessor",
     "ModelFailed",
     "PatternError",
     "Regex",
@@ -133,6 +135,7 @@ _HOMES = {
     "Guide": "structkit.guide.guide",
     "JsonSchema": "structkit.targets",
     "Limits": "structkit.limits",
+    "LogitsProcessor": "structkit.generate.processor",
     "Regex": "structkit.targets",
     "Result": "structkit.generate.result",
     "Stream": "structkit.generate.stream",

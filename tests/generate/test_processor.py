@@ -1,0 +1,91 @@
+"""The guide inside of transformers' own loop."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import BaseModel, Field, TypeAdapter
+
+import structkit as sk
+
+torch = pytest.importorskip("torch", reason="needs torch")
+transformers = pytest.importorskip("transformers", reason="needs transformers")
+
+
+class Person(BaseModel):
+    name: str = Field(max_length=8)
+    age: int = Field(ge=0, le=120)
+    job: str | None = Field(max_length=8)
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return sk.load()
+
+
+def _generate(model, processor: sk.LogitsProcessor, prompts: list[str], **options: object) -> list[str]:
+    """The texts that the loop of transformers writes."""
+    vocabulary = model.vocabulary
+    encoded = [model.encode(prompt) for prompt in prompts]
+    width, end = max(map(len, encoded)), vocabulary.end_ids[0]
+    ids = torch.tensor([[end] * (width - len(row)) + row for row in encoded])
+    mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in encoded])
+    with torch.inference_mode():
+        written = model.model.generate(
+            ids,
+            attention_mask=mask,
+            logits_processor=[processor],
+            pad_token_id=end,
+            max_new_tokens=90,
+            **options,
+        )
+    return [
+        b"".join(vocabulary.tokens[token] for token in row if token not in vocabulary.end_ids).decode()
+        for row in written[:, width:].tolist()
+    ]
+
+
+PROMPTS = ["Ana Souza, 34, works as a nurse in Porto.", "Tom is 7.", "Hello, I am Luca, I am twenty."]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"do_sample": False},
+        {"do_sample": True, "temperature": 2.0},
+        {"do_sample": False, "num_beams": 3},
+        {"do_sample": False, "num_beams": 3, "num_return_sequences": 2},
+    ],
+    ids=["greedy", "sampled", "beams", "several beams"],
+)
+def test_what_comes_out_is_valid(demo, options: dict[str, object]) -> None:
+    torch.manual_seed(1)
+    processor = sk.LogitsProcessor(sk.compile(Person, demo.vocabulary))
+    for prompts in (PROMPTS, PROMPTS[:1], PROMPTS[1:]):  # one processor, three calls
+        texts = _generate(demo, processor, prompts, **options)
+        assert len(texts) == len(prompts) * options.get("num_return_sequences", 1)
+        for text in texts:
+            TypeAdapter(Person).validate_json(text)
+
+
+def test_greedy_is_what_our_own_loop_writes_without_forced_text(demo) -> None:
+    processor = sk.LogitsProcessor(sk.compile(Person, demo.vocabulary))
+    own = [sk.generate(demo, prompt, Person, describe=False, forced=False).text for prompt in PROMPTS]
+    assert [_generate(demo, processor, [prompt], do_sample=False)[0] for prompt in PROMPTS] == own
+
+
+def test_assisted_generation(demo) -> None:
+    processor = sk.LogitsProcessor(sk.compile(Person, demo.vocabulary))
+    plain = _generate(demo, processor, PROMPTS[:1], do_sample=False)
+    looked_up = _generate(demo, processor, PROMPTS[:1], do_sample=False, prompt_lookup_num_tokens=3)
+    assert looked_up == plain
+
+
+def test_a_row_that_has_ended_stays_ended(demo) -> None:
+    guide = sk.compile(bool, demo.vocabulary)
+    processor, ends = sk.LogitsProcessor(guide), set(demo.vocabulary.end_ids)
+    width = demo.vocabulary.size
+    true = demo.encode_text("true")
+    processor(torch.tensor([[5], [5]]), torch.zeros(2, width))
+    ids = torch.tensor([[5, *true, min(ends), 3], [5, *true, min(ends), min(ends)]])
+    allowed = torch.isfinite(processor(ids, torch.zeros(2, width)))
+    assert [set(row.nonzero().flatten().tolist()) for row in allowed] == [ends, ends]
