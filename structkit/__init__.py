@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from structkit import testing
+    from structkit import processors, testing
     from structkit.api import (
         aextract,
         agenerate,
@@ -117,6 +117,7 @@ __all__ = [
     "generate_many",
     "load",
     "preview_prompt",
+    "processors",
     "stream",
     "testing",
     "to_json_schema",
@@ -160,8 +161,8 @@ def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that `import structkit` takes a moment and no numba."""
     if name not in __all__:
         raise AttributeError(f"module 'structkit' has no attribute {name!r}")
-    if name == "testing":
-        return import_module("structkit.testing")
+    if name in ("processors", "testing"):
+        return import_module(f"structkit.{name}")
     home = _HOMES.get(name, "structkit.errors" if name[0].isupper() else "structkit.api")
     value: object = getattr(import_module(home), name)
     globals()[name] = value

@@ -19,6 +19,7 @@ from structkit.generate.bans import Bans
 from structkit.generate.choose import Ask, Told
 from structkit.generate.chooser import Choices, Chooser
 from structkit.generate.fields import Path
+from structkit.generate.processors import Stack
 from structkit.generate.result import FinishReason
 from structkit.generate.sample import Sampling, allows, only_id
 from structkit.guide.guide import Cursor
@@ -100,6 +101,8 @@ class Plan:
         scored: Whether log-probabilities are wanted.
         choices: With `scored`, the texts among which there is a choice at a place, so that they are scored too.
         is_json: Whether the text is JSON.
+        timeout: Seconds after which the shortest way to the end is taken.
+        processors: What else changes the logits.
         written: Where the tokens are written.
     """
 
@@ -113,6 +116,8 @@ class Plan:
     scored: bool = False
     choices: Choices | None = None
     is_json: bool = True
+    timeout: float | None = None
+    processors: Stack | None = None
     written: Written = field(default_factory=Written)
 
 
@@ -196,6 +201,7 @@ class _Decoding:
         self.limited = False
         self.shortened = False
         self.begin = 0.0
+        self.deadline = None if plan.timeout is None else time.perf_counter() + plan.timeout
         self.chooser: Chooser | None = None
         if plan.scored and plan.choices is not None:
             self.chooser = Chooser(cursor, plan.choices, is_json=plan.is_json)
@@ -219,6 +225,7 @@ class _Decoding:
         """Write to the end of a value, if one is not banned; a way that only leads to banned ones is banned too."""
         while True:
             self.force()
+            self.hurry()
             if self.cursor.must_end or self.left == 0:
                 if self.bans.may_end(self.written.text):
                     return True
@@ -238,6 +245,11 @@ class _Decoding:
                 return True
             self.cursor.advance(token)
             self.keep([token], score, forced=forced)
+
+    def hurry(self) -> None:
+        """Once the time is over, leave no more room than the value needs to end."""
+        if self.deadline is not None and time.perf_counter() > self.deadline:
+            self.left = min(self.left, self.cursor.tokens_to_end())
 
     def look(self) -> bool:
         """Look at what may follow; whether there is anything."""
@@ -275,6 +287,7 @@ class _Decoding:
             sampling=self.plan.sampling,
             generator=self.generator,
             back=self.back,
+            adjust=None if self.plan.processors is None else self.adjust,
             scored=self.plan.scored,
             candidates=candidates,
             place=f"token {len(self.written.token_ids)}",
@@ -282,6 +295,12 @@ class _Decoding:
         self.read += len(self.unread)
         self.unread, self.back = [], 0
         return ask
+
+    def adjust(self, row: NDArray[np.float32], mask: NDArray[np.uint32]) -> NDArray[np.float32]:
+        """The logits after the processors."""
+        if self.plan.processors is None:
+            return row
+        return self.plan.processors.adjust([*self.prompt_ids, *self.written.token_ids], row, mask)
 
     def hear(self, told: Told) -> int:
         """The token chosen; notice when the model would rather have gone where the budget has no room."""

@@ -12,6 +12,7 @@ from structkit.generate.confidence import Confidence, choices_of, confidence_of
 from structkit.generate.drive import TURNS, Driven, drive_all
 from structkit.generate.flow import Decoded, Flow, Plan, Refusal, Written, decode
 from structkit.generate.guides import GUIDES
+from structkit.generate.processors import Stack
 from structkit.generate.progress import Progress
 from structkit.generate.prompt import Prompt, build_prompt, encode_prompt
 from structkit.generate.repair import refusal_of, told_prompt
@@ -189,6 +190,8 @@ class Job:
             scored=settings.confidence,
             choices=self._compiled.target.choices,
             is_json=self._compiled.target.is_json,
+            timeout=settings.timeout,
+            processors=Stack(settings.processors, model.vocabulary) if settings.processors else None,
             written=self.written,
         )
         return (yield from decode(prompt_ids, guide.cursor(), model.vocabulary, plan, read=read))

@@ -15,6 +15,7 @@ __all__ = [
     "Sampling",
     "allowed_logits",
     "allows",
+    "check_number",
     "check_whole",
     "failure",
     "logsumexp",
@@ -52,16 +53,22 @@ class Sampling:
     min_p: float | None = None
     """Only tokens at least this fraction as likely as the likeliest (Nguyen et al. 2024)."""
 
+    typical_p: float | None = None
+    """Only the tokens whose surprise is nearest to what is expected, that together have this probability (Meister et
+    al. 2023)."""
+
     seed: int | None = None
     """The same seed gives the same tokens; `None` gives others each time."""
 
     def __post_init__(self) -> None:
-        _check_number("temperature", self.temperature, 0, math.inf)
+        check_number("temperature", self.temperature, 0, math.inf)
         check_whole("top_k", self.top_k, 1)
         if self.top_p is not None:
-            _check_number("top_p", self.top_p, 0, 1, above=True)
+            check_number("top_p", self.top_p, 0, 1, above=True)
+        if self.typical_p is not None:
+            check_number("typical_p", self.typical_p, 0, 1, above=True)
         if self.min_p is not None:
-            _check_number("min_p", self.min_p, 0, 1)
+            check_number("min_p", self.min_p, 0, 1)
         check_whole("seed", self.seed, 0)
 
     def generator(self, row: int = 0) -> np.random.Generator:
@@ -215,7 +222,7 @@ def _draw(row: NDArray[np.float32], sampling: Sampling, generator: np.random.Gen
 
 
 def probabilities(row: NDArray[np.float32], sampling: Sampling) -> NDArray[np.float64]:
-    """The chance of each token under the sampling options: temperature first, then top-k, top-p and min-p.
+    """The chance of each token under the options: first temperature, then top-k, top-p, min-p and typical-p.
 
     Args:
         row: float32[n], finite at its maximum, without NaN.
@@ -236,26 +243,37 @@ def probabilities(row: NDArray[np.float32], sampling: Sampling) -> NDArray[np.fl
     if sampling.top_k is not None and sampling.top_k < len(row):
         kept &= wide >= np.partition(wide, -sampling.top_k)[-sampling.top_k]
     if sampling.top_p is not None:
-        kept &= _nucleus(np.where(kept, chances, 0), sampling.top_p)
+        kept &= _fewest(np.where(kept, chances, 0), chances, sampling.top_p)
     if sampling.min_p is not None:
         kept &= chances >= sampling.min_p * chances.max()
+    if sampling.typical_p is not None:
+        kept &= _fewest(np.where(kept, chances, 0), -_surprise(chances), sampling.typical_p)
     chances[~kept] = 0
     chances /= chances.sum()
     return chances
 
 
-def _nucleus(chances: NDArray[np.float64], top_p: float) -> NDArray[np.bool_]:
-    """The fewest tokens that together have `top_p` of the chances; always at least one."""
-    order = np.argsort(-chances, kind="stable")
+def _fewest(chances: NDArray[np.float64], rank: NDArray[np.float64], enough: float) -> NDArray[np.bool_]:
+    """The first tokens by rank that together have `enough` of the chances; always at least one."""
+    order = np.argsort(-rank, kind="stable")
+    order = order[chances[order] > 0]
     sums = np.cumsum(chances[order])
     before = sums - chances[order]
     kept = np.zeros(len(chances), bool)
-    kept[order[before < top_p * sums[-1]]] = True
+    kept[order[before < enough * sums[-1]]] = True
     kept[order[0]] = True
     return kept
 
 
-def _check_number(name: str, value: float, low: float, high: float, *, above: bool = False) -> None:
+def _surprise(chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far each token's information is from the expected information, the entropy."""
+    information = -np.log(np.maximum(chances, np.finfo(np.float64).tiny))
+    surprise: NDArray[np.float64] = np.abs(information - (chances * information).sum())
+    return surprise
+
+
+def check_number(name: str, value: float, low: float, high: float, *, above: bool = False) -> None:
+    """Raise TypeError or ValueError unless a value is a number, at least `low` (or above it) and at most `high`."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, not {value!r}")
     if not (low < value if above else low <= value) or not value <= high or math.isinf(value):

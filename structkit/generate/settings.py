@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict, cast, get_args
 
-from structkit.generate.sample import Sampling, check_whole
+from structkit.generate.processors import MASK, AnyProcessor, Penalty
+from structkit.generate.sample import Sampling, check_number, check_whole
 from structkit.limits import Limits
 from structkit.regex.from_schema import Order, Whitespace
 from structkit.targets import Defaults
@@ -32,6 +35,16 @@ class Options(TypedDict, total=False):
     min_p: float | None
     """Sample among tokens at least this fraction as likely as the likeliest."""
 
+    typical_p: float | None
+    """Sample among the tokens whose surprise is nearest to what is expected, that together have this probability."""
+
+    repetition_penalty: float | None
+    """Above 1 tokens that are in the prompt or the answer already become less likely."""
+
+    processors: Sequence[AnyProcessor]
+    """Logits processors, those of transformers too, in the order in which they are applied; see
+    `structkit.processors`."""
+
     seed: int | None
     """With the same seed the same model writes the same tokens."""
 
@@ -40,6 +53,10 @@ class Options(TypedDict, total=False):
 
     system: str | None
     """A system message to put before the prompt."""
+
+    timeout: float | None
+    """Seconds after which the value is brought to its end as fast as it can be: it is complete and valid, as with
+    `max_tokens`. By default there is no such time."""
 
     forced: bool
     """Whether text that must come next is taken without sampling, in the tokenizer's own tokens; by default
@@ -102,9 +119,16 @@ class Settings:
     forced: bool = True
     retries: int = 2
     confidence: bool = False
+    timeout: float | None = None
+    processors: tuple[AnyProcessor, ...] = ()
 
     def __post_init__(self) -> None:
         check_whole("max_tokens", self.max_tokens, 0)
+        if self.timeout is not None:
+            check_number("timeout", self.timeout, 0, math.inf)
+        for processor in self.processors:
+            if not (callable(processor) or hasattr(processor, "begin") or processor is MASK):
+                raise TypeError(f"processors are callables as in transformers, not {processor!r}")
         check_whole("retries", self.retries, 0)
         _check_type("retries", self.retries, int, "a whole number")
         _check_type("describe", self.describe, bool, "True or False")
@@ -141,6 +165,7 @@ class Settings:
                 top_k=options.get("top_k"),
                 top_p=options.get("top_p"),
                 min_p=options.get("min_p"),
+                typical_p=options.get("typical_p"),
                 seed=options.get("seed"),
             ),
             writing=Writing(
@@ -153,6 +178,8 @@ class Settings:
             system=options.get("system"),
             forced=options.get("forced", True),
             retries=options.get("retries", 2),
+            timeout=options.get("timeout"),
+            processors=_processors(options),
             confidence=options.get("confidence", function in _CONFIDENT),
         )
 
@@ -193,6 +220,17 @@ class Batch:
             progress=cast("bool | None", options.pop("progress", None)),
             keep_errors=cast("bool", options.pop("return_errors", False)),
         )
+
+
+def _processors(options: Options) -> tuple[AnyProcessor, ...]:
+    processors = options.get("processors", ())
+    if not isinstance(processors, (list, tuple)):
+        raise TypeError(f"processors must be a list, not {processors!r}")
+    penalty = options.get("repetition_penalty")
+    if penalty is None:
+        return tuple(processors)
+    check_number("repetition_penalty", penalty, 0, math.inf, above=True)
+    return (Penalty(penalty), *processors)
 
 
 def _check_type(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:

@@ -31,6 +31,7 @@ UPSTREAM = {
     "generate": {"targets", "compile", "guide", "automaton", "vocabulary", "models", "regex", "schema"},
     "api": {"targets", "compile", "guide", "vocabulary", "models", "regex", "generate"},
     "classify": {"targets", "models", "generate"},
+    "processors": {"generate"},
     "many": {"targets", "models", "generate"},
     "streaming": {"targets", "models", "generate"},
     "cli": {"api", "targets", "generate"},
@@ -45,7 +46,7 @@ DOORS = {
     "jsonschema": {"schema/check.py"},
     "referencing": {"schema/check.py"},
     "numba": {"automaton/jit.py", "automaton/notice.py"},
-    "torch": {"generate/device.py", "models/local.py", "models/rows.py"},
+    "torch": {"generate/device.py", "generate/processors.py", "models/local.py", "models/rows.py"},
     "tqdm": {"generate/progress.py"},
     "transformers": {"models/local.py", "models/rows.py"},
 }

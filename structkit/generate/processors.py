@@ -1,0 +1,161 @@
+"""Logits processors: what users put between the model and the choice of a token, stacked in order.
+
+A processor of transformers, `(input_ids, scores) -> scores` on tensors of one row, is one as it is. Those made here
+know the vocabulary. `MASK` says where in the stack the guide's mask stands, by default at its end; it has the last word
+wherever it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.errors import ModelFailed
+from structkit.generate import kernels
+from structkit.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["MASK", "Penalty", "Processor", "Stack", "Suppress"]
+
+Row: TypeAlias = NDArray[np.float32]
+Step: TypeAlias = Callable[[Sequence[int], Row], Row]
+"""From the tokens of a sequence and float32[width], the logits of the next one, to such logits."""
+
+
+class Processor(Protocol):
+    """A processor with a state for each sequence."""
+
+    def begin(self, vocabulary: Vocabulary) -> Step:
+        """A new sequence: what is done to its logits."""
+        ...
+
+
+@runtime_checkable
+class _Begins(Protocol):
+    def begin(self, vocabulary: Vocabulary) -> Step: ...
+
+
+class _Mask:
+    """Where the guide's mask stands."""
+
+    def __repr__(self) -> str:
+        return "MASK"
+
+
+MASK: Final = _Mask()
+"""Where in a stack of processors the guide's mask stands."""
+
+AnyProcessor: TypeAlias = "Processor | _Mask | Callable[[Any, Any], Any]"
+"""What `processors=` takes."""
+
+
+@dataclass(frozen=True)
+class Suppress:
+    """Forbids tokens, wherever another one is allowed too.
+
+    Args:
+        tokens: Token ids, or a pattern: tokens in whose text it is found.
+
+    >>> import structkit as sk
+    >>> from structkit.testing import RandomModel
+    >>> word = sk.extract(RandomModel(seed=1), "x", sk.Regex("[a-z]{20}"), processors=[Suppress("[aeiou]")])
+    >>> set("aeiou") & set(word)
+    set()
+    """
+
+    tokens: str | Sequence[int]
+
+    def begin(self, vocabulary: Vocabulary) -> Step:
+        """See `Processor`."""
+        if isinstance(self.tokens, str):
+            pattern = re.compile(self.tokens)
+            texts = (token.decode(errors="replace") for token in vocabulary.tokens)
+            ids = [token_id for token_id, text in enumerate(texts) if pattern.search(text)]
+        else:
+            ids = list(self.tokens)
+        forbidden = np.array(ids, np.int64)
+
+        def step(token_ids: Sequence[int], row: Row) -> Row:
+            row[forbidden[forbidden < len(row)]] = -np.inf
+            return row
+
+        return step
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """Makes tokens that are in the sequence already less likely (Keskar et al. 2019, section 4.1).
+
+    Args:
+        factor: Positive logits of such tokens are divided by it, others multiplied; 1 changes nothing.
+    """
+
+    factor: float
+
+    def begin(self, vocabulary: Vocabulary) -> Step:
+        """See `Processor`."""
+
+        def step(token_ids: Sequence[int], row: Row) -> Row:
+            seen = np.unique(np.array(token_ids, np.int64))
+            seen = seen[seen < len(row)]
+            row[seen] = np.where(row[seen] > 0, row[seen] / self.factor, row[seen] * self.factor)
+            return row
+
+        return step
+
+
+class Stack:
+    """The processors of one sequence.
+
+    Args:
+        processors: In order.
+        vocabulary: The model's.
+    """
+
+    def __init__(self, processors: Sequence[AnyProcessor], vocabulary: Vocabulary) -> None:
+        self._steps: list[Step | None] = [
+            None
+            if isinstance(each, _Mask)
+            else each.begin(vocabulary)
+            if isinstance(each, _Begins)
+            else _of_transformers(each)
+            for each in processors
+        ]
+
+    def adjust(self, token_ids: Sequence[int], row: Row, mask: NDArray[np.uint32]) -> Row:
+        """The logits after all processors, float32[width]; the given ones stay as they are.
+
+        Raises:
+            ModelFailed: They forbid every token that the mask allows.
+        """
+        row = row.copy()
+        for step in self._steps:
+            if step is None:
+                kernels.blot(row, mask)
+            else:
+                row = step(token_ids, row)
+        final: Row = row.copy()
+        kernels.blot(final, mask)
+        if not np.isnan(final).any() and final.max(initial=-np.inf) == -np.inf:
+            raise ModelFailed(
+                "the processors forbid every token that the target allows; allow one of them",
+                place="processors",
+            )
+        return final
+
+
+def _of_transformers(processor: Callable[[Any, Any], Any]) -> Step:
+    """A processor of transformers, which works on tensors of a batch."""
+
+    def step(token_ids: Sequence[int], row: Row) -> Row:
+        import torch
+
+        scores = processor(torch.tensor([list(token_ids)]), torch.from_numpy(row)[None])
+        changed: Row = scores[0].float().numpy()
+        return changed
+
+    return step
