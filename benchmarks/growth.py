@@ -5,10 +5,10 @@ python -m benchmarks.growth --tokenizer tokenizer.json --svg growth.svg
 ```
 
 `maxLength`, `maxItems`, `minItems`, the options of `enum` and the definitions in `$defs`, from 10 to 1,000,000; the
-properties of an object, the depth of a value and the length of a text, as far as they go. Every point is a process of
-its own, warm and without the disk cache: it compiles the schema, asks for the first mask, and walks 300 tokens of a
-valid value, the first ones, or those at that depth or length. Memory is the peak of all this over what the process had
-before.
+properties of an object, the depth of a value, the length of a text, the tokens of a vocabulary and the rows of a batch,
+as far as they go. Every point is a process of its own, warm and without the disk cache: it compiles the schema, asks for
+the first mask, and walks 300 tokens of a valid value, the first ones, or those at that depth or length. Memory is the
+peak of all this over what the process had before.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ import structkit as sk
 from benchmarks.data import read_tokenizer
 from benchmarks.outcome import CLOCKS, Clock
 from benchmarks.plot import Panel, draw
+from structkit.testing import RandomModel
 
 __all__ = ["KEYWORDS", "Point", "curves", "main", "sizes_of", "table"]
 
@@ -42,6 +43,8 @@ OTHER_SIZES = {
     "properties": (10, 100, 1_000, 2_000),
     "depth": (1, 10, 100, 200),
     "length": (10, 100, 1_000, 20_000),
+    "vocabulary": (1_000, 10_000, 50_000, 128_000),
+    "batch": (1, 8, 64, 512),
 }
 TOKENS = 300
 WORDS = "the of and to in is you that it he was for on are as with his they be at one have this".split()
@@ -66,7 +69,7 @@ class Point:
         problem: Why there are no figures; empty if there are.
         compiled: Seconds to read the schema and compile it, or to the refusal.
         first_mask: Seconds from the schema to the first mask.
-        steps: Seconds of one mask and one advance, for each token.
+        steps: Seconds of one mask and one advance, for each token; for a batch the mean of its rows.
         memory: Bytes of the peak.
     """
 
@@ -156,6 +159,21 @@ def _length(size: int) -> tuple[dict[str, object], list[object]]:
     return {"items": item}, [{"id": n, "name": words.choice(WORDS)} for n in range((size + TOKENS) // 8 + 1)]
 
 
+def _records(size: int) -> tuple[dict[str, object], list[object]]:
+    """What does not depend on the size: records with free text, numbers and a choice."""
+    properties = {"id": {"type": "integer"}, "name": {"type": "string"}, "kind": {"enum": ["new", "used"]}}
+    item = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    words = random.Random(0)
+    return {"items": item}, [
+        {"id": n, "name": " ".join(words.choices(WORDS, k=3)), "kind": "new"} for n in range(TOKENS)
+    ]
+
+
 def _integers(count: int) -> list[object]:
     return [random.Random(number).randrange(1000) for number in range(count)]
 
@@ -169,6 +187,8 @@ KEYWORDS: Mapping[str, Callable[[int], tuple[dict[str, object], list[object]]]] 
     "properties": _properties,
     "depth": _depth,
     "length": _length,
+    "vocabulary": _records,
+    "batch": _records,
 }
 """By name: from a size to the schema of an array without its type, and an array that begins as a valid one does."""
 
@@ -278,8 +298,14 @@ def _serve(point: Point, tokenizer_path: Path, clock: str, pipe: Connection) -> 
     tokenizer = read_tokenizer(tokenizer_path)
     vocabulary = sk.Vocabulary.from_tokenizer(tokenizer)
 
+    if point.keyword == "vocabulary":
+        vocabulary = _smaller(vocabulary, point.size)
+
     def spell(value: list[object], after: int = 0) -> list[int]:
-        ids: list[int] = tokenizer.encode(json.dumps(value), add_special_tokens=False).ids
+        text = json.dumps(value)
+        ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+        if point.keyword == "vocabulary":
+            ids = RandomModel(0, vocabulary).encode_text(text[:4_000])
         return ids[: after + TOKENS]
 
     schema, value = KEYWORDS[point.keyword](point.size)
@@ -292,6 +318,15 @@ def _serve(point: Point, tokenizer_path: Path, clock: str, pipe: Connection) -> 
     before = _reset_peak()
     point = _measure(point, schema, tokens, vocabulary, CLOCKS[clock])
     pipe.send(replace(point, memory=_peak() - before))
+
+
+def _smaller(vocabulary: sk.Vocabulary, size: int) -> sk.Vocabulary:
+    """The first tokens, which were merged first, and the single bytes; the same end token."""
+    tokens = [
+        token if number < size or len(token) == 1 else b"" for number, token in enumerate(vocabulary.tokens)
+    ]
+    last = max(number for number, token in enumerate(tokens) if token)
+    return sk.Vocabulary([*tokens[: last + 1], None], end_ids={last + 1})
 
 
 def _measure(
@@ -314,15 +349,17 @@ def _measure(
     cursor = guide.cursor()
     cursor.fill_mask(out)
     first_mask = now() - begin
-    cursor = guide.cursor()
-    for token in tokens[:-TOKENS]:
-        cursor.fill_mask(out)
-        cursor.advance(token)
+    cursors = [guide.cursor() for _ in range(point.size if point.keyword == "batch" else 1)]
+    for cursor in cursors:
+        for token in tokens[:-TOKENS]:
+            cursor.fill_mask(out)
+            cursor.advance(token)
     for token in tokens[-TOKENS:]:
         begin = now()
-        cursor.fill_mask(out)
-        cursor.advance(token)
-        steps.append(now() - begin)
+        for cursor in cursors:
+            cursor.fill_mask(out)
+            cursor.advance(token)
+        steps.append((now() - begin) / len(cursors))
     return replace(point, compiled=compiled, first_mask=first_mask, steps=tuple(steps))
 
 
