@@ -6,9 +6,9 @@ python -m benchmarks.growth --tokenizer tokenizer.json --svg growth.svg
 
 `maxLength`, `maxItems`, `minItems`, the options of `enum` and the definitions in `$defs`, from 10 to 1,000,000; the
 properties of an object, the depth of a value, the length of a text, the tokens of a vocabulary and the rows of a batch,
-as far as they go. Every point is a process of its own, warm and without the disk cache: it compiles the schema, asks for
-the first mask, and walks 300 tokens of a valid value, the first ones, or those at that depth or length. Memory is the
-peak of all this over what the process had before.
+as far as they go. Every point is a process of its own, warm and without the disk cache: it compiles the schema, asks
+for the first mask, and walks 300 tokens of a valid value, the first ones, or those at that depth or length. Memory is
+the peak of all this over what the process had before.
 """
 
 from __future__ import annotations

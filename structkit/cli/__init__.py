@@ -15,6 +15,7 @@ examples:
   structkit extract "Ana Souza, 34, works as a nurse in Porto." --type examples/person.py:Person
   structkit extract --type package.models:Invoice --json < invoice.txt
   structkit extract "It is broken!" --schema ticket.json --model Qwen/Qwen3-0.6B
+  structkit extract --type examples/person.py:Person --input texts.jsonl --output people.jsonl --resume
 """
 
 
@@ -38,7 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )  # slow, and --version needs none of it
 
     try:
-        options, prompt = read_options(parsed), read_prompt(parsed.prompt)
+        options = read_options(parsed)
+        prompt = "" if parsed.input else read_prompt(parsed.prompt)
     except ValueError as error:
         parsed.parser.error(str(error))
     try:
@@ -87,6 +89,17 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seed", type=int, metavar="N", help="makes sampling repeatable")
     command.add_argument(
         "--order", choices=["declared", "any"], help="of keys: declared, the default, or as the model likes"
+    )
+    many = command.add_argument_group("a file of prompts")
+    many.add_argument("--input", metavar="FILE", help="JSON lines: texts, or objects with a prompt and an id")
+    many.add_argument(
+        "--output", metavar="FILE", help="where to write a line with the value or error of each"
+    )
+    many.add_argument(
+        "--batch-size", type=int, default=8, metavar="N", help="prompts computed at once, 8 by default"
+    )
+    many.add_argument(
+        "--resume", action="store_true", help="go on after the lines that the output has already"
     )
     command.add_argument("--json", action="store_true", help="print JSON instead of Python's repr")
 

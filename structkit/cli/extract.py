@@ -13,6 +13,7 @@ from typing import cast
 
 from structkit.api import generate, load
 from structkit.errors import SchemaError
+from structkit.generate.sample import check_whole
 from structkit.generate.settings import Options, Settings
 from structkit.targets import AnyTarget
 
@@ -26,6 +27,10 @@ def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> str
         StructkitError: Anything that went wrong.
     """
     target = read_type(*arguments.type) if arguments.type else read_schema(Path(arguments.schema))
+    if arguments.input:
+        from structkit.cli.many import extract_file  # tqdm and JSON lines are for files alone
+
+        return extract_file(arguments, target, options)
     result = generate(load(arguments.model), prompt, cast("type[object]", target), **options)
     return result.text if arguments.json else repr(result.value)
 
@@ -87,6 +92,9 @@ def read_options(arguments: argparse.Namespace) -> Options:
     Raises:
         ValueError: One of them is out of its range.
     """
+    if bool(arguments.input) != bool(arguments.output):
+        raise ValueError("--input and --output go together: a file of prompts, and where to write the values")
+    check_whole("--batch-size", arguments.batch_size, 1)
     options = Options(max_tokens=arguments.max_tokens, seed=arguments.seed)
     if arguments.temperature is not None:
         options["temperature"] = arguments.temperature

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -176,3 +177,45 @@ def test_characters_that_the_terminal_cannot_show(file: Path, monkeypatch: pytes
     assert main(["extract", "x", "--type", f"{file}:Person"]) == 0
     sys.stdout.flush()
     assert raw.getvalue() == "Person(name='é\\U0001f600', age=34, friend=None)\n".encode("latin-1")
+
+
+def test_a_file_of_prompts_line_by_line(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = ScriptedModel([ANA, ANA.replace("Ana", "Tom"), ANA.replace("Ana", "Eva")])
+    monkeypatch.setattr("structkit.cli.extract.load", lambda name: model)
+    monkeypatch.setattr("structkit.cli.many.load", lambda name: model)
+    source, sink = file.parent / "in.jsonl", file.parent / "out.jsonl"
+    lines = [
+        '"Ana is 34."',
+        "no JSON",
+        '{"id": 7, "prompt": "Tom is 34."}',
+        '{"id": 8}',
+        '{"prompt": [{"role": "user", "content": "Eva is 34."}]}',
+    ]
+    source.write_text("\n".join(lines) + "\n")
+    command = ["extract", "--type", f"{file}:Person", "--input", str(source), "--output", str(sink)]
+    assert main(command) == 0
+    answers = [json.loads(line) for line in sink.read_text().splitlines()]
+    assert [answer.get("value", {}).get("name") for answer in answers] == ["Ana", None, "Tom", None, "Eva"]
+    assert answers[1]["error"].startswith("ValueError: the line is no JSON")
+    assert answers[2]["id"] == 7
+    assert answers[3] == {"id": 8, "error": "ValueError: the line has no prompt"}
+    assert "5 lines written" in capsys.readouterr().out
+    assert main(command) == 1
+    assert "pass --resume" in capsys.readouterr().err
+    whole = sink.read_text()
+    sink.write_text("\n".join(whole.splitlines()[:4]) + '\n{"val')  # a machine that stopped while it wrote
+    model._begun = 2
+    assert main([*command, "--resume", "--batch-size", "2"]) == 0
+    assert sink.read_text() == whole
+
+
+def test_input_and_output_go_together(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["extract", "--type", f"{file}:Person", "--input", "in.jsonl"])
+    assert "go together" in capsys.readouterr().err
+    assert (
+        main(["extract", "--type", f"{file}:Person", "--input", "none.jsonl", "--output", "out.jsonl"]) == 1
+    )
+    assert "cannot be read" in capsys.readouterr().err

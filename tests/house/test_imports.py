@@ -34,7 +34,7 @@ UPSTREAM = {
     "processors": {"generate"},
     "many": {"targets", "models", "generate"},
     "streaming": {"targets", "models", "generate"},
-    "cli": {"api", "targets", "generate"},
+    "cli": {"api", "targets", "generate", "models"},
     "__main__": {"cli"},
 }
 """What each room may import besides itself, `errors` and `limits`. Nobody may import `api` but `cli`."""
