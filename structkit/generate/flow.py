@@ -102,6 +102,8 @@ class Plan:
         choices: With `scored`, the texts among which there is a choice at a place, so that they are scored too.
         is_json: Whether the text is JSON.
         timeout: Seconds after which the shortest way to the end is taken.
+        thoughts: Tokens that the model may write freely before; 0 for none.
+        end_of_thinking: The tokens that end them.
         processors: What else changes the logits.
         written: Where the tokens are written.
     """
@@ -117,6 +119,8 @@ class Plan:
     choices: Choices | None = None
     is_json: bool = True
     timeout: float | None = None
+    thoughts: int = 0
+    end_of_thinking: tuple[int, ...] = ()
     processors: Stack | None = None
     written: Written = field(default_factory=Written)
 
@@ -134,6 +138,7 @@ class Decoded:
         refusal: Why the last of them was, if no other could be written; the tokens mean nothing then.
         read: The tokens that the model has read.
         choices: At each place where there was a choice, the probability of each text.
+        thinking: What was written freely before.
     """
 
     token_ids: tuple[int, ...]
@@ -144,6 +149,7 @@ class Decoded:
     refusal: Refusal | None
     read: int
     choices: Mapping[Path, Mapping[str, float]]
+    thinking: str | None
 
 
 Flow: TypeAlias = "Generator[Ask | Score, Told | list[NDArray[np.float32]], Decoded]"
@@ -201,6 +207,7 @@ class _Decoding:
         self.limited = False
         self.shortened = False
         self.begin = 0.0
+        self.thinking: str | None = None
         self.deadline = None if plan.timeout is None else time.perf_counter() + plan.timeout
         self.chooser: Chooser | None = None
         if plan.scored and plan.choices is not None:
@@ -209,6 +216,8 @@ class _Decoding:
     def run(self) -> Flow:
         """The flow: write, have it looked at, and take back what is refused, as often as there are retries."""
         self.begin = time.perf_counter()
+        if self.plan.thoughts:
+            yield from self.think()
         refusal: Refusal | None = None
         while (yield from self.write()):
             text = self.written.text.decode()
@@ -220,6 +229,31 @@ class _Decoding:
                 break
             self.take_back(refusal)
         return self.decoded(refusal)
+
+    def think(self) -> Generator[Ask | Score, Told | list[NDArray[np.float32]], None]:
+        """Let the model write what it likes, until it ends its thoughts or has none left; then end them."""
+        ends, tokens = list(self.plan.end_of_thinking), self.vocabulary.tokens
+        self.mask[:] = _text_mask(self.vocabulary)
+        for token in ends:
+            self.mask[token >> 5] |= np.uint32(1 << (token & 31))
+        thoughts: list[int] = []
+        mark = b"".join(tokens[token] if token < len(tokens) else b"" for token in ends)
+        text = b""
+        while len(thoughts) < self.plan.thoughts:
+            token = (yield from self.asked()).token
+            thoughts.append(token)
+            self.unread.append(token)
+            if [token] == ends:
+                break
+            text += tokens[token]
+            if mark and text.endswith(mark):
+                text = text[: -len(mark)]
+                break
+        else:
+            self.unread += ends
+        self.unread += self.spell("\n\n")
+        self.prompt_ids += thoughts
+        self.thinking = text.decode(errors="replace").strip()
 
     def write(self) -> Generator[Ask | Score, Told | list[NDArray[np.float32]], bool]:
         """Write to the end of a value, if one is not banned; a way that only leads to banned ones is banned too."""
@@ -270,7 +304,10 @@ class _Decoding:
     def asked(self) -> Generator[Ask | Score, Told | list[NDArray[np.float32]], Told]:
         """Ask for a token, and where a choice begins also how likely each of its values is."""
         asked = time.perf_counter()
-        choice = None if self.chooser is None else self.chooser.begins(self.written.text, self.spell)
+        silent = self.chooser is None or (self.plan.thoughts > 0 and self.thinking is None)
+        choice = (
+            None if silent or self.chooser is None else self.chooser.begins(self.written.text, self.spell)
+        )
         told = cast("Told", (yield self.ask(() if choice is None else choice.first)))
         if choice is not None:
             scores = cast("list[NDArray[np.float32]]", (yield Score(choice.branches)))
@@ -407,7 +444,15 @@ class _Decoding:
             refusal=refusal,
             read=self.read,
             choices={} if self.chooser is None else self.chooser.decided(),
+            thinking=self.thinking,
         )
+
+
+def _text_mask(vocabulary: Vocabulary) -> NDArray[np.uint32]:
+    """uint32[words]: the tokens that are text."""
+    is_text = np.zeros(32 * vocabulary.words, bool)
+    is_text[: vocabulary.size] = [bool(token) for token in vocabulary.tokens]
+    return np.packbits(is_text, bitorder="little").view(np.uint32)
 
 
 def _whole_characters(text: bytes) -> str:

@@ -19,7 +19,7 @@ from structkit.generate.repair import refusal_of, told_prompt
 from structkit.generate.result import Result, Token, Usage
 from structkit.generate.settings import Batch, Settings
 from structkit.guide.guide import Guide
-from structkit.models.base import LogitsModel, Rows
+from structkit.models.base import LogitsModel, Rows, Thinking
 from structkit.models.single import rows_of
 from structkit.targets import AnyTarget, Target
 
@@ -152,10 +152,13 @@ class Job:
         if not self._prompt_ids and self._error is None:
             try:
                 self._asked = asked_prompt(self._prompt, self._compiled.target, self._settings)
-                self._prompt_ids = encode_prompt(self._model, self._asked)
+                self._prompt_ids = self._encode(self._asked)
             except Exception as error:
                 self._error = error
         return self._prompt_ids
+
+    def _encode(self, asked: Prompt) -> list[int]:
+        return encode_prompt(self._model, asked, thinking=self._settings.thoughts > 0)
 
     def flow(self) -> Flow:
         """Its flow; raises what is wrong with it when it is begun."""
@@ -167,7 +170,7 @@ class Job:
             # Another value at that place would not do; so from the start, and the model is told why.
             before = decoded
             asked = told_prompt(self._asked, decoded.refused[-1], decoded.refusal.error)
-            self._prompt_ids = encode_prompt(self._model, asked)
+            self._prompt_ids = self._encode(asked)
             decoded = yield from self._attempt(self._prompt_ids, 0, decoded.read)
             decoded = replace(
                 decoded,
@@ -179,8 +182,12 @@ class Job:
     def _attempt(self, prompt_ids: list[int], retries: int, read: int) -> Flow:
         guide, model, settings = self._compiled.guide, self._model, self._settings
         self.written.cut(0, 0)
+        ends = model.end_of_thinking if isinstance(model, Thinking) else ()
+        before = len(prompt_ids) + (settings.thoughts + len(ends) + 2 if settings.thoughts else 0)
         plan = Plan(
-            budget=budget_of(guide, settings.max_tokens, model.context_length, len(prompt_ids)),
+            budget=budget_of(guide, settings.max_tokens, model.context_length, before),
+            thoughts=settings.thoughts,
+            end_of_thinking=ends,
             sampling=settings.sampling,
             row=self.number,
             spell=model.encode_text,
@@ -231,6 +238,7 @@ class Job:
             ),
             token_ids=decoded.token_ids,
             attempts=(*decoded.refused, text),
+            thinking=decoded.thinking,
             events=self._events(),
             confidence=self._confidence(decoded) if self._settings.confidence else {},
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from structkit.errors import GenerationError
-from structkit.models.base import LogitsModel, Message
+from structkit.models.base import LogitsModel, Message, Thinking
 
 __all__ = ["Prompt", "build_prompt", "encode_prompt", "show_prompt"]
 
@@ -71,13 +71,17 @@ def show_prompt(model: LogitsModel, prompt: Prompt) -> str:
     return b"".join(pieces).decode("utf-8", errors="replace")
 
 
-def encode_prompt(model: LogitsModel, prompt: Prompt) -> list[int]:
-    """The tokens of a prompt.
+def encode_prompt(model: LogitsModel, prompt: Prompt, *, thinking: bool = False) -> list[int]:
+    """The tokens of a prompt, ready for the answer, or for thoughts before it.
 
     Raises:
-        GenerationError: The prompt leaves no room in the model's context, or is empty.
+        GenerationError: The prompt leaves no room in the model's context, or is empty, or the model cannot think.
     """
-    token_ids = model.encode(prompt)
+    if thinking and not isinstance(model, Thinking):
+        raise GenerationError(f"{model.name} does not know how thoughts end; leave out thinking=...")
+    token_ids = (
+        model.encode_thinking(prompt) if thinking and isinstance(model, Thinking) else model.encode(prompt)
+    )
     if not token_ids:
         raise GenerationError("the prompt has no tokens, so the model has nothing to go on; say something")
     context = model.context_length

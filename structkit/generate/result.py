@@ -83,6 +83,9 @@ class Result(Generic[T_co]):
     attempts: tuple[str, ...]
     """The text of every attempt, the last one included."""
 
+    thinking: str | None = None
+    """What the model thought before it answered, with `thinking=...`."""
+
     events: tuple[Token, ...] = ()
     """What happened: the tokens of `text`, each with how it came to be."""
 

@@ -54,6 +54,10 @@ class Options(TypedDict, total=False):
     system: str | None
     """A system message to put before the prompt."""
 
+    thinking: bool | int
+    """Whether the model may think freely before it answers, as models trained for that do, and in how many tokens; with
+    `True` in up to 1,024. By default the answer begins at once."""
+
     timeout: float | None
     """Seconds after which the value is brought to its end as fast as it can be: it is complete and valid, as with
     `max_tokens`. By default there is no such time."""
@@ -82,6 +86,9 @@ class Options(TypedDict, total=False):
     limits: Limits
     """What may be built for the target."""
 
+
+_THOUGHTS = 1_024
+"""Tokens of thoughts when nobody says how many."""
 
 _CONFIDENT = frozenset({"generate", "agenerate", "stream", "astream", "classify", "aclassify"})
 """The functions that say how sure the model was, unless they are told not to."""
@@ -120,6 +127,7 @@ class Settings:
     retries: int = 2
     confidence: bool = False
     timeout: float | None = None
+    thoughts: int = 0
     processors: tuple[AnyProcessor, ...] = ()
 
     def __post_init__(self) -> None:
@@ -158,6 +166,8 @@ class Settings:
         unknown = [name for name in options if name not in known]
         if unknown:
             raise TypeError(f"{function}() has no argument {unknown[0]!r}; it takes {', '.join(known)}")
+        thinking = options.get("thinking", False)
+        check_whole("thinking", None if isinstance(thinking, bool) else thinking, 0)
         return cls(
             max_tokens=options.get("max_tokens"),
             sampling=Sampling(
@@ -179,6 +189,7 @@ class Settings:
             forced=options.get("forced", True),
             retries=options.get("retries", 2),
             timeout=options.get("timeout"),
+            thoughts=_THOUGHTS if thinking is True else int(thinking),
             processors=_processors(options),
             confidence=options.get("confidence", function in _CONFIDENT),
         )

@@ -13,7 +13,7 @@ from structkit.vocabulary.vocabulary import Vocabulary
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Batching", "Logits", "LogitsModel", "Message", "Rows", "Session"]
+__all__ = ["Batching", "Logits", "LogitsModel", "Message", "Rows", "Session", "Thinking"]
 
 Logits: TypeAlias = "NDArray[np.float32] | torch.Tensor"
 """float[rows, width]; of torch only where the model computes on an accelerator. Whoever gets them may write on them."""
@@ -154,4 +154,18 @@ class Batching(Protocol):
         Args:
             prefix: Tokens that every sequence will begin with; they are read once.
         """
+        ...
+
+
+@runtime_checkable
+class Thinking(Protocol):
+    """A model that can think before it answers."""
+
+    def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:
+        """Like `LogitsModel.encode`, ready for thoughts instead of the answer."""
+        ...
+
+    @property
+    def end_of_thinking(self) -> tuple[int, ...]:
+        """The tokens that end the thoughts: a control token, or text."""
         ...

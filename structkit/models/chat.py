@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PromptEncoder"]
 
-_NO_THINKING = {"enable_thinking": False, "thinking": False}
-"""What templates of reasoning models are told: the answer begins at once, for the mask lets nothing else be said."""
+_THINKING = ("enable_thinking", "thinking")
+"""What templates of reasoning models are told: whether thoughts come first, or the answer begins at once."""
 
 
 class PromptEncoder:
@@ -35,8 +35,10 @@ class PromptEncoder:
         # Splitting control tokens is a switch inside the tokenizer, which threads would turn under each other.
         self._lock = Lock()
 
-    def encode(self, prompt: str | Sequence[Message]) -> list[int]:
+    def encode(self, prompt: str | Sequence[Message], *, thinking: bool = False) -> list[int]:
         """Turn a prompt into the first tokens of a sequence; see `LogitsModel.encode`.
+
+        With `thinking` the template is told that thoughts come first.
 
         Raises:
             ModelFailed: There is no chat template for the messages, it refuses them, or the text is not Unicode.
@@ -50,7 +52,7 @@ class PromptEncoder:
             message["role"] = self._marked(message["role"], start, end)
             message["content"] = self._marked(message["content"], start, end, own=own)
         if self._tokenizer.chat_template is not None:
-            rendered = self._rendered(messages)
+            rendered = self._rendered(messages, thinking=thinking)
         elif isinstance(prompt, str):
             rendered = messages[0]["content"]
         else:
@@ -76,6 +78,11 @@ class PromptEncoder:
             if b"".join(map(self._text_of, ids)) == wanted and all(map(self._text_of, ids)):
                 return ids
         return self._vocabulary.spell(wanted)
+
+    def encode_marker(self, text: str) -> list[int]:
+        """The added token of a text such as `</think>`, or its spelling if there is none."""
+        added = next((token_id for token_id, content in self._added.items() if content == text), None)
+        return self.encode_text(text) if added is None else [added]
 
     def _spellings(self, text: str) -> Iterable[list[int]]:
         yield self._plain(text, split_special_tokens=True)
@@ -158,10 +165,11 @@ class PromptEncoder:
         unknown = self._tokenizer.unk_token_id
         return any(token_id != unknown and not self._text_of(token_id) for token_id in self._plain(text))
 
-    def _rendered(self, messages: list[Message]) -> str:
+    def _rendered(self, messages: list[Message], *, thinking: bool) -> str:
         template: Callable[..., object] = self._tokenizer.apply_chat_template
+        told = dict.fromkeys(_THINKING, thinking)
         try:
-            rendered: object = template(messages, tokenize=False, add_generation_prompt=True, **_NO_THINKING)
+            rendered: object = template(messages, tokenize=False, add_generation_prompt=True, **told)
         except ImportError as error:
             raise ModelFailed(
                 "the chat template needs jinja2; install it with `pip install structkit[transformers]`"

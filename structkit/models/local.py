@@ -160,6 +160,24 @@ class TransformersModel:
         """
         return self._encoder.encode(prompt)
 
+    def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:
+        """Turn a prompt into the first tokens of a sequence that begins with thoughts; see `Thinking`.
+
+        The chat template opens them if it knows how to; else `<think>` does.
+        """
+        token_ids = self._encoder.encode(prompt, thinking=True)
+        opened = self.show(token_ids[-8:]).rstrip().endswith("<think>")
+        return (
+            token_ids
+            if opened
+            else [*token_ids, *self._encoder.encode_marker("<think>"), *self.encode_text("\n")]
+        )
+
+    @property
+    def end_of_thinking(self) -> tuple[int, ...]:
+        """The token `</think>`, or its text if the tokenizer has no such token."""
+        return tuple(self._encoder.encode_marker("</think>"))
+
     def encode_text(self, text: str) -> list[int]:
         """Spell text in the middle of a sequence; see `LogitsModel.encode_text`.
 

@@ -97,6 +97,15 @@ class _Weightless:
         """Spell a text, the longest token first; bytes that are in no token are left out."""
         return self._speller.spell(text.encode())
 
+    def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:
+        """Spell a prompt; the reply begins with the thoughts, and `</think>` ends them."""
+        return self.encode(prompt)
+
+    @property
+    def end_of_thinking(self) -> tuple[int, ...]:
+        """The tokens of `</think>`."""
+        return tuple(self.encode_text("</think>"))
+
     def show(self, token_ids: Sequence[int]) -> str:
         """The text of tokens."""
         return b"".join(self._vocabulary.tokens[i] for i in token_ids).decode("utf-8", errors="replace")

@@ -1,0 +1,101 @@
+"""Thoughts come first, and then the answer is a value all the same."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import BaseModel, field_validator
+
+import structkit as sk
+from structkit.testing import RandomModel, ScriptedModel, small_vocabulary
+
+SMALL = small_vocabulary()
+
+
+class Even(BaseModel):
+    value: int
+
+    @field_validator("value")
+    @classmethod
+    def even(cls, value: int) -> int:
+        if value % 2:
+            raise ValueError("odd")
+        return value
+
+
+def test_thoughts_are_free_and_the_answer_is_not() -> None:
+    model = ScriptedModel(['Is it {"so"}? Yes.</think>\n\n{"value": 4}'])
+    result = sk.generate(model, "x", Even, thinking=True)
+    assert result.value == Even(value=4)
+    assert result.thinking == 'Is it {"so"}? Yes.'
+    assert result.text == '{"value": 4}'
+
+
+def test_without_thinking_there_are_no_thoughts() -> None:
+    assert sk.generate(ScriptedModel(["true"]), "x", bool).thinking is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_thoughts_that_find_no_end_are_ended(seed: int) -> None:
+    result = sk.generate(RandomModel(seed, SMALL), "x", list[bool], thinking=20, max_tokens=30)
+    assert result.thinking
+    assert all(type(item) is bool for item in result.value)
+
+
+def test_what_is_refused_is_written_anew_after_the_same_thoughts() -> None:
+    model = ScriptedModel(['So be it</think>\n\n{"value": 3}', 'So be it</think>\n\n{"value": 4}'])
+    result = sk.generate(model, "x", Even, thinking=True)
+    assert (result.value.value, result.thinking, len(result.attempts)) == (4, "So be it", 2)
+
+
+def test_a_model_of_transformers_thinks_with_its_own_marks() -> None:
+    transformers = pytest.importorskip("transformers", reason="needs transformers")
+    tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers")
+    inner = tokenizers.Tokenizer(tokenizers.models.BPE())
+    inner.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=300,
+        special_tokens=["<end>", "<think>", "</think>"],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    inner.train_from_iterator(["a"], trainer)
+    template = "{% for m in messages %}{{ m.content }}{% endfor %}"
+    opened = "{% if enable_thinking %}<think>{% endif %}"
+    for chat_template in (template, template + opened):
+        tokenizer = transformers.PreTrainedTokenizerFast(
+            tokenizer_object=inner, eos_token="<end>", chat_template=chat_template
+        )
+        config = transformers.LlamaConfig(
+            vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+            intermediate_size=16, max_position_embeddings=512,
+        )  # fmt: skip
+        model = sk.from_transformers(transformers.LlamaForCausalLM(config), tokenizer)
+        shown = model.show(model.encode_thinking("Hi"))
+        assert shown.rstrip() == "Hi<think>"
+        assert model.show(model.encode("Hi")) == "Hi"
+        assert model.end_of_thinking == tuple(tokenizer.convert_tokens_to_ids(["</think>"]))
+        result = sk.generate(model, "Hi", bool, thinking=12)
+        assert type(result.value) is bool
+        assert result.thinking is not None
+        assert sk.generate_many(model, ["Hi", "Ho!"], bool, thinking=12)[0].token_ids == result.token_ids
+
+
+def test_what_cannot_be_meant() -> None:
+    with pytest.raises(ValueError, match="thinking"):
+        sk.extract(RandomModel(), "x", int, thinking=-1)
+
+    class Plain:
+        vocabulary, context_length, name = SMALL, None, "plain"
+
+        def encode(self, prompt: object) -> list[int]:
+            return [1]
+
+        def encode_text(self, text: str) -> list[int]:
+            return []
+
+        def session(self) -> object:
+            raise NotImplementedError
+
+    with pytest.raises(sk.GenerationError, match="does not know how thoughts end"):
+        sk.extract(Plain(), "x", int, thinking=True)
