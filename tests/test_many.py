@@ -153,3 +153,19 @@ def test_a_progress_bar(capsys: pytest.CaptureFixture[str]) -> None:
     sk.extract_many(ScriptedModel(["1", "2"]), ["a", "b"], int, progress=True)
     assert "2/2" in capsys.readouterr().err
     assert "tqdm" in sys.modules
+
+
+def test_the_best_of_several_is_the_likeliest_by_the_token(demo) -> None:
+    options = {"temperature": 2.0, "seed": 5, "max_tokens": 60}
+    several = sk.generate_many(demo, PEOPLE[:1] * 6, Person, confidence=True, **options)
+
+    def mean(result: sk.Result[Person]) -> float:
+        scores = [token.logprob for token in result.events if not token.forced]
+        return sum(scores) / len(scores)
+
+    best = sk.generate(demo, PEOPLE[0], Person, best_of=6, **options)
+    assert best.token_ids == max(several, key=mean).token_ids
+    with pytest.raises(ValueError, match="best_of needs a temperature"):
+        sk.extract(demo, PEOPLE[0], Person, best_of=2)
+    with pytest.raises(ValueError, match="best_of is for extract"):
+        sk.extract_many(demo, PEOPLE, Person, best_of=2, temperature=1)

@@ -48,9 +48,21 @@ def run(
     Raises:
         StructkitError: See `structkit.generate`.
     """
-    batch = Batch(size=1, progress=False)
-    (result,) = run_many(model, [prompt], [target], settings, batch, cancelled)
-    return cast("Result[object]", result)  # an error would have been raised
+    count = settings.best_of
+    batch = Batch(size=count, progress=False, keep_errors=count > 1)
+    if count > 1:
+        settings = replace(settings, confidence=True)
+    results = run_many(model, [prompt] * count, [target] * count, settings, batch, cancelled)
+    found = [result for result in results if isinstance(result, Result)]
+    if not found:
+        raise cast("Exception", results[0])
+    return max(found, key=_by_the_token)
+
+
+def _by_the_token(result: Result[object]) -> float:
+    """The log-probability of a sampled token on average."""
+    scores = [token.logprob for token in result.events if not token.forced]
+    return sum(scores) / len(scores) if scores else 0.0
 
 
 def run_many(

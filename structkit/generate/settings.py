@@ -66,6 +66,10 @@ class Options(TypedDict, total=False):
     """Whether text that must come next is taken without sampling, in the tokenizer's own tokens; by default
     it is. Without it the model chooses the tokens of such text too."""
 
+    best_of: int
+    """With a temperature: how many values are sampled, of which the one is returned that the model finds the likeliest by
+    the token. The prompt is read once for all. Only for functions that return one value."""
+
     retries: int
     """How often a value that the type's own validators refuse is taken back and written anew, 2 by default; then
     there is one more attempt from the start, in which the model is told what was wrong. 0 for none of these."""
@@ -86,6 +90,9 @@ class Options(TypedDict, total=False):
     limits: Limits
     """What may be built for the target."""
 
+
+_ONE = frozenset({"extract", "aextract", "generate", "agenerate"})
+"""The functions that return one value."""
 
 _THOUGHTS = 1_024
 """Tokens of thoughts when nobody says how many."""
@@ -124,6 +131,7 @@ class Settings:
     describe: bool = True
     system: str | None = None
     forced: bool = True
+    best_of: int = 1
     retries: int = 2
     confidence: bool = False
     timeout: float | None = None
@@ -187,6 +195,7 @@ class Settings:
             describe=options.get("describe", True),
             system=options.get("system"),
             forced=options.get("forced", True),
+            best_of=_best_of(function, options),
             retries=options.get("retries", 2),
             timeout=options.get("timeout"),
             thoughts=_THOUGHTS if thinking is True else int(thinking),
@@ -231,6 +240,18 @@ class Batch:
             progress=cast("bool | None", options.pop("progress", None)),
             keep_errors=cast("bool", options.pop("return_errors", False)),
         )
+
+
+def _best_of(function: str, options: Options) -> int:
+    count = options.get("best_of", 1)
+    check_whole("best_of", count, 1)
+    if count > 1 and function not in _ONE:
+        raise ValueError(
+            f"{function}() writes one value for each prompt; best_of is for extract and generate"
+        )
+    if count > 1 and not options.get("temperature"):
+        raise ValueError("best_of needs a temperature above 0: without one all values are the same")
+    return count
 
 
 def _processors(options: Options) -> tuple[AnyProcessor, ...]:
