@@ -291,7 +291,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for target in SCHEMAS:
                 cells = []
                 for name in names:
-                    cell, tokens, seconds = _cell(setting, name, target, size)
+                    cell, tokens, seconds = _cell(
+                        setting, name, target, size, options.prompts if size == 1 else 8
+                    )
                     totals[name][0] += tokens
                     totals[name][1] += seconds
                     cells.append(cell)
@@ -304,9 +306,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 _PACKAGES = {"llguidance", "xgrammar", "outlines"}
 
 
-def _cell(setting: Setting, name: str, target: type[BaseModel], size: int) -> tuple[str, int, float]:
+def _cell(
+    setting: Setting, name: str, target: type[BaseModel], size: int, count: int
+) -> tuple[str, int, float]:
     """Tokens per second, as text, and what they are made of; the reason in a word where there is none."""
-    prompts = [setting.model.encode(text) for text in PROMPTS]
+    prompts = [setting.model.encode(text) for text in PROMPTS[:count]]
     try:
         run = ENGINES[name](setting, target)
         _round(run, prompts, size)
@@ -348,6 +352,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json, gzipped or not")
     parser.add_argument("--engines", default=",".join(ENGINES), help="names with commas")
     parser.add_argument("--models", default="demo,llama", help="names with commas")
+    parser.add_argument("--prompts", type=int, default=8, help="how many are asked one at a time")
     parser.add_argument("--tokens", type=int, default=160, help="the most that each answer may have")
     parser.add_argument(
         "--clock", default="wall", choices=CLOCKS, help="cpu: processor time, for a busy machine"

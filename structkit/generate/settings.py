@@ -67,8 +67,8 @@ class Options(TypedDict, total=False):
     it is. Without it the model chooses the tokens of such text too."""
 
     best_of: int
-    """With a temperature: how many values are sampled, of which the one is returned that the model finds the likeliest by
-    the token. The prompt is read once for all. Only for functions that return one value."""
+    """With a temperature: how many values are sampled, of which the one is returned that the model finds the likeliest
+    by the token. The prompt is read once for all. Only for functions that return one value."""
 
     retries: int
     """How often a value that the type's own validators refuse is taken back and written anew, 2 by default; then
