@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from structkit.guide.guide import Cursor, Guide
     from structkit.limits import Limits
     from structkit.many import aextract_many, agenerate_many, extract_many, generate_many
+    from structkit.schema.max_tokens import MaxTokens
     from structkit.streaming import astream, stream
     from structkit.targets import Choice, JsonSchema, Regex
     from structkit.vocabulary.vocabulary import Vocabulary
@@ -83,6 +84,7 @@ __all__ = [
     "LimitExceeded",
     "Limits",
     "LogitsProcessor",
+    "MaxTokens",
     "ModelFailed",
     "PatternError",
     "Regex",
@@ -137,6 +139,7 @@ _HOMES = {
     "JsonSchema": "structkit.targets",
     "Limits": "structkit.limits",
     "LogitsProcessor": "structkit.generate.processor",
+    "MaxTokens": "structkit.schema.max_tokens",
     "Regex": "structkit.targets",
     "Result": "structkit.generate.result",
     "Stream": "structkit.generate.stream",

@@ -10,8 +10,9 @@ from __future__ import annotations
 import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic, Literal, TypeAlias, TypeVar, cast
 
 from typing_extensions import TypeForm
@@ -27,6 +28,7 @@ from structkit.schema.check import check
 from structkit.schema.choices import choices_at
 from structkit.schema.describe import describe
 from structkit.schema.heading import headed
+from structkit.schema.max_tokens import KEYWORD, max_tokens_at
 from structkit.schema.nodes import Document
 from structkit.schema.output import OutputType
 from structkit.schema.parts import Part
@@ -195,6 +197,10 @@ class Target(ABC, Generic[T_co]):
         """The texts of the values that are possible at a place of a value; see `choices_at`."""
         return None
 
+    def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
+        """The tokens that a part of a value may have, by its place; `None` if none is bounded. See `MaxTokens`."""
+        return None
+
     @property
     def is_json(self) -> bool:
         """Whether the texts are JSON."""
@@ -308,6 +314,9 @@ class _TypeTarget(Target[object]):
     ) -> Rules:
         return lower(self.output.document, whitespace=whitespace, order=order, limits=limits)
 
+    def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
+        return _field_limits(self.output.json_schema)
+
     def value(self, text: str) -> object:
         return self.output.validate(text)
 
@@ -333,6 +342,9 @@ class _SchemaTarget(Target[object]):
 
     def json_schema(self) -> dict[str, object]:
         return dict(self.target.schema)
+
+    def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
+        return _field_limits(self.target.schema)
 
     def choices(self, path: Sequence[str | int]) -> tuple[str, ...] | None:
         return choices_at(self.document, path)
@@ -433,6 +445,12 @@ class _ChoiceTarget(Target[object]):
         if self.choice.raw and any(set(text) & set(',\n"') or not text for text in texts):
             texts = [json.dumps(text, ensure_ascii=False) for text in texts]
         return f"one of: {', '.join(texts)}"
+
+
+def _field_limits(schema: Mapping[str, object]) -> Callable[[Sequence[str | int]], int | None] | None:
+    if f'"{KEYWORD}"' not in json.dumps(schema, default=str):
+        return None
+    return partial(max_tokens_at, schema)
 
 
 def _text(option: object, whitespace: Whitespace, *, raw: bool, place: str) -> str:

@@ -18,6 +18,7 @@ from structkit.errors import BudgetTooSmall, TokenRefused, VocabularyError
 from structkit.generate.bans import Bans
 from structkit.generate.choose import Ask, Told
 from structkit.generate.chooser import Choices, Chooser
+from structkit.generate.field_budget import FieldBudgets, FieldLimits
 from structkit.generate.fields import Path
 from structkit.generate.processors import Stack
 from structkit.generate.result import FinishReason
@@ -101,6 +102,7 @@ class Plan:
         scored: Whether log-probabilities are wanted.
         choices: With `scored`, the texts among which there is a choice at a place, so that they are scored too.
         is_json: Whether the text is JSON.
+        field_limits: The tokens that a value at a place may have, if any is bounded.
         timeout: Seconds after which the shortest way to the end is taken.
         thoughts: Tokens that the model may write freely before; 0 for none.
         end_of_thinking: The tokens that end them.
@@ -118,6 +120,7 @@ class Plan:
     scored: bool = False
     choices: Choices | None = None
     is_json: bool = True
+    field_limits: FieldLimits | None = None
     timeout: float | None = None
     thoughts: int = 0
     end_of_thinking: tuple[int, ...] = ()
@@ -212,6 +215,8 @@ class _Decoding:
         self.chooser: Chooser | None = None
         if plan.scored and plan.choices is not None:
             self.chooser = Chooser(cursor, plan.choices, is_json=plan.is_json)
+        limits = plan.field_limits
+        self.field_budgets = None if limits is None else FieldBudgets(cursor.guide, limits)
 
     def run(self) -> Flow:
         """The flow: write, have it looked at, and take back what is refused, as often as there are retries."""
@@ -289,6 +294,8 @@ class _Decoding:
         """Look at what may follow; whether there is anything."""
         self.cursor.fill_mask(self.free)
         self.cursor.fill_mask(self.mask, self.left)
+        if self.field_budgets is not None:
+            self.field_budgets.narrow(self.mask, self.written.text, self.written.token_ids)
         if self.bans:
             for mask in (self.free, self.mask):
                 self.bans.forbid(mask, self.written.text, self.cursor)
@@ -421,8 +428,9 @@ class _Decoding:
         self.cursor.rollback(taken)
         self.left += taken
         written.cut(count, length)
-        if self.chooser is not None:
-            self.chooser.forget(length)
+        for watcher in (self.chooser, self.field_budgets):
+            if watcher is not None:
+                watcher.forget(length)
         unread = min(taken, len(self.unread))
         del self.unread[len(self.unread) - unread :]
         self.back += taken - unread

@@ -209,6 +209,7 @@ class Job:
             scored=settings.confidence,
             choices=self._compiled.target.choices,
             is_json=self._compiled.target.is_json,
+            field_limits=self._compiled.target.field_limits(),
             timeout=settings.timeout,
             processors=Stack(settings.processors, model.vocabulary) if settings.processors else None,
             written=self.written,

@@ -1,0 +1,86 @@
+"""How many tokens a part of a value may have: `Annotated[str, MaxTokens(20)]`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+__all__ = ["KEYWORD", "MaxTokens", "max_tokens_at"]
+
+KEYWORD = "x-structkit-maxTokens"
+"""What a JSON Schema says it with. Others ignore it, as they do all keywords that they do not know."""
+
+JsonSchema: TypeAlias = "Mapping[str, object]"
+
+
+@dataclass(frozen=True)
+class MaxTokens:
+    """About how many tokens a part of a value may have: after so many it is brought to its end.
+
+    It is a wish, not a bound: what the type asks for comes first, and the tokens that end the part come on top. The
+    quotes and brackets of the part count.
+
+    >>> from typing import Annotated
+    >>> import structkit as sk
+    >>> sk.to_json_schema(Annotated[str, MaxTokens(20)])
+    {'type': 'string', 'x-structkit-maxTokens': 20}
+    """
+
+    tokens: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.tokens, bool) or not isinstance(self.tokens, int):
+            raise TypeError(f"MaxTokens takes a whole number, not {self.tokens!r}")
+        if self.tokens < 1:
+            raise ValueError(f"MaxTokens takes at least 1, not {self.tokens}")
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
+        """Say it in the JSON Schema that pydantic makes."""
+        return {**handler(core_schema), KEYWORD: self.tokens}
+
+
+def max_tokens_at(schema: JsonSchema, path: Sequence[str | int]) -> int | None:
+    """The tokens that a value at a place may have, the fewest if several are said.
+
+    >>> schema = {"properties": {"a": {"items": {"type": "string", KEYWORD: 5}}}}
+    >>> max_tokens_at(schema, ["a", 3]), max_tokens_at(schema, ["a"])
+    (5, None)
+    """
+    found: list[JsonSchema] = [schema]
+    for step in path:
+        found = [
+            below for node in found for leaf in _branches(schema, node, ()) for below in _below(leaf, step)
+        ]
+    counts = [leaf[KEYWORD] for node in found for leaf in _branches(schema, node, ()) if KEYWORD in leaf]
+    return min((count for count in counts if isinstance(count, int)), default=None)
+
+
+def _branches(root: JsonSchema, node: JsonSchema, seen: tuple[str, ...]) -> Iterator[JsonSchema]:
+    """The schema, and those that it is made of."""
+    yield node
+    reference = node.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/$defs/") and reference not in seen:
+        definitions = root.get("$defs")
+        target = definitions.get(reference[8:]) if isinstance(definitions, Mapping) else None
+        if isinstance(target, Mapping):
+            yield from _branches(root, target, (*seen, reference))
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        members = node.get(keyword)
+        for member in members if isinstance(members, list) else []:
+            if isinstance(member, Mapping):
+                yield from _branches(root, member, seen)
+
+
+def _below(node: JsonSchema, step: str | int) -> Iterator[JsonSchema]:
+    if isinstance(step, str):
+        properties = node.get("properties")
+        named = properties.get(step) if isinstance(properties, Mapping) else None
+        candidates = [named if named is not None else node.get("additionalProperties")]
+    else:
+        prefix = node.get("prefixItems")
+        first = prefix if isinstance(prefix, list) else []
+        candidates = [first[step] if step < len(first) else node.get("items")]
+    for candidate in candidates:
+        if isinstance(candidate, Mapping):
+            yield candidate
