@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
 from structkit.errors import GenerationError, ValidationFailed
+from structkit.generate.beams import search
 from structkit.generate.confidence import Confidence, choices_of, confidence_of
 from structkit.generate.drive import TURNS, Driven, drive_all
 from structkit.generate.flow import Decoded, Flow, Plan, Refusal, Written, decode
@@ -48,6 +50,9 @@ def run(
     Raises:
         StructkitError: See `structkit.generate`.
     """
+    if settings.beams > 1:
+        with TURNS.of(model):
+            return Job(0, model, prompt, target, settings).search()
     count = settings.best_of
     batch = Batch(size=count, progress=False, keep_errors=count > 1)
     if count > 1:
@@ -225,6 +230,41 @@ class Job:
             self._refused.append((text, error))
             return refusal_of(error, text, is_json=target.is_json)
         return None
+
+    def search(self) -> Result[object]:
+        """The likeliest value that a beam search finds."""
+        begin = time.perf_counter()
+        prompt_ids, settings, model = self.encoded(), self._settings, self._model
+        if self._error is not None:
+            raise self._error
+        rows, guide = rows_of(model), self._compiled.guide
+        if rows.most is not None and rows.most < settings.beams:
+            raise GenerationError(
+                f"{model.name} writes one sequence at a time, so it cannot follow several beams"
+            )
+        budget = budget_of(guide, settings.max_tokens, model.context_length, len(prompt_ids))
+        found = search(rows, prompt_ids, guide.cursor(), beams=settings.beams, budget=budget)
+        tokens = guide.vocabulary.tokens
+        for beam in found:
+            text = b"".join(tokens[token] for token in beam.token_ids)
+            if self._check(text.decode()) is None:
+                self.written.token_ids, self.written.scores = beam.token_ids, beam.scores
+                self.written.forced, self.written.text = beam.forced, bytearray(text)
+                decoded = Decoded(
+                    token_ids=tuple(beam.token_ids),
+                    finish_reason="stop" if beam.left or beam.cursor.must_end else "budget",
+                    forced_tokens=sum(beam.forced),
+                    seconds=0.0,
+                    refused=tuple(refused for refused, _ in self._refused),
+                    refusal=None,
+                    read=0,
+                    choices={},
+                    thinking=None,
+                )
+                return cast(
+                    "Result[object]", self.outcome(Driven(self.number, decoded, time.perf_counter() - begin))
+                )
+        raise self._failed()
 
     def outcome(self, driven: Driven) -> Result[object] | Exception:
         """What came of it."""

@@ -66,6 +66,10 @@ class Options(TypedDict, total=False):
     """Whether text that must come next is taken without sampling, in the tokenizer's own tokens; by default
     it is. Without it the model chooses the tokens of such text too."""
 
+    beams: int
+    """Without a temperature: how many hypotheses a beam search follows; the likeliest text of all is returned that the
+    type's validators accept. By default there is one, which is greedy."""
+
     best_of: int
     """With a temperature: how many values are sampled, of which the one is returned that the model finds the likeliest
     by the token. The prompt is read once for all. Only for functions that return one value."""
@@ -131,6 +135,7 @@ class Settings:
     describe: bool = True
     system: str | None = None
     forced: bool = True
+    beams: int = 1
     best_of: int = 1
     retries: int = 2
     confidence: bool = False
@@ -195,6 +200,7 @@ class Settings:
             describe=options.get("describe", True),
             system=options.get("system"),
             forced=options.get("forced", True),
+            beams=_beams(function, options),
             best_of=_best_of(function, options),
             retries=options.get("retries", 2),
             timeout=options.get("timeout"),
@@ -240,6 +246,16 @@ class Batch:
             progress=cast("bool | None", options.pop("progress", None)),
             keep_errors=cast("bool", options.pop("return_errors", False)),
         )
+
+
+def _beams(function: str, options: Options) -> int:
+    count = options.get("beams", 1)
+    check_whole("beams", count, 1)
+    if count > 1 and function not in _ONE:
+        raise ValueError(f"{function}() writes one value for each prompt; beams are for extract and generate")
+    if count > 1 and options.get("temperature"):
+        raise ValueError("beams search for the likeliest text, so leave out the temperature; or use best_of")
+    return count
 
 
 def _best_of(function: str, options: Options) -> int:

@@ -1,0 +1,167 @@
+"""Beam search under a guide: the likeliest texts of a language, as far as a few hypotheses at once can tell."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.errors import BudgetTooSmall, ModelFailed
+from structkit.generate.sample import allowed_logits, failure, logsumexp, only_id
+from structkit.guide.guide import Cursor
+from structkit.models.base import Rows
+
+__all__ = ["Beam", "search"]
+
+
+@dataclass(slots=True)
+class Beam:
+    """A hypothesis.
+
+    Attributes:
+        cursor: Where it stands.
+        left: The tokens that it may still have.
+        token_ids: Its tokens, the end token not included.
+        scores: For each its log-probability among the allowed tokens, and the probability that the mask removed.
+        forced: For each whether nothing else could follow.
+        logprob: The sum of the log-probabilities.
+        unread: Tokens that the model has not read yet.
+    """
+
+    cursor: Cursor
+    left: int
+    token_ids: list[int] = field(default_factory=list)
+    scores: list[tuple[float, float]] = field(default_factory=list)
+    forced: list[bool] = field(default_factory=list)
+    logprob: float = 0.0
+    unread: list[int] = field(default_factory=list)
+
+    def extended(self, token: int, logprob: float, removed: float) -> Beam:
+        """The hypothesis with one more token, and those that must follow it."""
+        beam = Beam(
+            self.cursor.fork(),
+            self.left,
+            [*self.token_ids],
+            [*self.scores],
+            [*self.forced],
+            self.logprob + logprob,
+        )
+        beam.take(token, (logprob, removed), forced=False)
+        return beam
+
+    def take(self, token: int, score: tuple[float, float], *, forced: bool) -> None:
+        """Add a token."""
+        self.cursor.advance(token)
+        self.left -= 1
+        self.token_ids.append(token)
+        self.scores.append(score)
+        self.forced.append(forced)
+        self.unread.append(token)
+
+    def settle(self) -> NDArray[np.uint32] | None:
+        """Take the tokens that must follow; the mask of those that may, or `None` at the end."""
+        vocabulary = self.cursor.guide.vocabulary
+        mask = np.zeros(vocabulary.words, np.uint32)
+        while not self.cursor.must_end and self.left:
+            self.cursor.fill_mask(mask, self.left)
+            only = only_id(mask)
+            if only is None:
+                return mask
+            if only in vocabulary.end_ids:
+                return None
+            self.take(only, (0.0, 0.0), forced=True)
+        return None
+
+
+def search(rows: Rows, prompt_ids: Sequence[int], cursor: Cursor, *, beams: int, budget: int) -> list[Beam]:
+    """Search for the likeliest texts.
+
+    A text's log-probability is the sum of those of its tokens among the allowed ones, so a hypothesis never gains by
+    going on: the search ends when no open one is likelier than the likeliest that is complete, and there are enough.
+
+    Args:
+        rows: A fresh batch of a model, which can hold as many rows as there are beams.
+        prompt_ids: The tokens that begin the sequence.
+        cursor: A cursor at the start of the language.
+        beams: Hypotheses at once.
+        budget: The most tokens of each, the end token not counted.
+
+    Returns:
+        Up to `beams` complete texts, the likeliest first.
+
+    Raises:
+        BudgetTooSmall: The shortest value needs more tokens than the budget.
+        ModelFailed: The model broke, or its logits are useless.
+    """
+    if not cursor.fits(budget):
+        raise BudgetTooSmall(cursor.tokens_to_end(), budget)
+    first = Beam(cursor, budget, unread=list(prompt_ids))
+    mask = first.settle()
+    if mask is None:
+        return [first]
+    open_beams, masks = [first], [mask]
+    done: list[Beam] = []
+    logits = rows.add([first.unread])
+    while open_beams:
+        going: list[tuple[Beam, int, NDArray[np.uint32]]] = []
+        for logprob, parent, token, removed in _best(logits, open_beams, masks, beams):
+            beam, end_ids = open_beams[parent], cursor.guide.vocabulary.end_ids
+            if token in end_ids:
+                done.append(_ended(beam, logprob))
+                continue
+            longer = beam.extended(token, logprob - beam.logprob, removed)
+            mask = longer.settle()
+            if mask is None:
+                done.append(longer)
+            else:
+                going.append((longer, parent, mask))
+        done = heapq.nlargest(beams, done, key=lambda beam: beam.logprob)
+        # What cannot overtake the last of those that are returned is given up.
+        enough = done[-1].logprob if len(done) == beams else -np.inf
+        going = [each for each in going if each[0].logprob > enough]
+        if not going:
+            break
+        rows.keep([parent for _, parent, _ in going])
+        open_beams, masks = [beam for beam, _, _ in going], [mask for _, _, mask in going]
+        logits = rows.feed([beam.unread for beam in open_beams])
+    return done
+
+
+def _ended(beam: Beam, logprob: float) -> Beam:
+    """A hypothesis that chose to end."""
+    return Beam(
+        beam.cursor, beam.left, [*beam.token_ids], [*beam.scores], [*beam.forced], logprob, [*beam.unread]
+    )
+
+
+def _best(
+    logits: object, open_beams: Sequence[Beam], masks: Sequence[NDArray[np.uint32]], count: int
+) -> list[tuple[float, int, int, float]]:
+    """The likeliest ways to go on: the log-probability of the whole, the beam, the token, what the mask removed."""
+    found: list[tuple[float, int, int, float]] = []
+    for number, (beam, mask) in enumerate(zip(open_beams, masks, strict=True)):
+        row = np.asarray(_row(logits, number), np.float32)
+        ids, values = allowed_logits(row, mask)
+        among = logsumexp(values)
+        if not np.isfinite(among):
+            raise failure(row, mask, f"token {len(beam.token_ids)}")
+        removed = max(0.0, 1 - float(np.exp(among - logsumexp(row))))
+        top = np.argpartition(-values, min(count, len(values)) - 1)[:count]
+        for place in top.tolist():
+            token = place if ids is None else int(ids[place])
+            if np.isfinite(values[place]):
+                found.append((beam.logprob + float(values[place]) - among, number, token, removed))
+        beam.unread = []
+    return heapq.nlargest(count, found)
+
+
+def _row(logits: object, number: int) -> object:
+    if isinstance(logits, np.ndarray):
+        return logits[number]
+    try:
+        return logits[number].float().cpu().numpy()  # type: ignore[index]
+    except AttributeError as error:
+        raise ModelFailed("the model gave no logits; give float32[rows, width]") from error
