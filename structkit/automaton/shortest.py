@@ -45,16 +45,14 @@ class Shortest:
 
     @classmethod
     def of(cls, automaton: Automaton) -> Shortest:
-        """The shortest ways of an automaton."""
-        states, dfas = len(automaton.row), [automaton.dfa(rule) for rule in range(len(automaton.start))]
-        end, hop, rounds = (
-            np.empty(states, np.int32),
-            np.empty(states, np.int32),
-            np.empty(len(dfas), np.int32),
-        )
-        width = np.array([dfa.targets.shape[1] for dfa in dfas], np.int32)
-        stop = automaton.start + np.array([len(dfa.final) for dfa in dfas], np.int32)
-        first_byte = first_bytes(dfas)
+        """The shortest ways of an automaton; all rules are built for it."""
+        tables = automaton.complete().tables
+        states, rules = len(tables.row), range(len(tables.start))
+        end, hop = np.empty((2, states), np.int32)
+        rounds = np.empty(len(rules), np.int32)
+        width = np.array([tables.width(*automaton.states_of(rule)) for rule in rules], np.int32)
+        stop = np.array([automaton.states_of(rule)[1] for rule in rules], np.int32)
+        first_byte = first_bytes(tables.classes)
         distances(
             automaton.row, automaton.targets, width, automaton.rule, automaton.final, automaton.call_first,
             automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.call_unique, automaton.start,
