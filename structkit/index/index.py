@@ -234,7 +234,7 @@ class Index:
         for owner, owned in self.shared.owned_by(self.sharing).items():
             wide = {key: row for key, row in owned.items() if is_wide(row)}
             if isinstance(owner, bytes) and len(wide) > self.sharing[owner]:
-                store.save(self._shared_address(owner), pack(wide), limit)
+                store.save(self._shared_address(owner), ROWS, pack(wide), limit)
                 self.sharing[owner] = len(wide)
 
     def _to_keep(self) -> dict[RowKey, Row]:

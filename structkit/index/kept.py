@@ -21,12 +21,12 @@ from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Kept", "keep", "load"]
 
-GUIDE: store.Form = {
-    **FORM,
-    **ROWS,
-    "tight": ("bool", 1),
-    "source": ("uint8", 1),
-}
+GUIDE: store.Form = dict(
+    sorted(
+        {**FORM, **ROWS, "tight": ("bool", 1), "source": ("uint8", 1)}.items(),
+        key=lambda item: item[1][0],
+    )
+)
 """The arrays of a guide: its automaton, its rows, and what `Kept` has besides."""
 
 
@@ -100,4 +100,4 @@ def keep(
         "tight": np.array([tight]),
         "source": np.frombuffer(source, np.uint8),
     }
-    return store.save(address, arrays, limit)
+    return store.save(address, GUIDE, arrays, limit)

@@ -162,8 +162,8 @@ def shared_rounds(vocabulary: Vocabulary, limit: int) -> RowCache[Rounds]:
 ROWS: Mapping[str, tuple[str, int]] = {
     "rows": ("int32", 2),
     "mask_words": ("int32", 1),
-    "mask_values": ("uint32", 1),
     "exits": ("int32", 1),
+    "mask_values": ("uint32", 1),
 }
 """The arrays that rows are kept as, with their dtypes and dimensions.
 
@@ -185,7 +185,7 @@ _WIDE = 8
 
 def is_wide(row: Row) -> bool:
     """Whether a row takes much room on disk, as that of free text does."""
-    return _WIDE * np.count_nonzero(row.mask) > len(row.mask)
+    return _WIDE * int(np.count_nonzero(row.mask)) > len(row.mask)
 
 
 def pack(

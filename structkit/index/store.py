@@ -1,9 +1,9 @@
 """The disk cache: named arrays under a content address. The only file that writes.
 
 A file is `MAGIC`, the CRC-32 of the rest, a hash of the key, the shapes of the arrays, whose names and dtypes a reader
-has to know, and the arrays, each at a multiple of eight bytes. It is written beside its place and moved there, so that
-no reader sees half of one. What does not match its checksum, its key or its stated sizes is treated as absent, and made
-again. So is what another version of structkit wrote: its source is part of every key.
+has to know, and the arrays, those of each dtype at a multiple of eight bytes. It is written beside its place and moved
+there, so that no reader sees half of one. What does not match its checksum, its key or its stated sizes is treated as
+absent, and made again. So is what another version of structkit wrote: its source is part of every key.
 
 The checksum finds damage. Who can write to the folder can write a file that passes, so whoever reads arrays looks
 whether they can be used without harm.
@@ -35,7 +35,13 @@ __all__ = ["Form", "address_of", "folder", "load", "remove", "save", "source_has
 Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
 
 Form: TypeAlias = Mapping[str, tuple[str, int]]
-"""What a file holds: of each array, by its name, the dtype and the number of dimensions, one or two."""
+"""What a file holds, in this order: of each array, by its name, the dtype and the number of dimensions, one or two.
+
+Arrays of one dtype follow each other: those are cut from one.
+"""
+
+_SIZES = {"bool": 1, "int32": 4, "uint32": 4, "uint8": 1}
+"""The bytes of a number of each dtype."""
 
 MAKERS = (
     *("automaton", "guide", "index", "regex", "schema", "vocabulary"),
@@ -143,17 +149,20 @@ def load(address: str, form: Form) -> dict[str, NDArray[np.generic]] | None:
     return arrays
 
 
-def save(address: str, arrays: Arrays, limit: int) -> bool:
-    """Store arrays, in the order of their form, under an address.
+def save(address: str, form: Form, arrays: Arrays, limit: int) -> bool:
+    """Store the arrays of a form under an address.
 
     Now and then the files unused for longest are removed, until all take at most `limit` bytes.
 
     Returns whether it was stored: a folder that cannot be written is no error, only no cache.
     """
     parts = [_MAGIC, b"", bytes.fromhex(address), bytes(4)]
-    parts += [_SHAPE.pack(*(*array.shape, 1)[:2]) for array in arrays.values()]
-    for array in arrays.values():
-        parts += [np.ascontiguousarray(array).tobytes(), bytes(-array.nbytes % _ALIGNED)]
+    parts += [_SHAPE.pack(*(*arrays[name].shape, 1)[:2]) for name in form]
+    current, size = "", _HEAD.size + len(form) * _SHAPE.size
+    for name, (dtype, _) in form.items():
+        padding = -size % _ALIGNED if dtype != current else 0
+        parts += [bytes(padding), np.ascontiguousarray(arrays[name]).astype(dtype, copy=False).tobytes()]
+        current, size = dtype, size + padding + len(parts[-1])
     parts[1] = zlib.crc32(b"".join(parts[2:])).to_bytes(4, "little")
     content = b"".join(parts)
     if len(content) > _LARGEST:
@@ -199,13 +208,21 @@ def _parse(address: str, form: Form, content: bytearray) -> dict[str, NDArray[np
         return None
     arrays: dict[str, NDArray[np.generic]] = {}
     shapes = _SHAPE.iter_unpack(whole[_HEAD.size : end])
+    current, rest, at = "", np.empty(0), 0
     try:
         for (name, (dtype, dimensions)), (rows, columns) in zip(form.items(), shapes, strict=True):
-            array = np.frombuffer(content, dtype, rows * columns, end)
-            arrays[name] = array.reshape(rows, columns) if dimensions == 2 else array
-            if dtype == "bool" and content[end : end + array.nbytes].strip(b"\0\1"):
+            if dtype != current:
+                end += -end % _ALIGNED
+                rest = np.frombuffer(content, dtype, (len(content) - end) // _SIZES[dtype], end)
+                current, at = dtype, 0
+            array = rest[at : at + rows * columns]
+            if len(array) != rows * columns:
                 return None
-            end += array.nbytes + -array.nbytes % _ALIGNED
+            arrays[name] = array.reshape(rows, columns) if dimensions == 2 else array
+            at += len(array)
+            if dtype == "bool" and content[end : end + len(array)].strip(b"\0\1"):
+                return None
+            end += array.nbytes
     except (OverflowError, ValueError):
         return None
     return arrays if end == len(content) else None

@@ -111,7 +111,7 @@ def test_files_under_a_wrong_name_are_not_believed(folder: Path) -> None:
 def test_cache_is_bounded_and_the_oldest_file_goes(folder: Path) -> None:
     addresses = [store.address_of(f"key {number}") for number in range(5)]
     for number, address in enumerate(addresses):
-        store.save(address, {"a": np.zeros(1000, np.int32)}, 10_000)
+        store.save(address, FORM, {"a": np.zeros(1000, np.int32)}, 10_000)
         path = folder / f"{address}.cache"
         if path.exists():
             os.utime(path, (number, number))
@@ -121,12 +121,12 @@ def test_cache_is_bounded_and_the_oldest_file_goes(folder: Path) -> None:
 
 def test_small_files_are_bounded_too(folder: Path) -> None:
     for number in range(600):
-        store.save(store.address_of(f"key {number}"), {"a": np.zeros(10, np.int32)}, 10_000)
+        store.save(store.address_of(f"key {number}"), FORM, {"a": np.zeros(10, np.int32)}, 10_000)
     assert sum(path.stat().st_size for path in folder.glob("*")) <= 30_000
 
 
 def test_what_is_read_counts_as_used(folder: Path) -> None:
-    store.save(ADDRESS, {"a": np.zeros(1, np.int32)}, 10_000)
+    store.save(ADDRESS, FORM, {"a": np.zeros(1, np.int32)}, 10_000)
     path = folder / f"{ADDRESS}.cache"
     os.utime(path, (1, 1))
     assert store.load(ADDRESS, FORM) is not None
@@ -143,7 +143,7 @@ def test_folder_that_cannot_be_written_is_no_error(folder: Path, monkeypatch: py
 
 def test_two_writers_leave_a_whole_file(folder: Path) -> None:
     for value in (1, 2):
-        assert store.save(ADDRESS, {"a": np.full(3, value, np.int32)}, 10_000)
+        assert store.save(ADDRESS, FORM, {"a": np.full(3, value, np.int32)}, 10_000)
     read = store.load(ADDRESS, FORM)
     assert read is not None and read["a"].tolist() == [2, 2, 2]
     assert [path.name for path in folder.iterdir()] == [f"{ADDRESS}.cache"]
@@ -153,7 +153,7 @@ def test_two_writers_leave_a_whole_file(folder: Path) -> None:
     "form", [{"a": ("int32", 2)}, {"a": ("bool", 1)}, {}, {"a": ("int32", 1), "b": ("int32", 1)}]
 )
 def test_a_file_of_another_form_gives_only_what_it_holds(form: store.Form) -> None:
-    store.save(ADDRESS, {"a": np.full(6, 7, np.int32)}, 10_000)
+    store.save(ADDRESS, FORM, {"a": np.full(6, 7, np.int32)}, 10_000)
     read = store.load(ADDRESS, form)
     assert read is None or sum(array.nbytes for array in read.values()) <= 24
 
