@@ -71,7 +71,7 @@ def compile(
         return read.rules(whitespace=whitespace, order=order, limits=limits)
 
     text = written(target) if cache else None
-    guide, address, source = None, "", b""
+    guide, address = None, ""
     if text is not None:
         address = address_of(vocabulary.fingerprint, whitespace, order, _shown(limits), text.text)
         guide = _kept(address, vocabulary, limits, lambda source: _again(text, source, rules, limits))
@@ -80,8 +80,9 @@ def compile(
         automaton = link(rules(target), limits)
         if cache and not source:
             address = address_of(vocabulary.fingerprint, _shown(limits), automaton.builder.fingerprint)
-            guide = _kept(address, vocabulary, limits, lambda source: automaton.builder)
+            guide = _alike(address, vocabulary, limits, automaton.builder)
         if guide is None:
+            automaton = Automaton(automaton.builder.tables, limits, automaton.builder)
             guide = Guide(automaton, vocabulary, address=address, source=source)
             with suppress(StructkitError):  # who asks for the first mask is told
                 guide.begin()
@@ -124,7 +125,29 @@ def _kept(
         return found
 
     try:
-        return Guide(Automaton(kept.tables, limits, again), vocabulary, address=address, kept=kept)
+        return Guide(
+            Automaton(kept.tables, limits, again),
+            vocabulary,
+            address=address,
+            source=kept.source.tobytes(),
+            kept=kept,
+        )
+    except StructkitError:
+        return None
+
+
+def _alike(address: str, vocabulary: Vocabulary, limits: Limits, builder: Builder) -> Guide | None:
+    """The guide of a Python type in the disk cache; `None` if there is none.
+
+    The address says how its automaton begins. Others may begin so, too: what is kept is built again, and compared.
+    """
+    kept = load(address, vocabulary, limits) if address else None
+    try:
+        if kept is None or not builder.builds(kept.tables):
+            return None
+        if builder.fingerprint.encode() != kept.source.tobytes():
+            return None
+        return Guide(Automaton(builder.tables, limits, builder), vocabulary, address=address, kept=kept)
     except StructkitError:
         return None
 

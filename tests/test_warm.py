@@ -150,6 +150,19 @@ def test_kept_guides_of_random_schemas_say_the_same(
         reject()
 
 
+def test_types_whose_automata_begin_alike_are_kept_apart(folder: Path) -> None:
+    targets: list[AnyTarget] = [list[list[int]], list[list[str]], list[set[bool]], list[list[list[int]]]]
+    for _ in range(2):
+        for target in targets:
+            _forget()
+            guide, cold = _compiled(target, cache=True), _compiled(target, cache=False)
+            for seed in range(3):
+                _walk(guide.cursor(), cold.cursor(), 20, random.Random(seed))
+            guide.save()
+    _forget()
+    assert _compiled(targets[-1], cache=True).index._packed is not None
+
+
 def test_a_kept_guide_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     guide = _compiled(TREE, cache=True)
     text = b'{"v": "a", "sub": [{"v": "b"}]}'

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
+import numpy as np
+
 from structkit.automaton.alive import Alive, alive
 from structkit.automaton.build import build_rule, rule_dfa
 from structkit.automaton.dfa import Key, node_of
@@ -40,11 +42,13 @@ class Builder:
         self.tables = self.build(0)
 
     def build(self, rule: int) -> Tables:
-        """Build a rule that was not built yet; the arrays with it.
+        """Build a rule, unless it was built before; the arrays with it.
 
         Raises:
             LimitExceeded: Its automaton would be too large.
         """
+        if rule in self.built:
+            return self.tables
         key = self.keys[rule]
         # The start is a target's own, so that to look for it among the rules of others would be lost time.
         dfa = (build_rule if key is None else rule_dfa)(node_of(self.rules, key), self.limits)
@@ -63,13 +67,11 @@ class Builder:
     def builds(self, tables: Tables) -> bool:
         """Build the rules that were built before, in the same order; whether their arrays are the same."""
         for rule in dict.fromkeys(tables.rule.tolist()):
-            if rule not in self.built:
-                if rule >= len(self.keys):
-                    return False
-                self.build(rule)
+            if rule >= len(self.keys):
+                return False
+            self.build(rule)
         return all(
-            mine.shape == theirs.shape and bool((mine == theirs).all())
-            for mine, theirs in zip(self.tables, tables, strict=True)
+            np.array_equal(getattr(self.tables, name), getattr(tables, name)) for name in Tables._fields
         )
 
     @property

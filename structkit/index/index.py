@@ -51,7 +51,7 @@ class Index:
         automaton: The language.
         vocabulary: The tokens.
         address: Under which to keep what is made on disk; nothing is if it is empty.
-        source: The target in bytes, to be kept beside it.
+        source: The target in bytes, to be kept beside it; without them, a hash of the rules is.
         kept: What was found there; the automaton is made of it.
 
     Attributes:
@@ -74,7 +74,7 @@ class Index:
         self.automaton = automaton
         self.vocabulary = vocabulary
         self.address = address
-        self.source = source if kept is None else kept.source.tobytes()
+        self.source = source
         self.rows: RowCache[Row] = RowCache(automaton.limits.row_bytes)
         self.shared = shared_rows(vocabulary, automaton.limits.row_bytes)
         self.rounds = shared_rounds(vocabulary, automaton.limits.row_bytes)
@@ -219,16 +219,9 @@ class Index:
         rows, tight = self._to_keep(), self.tight
         tables = self.automaton.tables
         limit = self.automaton.limits.disk_bytes
-        keep(
-            self.address,
-            tables,
-            self.tokens,
-            rows,
-            self._known_exits(),
-            self.source,
-            tight=tight,
-            limit=limit,
-        )
+        source = self.source or self.automaton.builder.fingerprint.encode()
+        exits = self._known_exits()
+        keep(self.address, tables, self.tokens, rows, exits, source, tight=tight, limit=limit)
         self._saved_rules = int(np.count_nonzero(tables.start != UNBUILT))
         self._saved, self.made = len(rows) + self._saved_rules, 0
         for owner, owned in self.shared.owned_by(self.sharing).items():

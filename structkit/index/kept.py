@@ -39,7 +39,7 @@ class Kept:
         tokens: int32[2, ...], those that lead from each state to its rule's end, and those of a round of each rule.
         tight: Whether these are counted exactly; then all rules are built.
         rows: The masks, and the lists of exits that their keys name.
-        source: uint8[...], the target, if it has such a form.
+        source: uint8[...], the target, or, if it has no such form, a hash of the rules.
     """
 
     tables: Tables
