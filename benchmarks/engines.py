@@ -51,6 +51,9 @@ class Guide(Protocol):
     def sequence(self) -> Sequence:
         """A new text."""
 
+    def done(self) -> None:
+        """All texts are written; what was learned may be kept."""
+
 
 class Engine(Protocol):
     """Something that compiles schemas over one vocabulary."""
@@ -71,8 +74,13 @@ class Engine(Protocol):
         """
 
 
+class _Unkept:
+    def done(self) -> None:
+        """Nothing is kept."""
+
+
 class _Structkit:
-    """structkit, without its disk cache."""
+    """structkit, without its disk cache unless that is asked for."""
 
     def __init__(
         self, tokenizer: Tokenizer, *, cache: bool = False, order: Literal["declared", "any"] = "declared"
@@ -98,7 +106,7 @@ class _Structkit:
             raise Refused(type(error).__name__, str(error)) from error
 
 
-class _Nothing:
+class _Nothing(_Unkept):
     """The guide, and any sequence, of a schema that no value satisfies."""
 
     def __init__(self, out: NDArray[np.uint32]) -> None:
@@ -121,6 +129,9 @@ class _StructkitGuide:
 
     def sequence(self) -> Sequence:
         return _StructkitSequence(self._guide.cursor(), self._out)
+
+    def done(self) -> None:
+        self._guide.save()  # as after a generation
 
 
 class _StructkitSequence:
@@ -163,7 +174,7 @@ class _Llguidance:
         return _LlguidanceGuide(matcher, self._out)
 
 
-class _LlguidanceGuide:
+class _LlguidanceGuide(_Unkept):
     def __init__(self, matcher: Any, out: NDArray[np.uint32]) -> None:
         self._matcher = matcher
         self._out = out
@@ -216,7 +227,7 @@ class _Xgrammar:
         return _XgrammarGuide(self._matcher, compiled, self._out)
 
 
-class _XgrammarGuide:
+class _XgrammarGuide(_Unkept):
     def __init__(self, matcher: Callable[[object], Any], compiled: object, out: NDArray[np.int32]) -> None:
         self._new = matcher
         self._compiled = compiled
@@ -266,7 +277,7 @@ class _OutlinesCore:
         return _OutlinesGuide(self._guide, index, self._out)
 
 
-class _OutlinesGuide:
+class _OutlinesGuide(_Unkept):
     def __init__(self, guide: Callable[[object], Any], index: object, out: NDArray[np.uint32]) -> None:
         self._new = guide
         self._index = index
@@ -301,6 +312,7 @@ def _end_id(tokenizer: Tokenizer) -> int:
 
 ENGINES: Mapping[str, Callable[[Tokenizer], Engine]] = {
     "structkit": _Structkit,
+    "structkit-kept": partial(_Structkit, cache=True),
     "structkit-any-order": partial(_Structkit, order="any"),
     "llguidance": _Llguidance,
     "xgrammar": partial(_Xgrammar, strict=True),

@@ -6,51 +6,79 @@ python -m benchmarks.maskbench --data sample.jsonl.gz --tokenizer tokenizer.json
 
 Every engine works in a process of its own, and all take turns at one schema after another. Cold: compiled schemas
 are not kept. The tokens of an instance are those of the whole text, as a model was trained on them.
+
+With `--warm`, structkit then goes through all schemas twice more, in a process each: `structkit, writing` fills an
+empty disk cache, and `structkit, warm` finds there what was written. The peers keep nothing on disk.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TextIO
 
-from benchmarks.data import read_cases
+from benchmarks.data import Case, read_cases
 from benchmarks.outcome import CLOCKS, Outcome
 from benchmarks.plot import draw
 from benchmarks.report import failures_of, panels, report
 from benchmarks.worker import Worker
+
+WARM = ("structkit, writing", "structkit, warm")
+"""structkit with its disk cache, once empty and once filled."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its table."""
     options = _parser().parse_args(arguments)
     cases = read_cases(options.data, options.schemas, options.seed)
-    workers = [
-        Worker(name, options.tokenizer, options.limit, options.clock) for name in options.engines.split(",")
-    ]
-    outcomes: dict[str, list[Outcome]] = {worker.engine: [] for worker in workers}
-    try:
-        with options.failures.open("w") as log:
-            for done, case in enumerate(cases, 1):
-                for worker in workers:
-                    outcome = worker.run(case)
-                    outcomes[worker.engine].append(outcome)
-                    for failure in failures_of(worker.engine, outcome):
-                        log.write(json.dumps(failure, ensure_ascii=False) + "\n")
-                    log.flush()
-                if done % 50 == 0:
-                    print(f"{done} of {len(cases)} schemas", file=sys.stderr, flush=True)
-        peaks = {worker.engine: worker.close() for worker in workers}
-    finally:
-        for worker in workers:
-            worker.kill()
+    outcomes: dict[str, list[Outcome]] = {}
+    peaks: dict[str, int] = {}
+    with options.failures.open("w") as log, tempfile.TemporaryDirectory() as cache:
+        os.environ["STRUCTKIT_CACHE_DIR"] = cache
+        passes = [{engine: engine for engine in options.engines.split(",")}]
+        passes += [{name: "structkit-kept"} for name in WARM] if options.warm else []
+        for engines in passes:
+            _run(engines, cases, options, log, outcomes, peaks)
     print(report(outcomes, peaks, limit=options.limit))
     if options.svg:
         options.svg.write_text(draw(panels(outcomes, limit=options.limit)), encoding="utf-8")
     print(f"\nFailures and their reasons: {options.failures}")
     return 0
+
+
+def _run(
+    engines: Mapping[str, str],
+    cases: Sequence[Case],
+    options: argparse.Namespace,
+    log: TextIO,
+    outcomes: dict[str, list[Outcome]],
+    peaks: dict[str, int],
+) -> None:
+    """Let some engines, by the names they have in the report, take turns at all schemas."""
+    workers = {
+        name: Worker(engine, options.tokenizer, options.limit, options.clock)
+        for name, engine in engines.items()
+    }
+    outcomes |= {name: [] for name in workers}
+    try:
+        for done, case in enumerate(cases, 1):
+            for name, worker in workers.items():
+                outcome = worker.run(case)
+                outcomes[name].append(outcome)
+                for failure in failures_of(name, outcome):
+                    log.write(json.dumps(failure, ensure_ascii=False) + "\n")
+                log.flush()
+            if done % 50 == 0:
+                print(f"{done} of {len(cases)} schemas", file=sys.stderr, flush=True)
+        peaks |= {name: worker.close() for name, worker in workers.items()}
+    finally:
+        for worker in workers.values():
+            worker.kill()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -64,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
         default="structkit",
         help="names with commas: structkit, llguidance, xgrammar, outlines-core",
     )
+    parser.add_argument("--warm", action="store_true", help="structkit with its disk cache too")
     parser.add_argument("--schemas", type=int, help="how many, chosen at random; all of them if left out")
     parser.add_argument("--seed", type=int, default=0, help="of that choice")
     parser.add_argument("--limit", type=float, default=20.0, help="seconds for one schema with its instances")

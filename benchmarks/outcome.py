@@ -95,6 +95,7 @@ def measure(engine: Engine, tokenizer: Tokenizer, case: Case, limit: float, cloc
             walk = _Walk(guide, tokenizer, engine.end_id, clock)
             for instance, tokens in spelled:
                 outcome.verdicts.append(walk.verdict(instance, tokens, outcome.steps))
+            guide.done()
     except _OutOfTime:
         outcome.kind = "timeout"
         outcome.group = "first mask" if outcome.first_mask is None else "instances"

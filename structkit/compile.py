@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
 from typing import Literal
 
+from structkit.automaton.automaton import Automaton
+from structkit.automaton.builder import Builder
 from structkit.automaton.link import link
+from structkit.errors import StructkitError
 from structkit.guide.guide import Guide
+from structkit.index.kept import load
+from structkit.index.store import address_of, remove
 from structkit.limits import Limits
+from structkit.regex.nodes import Rules
 from structkit.targets import AnyTarget, read_target
 from structkit.vocabulary.vocabulary import Vocabulary
+from structkit.written import Written, written
 
 __all__ = ["compile"]
 
@@ -36,7 +46,8 @@ def compile(
             (but in unique items, and in objects whose keys are counted besides, where it would be ambiguous).
         limits: What may be built.
         precompute: Make all masks now instead of when they are first asked for.
-        cache: Keep masks on disk, in `STRUCTKIT_CACHE_DIR` or the platform's cache folder.
+        cache: Keep the guide on disk, in `STRUCTKIT_CACHE_DIR` or the platform's cache folder: what is compiled now,
+            and what `Guide.save` adds. A Python type is still read each time, but its automaton and masks are kept.
 
     Returns:
         The guide.
@@ -54,10 +65,95 @@ def compile(
     b'alse'
     """
     begin = time.perf_counter()
-    read = read_target(target, defaults=defaults, limits=limits)
-    rules = read.rules(whitespace=whitespace, order=order, limits=limits)
-    guide = Guide(link(rules, limits), vocabulary, cache=cache)
+
+    def rules(target: AnyTarget) -> Rules:
+        read = read_target(target, defaults=defaults, limits=limits)
+        return read.rules(whitespace=whitespace, order=order, limits=limits)
+
+    text = written(target) if cache else None
+    guide, address = None, ""
+    if text is not None:
+        address = address_of(vocabulary.fingerprint, whitespace, order, _shown(limits), text.text)
+        guide = _kept(address, vocabulary, limits, lambda source: _again(text, source, rules, limits))
+    if guide is None:
+        source = text.source() if text is not None else b""
+        automaton = link(rules(target), limits)
+        if cache and not source:
+            address = address_of(vocabulary.fingerprint, _shown(limits), automaton.builder.fingerprint)
+            guide = _alike(address, vocabulary, limits, automaton.builder)
+        if guide is None:
+            automaton = Automaton(automaton.builder.tables, limits, automaton.builder)
+            guide = Guide(automaton, vocabulary, address=address, source=source)
+            with suppress(StructkitError):  # who asks for the first mask is told
+                guide.begin()
+                guide.save()
     if precompute:
         guide.precompute()
     guide.compile_seconds = time.perf_counter() - begin
     return guide
+
+
+@lru_cache(maxsize=16)
+def _shown(limits: Limits) -> str:
+    return repr(limits)
+
+
+def _kept(
+    address: str, vocabulary: Vocabulary, limits: Limits, builder: Callable[[bytes], Builder | None]
+) -> Guide | None:
+    """The guide under an address in the disk cache; `None` if there is none that can be used.
+
+    Args:
+        address: Where.
+        vocabulary: Its tokens.
+        limits: Its limits.
+        builder: What builds the rules of its target, those that it lacks and those that it has, given its source.
+    """
+    kept = load(address, vocabulary, limits) if address else None
+    if kept is None:
+        return None
+
+    def again() -> Builder:
+        found = builder(kept.source.tobytes())
+        if found is None or not found.builds(kept.tables):
+            # Only a file that was forged with care comes so far.
+            remove(address)
+            raise StructkitError(
+                "the disk cache held the guide of something else in the place of this target's; it was removed, so "
+                "compile the target again"
+            )
+        return found
+
+    try:
+        return Guide(
+            Automaton(kept.tables, limits, again),
+            vocabulary,
+            address=address,
+            source=kept.source.tobytes(),
+            kept=kept,
+        )
+    except StructkitError:
+        return None
+
+
+def _alike(address: str, vocabulary: Vocabulary, limits: Limits, builder: Builder) -> Guide | None:
+    """The guide of a Python type in the disk cache; `None` if there is none.
+
+    The address says how its automaton begins. Others may begin so, too: what is kept is built again, and compared.
+    """
+    kept = load(address, vocabulary, limits) if address else None
+    try:
+        if kept is None or not builder.builds(kept.tables):
+            return None
+        if builder.fingerprint.encode() != kept.source.tobytes():
+            return None
+        return Guide(Automaton(builder.tables, limits, builder), vocabulary, address=address, kept=kept)
+    except StructkitError:
+        return None
+
+
+def _again(
+    text: Written, source: bytes, rules: Callable[[AnyTarget], Rules], limits: Limits
+) -> Builder | None:
+    target = text.again(source)
+    return None if target is None else Builder(rules(target), limits)

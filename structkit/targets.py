@@ -42,6 +42,7 @@ __all__ = [
     "Regex",
     "Target",
     "TextTarget",
+    "given_of",
     "key_of",
     "read_target",
 ]
@@ -294,6 +295,19 @@ def key_of(target: AnyTarget) -> Hashable | None:
     return key
 
 
+def given_of(target: AnyTarget) -> Regex | Choice[object] | JsonSchema | None:
+    """What a user gave who gave no Python type, also if it was read since.
+
+    >>> given_of({"type": "integer"})
+    JsonSchema(schema={'type': 'integer'}, additional='open', strict=True, resources={})
+    """
+    if isinstance(target, (_SchemaTarget, _ChoiceTarget, _RegexTarget)):
+        return target.given
+    if isinstance(target, Mapping):
+        return JsonSchema(target)
+    return target if isinstance(target, (Regex, Choice, JsonSchema)) else None
+
+
 @dataclass(frozen=True)
 class _TypeTarget(Target[object]):
     output: OutputType[object]
@@ -332,19 +346,19 @@ class _TypeTarget(Target[object]):
 
 @dataclass(frozen=True)
 class _SchemaTarget(Target[object]):
-    target: JsonSchema
+    given: JsonSchema
     document: Document
 
     @property
     def name(self) -> str:
-        title = self.target.schema.get("title")
+        title = self.given.schema.get("title")
         return title if isinstance(title, str) and title else "JSON Schema"
 
     def json_schema(self) -> dict[str, object]:
-        return dict(self.target.schema)
+        return dict(self.given.schema)
 
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
-        return _field_limits(self.target.schema)
+        return _field_limits(self.given.schema)
 
     def choices(self, path: Sequence[str | int]) -> tuple[str, ...] | None:
         return choices_at(self.document, path)
@@ -356,15 +370,15 @@ class _SchemaTarget(Target[object]):
         order: Order = "declared",
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
-        document, strict = self.document, self.target.strict
+        document, strict = self.document, self.given.strict
         if order == "declared":
             document = headed(document, AutomatonTexts(python=False, limits=limits))
         return lower(document, whitespace=whitespace, order=order, strict=strict, limits=limits)
 
     def value(self, text: str) -> object:
         value: object = json.loads(text)
-        if not self.target.strict:
-            check(value, self.target.schema, self.target.resources)
+        if not self.given.strict:
+            check(value, self.given.schema, self.given.resources)
         return value
 
     def description(self) -> str:
@@ -373,14 +387,14 @@ class _SchemaTarget(Target[object]):
 
 @dataclass(frozen=True)
 class _RegexTarget(Target[str]):
-    regex: Regex
+    given: Regex
 
     @property
     def name(self) -> str:
-        return f"Regex({_short(repr(self.regex.pattern))})"
+        return f"Regex({_short(repr(self.given.pattern))})"
 
     def json_schema(self) -> dict[str, object]:
-        return {"type": "string", "pattern": f"^(?:{self.regex.pattern})$"}
+        return {"type": "string", "pattern": f"^(?:{self.given.pattern})$"}
 
     def rules(
         self,
@@ -389,7 +403,7 @@ class _RegexTarget(Target[str]):
         order: Order = "declared",
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
-        return Rules(parse(self.regex.pattern, search=False, unicode=True, limits=limits), {})
+        return Rules(parse(self.given.pattern, search=False, unicode=True, limits=limits), {})
 
     def value(self, text: str) -> str:
         return text
@@ -399,22 +413,22 @@ class _RegexTarget(Target[str]):
         return False
 
     def description(self) -> str:
-        return f"text matching /{self.regex.pattern}/"
+        return f"text matching /{self.given.pattern}/"
 
 
 @dataclass(frozen=True)
 class _ChoiceTarget(Target[object]):
-    choice: Choice[object]
+    given: Choice[object]
 
     @property
     def name(self) -> str:
-        return f"Choice of {len(self.choice.options)}"
+        return f"Choice of {len(self.given.options)}"
 
     def json_schema(self) -> dict[str, object]:
-        return {"enum": list(self.choice.options)}
+        return {"enum": list(self.given.options)}
 
     def choices(self, path: Sequence[str | int]) -> tuple[str, ...] | None:
-        return None if path else tuple(self.choice.texts())
+        return None if path else tuple(self.given.texts())
 
     def rules(
         self,
@@ -429,20 +443,20 @@ class _ChoiceTarget(Target[object]):
             rules[name] = node
             return Call(name)
 
-        start = options(map(Text, self.choice.texts(whitespace)), rule, "$")
+        start = options(map(Text, self.given.texts(whitespace)), rule, "$")
         return Rules(start, rules, late=frozenset(rules))
 
     def value(self, text: str) -> object:
-        return (self.choice.texts("spaced") | self.choice.texts("compact"))[text]
+        return (self.given.texts("spaced") | self.given.texts("compact"))[text]
 
     @property
     def is_json(self) -> bool:
-        return not self.choice.raw
+        return not self.given.raw
 
     def description(self) -> str:
-        texts = list(self.choice.texts())
+        texts = list(self.given.texts())
         # Texts that hold what separates them are quoted, so that the model sees where each one ends.
-        if self.choice.raw and any(set(text) & set(',\n"') or not text for text in texts):
+        if self.given.raw and any(set(text) & set(',\n"') or not text for text in texts):
             texts = [json.dumps(text, ensure_ascii=False) for text in texts]
         return f"one of: {', '.join(texts)}"
 

@@ -90,9 +90,9 @@ def _measured(dfa: Dfa, lengths: Mapping[Key, int]) -> Alive:
     return Alive(dfa, end[:states].copy(), hop[:states].copy(), int(rounds[0]))
 
 
-def first_bytes(dfas: list[Dfa]) -> NDArray[np.uint8]:
-    """uint8[rules, 256]: a byte of each class of each rule's automaton."""
-    bytes_of = np.zeros((len(dfas), 256), np.uint8)
-    for rule, dfa in enumerate(dfas):
-        bytes_of[rule, dfa.classes[::-1]] = np.arange(255, -1, -1, dtype=np.uint8)
+def first_bytes(classes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """uint8[rules, 256]: a byte of each class of each rule, given the class of each byte."""
+    bytes_of = np.zeros_like(classes)
+    every = np.broadcast_to(np.arange(255, -1, -1, dtype=np.uint8), classes.shape)
+    np.put_along_axis(bytes_of, classes[:, ::-1].astype(np.int64), every, axis=1)
     return bytes_of

@@ -6,8 +6,7 @@ return to. `Automaton` holds the arrays that the kernels walk; its methods are t
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from threading import RLock
 
@@ -15,16 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton import kernels, unique
-from structkit.automaton.alive import Alive, alive
-from structkit.automaton.build import build_rule, rule_dfa
-from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key, node_of
+from structkit.automaton.builder import Builder
+from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa
 from structkit.automaton.frames import Frame, Memory
-from structkit.automaton.lengths import Lengths
 from structkit.automaton.shortest import Shortest
-from structkit.automaton.tables import UNBUILT, GrowingTables, Tables
-from structkit.errors import LimitExceeded, UnsatisfiableSchema
+from structkit.automaton.tables import UNBUILT, Tables, cut
+from structkit.errors import LimitExceeded
 from structkit.limits import Limits
-from structkit.regex.nodes import Rules, Unique
 
 __all__ = ["Automaton"]
 
@@ -40,50 +36,51 @@ class Automaton:
 
     What it holds grows, what it accepts does not: a rule that was not called yet is as good as built.
 
-    Attributes:
-        rules: The rules.
+    Args:
+        tables: The arrays of the rules that are built.
         limits: What may be built.
-        keys: What calls name, by the number of the rule; `None` is the start.
-        built: The numbers of the rules that were built, in their order, each with its automaton.
+        builder: What built these and builds the others, or gives it once one of them is called.
+
+    Attributes:
+        limits: What may be built.
+        built: The numbers of the rules that were built, in their order.
         tables: The arrays of these rules, those of one moment; see `Tables`.
         rule_of: The rule of each state.
         counters: The rounds that each rule's counter needs, and those that it allows, -1 for any number.
         lock: Held while a rule is built.
         frames: The frames made, but for those forgotten.
-
-    Raises:
-        LimitExceeded: An automaton would be too large.
-        UnsatisfiableSchema: The language is empty.
     """
 
-    def __init__(self, rules: Rules, limits: Limits) -> None:
-        self.rules = rules
+    def __init__(self, tables: Tables, limits: Limits, builder: Builder | Callable[[], Builder]) -> None:
         self.limits = limits
-        self.keys: list[Key | None] = [None]
-        self.built: dict[int, Alive] = {}
+        self.built: list[int] = []
         self.frames: dict[tuple[int, int, int, Memory | None], Frame] = {}
-        self._numbers: dict[Key | None, int] = {None: 0}
-        self._growing = GrowingTables()
-        self._lengths = Lengths(rules, lambda node: alive(rule_dfa(node, limits), {}).length)
         self.lock = RLock()
+        self._builder = builder
+        self._dfas: dict[int, Dfa] = {}
+        self._states: dict[int, tuple[int, int]] = {}
         self._only_texts: dict[int, bytes | None] = {}
         self._unique_ahead: dict[int, frozenset[int]] = {}
         self._needs_unique: dict[int, NDArray[np.bool_]] = {}
         self._bytes: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}
-        # One number of a list is read several times faster than one of an array.
+        # One number of these is read several times faster than one of an array.
         self.rule_of: list[int] = []
         self.counters: list[tuple[int, int]] = []
-        self._final: list[bool] = []
-        self._live: list[bool] = []
-        self._callers: set[int] = set()
+        self._final = bytearray()
+        self._live = bytearray()
         self._calls: dict[int, tuple[tuple[int, int, int, bool], ...]] = {}
-        self._build(0)
-        if self.built[0].length >= kernels.FAR:
-            raise UnsatisfiableSchema(
-                "no text satisfies all parts of the target; look for patterns, lengths or bounds that exclude each "
-                "other",
-                place="$",
-            )
+        self._publish(tables)
+
+    @property
+    def builder(self) -> Builder:
+        """What builds the rules. If these come from the disk cache, the target is read for it.
+
+        Raises:
+            StructkitError: They are not the target's; or as reading and building it does.
+        """
+        if not isinstance(self._builder, Builder):
+            self._builder = self._builder()
+        return self._builder
 
     def enter(self, rule: int) -> int:
         """The first state of a rule, which is built if it was not yet.
@@ -94,43 +91,34 @@ class Automaton:
         if self.start[rule] == UNBUILT:
             with self.lock:
                 if self.start[rule] == UNBUILT:
-                    self._build(rule)
+                    self._publish(self.builder.build(rule))
         return int(self.start[rule])
 
     def complete(self) -> Automaton:
         """Build all rules that a text can come to; the automaton itself, for chaining."""
         rule = 0
-        while rule < len(self.keys):
+        while rule < len(self.start):
             self.enter(rule)
             rule += 1
         return self
 
-    def _build(self, rule: int) -> None:
-        key = self.keys[rule]
-        # The start is a target's own, so that to look for it among the rules of others would be lost time.
-        dfa = (build_rule if key is None else rule_dfa)(node_of(self.rules, key), self.limits)
-        callees = dict.fromkeys(key for _, key, _, _ in dfa.calls)
-        found = alive(dfa, {key: self._lengths.of(key) for key in callees})
-        if found.dfa is not dfa:
-            callees = dict.fromkeys(key for _, key, _, _ in found.dfa.calls)
-        for callee in callees:
-            if callee not in self._numbers:
-                self._numbers[callee] = len(self.keys)
-                self.keys.append(callee)
-        tables = self._growing.add(rule, found.dfa, self._numbers)
-        first = len(self.rule_of)
-        self._final += tables.final[first:].tolist()
-        self._live += tables.live[first:].tolist()
-        self.counters += [(0, -1)] * (len(self.keys) - len(self.counters))
-        self.counters[rule] = (int(tables.least[rule]), int(tables.most[rule]))
-        self.rule_of += [rule] * len(found.dfa.final)
-        self._callers.update(first + state for state, _, _, _ in found.dfa.calls)
-        self.built[rule] = found
-        self._publish(tables)
-
     def _publish(self, tables: Tables) -> None:
-        """Tell all threads; the starts come last, for who knows a state looks it up in the other arrays."""
-        self.tables = tables
+        """Take the arrays with what was added, and tell all threads.
+
+        The starts come last, for who knows a state looks it up in the other arrays.
+        """
+        first = len(self.rule_of)
+        added = tables.rule[first:].tolist()
+        rules = list(dict.fromkeys(added))
+        starts = [int(tables.start[rule]) for rule in rules]
+        self._states.update(zip(rules, zip(starts, [*starts[1:], len(tables.row)], strict=True), strict=True))
+        self.counters += [(0, -1)] * (len(tables.start) - len(self.counters))
+        for rule in rules:
+            self.counters[rule] = (int(tables.least[rule]), int(tables.most[rule]))
+        self._final += tables.final[first:].tobytes()
+        self._live += tables.live[first:].tobytes()
+        self.rule_of += added
+        self.built += rules
         self.row, self.targets, self.classes, self.rule = (
             tables.row,
             tables.targets,
@@ -146,11 +134,23 @@ class Automaton:
         self.call_operation, self.call_unique = tables.call_operation, tables.call_unique
         self.least, self.most = tables.least, tables.most
         self.remembers = bool(tables.call_unique.any())
+        self.tables = tables
         self.start = tables.start
 
     def dfa(self, rule: int) -> Dfa:
-        """The automaton of a rule that was built."""
-        return self.built[rule].dfa
+        """The automaton of a rule that was built and calls no other."""
+        dfa = self._dfas.get(rule)
+        if dfa is None:
+            builder = self._builder
+            known = builder.built.get(rule) if isinstance(builder, Builder) else None
+            dfa = known.dfa if known else cut(self.tables, rule, *self.states_of(rule))
+            self._dfas[rule] = dfa
+        return dfa
+
+    def calls_others(self, rule: int) -> bool:
+        """Whether a rule that was built calls others."""
+        first, stop = self.states_of(rule)
+        return bool(self.call_first[first] < self.call_first[stop])
 
     def frame(
         self, state: int, count: int = 0, below: Frame | None = None, memory: Memory | None = None
@@ -170,45 +170,36 @@ class Automaton:
         self.frames = {}
 
     @property
-    def fingerprint(self) -> str:
-        """A hash of everything that decides what the built rules accept, and how far their ends are."""
-        digest = hashlib.blake2b(digest_size=16)
-        for array in self.tables:
-            digest.update(array.tobytes())
-        for found in self.built.values():
-            digest.update(found.end.tobytes())
-        return digest.hexdigest()
-
-    @property
     def nbytes(self) -> int:
         """The bytes of its arrays."""
         return sum(array.nbytes for array in self.tables)
 
     def forgetful(self, tables: Tables) -> Tables:
         """The tables without the calls of unique texts, and without the ways to where only these can follow."""
-        needs = [self.needs_unique(rule) for rule in list(self.built)]
-        return tables.without_unique(np.concatenate(needs)[: len(tables.row)])
+        states = len(tables.row)
+        needs = [self.needs_unique(rule) for rule in self.built[:] if self.states_of(rule)[0] < states]
+        return tables.without_unique(np.concatenate(needs))
 
     def may_meet_unique(self, rule: int) -> bool:
         """Whether a unique text can begin inside a rule, or inside one that it calls, as far as that is known."""
         pending, reached = [rule], {rule}
         while pending:
-            found = self.built.get(pending.pop())
-            if found is None:
+            current = pending.pop()
+            if self.start[current] == UNBUILT:
                 return True
-            for _, key, _, _ in found.dfa.calls:
-                callee = self._numbers[key]
-                if isinstance(key, Unique):
-                    return True
-                if callee not in reached:
-                    reached.add(callee)
-                    pending.append(callee)
+            first, stop = self.states_of(current)
+            low, high = self.call_first[first], self.call_first[stop]
+            if self.call_unique[low:high].any():
+                return True
+            callees = set(self.call_rule[low:high].tolist()) - reached
+            reached |= callees
+            pending += callees
         return False
 
     @cached_property
     def shortest(self) -> Shortest:
         """The shortest way to each rule's end, in bytes; all rules are built for it."""
-        return Shortest.of(self.complete())
+        return Shortest.of(self)
 
     def first(self) -> frozenset[Frame]:
         """Where every text begins."""
@@ -294,8 +285,9 @@ class Automaton:
                 back = self._back(frame.below, kept)
                 if back is not None:
                     pending.append(back)
+            calls = self._calls.get(frame.state)
             for callee, after, operation, is_unique in (
-                self._calls_of(frame.state) if frame.state in self._callers else ()
+                self._calls_of(frame.state) if calls is None else calls
             ):
                 count = self.counted(self.rule_of[frame.state], frame.count, operation)
                 if count is not None:
@@ -310,12 +302,10 @@ class Automaton:
 
     def _calls_of(self, state: int) -> tuple[tuple[int, int, int, bool], ...]:
         """The calls of a state: the rule, the state after it, the operation, and whether its text is unique."""
-        calls = self._calls.get(state)
-        if calls is None:
-            low, high = int(self.call_first[state]), int(self.call_first[state + 1])
-            arrays = (self.call_rule, self.call_next, self.call_operation, self.call_unique)
-            calls = tuple(zip(*(array[low:high].tolist() for array in arrays), strict=True))
-            self._calls[state] = calls
+        low, high = int(self.call_first[state]), int(self.call_first[state + 1])
+        arrays = (self.call_rule, self.call_next, self.call_operation, self.call_unique)
+        calls = tuple(zip(*(array[low:high].tolist() for array in arrays), strict=True))
+        self._calls[state] = calls
         return calls
 
     def _back(self, frame: Frame, kept: bytes) -> Frame | None:
@@ -332,11 +322,10 @@ class Automaton:
         known = self._needs_unique.get(rule)
         if known is not None:
             return known
-        dfa = self.dfa(rule)
-        needs = np.zeros(len(dfa.final), bool)
-        if any(isinstance(key, Unique) for _, key, _, _ in dfa.calls):
+        first, stop = self.states_of(rule)
+        needs = np.zeros(stop - first, bool)
+        if self.call_unique[self.call_first[first] : self.call_first[stop]].any():
             needs[:] = True
-            first, stop = self.states_of(rule)
             into: dict[int, list[int]] = {}
             for state in range(first, stop):
                 for after in self._after(state):
@@ -372,15 +361,14 @@ class Automaton:
 
     def _after(self, state: int) -> list[int]:
         """Where a byte, or a call of what is not unique, leads from a state in its rule."""
-        row, width = int(self.row[state]), self.dfa(self.rule_of[state]).targets.shape[1]
+        row, width = int(self.row[state]), self.tables.width(*self.states_of(self.rule_of[state]))
         after = [target >> 2 for target in self.targets[row : row + width].tolist() if target != DEAD]
         calls = range(self.call_first[state], self.call_first[state + 1])
         return after + [int(self.call_next[call]) for call in calls if not self.call_unique[call]]
 
     def states_of(self, rule: int) -> tuple[int, int]:
         """The first state of a rule that was built, and the first one after it."""
-        first = int(self.start[rule])
-        return first, first + len(self.dfa(rule).final)
+        return self._states[rule]
 
     def only_text(self, rule: int) -> bytes | None:
         """The text of a rule that has only one, `None` for others."""
@@ -447,4 +435,4 @@ class Automaton:
 
     def _is_final(self, frame: Frame) -> bool:
         state = frame.state
-        return self._final[state] and frame.count >= self.counters[self.rule_of[state]][0]
+        return self._final[state] == 1 and frame.count >= self.counters[self.rule_of[state]][0]

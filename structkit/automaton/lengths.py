@@ -60,7 +60,7 @@ class Lengths:
         length = self._of_node(key, missing)
         if length < FAR or not missing:
             return length
-        self._find(missing)
+        self._find(sorted(missing))
         return self._of_node(key, set())
 
     def _find(self, rules: Iterable[str]) -> None:
@@ -78,7 +78,7 @@ class Lengths:
                     self._known[current] = length
                 else:
                     stuck[current] = missing
-                    pending += missing
+                    pending += sorted(missing)  # in any process the same
             pending = [at for at, missing in stuck.items() if any(rule in self._known for rule in missing)]
             for at in pending:
                 del stuck[at]

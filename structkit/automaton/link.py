@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from structkit.automaton.automaton import Automaton
 from structkit.automaton.build import rule_dfa
+from structkit.automaton.builder import Builder
 from structkit.automaton.dfa import Key, node_of
+from structkit.automaton.kernels import FAR
 from structkit.automaton.notice import watch
+from structkit.errors import UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 
@@ -21,16 +24,21 @@ def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
         LimitExceeded: An automaton would be too large.
         UnsatisfiableSchema: The language is empty.
     """
-    automaton = Automaton(rules, limits)
-    rule = 0
-    while rule < len(automaton.keys):
-        if automaton.keys[rule] not in rules.late:
-            automaton.enter(rule)
+    builder = Builder(rules, limits)
+    if builder.built[0].length >= FAR:
+        raise UnsatisfiableSchema(
+            "no text satisfies all parts of the target; look for patterns, lengths or bounds that exclude each other",
+            place="$",
+        )
+    rule = 1
+    while rule < len(builder.keys):
+        if builder.keys[rule] not in rules.late:
+            builder.build(rule)
         rule += 1
     # What only late rules call need not be linked yet, but it must be known that it can be built.
-    linked = {key for key in automaton.keys if isinstance(key, str)}
+    linked = {key for key in builder.keys if isinstance(key, str)}
     pending: list[Key] = [name for name in rules.rules if name not in rules.late and name not in linked]
     while pending:
         dfa = rule_dfa(node_of(rules, pending.pop()), limits)
         pending += {key for _, key, _, _ in dfa.calls if not isinstance(key, str)}
-    return automaton
+    return Automaton(builder.tables, limits, builder)

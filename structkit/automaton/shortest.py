@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["Shortest", "shortest_length", "shortest_text"]
 
 
+_MORE, _STEPS = 16, 10_000
+"""Steps for each byte of a shortest text, and besides: calls and ends of rules take steps without a byte."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Shortest:
     """The shortest way from each state to the end of its rule.
@@ -45,21 +49,19 @@ class Shortest:
 
     @classmethod
     def of(cls, automaton: Automaton) -> Shortest:
-        """The shortest ways of an automaton."""
-        states, dfas = len(automaton.row), [automaton.dfa(rule) for rule in range(len(automaton.start))]
-        end, hop, rounds = (
-            np.empty(states, np.int32),
-            np.empty(states, np.int32),
-            np.empty(len(dfas), np.int32),
-        )
-        width = np.array([dfa.targets.shape[1] for dfa in dfas], np.int32)
-        stop = automaton.start + np.array([len(dfa.final) for dfa in dfas], np.int32)
-        first_byte = first_bytes(dfas)
+        """The shortest ways of an automaton; all rules are built for it."""
+        tables = automaton.complete().tables
+        states, rules = len(tables.row), range(len(tables.start))
+        end, hop = np.empty((2, states), np.int32)
+        rounds = np.empty(len(rules), np.int32)
+        width = np.array([tables.width(*automaton.states_of(rule)) for rule in rules], np.int32)
+        stop = np.array([automaton.states_of(rule)[1] for rule in rules], np.int32)
+        first_byte = first_bytes(tables.classes)
         distances(
             automaton.row, automaton.targets, width, automaton.rule, automaton.final, automaton.call_first,
             automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.call_unique, automaton.start,
             stop, automaton.least, first_byte, np.full(states, kernels.FAR, np.int32), end, rounds, hop,
-            np.empty(len(dfas), bool),
+            np.empty(len(rules), bool),
         )  # fmt: skip
         return cls(end, hop, rounds, first_byte, width, stop)
 
@@ -84,12 +86,19 @@ def shortest_length(automaton: Automaton, frame: Frame) -> int:
     return length
 
 
-def shortest_text(automaton: Automaton, frame: Frame) -> bytes:
-    """A text of the fewest bytes, or nearly, that leads from a frame to the end of the language."""
+def shortest_text(automaton: Automaton, frame: Frame) -> bytes | None:
+    """A text of the fewest bytes, or nearly, that leads from a frame to the end of the language.
+
+    `None` if it takes far more steps than its length says: only in an automaton that was forged on disk.
+    """
     shortest = automaton.shortest
     text = bytearray()
     at: Frame | None = frame
+    most = _MORE * shortest_length(automaton, frame) + _STEPS
     while at is not None:
+        most -= 1
+        if most < 0:
+            return None
         state, rule = at.state, automaton.rule_of[at.state]
         step = int(shortest.hop[state])
         if at.count < automaton.counters[rule][0]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from structkit.automaton import kernels
 from structkit.automaton.dfa import DEAD, Dfa, Key
 
-__all__ = ["UNBUILT", "GrowingTables", "Tables"]
+__all__ = ["UNBUILT", "GrowingTables", "Tables", "cut"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -55,6 +55,11 @@ class Tables(NamedTuple):
     start: NDArray[np.int32]
     least: NDArray[np.int32]
     most: NDArray[np.int32]
+
+    def width(self, first: int, stop: int) -> int:
+        """The byte classes of the rule that has the states from `first` to before `stop`."""
+        end = self.row[stop] if stop < len(self.row) else len(self.targets)
+        return int(end - self.row[first]) // (stop - first)
 
     def without_unique(self, needs_unique: NDArray[np.bool_]) -> Tables:
         """The tables without the calls of unique texts, and without the ways to where only these can follow.
@@ -132,6 +137,22 @@ class GrowingTables:
         return Tables._make(array[:size] for array, size in zip(held, sizes, strict=True))._replace(
             start=start
         )
+
+
+def cut(tables: Tables, rule: int, first: int, stop: int) -> Dfa:
+    """The automaton of a rule that calls no other, with states of its own: those from `first` to before `stop`."""
+    width = tables.width(first, stop)
+    row = int(tables.row[first])
+    targets = tables.targets[row : row + (stop - first) * width].reshape(-1, width)
+    most = int(tables.most[rule])
+    return Dfa(
+        tables.classes[rule].copy(),
+        np.where(targets < 0, targets, targets - (first << 2)).astype(np.int32),
+        tables.final[first:stop].copy(),
+        (),
+        int(tables.least[rule]),
+        None if most < 0 else most,
+    )
 
 
 def _reaching(array: NDArray[Scalar], size: int) -> NDArray[Scalar]:

@@ -13,6 +13,7 @@ from structkit.errors import TokenRefused, VocabularyError
 from structkit.guide.budget import Budgets
 from structkit.guide.state import State, mask_of
 from structkit.index.index import FAR, Index
+from structkit.index.kept import Kept
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Cursor", "Guide"]
@@ -36,11 +37,19 @@ class Guide:
         end_mask: uint32[words], the end tokens.
     """
 
-    def __init__(self, automaton: Automaton, vocabulary: Vocabulary, *, cache: bool = False) -> None:
+    def __init__(
+        self,
+        automaton: Automaton,
+        vocabulary: Vocabulary,
+        *,
+        address: str = "",
+        source: bytes = b"",
+        kept: Kept | None = None,
+    ) -> None:
         self.vocabulary = vocabulary
         self.automaton = automaton
         self.compile_seconds = 0.0
-        self.index = Index(automaton, vocabulary, cache=cache)
+        self.index = Index(automaton, vocabulary, address=address, source=source, kept=kept)
         self.budgets = Budgets(self.index, self._step)
         self.end_mask = _packed(vocabulary)
         self._most_states = max(256, min(_STATES, automaton.limits.row_bytes // (4 * vocabulary.words)))
@@ -52,6 +61,10 @@ class Guide:
     def cursor(self) -> Cursor:
         """A new sequence at the start of the language."""
         return Cursor(self, self._start)
+
+    def begin(self) -> None:
+        """Make the first mask, which every sequence asks for."""
+        self.mask(self._start, None)
 
     def precompute(self, most: int = 10_000) -> int:
         """Make the masks of every state that tokens reach, up to `most` states, and save them.
@@ -71,7 +84,7 @@ class Guide:
         return len(seen)
 
     def save(self) -> None:
-        """Write the masks made so far to the disk cache."""
+        """Write the rules built and the masks made so far to the disk cache, unless little of it is new."""
         self.index.save()
 
     def advance(self, state: State, token_id: int) -> State | None:

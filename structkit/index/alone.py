@@ -30,10 +30,10 @@ _SMALL = 64
 def row(index: Index, frame: Frame, key: RowKey) -> Row | None:
     """The row of a frame, without the frames below it; `None` if its rule calls others. `key` is the index's own."""
     rule = index.automaton.rule_of[frame.state]
-    dfa = index.automaton.dfa(rule)
-    if dfa.calls:
+    if index.automaton.calls_others(rule):
         return None
-    index.share(dfa.fingerprint, len(dfa.final))
+    dfa = index.automaton.dfa(rule)
+    index.share(dfa.fingerprint)
     state = frame.state - int(index.automaton.start[rule])
     if dfa.least == 0 and dfa.most is None:
         return _uncounted(index, rule, dfa, state)
@@ -52,6 +52,7 @@ def _uncounted(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
         else:
             found = _walked(index, rule, state)
         index.shared.put(dfa.fingerprint, key, found)
+        index.made += 1
     return found
 
 
@@ -75,29 +76,31 @@ def _counted(index: Index, rule: int, dfa: Dfa, state: int, frame: Frame, key: R
         found = rounds.row(needed, room, int(index.tokens[1, rule]), index.vocabulary.words)
         found = replace(found, growth=found.growth - index.pending(frame))
         index.shared.put(dfa.fingerprint, key, found)
+        index.made += 1
     return found
 
 
 def _of_part(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
     """The row of a state from which few others are reached; other rules have such a part too."""
-    fingerprint, states = _part(dfa, state)
+    fingerprint = _part(dfa, state)
     if fingerprint is None:
         return _walked(index, rule, state)
     key = (-1, 0, 0, -1)
-    index.share(fingerprint, states)
+    index.share(fingerprint)
     found = index.shared.get(fingerprint, key)
     if found is None:
         found = _walked(index, rule, state)
         index.shared.put(fingerprint, key, found)
+        index.made += 1
     return found
 
 
-def _part(dfa: Dfa, state: int) -> tuple[bytes | None, int]:
-    """A hash of the automaton from a state on, and how many states it has; `None` if there are many."""
+def _part(dfa: Dfa, state: int) -> bytes | None:
+    """A hash of the automaton from a state on; `None` if it has many states."""
     numbers, order = np.full(len(dfa.targets), -1, np.int32), np.empty(_SMALL, np.int32)
     table = np.empty((_SMALL, 257), np.int16)
     states: int = kernels.part(dfa.targets, dfa.classes, dfa.final, state, numbers, order, table)
-    return hashlib.blake2b(table[:states].data, digest_size=16).digest() if states else None, states
+    return hashlib.blake2b(table[:states].data, digest_size=16).digest() if states else None
 
 
 def _walked(index: Index, rule: int, state: int) -> Row:

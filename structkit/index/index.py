@@ -7,7 +7,8 @@ stack is at hand. Rows are made when first asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from contextlib import suppress
+from threading import RLock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,20 +16,21 @@ from numpy.typing import NDArray
 from structkit.automaton.automaton import Automaton
 from structkit.automaton.frames import Frame
 from structkit.automaton.lengths import TO_DIFFER
-from structkit.automaton.tables import Tables
+from structkit.automaton.tables import UNBUILT, Tables
 from structkit.errors import LimitExceeded
 from structkit.index import alone, kernels, spelling, store
+from structkit.index.kept import Kept, keep
 from structkit.index.needs import Needs
 from structkit.index.rows import (
+    ROWS,
+    PackedRows,
     Row,
     RowCache,
     RowKey,
-    cuts,
+    is_wide,
     pack,
     shared_rounds,
     shared_rows,
-    unpack,
-    within,
 )
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -48,34 +50,51 @@ class Index:
     Args:
         automaton: The language.
         vocabulary: The tokens.
-        cache: Whether rows are kept on disk too.
+        address: Under which to keep what is made on disk; nothing is if it is empty.
+        source: The target in bytes, to be kept beside it; without them, a hash of the rules is.
+        kept: What was found there; the automaton is made of it.
 
     Attributes:
         shared: Rows of rules that call no other, by fingerprint; one cache for all indexes of the vocabulary.
         rounds: What such rules allow for all counts at once.
-        sharing: Fingerprints of the rules, and the parts of rules, whose rows are shared.
+        made: How many rows were made, and not read, since they were saved.
+        sharing: Fingerprints of the rules, and the parts of rules, whose rows are shared; of each how many rows are on
+            disk, those that take much room: the others are sooner made than read.
     """
 
-    def __init__(self, automaton: Automaton, vocabulary: Vocabulary, *, cache: bool = False) -> None:
+    def __init__(
+        self,
+        automaton: Automaton,
+        vocabulary: Vocabulary,
+        *,
+        address: str = "",
+        source: bytes = b"",
+        kept: Kept | None = None,
+    ) -> None:
         self.automaton = automaton
         self.vocabulary = vocabulary
-        self.cache = cache
+        self.address = address
+        self.source = source
         self.rows: RowCache[Row] = RowCache(automaton.limits.row_bytes)
         self.shared = shared_rows(vocabulary, automaton.limits.row_bytes)
         self.rounds = shared_rounds(vocabulary, automaton.limits.row_bytes)
-        self.sharing: set[bytes] = set()
-        self._needs = Needs(automaton, vocabulary)
+        self.sharing: dict[bytes, int] = {}
+        if kept is None:
+            self._needs = Needs(automaton, vocabulary)
+        else:
+            self._needs = Needs(automaton, vocabulary, kept.tokens, tight=kept.tight)
         trie = vocabulary.trie
         children = (trie.child_first, trie.child_count, trie.child_byte, trie.child_node)
         self._trie = (trie.depth, trie.first, trie.ids, *children)
         self._forgetful: tuple[Tables, Tables] | None = None
         self._exits: list[NDArray[np.int32]] = []
         self._exit_numbers: dict[bytes, int] = {}
-        self._saved = 0
-        self._address = ""
-        if cache:
-            self._address = f"index:{automaton.fingerprint}:{vocabulary.fingerprint}"
-            self._load()
+        self._numbering = RLock()
+        self._packed = None if kept is None else kept.rows
+        # Of rows and rules: how many are on disk, and how many of these are rules.
+        self._saved = 0 if kept is None else kept.parts
+        self._saved_rules = 0 if kept is None else len(automaton.built)
+        self.made = 0
 
     @property
     def tokens(self) -> NDArray[np.int32]:
@@ -92,13 +111,14 @@ class Index:
         if not self._needs.tight:
             self._needs.tighten()
             self.rows = RowCache(self.automaton.limits.row_bytes)
+            self._packed = None
 
     def row(self, frame: Frame) -> Row:
         """What the frame allows, without the frames below it."""
         key = self._key(-1, frame)
         row = self.rows.get(None, key)
         if row is None:
-            row = alone.row(self, frame, key) or self._walk(_ROOT, frame)
+            row = self._unpacked(key) or alone.row(self, frame, key) or self._new(self._walk(_ROOT, frame))
             self.rows.put(None, key, row)
         return row
 
@@ -107,7 +127,7 @@ class Index:
         key = self._key(self._number(exits), frame)
         row = self.rows.get(None, key)
         if row is None:
-            row = self._walk(exits, frame)
+            row = self._unpacked(key) or self._new(self._walk(exits, frame))
             self.rows.put(None, key, row)
         return row
 
@@ -196,72 +216,84 @@ class Index:
         return number, first[:found]
 
     def save(self) -> None:
-        """Write the rows to the disk cache, if there is one and a tenth of them were made since the last time."""
-        if not self.cache or self.rows.made < 1.1 * self._saved or not self.rows.made:
+        """Keep on disk what is built and made, if anything is kept there and a tenth of it is new."""
+        new = self.made + len(self.automaton.built) - self._saved_rules
+        if not self.address or not new or 10 * new < self._saved:
             return
-        self._saved = self.rows.made
+        # Rows before what they name, which only grows.
+        rows, tight = self._to_keep(), self.tight
+        tables = self.automaton.tables
         limit = self.automaton.limits.disk_bytes
-        lists = np.concatenate([[0], np.cumsum([len(exits) for exits in self._exits])]).astype(np.int64)
-        arrays = pack(self.rows.owned(None))
-        arrays["built"] = np.array(list(self.automaton.built), np.int32)
-        arrays["fingerprint"] = np.frombuffer(self.automaton.fingerprint.encode(), np.uint8)
-        arrays["lists_first"] = lists
-        arrays["lists"] = np.concatenate(self._exits) if self._exits else np.empty(0, np.int32)
-        store.save(self._address, arrays, limit)
-        for fingerprint in self.sharing:
-            store.save(self._shared_address(fingerprint), pack(self.shared.owned(fingerprint)), limit)
+        source = self.source or self.automaton.builder.fingerprint.encode()
+        exits = self._known_exits()
+        keep(self.address, tables, self.tokens, rows, exits, source, tight=tight, limit=limit)
+        self._saved_rules = int(np.count_nonzero(tables.start != UNBUILT))
+        self._saved, self.made = len(rows) + self._saved_rules, 0
+        for owner, owned in self.shared.owned_by(self.sharing).items():
+            wide = {key: row for key, row in owned.items() if is_wide(row)}
+            if isinstance(owner, bytes) and len(wide) > self.sharing[owner]:
+                store.save(self._shared_address(owner), ROWS, pack(wide), limit)
+                self.sharing[owner] = len(wide)
+
+    def _to_keep(self) -> dict[RowKey, Row]:
+        """The rows for the guide's own file, no more than are held in memory: those of free text have their own."""
+        automaton, packed, made = self.automaton, self._packed, self.rows.owned(None)
+        rows = (
+            {} if packed is None else {key: row for key, row in packed.unpacked().items() if key not in made}
+        )
+        rows |= {
+            key: row
+            for key, row in made.items()
+            if key[0] >= 0 or automaton.calls_others(automaton.rule_of[key[1]]) or not is_wide(row)
+        }
+        most = automaton.limits.row_bytes // (4 * self.vocabulary.words)
+        return dict(list(rows.items())[-most:])
 
     def _shared_address(self, fingerprint: bytes) -> str:
-        return f"rule:{fingerprint.hex()}:{self.vocabulary.fingerprint}"
+        return store.address_of("rule", fingerprint.hex(), self.vocabulary.fingerprint)
 
-    def share(self, fingerprint: bytes, states: int) -> None:
+    def share(self, fingerprint: bytes) -> None:
         """Share the rows of a rule, or a part of one, that calls no other; some may be in the disk cache."""
         if fingerprint in self.sharing:
             return
-        self.sharing.add(fingerprint)
-        arrays = store.load(self._shared_address(fingerprint)) if self.cache else None
+        arrays = store.load(self._shared_address(fingerprint), ROWS) if self.address else None
         nodes = len(self.vocabulary.trie.byte)
-        for key, row in ((arrays and unpack(arrays, self.vocabulary.words, states, nodes)) or {}).items():
-            self.shared.put(fingerprint, key, row)
-
-    def _load(self) -> None:
-        arrays = store.load(self._address)
-        if arrays is None or not self._builds(arrays):
-            return
-        nodes = len(self.vocabulary.trie.byte)
-        rows = unpack(arrays, self.vocabulary.words, len(self.automaton.row), nodes)
-        first, lists = arrays.get("lists_first"), arrays.get("lists")
-        if (
-            rows is None
-            or first is None
-            or lists is None
-            or not cuts(first, len(first) - 1, len(lists))
-            or not within(lists, nodes)
-        ):
-            return
-        for low, high in zip(first[:-1].tolist(), first[1:].tolist(), strict=True):
-            self._number(lists[low:high].astype(np.int32))
+        rows: dict[RowKey, Row] = {}
+        with suppress(ValueError):
+            rows = PackedRows(arrays, self.vocabulary.words, nodes).unpacked() if arrays else {}
         for key, row in rows.items():
-            if key[0] < len(self._exits):
-                self.rows.put(None, key, row)
-        self._saved = self.rows.made
+            self.shared.put(fingerprint, key, row)
+        self.sharing[fingerprint] = len(rows)
 
-    def _builds(self, arrays: Mapping[str, NDArray[np.generic]]) -> bool:
-        """Build the rules that were built when rows were saved, in their order; whether they are the same."""
-        built, fingerprint = arrays.get("built"), arrays.get("fingerprint")
-        if built is None or fingerprint is None:
-            return False
-        for rule in built.ravel().tolist():
-            if not 0 <= rule < len(self.automaton.keys):
-                return False
-            self.automaton.enter(rule)
-        return fingerprint.tobytes() == self.automaton.fingerprint.encode()
+    def _unpacked(self, key: RowKey) -> Row | None:
+        """The row that was read from disk."""
+        packed = self._packed
+        return None if packed is None else packed.get(key)
+
+    def _new(self, row: Row) -> Row:
+        """A row that was made, and is not on disk yet."""
+        self.made += 1
+        return row
 
     def _number(self, exits: NDArray[np.int32]) -> int:
-        number = self._exit_numbers.setdefault(exits.tobytes(), len(self._exits))
-        if number == len(self._exits):
-            self._exits.append(exits)
+        """The number of a list of exits, by which the keys of rows name it."""
+        content = exits.tobytes()
+        number = self._exit_numbers.get(content)
+        if number is None:
+            with self._numbering:
+                self._known_exits()
+                number = self._exit_numbers.setdefault(content, len(self._exits))
+                if number == len(self._exits):
+                    self._exits.append(exits)
         return number
+
+    def _known_exits(self) -> list[NDArray[np.int32]]:
+        """The lists of exits that are numbered; those of rows on disk are, too."""
+        with self._numbering:
+            if not self._exits and self._packed is not None:
+                self._exits += self._packed.lists()
+                self._exit_numbers |= {known.tobytes(): at for at, known in enumerate(self._exits)}
+            return self._exits[:]
 
     def _key(self, exits: int, frame: Frame) -> RowKey:
         """Frames with equal keys have equal rows: no token is long enough to tell larger counts apart."""

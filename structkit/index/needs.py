@@ -25,16 +25,29 @@ __all__ = ["Needs"]
 class Needs:
     """The tokens that surely lead from the states of an automaton to the ends of their rules.
 
+    Args:
+        automaton: The automaton.
+        vocabulary: The tokens.
+        known: int32[2, ...], those of the rules built so far, if they were counted before.
+        tight: Whether these are exact.
+
     Attributes:
         tight: Whether all rules are built and their tokens counted; always so if some byte is no token.
     """
 
-    def __init__(self, automaton: Automaton, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self,
+        automaton: Automaton,
+        vocabulary: Vocabulary,
+        known: NDArray[np.int32] | None = None,
+        *,
+        tight: bool = False,
+    ) -> None:
         self._automaton = automaton
         self._vocabulary = vocabulary
-        self._measured = 0
-        self._tokens = np.empty((2, 1024), np.int32)
-        self.tight = False
+        self._measured = 0 if known is None else len(automaton.built)
+        self._tokens = np.empty((2, 1024), np.int32) if known is None else known
+        self.tight = tight
         if not vocabulary.spells_bytes:
             self.tighten()
 
@@ -56,13 +69,13 @@ class Needs:
     def _measure(self) -> None:
         """Add what was built since."""
         automaton, tokens = self._automaton, self._tokens
-        built = list(automaton.built.items())
+        built = automaton.built[:]
         size = max(len(automaton.row), len(automaton.start))
         if size > tokens.shape[1]:
             tokens = np.empty((2, 2 * size), np.int32)
             tokens[:, : self._tokens.shape[1]] = self._tokens
-        for rule, found in built[self._measured :]:
-            first = int(automaton.start[rule])
+        for rule in built[self._measured :]:
+            found, first = automaton.builder.built[rule], int(automaton.start[rule])
             if found.dfa.calls:
                 tokens[0, first : first + len(found.end)] = found.end
                 tokens[1, rule] = found.rounds
@@ -84,8 +97,8 @@ def _alone(found: Alive, vocabulary: Vocabulary) -> NDArray[np.int32]:
         trie.byte, trie.end, trie.first,
         np.arange(states, dtype=np.int32) * width, dfa.targets.ravel(), dfa.classes[None], np.zeros(states, np.int32),
         np.zeros(states + 1, np.int32), none, none, none, np.empty(0, bool), zero, np.array([states], np.int32),
-        np.array([dfa.least], np.int32), first_bytes([dfa]), np.array([width], np.int32), found.end, found.hop,
-        _nearest_first(found.end), tokens, *_scratch(),
+        np.array([dfa.least], np.int32), first_bytes(dfa.classes[None]), np.array([width], np.int32),
+        found.end, found.hop, _nearest_first(found.end), tokens, *_scratch(),
     )  # fmt: skip
     return tokens
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,17 @@ from structkit.automaton.kernels import FAR
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
+    "ROWS",
+    "PackedRows",
     "Rounds",
     "Row",
     "RowCache",
     "RowKey",
-    "cuts",
+    "is_wide",
+    "joined",
     "pack",
     "shared_rounds",
     "shared_rows",
-    "unpack",
     "within",
 ]
 
@@ -107,7 +109,6 @@ class RowCache(Generic[R]):
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.nbytes = 0
-        self.made = 0
         self._rows: OrderedDict[tuple[object, RowKey], R] = OrderedDict()
         self._lock = Lock()
 
@@ -128,15 +129,22 @@ class RowCache(Generic[R]):
             if (owner, key) in self._rows:
                 return
             self._rows[owner, key] = row
-            self.made += 1
             self.nbytes += row.nbytes
             while self.nbytes > self.limit and len(self._rows) > 1:
                 self.nbytes -= self._rows.popitem(last=False)[1].nbytes
 
     def owned(self, owner: object) -> dict[RowKey, R]:
-        """The rows of one owner."""
+        """The rows of one owner, those unused for longest first."""
+        return self.owned_by([owner])[owner]
+
+    def owned_by(self, owners: Iterable[object]) -> dict[object, dict[RowKey, R]]:
+        """The rows of each owner."""
+        owned: dict[object, dict[RowKey, R]] = {owner: {} for owner in owners}
         with self._lock:
-            return {key: row for (of, key), row in self._rows.items() if of == owner}
+            for (owner, key), row in self._rows.items():
+                if owner in owned:
+                    owned[owner][key] = row
+        return owned
 
 
 @lru_cache(maxsize=4)
@@ -151,71 +159,130 @@ def shared_rounds(vocabulary: Vocabulary, limit: int) -> RowCache[Rounds]:
     return RowCache(limit)
 
 
-def pack(rows: Mapping[RowKey, Row]) -> dict[str, NDArray[np.generic]]:
-    """Rows as arrays; of a mask only the words that are not zero are kept."""
-    words = [np.flatnonzero(row.mask) for row in rows.values()]
+ROWS: Mapping[str, tuple[str, int]] = {
+    "rows": ("int32", 2),
+    "mask_words": ("int32", 1),
+    "exits": ("int32", 1),
+    "mask_values": ("uint32", 1),
+}
+"""The arrays that rows are kept as, with their dtypes and dimensions.
+
+- `rows` [rows, 7]: the key of each, where its words and its exits end, and its growth; after these come lists of exits
+  that keys name, each as the exits of a row whose state is -1;
+- `mask_words` and `mask_values`: of the masks of all, the words that are not zero;
+- `exits`: those of all.
+"""
+
+_FEW = 64
+"""Rows that are searched one by one."""
+
+_LIST = -1
+"""The state of a row that is a list of exits."""
+
+_WIDE = 8
+"""A mask is wide if one in so many of its words, or more, is not zero."""
+
+
+def is_wide(row: Row) -> bool:
+    """Whether a row takes much room on disk, as that of free text does."""
+    return _WIDE * int(np.count_nonzero(row.mask)) > len(row.mask)
+
+
+def pack(
+    rows: Mapping[RowKey, Row], lists: Sequence[NDArray[np.int32]] = ()
+) -> dict[str, NDArray[np.generic]]:
+    """Rows, and the lists of exits that their keys name, as arrays; see `ROWS`."""
+    nothing = [np.empty(0, np.int64)] * len(lists)
+    words = [np.flatnonzero(row.mask) for row in rows.values()] + nothing
+    exits = [row.exits for row in rows.values()] + list(lists)
+    values = [row.mask[at] for row, at in zip(rows.values(), words, strict=False)]
+    ends = [np.cumsum([len(part) for part in parts]) for parts in (words, exits)]
+    # A bound that is larger than it need be is one still.
+    growth = np.array([max(-FAR, min(row.growth, FAR)) for row in rows.values()] + [0] * len(lists))
+    keys = [*rows, *((number, _LIST, 0, 0) for number in range(len(lists)))]
     return {
-        "keys": np.array(list(rows), np.int32).reshape(-1, 4),
-        "growth": np.array([row.growth for row in rows.values()], np.int64),
-        "mask_first": _ends(words),
-        "mask_words": _joined(words, np.int32),
-        "mask_values": _joined([row.mask[w] for row, w in zip(rows.values(), words, strict=True)], np.uint32),
-        "exits_first": _ends([row.exits for row in rows.values()]),
-        "exits": _joined([row.exits for row in rows.values()], np.int32),
+        "rows": np.column_stack([np.array(keys).reshape(-1, 4), *ends, growth]).astype(np.int32),
+        "mask_words": joined(words),
+        "mask_values": np.concatenate(values) if values else np.empty(0, np.uint32),
+        "exits": joined(exits),
     }
 
 
-def unpack(
-    arrays: Mapping[str, NDArray[np.generic]], words: int, states: int, nodes: int
-) -> dict[RowKey, Row] | None:
-    """Rows from arrays, or `None` if they do not fit: no position may lie outside what the kernels will read."""
-    try:
-        keys = arrays["keys"].astype(np.int32).reshape(-1, 4)
-        growth = arrays["growth"].astype(np.int64)
-        mask_first, mask_words, values = (
-            arrays[name] for name in ("mask_first", "mask_words", "mask_values")
-        )
-        exits_first, exits = arrays["exits_first"], arrays["exits"].astype(np.int32)
-    except (KeyError, ValueError):
+class PackedRows:
+    """Rows as they lie on disk; each is unpacked, and looked at whether it can be walked, when it is asked for.
+
+    Args:
+        arrays: Those of `ROWS`, but they may hold anything.
+        words: Of a mask.
+        nodes: Of the trie.
+
+    Raises:
+        ValueError: They are not of the sizes that rows have.
+    """
+
+    def __init__(self, arrays: Mapping[str, NDArray[np.generic]], words: int, nodes: int) -> None:
+        self._rows = cast("NDArray[np.int32]", arrays["rows"])
+        self._mask_words = cast("NDArray[np.int32]", arrays["mask_words"])
+        self._mask_values = cast("NDArray[np.uint32]", arrays["mask_values"])
+        self._exits = cast("NDArray[np.int32]", arrays["exits"])
+        self._words = words
+        self._nodes = nodes
+        if self._rows.shape[1] != 7:
+            raise ValueError(self._rows.shape)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def get(self, key: RowKey) -> Row | None:
+        """The row of a key, if it is here."""
+        if len(self._rows) <= _FEW:  # then a list is searched sooner
+            state = key[1]
+            numbers = [number for number, row in enumerate(self._rows.tolist()) if row[1] == state]
+        else:
+            numbers = np.flatnonzero(self._rows[:, 1] == key[1]).tolist()
+        for number in numbers:
+            row = self._unpacked(number, key)
+            if row is not None:
+                return row
         return None
-    fits = (
-        len(growth) == len(keys)
-        and within(keys[:, 1], states)
-        and cuts(mask_first, len(keys), len(mask_words))
-        and cuts(exits_first, len(keys), len(exits))
-        and len(values) == len(mask_words)
-        and within(mask_words, words)
-        and within(exits, nodes)
-    )
-    if not fits:
-        return None
-    rows: dict[RowKey, Row] = {}
-    for number, (owner, state, least, most) in enumerate(keys.tolist()):
-        mask = np.zeros(words, np.uint32)
-        low, high = int(mask_first[number]), int(mask_first[number + 1])
-        mask[mask_words[low:high].astype(np.int64)] = values[low:high].astype(np.uint32)
+
+    def unpacked(self) -> dict[RowKey, Row]:
+        """All rows."""
+        keys = ((exits, state, least, most) for exits, state, least, most, *_ in self._rows.tolist())
+        rows = {key: self._unpacked(number, key) for number, key in enumerate(keys) if key[1] != _LIST}
+        return {key: row for key, row in rows.items() if row is not None}
+
+    def lists(self) -> list[NDArray[np.int32]]:
+        """The lists of exits that keys name."""
+        numbers = np.flatnonzero(self._rows[:, 1] == _LIST).tolist()
+        rows = [self._unpacked(number, (at, _LIST, 0, 0)) for at, number in enumerate(numbers)]
+        return [row.exits for row in rows if row is not None]
+
+    def _unpacked(self, number: int, key: RowKey) -> Row | None:
+        """A row, if it has that key."""
+        *before, (exits, state, least, most, last_word, last_exit, growth) = self._rows[
+            max(0, number - 1) : number + 1
+        ].tolist()
+        if (exits, state, least, most) != key:
+            return None
+        first_word, first_exit = before[0][4:6] if before else (0, 0)
+        leaving = self._exits[first_exit:last_exit]
+        if not within(leaving, self._nodes):
+            return None
+        mask = np.zeros(self._words, np.uint32)
+        try:
+            mask[self._mask_words[first_word:last_word]] = self._mask_values[first_word:last_word]
+        except (IndexError, ValueError):
+            return None
         mask.setflags(write=False)
-        ends = exits[int(exits_first[number]) : int(exits_first[number + 1])]
-        rows[owner, state, least, most] = Row(mask, ends, int(growth[number]))
-    return rows
+        return Row(mask, leaving, growth)
 
 
-def _ends(parts: list[NDArray[np.int64]] | list[NDArray[np.int32]]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+def joined(parts: Sequence[NDArray[np.int64] | NDArray[np.int32]]) -> NDArray[np.int32]:
+    """int32[...]: arrays one after the other."""
+    return np.concatenate(parts).astype(np.int32) if parts else np.empty(0, np.int32)
 
 
-def _joined(
-    parts: list[NDArray[np.int64]] | list[NDArray[np.int32]] | list[NDArray[np.uint32]], dtype: type
-) -> NDArray[np.generic]:
-    return np.concatenate(parts).astype(dtype) if parts else np.empty(0, dtype)
-
-
-def within(values: NDArray[np.generic], bound: int) -> bool:
+def within(values: NDArray[np.int32], bound: int) -> bool:
     """Whether all values are positions below `bound`."""
-    return bool(((values.astype(np.int64) >= 0) & (values.astype(np.int64) < bound)).all())
-
-
-def cuts(first: NDArray[np.generic], parts: int, total: int) -> bool:
-    """Whether `first` cuts `total` values into `parts` runs."""
-    cuts = first.astype(np.int64)
-    return len(cuts) == parts + 1 and cuts[0] == 0 and cuts[-1] == total and bool((np.diff(cuts) >= 0).all())
+    return not values.size or bool(int(values.view(np.uint32).max()) < bound)

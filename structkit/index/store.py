@@ -1,36 +1,103 @@
 """The disk cache: named arrays under a content address. The only file that writes.
 
-A file is `MAGIC`, the SHA-256 of the rest, the length of a JSON header, the header (the full key, and each array's
-name, dtype and shape) and the arrays. It is written beside its place and moved there, so that no reader sees half of
-one. What does not match its checksum, its key or its stated sizes is treated as absent and made again.
+A file is `MAGIC`, the CRC-32 of the rest, a hash of the key, the shapes of the arrays, whose names and dtypes a reader
+has to know, and the arrays, those of each dtype at a multiple of eight bytes. It is written beside its place and moved
+there, so that no reader sees half of one. What does not match its checksum, its key or its stated sizes is treated as
+absent, and made again. So is what another version of structkit wrote: its source is part of every key.
+
+The checksum finds damage. Who can write to the folder can write a file that passes, so whoever reads arrays looks
+whether they can be used without harm.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import logging
 import os
+import struct
 import sys
-import tempfile
+import time
+import zlib
 from collections.abc import Mapping
+from functools import lru_cache
+from importlib.util import find_spec
+from io import FileIO
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FORMAT", "folder", "load", "save"]
+__all__ = ["Form", "address_of", "folder", "load", "remove", "save", "source_hash"]
 
-FORMAT = 1
-"""The version of what the arrays mean; part of every address."""
+Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
 
-Arrays = Mapping[str, NDArray[np.generic]]
+Form: TypeAlias = Mapping[str, tuple[str, int]]
+"""What a file holds, in this order: of each array, by its name, the dtype and the number of dimensions, one or two.
+
+Arrays of one dtype follow each other: those are cut from one.
+"""
+
+_SIZES = {"bool": 1, "int32": 4, "uint32": 4, "uint8": 1}
+"""The bytes of a number of each dtype."""
+
+MAKERS = (
+    *("automaton", "guide", "index", "regex", "schema", "vocabulary"),
+    *("compile.py", "errors.py", "limits.py", "targets.py", "written.py"),
+)
+"""The parts of structkit whose source decides what is kept."""
 
 _MAGIC = b"structkit-cache\n"
-_HEADER_LIMIT = 1 << 16
-_DTYPES = frozenset({"uint8", "uint32", "int32", "int64"})
+_HEAD = struct.Struct("<16sI16s4x")
+"""`MAGIC`, the checksum, and the hash of the key."""
+
+_ADDRESS = 16
+"""Bytes of that hash, which is the address."""
+
+_CHECKED = 20
+"""Bytes before those that the checksum is of."""
+
+_SHAPE = struct.Struct("<qq")
+"""The dimensions of an array; the second one is 1 if there is none."""
+
+_ALIGNED = 8
+"""Compiled code reads arrays where they lie, and those that are not aligned more slowly."""
+
+_LARGEST = 1 << 27
+"""Bytes of one file; what is larger is made again sooner than it is read."""
+
+_USED_AGAIN = 3600.0
+"""Seconds after which a file that is read is marked as used once more."""
+
+_LOOK = 64
+"""Of so many files one, told by its name, makes its writer look how large the folder is."""
+
 _log = logging.getLogger("structkit")
+
+
+@lru_cache(maxsize=1)
+def source_hash() -> str | None:
+    """A hash of the source that decides what is kept, of Python's version and of interegular, which reads patterns.
+
+    `None` where there is no source to read, as in a zip file; then nothing is kept.
+    """
+    root = Path(__file__).parents[1]
+    patterns = find_spec("interegular")
+    parts = [root / name for name in MAKERS]
+    parts += map(Path, (patterns.submodule_search_locations or ()) if patterns else ())
+    digest = hashlib.sha256(sys.version.encode())
+    for part in parts:
+        files = sorted(part.rglob("*.py")) if part.is_dir() else [part]
+        try:
+            contents = [(path.name, path.read_bytes()) for path in files]
+        except OSError:
+            contents = []
+        if not contents:
+            return None
+        for name, content in contents:
+            digest.update(f"{name}:{len(content)}:".encode() + content)
+    return digest.hexdigest()
 
 
 def folder() -> Path:
@@ -49,81 +116,124 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "structkit"
 
 
-def load(key: str) -> dict[str, NDArray[np.generic]] | None:
-    """The arrays stored under a key, or `None` if there are none that can be believed."""
-    path = _path(key)
+def address_of(*key: str) -> str:
+    """The address under which to keep what a key and structkit's source decide; empty if nothing can be kept."""
+    source = source_hash()
+    if source is None:
+        return ""
+    # It is asked for with each target, so the hash that needs nothing but itself.
+    text = "\n".join((source, *key)).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=_ADDRESS).hexdigest()
+
+
+def load(address: str, form: Form) -> dict[str, NDArray[np.generic]] | None:
+    """The arrays stored under an address, or `None` if there are none that can be believed."""
+    path = _path(address)
     try:
-        content = path.read_bytes()
+        with FileIO(path) as file:
+            about = os.fstat(file.fileno())
+            if about.st_size > _LARGEST:
+                return None
+            content = bytearray(about.st_size)
+            size = file.readinto(content)
     except OSError:
         return None
-    arrays = _parse(key, content)
+    arrays = _parse(address, form, content) if size == len(content) else None
     if arrays is None:
         _log.debug("the cache file %s is damaged or not ours; it is made again", path)
         return None
-    with contextlib.suppress(OSError):
-        os.utime(path)
+    if time.time() - about.st_mtime > _USED_AGAIN:
+        with contextlib.suppress(OSError):
+            os.utime(path)
     return arrays
 
 
-def save(key: str, arrays: Arrays, limit: int) -> bool:
-    """Store arrays under a key, then remove the files unused for longest until all take at most `limit` bytes.
+def save(address: str, form: Form, arrays: Arrays, limit: int) -> bool:
+    """Store the arrays of a form under an address.
+
+    Now and then the files unused for longest are removed, until all take at most `limit` bytes.
 
     Returns whether it was stored: a folder that cannot be written is no error, only no cache.
     """
-    header = json.dumps(
-        {"key": key, "arrays": [[name, a.dtype.name, list(a.shape)] for name, a in arrays.items()]}
-    ).encode()
-    body = (
-        len(header).to_bytes(4, "little")
-        + header
-        + b"".join(np.ascontiguousarray(a).tobytes() for a in arrays.values())
-    )
-    path = _path(key)
+    parts = [_MAGIC, b"", bytes.fromhex(address), bytes(4)]
+    parts += [_SHAPE.pack(*(*arrays[name].shape, 1)[:2]) for name in form]
+    current, size = "", _HEAD.size + len(form) * _SHAPE.size
+    for name, (dtype, _) in form.items():
+        padding = -size % _ALIGNED if dtype != current else 0
+        parts += [bytes(padding), np.ascontiguousarray(arrays[name]).astype(dtype, copy=False).tobytes()]
+        current, size = dtype, size + padding + len(parts[-1])
+    parts[1] = zlib.crc32(b"".join(parts[2:])).to_bytes(4, "little")
+    content = b"".join(parts)
+    if len(content) > _LARGEST:
+        return False
+    path = Path(_path(address))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as file:
-            new = Path(file.name)
-            try:
-                file.write(_MAGIC + hashlib.sha256(body).digest() + body)
-                file.close()
-                new.replace(path)
-            except BaseException:
-                new.unlink(missing_ok=True)
-                raise
-        _shrink(path.parent, limit)
+        _write(path, content)
+        # To look at every file takes longer than to write one. A file that takes much room is looked at at once.
+        if len(content) > limit // _LOOK or int(path.name[:8], 16) % _LOOK == 0:
+            _shrink(path.parent, limit)
     except OSError as error:
         _log.debug("nothing is cached on disk: %s", error)
         return False
     return True
 
 
-def _path(key: str) -> Path:
-    return folder() / f"{hashlib.sha256(f'{FORMAT}:{key}'.encode()).hexdigest()}.cache"
+def _write(path: Path, content: bytes) -> None:
+    """Write a file beside its place and move it there; tempfile would take as long as all the rest."""
+    new = f"{path.parent}{os.sep}.new-{os.getpid()}-{os.urandom(8).hex()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    try:
+        file = os.open(new, flags, 0o600)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(new, flags, 0o600)
+    try:
+        with os.fdopen(file, "wb") as opened:
+            opened.write(content)
+        Path(new).replace(path)
+    except BaseException:
+        Path(new).unlink(missing_ok=True)
+        raise
 
 
-def _parse(key: str, content: bytes) -> dict[str, NDArray[np.generic]] | None:
-    start = len(_MAGIC) + 32
-    body = content[start:]
-    if not content.startswith(_MAGIC) or hashlib.sha256(body).digest() != content[len(_MAGIC) : start]:
+def remove(address: str) -> None:
+    """Remove what is stored under an address."""
+    with contextlib.suppress(OSError):
+        Path(_path(address)).unlink(missing_ok=True)
+
+
+def _path(address: str) -> str:
+    return f"{os.environ.get('STRUCTKIT_CACHE_DIR') or folder()}{os.sep}{address}.cache"
+
+
+def _parse(address: str, form: Form, content: bytearray) -> dict[str, NDArray[np.generic]] | None:
+    end = _HEAD.size + len(form) * _SHAPE.size
+    if len(content) < end:
         return None
-    size = int.from_bytes(body[:4], "little")
-    if size > _HEADER_LIMIT:
+    whole = memoryview(content)
+    magic, checksum, named = _HEAD.unpack_from(content)
+    if magic != _MAGIC or named.hex() != address or zlib.crc32(whole[_CHECKED:]) != checksum:
         return None
     arrays: dict[str, NDArray[np.generic]] = {}
-    offset = 4 + size
+    shapes = _SHAPE.iter_unpack(whole[_HEAD.size : end])
+    current, rest, at = "", np.empty(0), 0
     try:
-        header = json.loads(body[4:offset])
-        if header["key"] != key:
-            return None
-        for name, dtype, shape in header["arrays"]:
-            if dtype not in _DTYPES or any(not isinstance(n, int) or n < 0 for n in shape):
+        for (name, (dtype, dimensions)), (rows, columns) in zip(form.items(), shapes, strict=True):
+            if dtype != current:
+                end += -end % _ALIGNED
+                rest = np.frombuffer(content, dtype, (len(content) - end) // _SIZES[dtype], end)
+                current, at = dtype, 0
+            array = rest[at : at + rows * columns]
+            if len(array) != rows * columns:
                 return None
-            count = int(np.prod(shape, dtype=object)) if shape else 1
-            arrays[str(name)] = np.frombuffer(body, dtype, count, offset).reshape(shape)
-            offset += arrays[str(name)].nbytes
-    except (ValueError, KeyError, TypeError, RecursionError):
+            arrays[name] = array.reshape(rows, columns) if dimensions == 2 else array
+            at += len(array)
+            if dtype == "bool" and content[end : end + len(array)].strip(b"\0\1"):
+                return None
+            end += array.nbytes
+    except (OverflowError, ValueError):
         return None
-    return arrays if offset == len(body) else None
+    return arrays if end == len(content) else None
 
 
 def _shrink(cache: Path, limit: int) -> None:

@@ -49,7 +49,7 @@ def test_a_length_is_known_where_there_is_a_text_and_is_enough_for_one(rules: Ru
         return
     shortest = automaton.complete().shortest
     lengths = Lengths(rules, lambda node: 1)
-    for number, key in enumerate(automaton.keys):
+    for number, key in enumerate(automaton.builder.keys):
         if key is None:
             continue
         least = int(automaton.least[number]) * int(shortest.rounds[number])

@@ -91,6 +91,7 @@ def test_needed_tokens_lead_to_an_end(rules: Rules, text: str) -> None:
     index = Index(automaton, V)
     for frame in _reached(automaton, text):
         shortest = shortest_text(automaton, frame)
+        assert shortest is not None
         frames = automaton.settle([frame])
         for byte in shortest:
             frames = automaton.step(frames, byte)

@@ -6,10 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from structkit.automaton.automaton import Automaton
+from structkit.automaton.builder import Builder
 from structkit.automaton.link import link
 from structkit.guide.guide import Guide
 from structkit.index import store
+from structkit.index.kept import load
 from structkit.index.rows import shared_rows
+from structkit.limits import Limits
 from structkit.regex.nodes import Alt, Call, Chars, Repeat, Rules, Seq, Text
 from tests.languages import vocabulary
 
@@ -18,6 +22,9 @@ RULES = Rules(
     Seq((Text('{"a": "'), Call("text"), Text(', "b": '), Alt((Text("1"), Text("22"))), Text("}"))),
     {"text": Seq((Repeat(Chars(((0x61, 0x7A),))), Text('"')))},
 )
+ADDRESS = store.address_of("a test")
+TEXT = b'{"a": "xy", "b": 22}'
+FORM: store.Form = {"a": ("int32", 1)}
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +36,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _guide() -> Guide:
     shared_rows.cache_clear()
-    return Guide(link(RULES), V, cache=True)
+    kept = load(ADDRESS, V, Limits())
+    if kept is None:
+        return Guide(link(RULES), V, address=ADDRESS)
+    automaton = Automaton(kept.tables, Limits(), lambda: Builder(RULES, Limits()))
+    return Guide(automaton, V, address=ADDRESS, kept=kept)
 
 
 def _masks(guide: Guide, text: bytes) -> list[bytes]:
@@ -42,27 +53,22 @@ def _masks(guide: Guide, text: bytes) -> list[bytes]:
     return masks
 
 
-TEXT = b'{"a": "xy", "b": 22}'
-
-
 def test_what_was_saved_is_read_and_says_the_same(folder: Path) -> None:
     guide = _guide()
     masks = _masks(guide, TEXT)
     guide.save()
-    assert len(list(folder.glob("*.cache"))) == 2, "one file for the target, one for the text rule"
+    assert len(list(folder.glob("*.cache"))) == 2, "one file for the guide, one for the text rule"
     again = _guide()
-    read = len(again.index.rows)
-    assert read > 10
+    assert load(ADDRESS, V, Limits()) is not None
     assert _masks(again, TEXT) == masks
-    assert len(again.index.rows) == read, "nothing had to be made"
+    assert again.index.made == 0
 
 
-def test_precompute_saves_every_mask(folder: Path) -> None:
+def test_precompute_saves_every_mask() -> None:
     assert _guide().precompute() > 15
     again = _guide()
-    read = len(again.index.rows)
     _masks(again, TEXT)
-    assert len(again.index.rows) == read
+    assert again.index.made == 0
 
 
 def _truncated(content: bytes) -> bytes:
@@ -86,11 +92,11 @@ def test_damaged_files_are_made_again(folder: Path, damage: object) -> None:
     guide.save()
     for path in folder.glob("*.cache"):
         path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
+    assert load(ADDRESS, V, Limits()) is None
     again = _guide()
-    assert len(again.index.rows) == 0
     assert _masks(again, TEXT) == masks
     again.save()
-    assert len(_guide().index.rows) > 10
+    assert load(ADDRESS, V, Limits()) is not None
 
 
 def test_files_under_a_wrong_name_are_not_believed(folder: Path) -> None:
@@ -99,31 +105,32 @@ def test_files_under_a_wrong_name_are_not_believed(folder: Path) -> None:
     kept = first.read_bytes()
     first.write_bytes(second.read_bytes())
     second.write_bytes(kept)
-    assert len(_guide().index.rows) == 0
-
-
-def test_positions_outside_the_trie_are_not_believed(folder: Path) -> None:
-    guide = _guide()
-    guide.precompute()
-    key = guide.index._address
-    arrays = store.load(key)
-    assert arrays is not None
-    for name in ("exits", "mask_words", "keys", "lists", "mask_first"):
-        hostile = dict(arrays)
-        hostile[name] = np.full_like(arrays[name], 2**30)
-        store.save(key, hostile, 2**30)
-        assert all(k[1] < len(guide.automaton.row) for k in _guide().index.rows.owned(None))
-        _masks(_guide(), TEXT)
+    assert load(ADDRESS, V, Limits()) is None
 
 
 def test_cache_is_bounded_and_the_oldest_file_goes(folder: Path) -> None:
-    for number in range(5):
-        store.save(f"key {number}", {"a": np.zeros(1000, np.uint32)}, 10_000)
-        path = store._path(f"key {number}")
+    addresses = [store.address_of(f"key {number}") for number in range(5)]
+    for number, address in enumerate(addresses):
+        store.save(address, FORM, {"a": np.zeros(1000, np.int32)}, 10_000)
+        path = folder / f"{address}.cache"
         if path.exists():
             os.utime(path, (number, number))
-    assert store.load("key 0") is None and store.load("key 4") is not None
+    assert store.load(addresses[0], FORM) is None and store.load(addresses[4], FORM) is not None
     assert sum(path.stat().st_size for path in folder.glob("*")) <= 10_000
+
+
+def test_small_files_are_bounded_too(folder: Path) -> None:
+    for number in range(600):
+        store.save(store.address_of(f"key {number}"), FORM, {"a": np.zeros(10, np.int32)}, 10_000)
+    assert sum(path.stat().st_size for path in folder.glob("*")) <= 30_000
+
+
+def test_what_is_read_counts_as_used(folder: Path) -> None:
+    store.save(ADDRESS, FORM, {"a": np.zeros(1, np.int32)}, 10_000)
+    path = folder / f"{ADDRESS}.cache"
+    os.utime(path, (1, 1))
+    assert store.load(ADDRESS, FORM) is not None
+    assert path.stat().st_mtime > 1
 
 
 def test_folder_that_cannot_be_written_is_no_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,12 +138,27 @@ def test_folder_that_cannot_be_written_is_no_error(folder: Path, monkeypatch: py
     monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(folder / "file"))
     guide = _guide()
     guide.save()
-    assert store.load("anything") is None
+    assert store.load(ADDRESS, FORM) is None
 
 
 def test_two_writers_leave_a_whole_file(folder: Path) -> None:
     for value in (1, 2):
-        assert store.save("key", {"a": np.full(3, value, np.int32)}, 10_000)
-    read = store.load("key")
+        assert store.save(ADDRESS, FORM, {"a": np.full(3, value, np.int32)}, 10_000)
+    read = store.load(ADDRESS, FORM)
     assert read is not None and read["a"].tolist() == [2, 2, 2]
-    assert [path.name for path in folder.iterdir()] == [store._path("key").name]
+    assert [path.name for path in folder.iterdir()] == [f"{ADDRESS}.cache"]
+
+
+@pytest.mark.parametrize(
+    "form", [{"a": ("int32", 2)}, {"a": ("bool", 1)}, {}, {"a": ("int32", 1), "b": ("int32", 1)}]
+)
+def test_a_file_of_another_form_gives_only_what_it_holds(form: store.Form) -> None:
+    store.save(ADDRESS, FORM, {"a": np.full(6, 7, np.int32)}, 10_000)
+    read = store.load(ADDRESS, form)
+    assert read is None or sum(array.nbytes for array in read.values()) <= 24
+
+
+def test_every_maker_is_there() -> None:
+    root = Path(store.__file__).parents[1]
+    assert all((root / name).exists() for name in store.MAKERS)
+    assert len(store.source_hash() or "") == 64

@@ -1,0 +1,85 @@
+"""The rules of a target on their way into tables: numbered as they are found, each built when it is first called."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from structkit.automaton.alive import Alive, alive
+from structkit.automaton.build import build_rule, rule_dfa
+from structkit.automaton.dfa import Key, node_of
+from structkit.automaton.lengths import Lengths
+from structkit.automaton.tables import GrowingTables, Tables
+from structkit.limits import Limits
+from structkit.regex.nodes import Rules
+
+__all__ = ["Builder"]
+
+
+class Builder:
+    """Builds rules one by one. Rule 0 is the start, and built at once.
+
+    Attributes:
+        rules: The rules.
+        limits: What may be built.
+        keys: What calls name, by the number of the rule; `None` is the start.
+        built: The numbers of the rules that were built, in their order, each with its automaton.
+        tables: The arrays of these rules.
+
+    Raises:
+        LimitExceeded: An automaton would be too large.
+    """
+
+    def __init__(self, rules: Rules, limits: Limits) -> None:
+        self.rules = rules
+        self.limits = limits
+        self.keys: list[Key | None] = [None]
+        self.built: dict[int, Alive] = {}
+        self._numbers: dict[Key | None, int] = {None: 0}
+        self._growing = GrowingTables()
+        self._lengths = Lengths(rules, lambda node: alive(rule_dfa(node, limits), {}).length)
+        self.tables = self.build(0)
+
+    def build(self, rule: int) -> Tables:
+        """Build a rule, unless it was built before; the arrays with it.
+
+        Raises:
+            LimitExceeded: Its automaton would be too large.
+        """
+        if rule in self.built:
+            return self.tables
+        key = self.keys[rule]
+        # The start is a target's own, so that to look for it among the rules of others would be lost time.
+        dfa = (build_rule if key is None else rule_dfa)(node_of(self.rules, key), self.limits)
+        callees = dict.fromkeys(key for _, key, _, _ in dfa.calls)
+        found = alive(dfa, {key: self._lengths.of(key) for key in callees})
+        if found.dfa is not dfa:
+            callees = dict.fromkeys(key for _, key, _, _ in found.dfa.calls)
+        for callee in callees:
+            if callee not in self._numbers:
+                self._numbers[callee] = len(self.keys)
+                self.keys.append(callee)
+        self.built[rule] = found
+        self.tables = self._growing.add(rule, found.dfa, self._numbers)
+        return self.tables
+
+    def builds(self, tables: Tables) -> bool:
+        """Build the rules that were built before, in the same order; whether their arrays are the same."""
+        for rule in dict.fromkeys(tables.rule.tolist()):
+            if rule >= len(self.keys):
+                return False
+            self.build(rule)
+        return all(
+            np.array_equal(getattr(self.tables, name), getattr(tables, name)) for name in Tables._fields
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of everything that decides what the built rules accept, and how far their ends are."""
+        digest = hashlib.blake2b(digest_size=16)
+        for array in self.tables:
+            digest.update(array.tobytes())
+        for found in self.built.values():
+            digest.update(found.end.tobytes())
+        return digest.hexdigest()

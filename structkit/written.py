@@ -1,0 +1,82 @@
+"""Targets as texts: what names one in every process, and from what it is made again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from structkit.errors import SchemaError
+from structkit.targets import AnyTarget, Choice, JsonSchema, Regex, given_of
+
+__all__ = ["Written", "written"]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A target as a text that says in every process all that decides its texts.
+
+    Attributes:
+        text: The text; of what is no JSON it may say less.
+    """
+
+    text: str
+    _given: Regex | Choice[object] | JsonSchema
+
+    def source(self) -> bytes:
+        """The target in bytes, from which `again` makes it; empty if there are none.
+
+        Not kept as an object: a dict may be changed later.
+        """
+        given = self._given
+        try:
+            if isinstance(given, Regex):
+                parts: object = given.pattern
+            elif isinstance(given, Choice):
+                parts = given.options
+            else:
+                parts = given.schema, given.resources
+            source = json.dumps(parts).encode()
+            return source if self.again(source) else b""
+        except (TypeError, ValueError, RecursionError):
+            return b""
+
+    def again(self, source: bytes) -> Regex | Choice[object] | JsonSchema | None:
+        """The target that a source says, if it is this one; the source may be anything."""
+        try:
+            parts = json.loads(source)
+            match self._given:
+                case Regex():
+                    made: Regex | Choice[object] | JsonSchema = Regex(parts)
+                case Choice():
+                    made = Choice(parts)
+                case JsonSchema(additional=additional, strict=strict):
+                    schema, resources = parts
+                    made = JsonSchema(schema, additional, strict, resources)
+        except (SchemaError, TypeError, ValueError, RecursionError):
+            return None
+        return made if _text_of(made) == self.text else None
+
+
+def written(target: AnyTarget) -> Written | None:
+    """A target as a text; `None` for a Python type: what that means, pydantic says and its validators, and no text.
+
+    >>> found = written({"type": "integer"})
+    >>> found.again(found.source())
+    JsonSchema(schema={'type': 'integer'}, additional='open', strict=True, resources={})
+    """
+    given = given_of(target)
+    try:
+        return None if given is None else Written(_text_of(given), given)
+    except RecursionError:
+        return None  # whoever reads it will say so
+
+
+def _text_of(given: Regex | Choice[object] | JsonSchema) -> str:
+    # As Python writes it: JSON would write the names 1 and "1" alike, lists and tuples too.
+    match given:
+        case Regex():
+            return f"Regex {given.pattern!r}"
+        case Choice():
+            return f"Choice {given.options!r}"
+        case _:
+            return f"JsonSchema {given.additional} {given.strict} {given.schema!r} {given.resources!r}"

@@ -1,0 +1,370 @@
+"""Guides from the disk cache, as another process would find them, against guides that were compiled."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import strategies as st
+
+from structkit.automaton import alive, build, plain, stored, stored_kernels
+from structkit.automaton.tables import Tables
+from structkit.compile import compile
+from structkit.errors import LimitExceeded, SchemaError, StructkitError, VocabularyError
+from structkit.guide.guide import Cursor, Guide
+from structkit.index import kept, needs, rows, store
+from structkit.limits import Limits
+from structkit.targets import AnyTarget, Choice, JsonSchema, Regex, read_target
+from tests.languages import vocabulary
+from tests.schema.values import schemas
+
+V = vocabulary(b'{"', b'": ', b", ", b'": "', b"true", b'"a"', b"12", b'{"a": ')
+LIMITS = Limits(schema_nodes=20_000, nfa_states=20_000)
+TREE: dict[str, object] = {
+    "$defs": {
+        "tree": {
+            "type": "object",
+            "properties": {
+                "v": {"type": "string"},
+                "sub": {"type": "array", "items": {"$ref": "#/$defs/tree"}},
+            },
+            "required": ["v"],
+            "additionalProperties": False,
+        }
+    },
+    "$ref": "#/$defs/tree",
+}
+TARGETS: list[AnyTarget] = [
+    TREE,
+    {"type": "array", "items": {"enum": ["a", "b", "ab", 1]}, "uniqueItems": True, "minItems": 3},
+    {"type": "array", "items": {"type": "string", "maxLength": 200}, "minItems": 4},
+    {"type": "string", "minLength": 70, "maxLength": 5000},
+    {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"pattern": "^[ab]+$"}},
+        "minProperties": 2,
+    },
+    {},
+    Regex(r"[ab]{3}(é|0)*"),
+    Choice(["yes", "no", "ab"]),
+    Choice([1, "a", [2]]),
+    JsonSchema({"$ref": "urn:x"}, resources={"urn:x": {"type": "integer"}}),
+    JsonSchema({"type": "object", "required": ["a"]}, additional="closed", strict=False),
+    dict[str, int],
+    list[bool] | None,  # type: ignore[list-item]
+]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+def _forget() -> None:
+    """Forget what a process that begins does not know."""
+    for cache in (
+        rows.shared_rows,
+        rows.shared_rounds,
+        build.rule_dfa,
+        build._alone,
+        alive._alone,
+        needs._alone,
+    ):
+        cache.cache_clear()
+
+
+def _compiled(target: AnyTarget, *, cache: bool, order: str = "declared") -> Guide:
+    return compile(target, V, cache=cache, order=order, limits=LIMITS)  # type: ignore[arg-type]
+
+
+def _answers(cursor: Cursor, budget: int | None) -> object:
+    out = np.empty(V.words, np.uint32)
+    cursor.fill_mask(out)
+    every = out.tobytes()
+    cursor.fill_mask(out, budget)
+    return every, out.tobytes(), cursor.can_end, cursor.must_end, cursor.forced_bytes()
+
+
+def _walk(one: Cursor, other: Cursor, steps: int, chance: random.Random, *, budgets: bool = False) -> None:
+    """Let two cursors take the same tokens, and compare what they say."""
+    for step in range(steps):
+        budget = chance.choice([None, 1, 4, 30, 300]) if budgets else None
+        assert _answers(one, budget) == _answers(other, budget), one.token_ids
+        if budgets and step % 5 == 0:
+            assert one.fits(40) == other.fits(40)
+        out = np.empty(V.words, np.uint32)
+        one.fill_mask(out)
+        allowed = np.flatnonzero(np.unpackbits(out.view(np.uint8), bitorder="little")).tolist()
+        texts = [token for token in allowed if token not in V.end_ids]
+        if not texts:
+            return
+        # Structure is rarer among the tokens than text, and leads to more rules.
+        rare = [token for token in texts if (V.tokens[token] or b"x")[:1] in b'{}[]",:0123']
+        token = chance.choice(rare if rare and chance.random() < 0.8 else texts)
+        one.advance(token)
+        other.advance(token)
+
+
+def _compare(target: AnyTarget, seed: int, order: str = "declared", *, budgets: bool = False) -> None:
+    chance = random.Random(seed)
+    cold = _compiled(target, cache=False, order=order)
+    first = _compiled(target, cache=True, order=order)
+    if chance.random() < 0.5:
+        _walk(first.cursor(), cold.cursor(), chance.randrange(20), chance)
+        first.save()
+    for _ in range(2):
+        _forget()
+        warm = _compiled(target, cache=True, order=order)
+        assert warm.index._packed is not None
+        cold = _compiled(target, cache=False, order=order)
+        for _ in range(2):
+            _walk(warm.cursor(), cold.cursor(), 20, chance, budgets=budgets)
+        assert warm.cursor().tokens_to_end() == cold.cursor().tokens_to_end()
+        warm.save()
+
+
+@pytest.mark.parametrize("order", ["declared", "any"])
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_a_kept_guide_says_the_same(target: AnyTarget, order: str) -> None:
+    _compare(target, len(str(target)), order, budgets=True)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(schemas, schemas, st.integers(0, 1000), st.sampled_from(["declared", "any"]))
+def test_kept_guides_of_random_schemas_say_the_same(
+    schema: object, other: object, seed: int, order: str
+) -> None:
+    if not isinstance(schema, dict):
+        reject()
+    try:
+        _compare({**schema, "$defs": {"x": other}}, seed, order)
+    except (SchemaError, LimitExceeded, VocabularyError):
+        reject()
+
+
+def test_types_whose_automata_begin_alike_are_kept_apart(folder: Path) -> None:
+    targets: list[AnyTarget] = [list[list[int]], list[list[str]], list[set[bool]], list[list[list[int]]]]
+    for _ in range(2):
+        for target in targets:
+            _forget()
+            guide, cold = _compiled(target, cache=True), _compiled(target, cache=False)
+            for seed in range(3):
+                _walk(guide.cursor(), cold.cursor(), 20, random.Random(seed))
+            guide.save()
+    _forget()
+    assert _compiled(targets[-1], cache=True).index._packed is not None
+
+
+def test_a_kept_guide_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = _compiled(TREE, cache=True)
+    text = b'{"v": "a", "sub": [{"v": "b"}]}'
+    cursor = guide.cursor()
+    for byte in text:
+        cursor.fill_mask(np.empty(V.words, np.uint32))
+        cursor.advance(byte)
+    guide.save()
+    _forget()
+    for name in ("read_target", "link", "Builder"):
+        monkeypatch.setattr(sys.modules["structkit.compile"], name, None)
+    again = _compiled(TREE, cache=True).cursor()
+    for byte in text:
+        again.fill_mask(np.empty(V.words, np.uint32))
+        again.advance(byte)
+    assert again.can_end and again.guide.index.made == 0
+
+
+def test_a_rule_that_was_not_kept_is_built_and_kept_then() -> None:
+    _compiled(TREE, cache=True)
+    _forget()
+    guide = _compiled(TREE, cache=True)
+    before = len(guide.automaton.built)
+    cursor = guide.cursor()
+    for byte in b'{"v": "a", "sub": [{"v"':
+        cursor.advance(byte)
+    assert len(guide.automaton.built) > before
+    guide.save()
+    _forget()
+    assert len(_compiled(TREE, cache=True).automaton.built) == len(guide.automaton.built)
+
+
+def test_a_schema_that_is_changed_later_is_the_one_that_was_compiled() -> None:
+    _compiled(TREE, cache=True)
+    _forget()
+    schema = json.loads(json.dumps(TREE))
+    guide = _compiled(schema, cache=True)
+    schema["$defs"]["tree"]["properties"]["sub"] = {"type": "null"}
+    cursor = guide.cursor()
+    for byte in b'{"v": "a", "sub": [{"v": ""}]}':
+        cursor.advance(byte)
+    assert cursor.can_end
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"enum": ["1"]}, {"enum": [1]}),
+        ({"const": 1}, {"const": True}),
+        ({"required": ["a"]}, {"required": ("a",)}),
+        ({"properties": {"1": {"type": "null"}}}, {"properties": {1: {"type": "null"}}}),
+        ({"type": "integer"}, JsonSchema({"type": "integer"}, strict=False)),
+        ({"properties": {"a": True, "b": True}}, {"properties": {"b": True, "a": True}}),
+        (Choice(["1"]), Choice([1])),
+        (Regex("a"), Choice(["a"])),
+    ],
+    ids=str,
+)
+def test_targets_that_differ_are_kept_apart(one: AnyTarget, other: AnyTarget) -> None:
+    _compiled(one, cache=True)
+    for target in (other, one):
+        try:
+            cold = _compiled(target, cache=False)
+        except StructkitError as error:
+            with pytest.raises(type(error)):
+                _compiled(target, cache=True)
+        else:
+            _walk(_compiled(target, cache=True).cursor(), cold.cursor(), 8, random.Random(0))
+
+
+def test_a_limit_is_not_hidden_by_a_guide_of_other_limits() -> None:
+    schema = {"type": "string", "pattern": "^(a|b)*a(a|b){9}$"}
+    compile(schema, V)
+    with pytest.raises(LimitExceeded):
+        compile(schema, V, limits=Limits(states=100))
+
+
+def test_options_are_part_of_the_address(folder: Path) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "null"}, "b": {"type": "null"}}}
+    for options in ({}, {"whitespace": "compact"}, {"order": "any"}, {"limits": LIMITS}):
+        compile(schema, V, **options)  # type: ignore[call-overload]
+    compile(schema, vocabulary(b"abc"))
+    assert len(list(folder.glob("*.cache"))) == 5
+    assert compile(schema, V, whitespace="compact").cursor().guide.automaton.accepts(b'{"a":null}')
+
+
+def test_nothing_is_written_without_the_cache(folder: Path) -> None:
+    guide = compile(TREE, V, cache=False)
+    guide.precompute()
+    assert list(folder.iterdir()) == []
+
+
+def test_what_reading_returned_is_kept_under_the_same_address(folder: Path) -> None:
+    for target in (TREE, JsonSchema(TREE), read_target(TREE)):
+        compile(target, V)
+    assert len(list(folder.glob("*.cache"))) == 1
+
+
+def test_another_process_finds_the_guide_and_builds_the_same_rules(folder: Path) -> None:
+    code = (
+        "import json, sys, numpy as np, structkit as sk\n"
+        "from tests.test_warm import TREE, V, LIMITS\n"
+        "guide = sk.compile(TREE, V, limits=LIMITS)\n"
+        "print(guide.index._packed is not None)\n"
+        "cursor = guide.cursor()\n"
+        'for byte in b\'{"v": "a", "sub": [{"v": ""}]}\': cursor.advance(byte)\n'
+        "print(cursor.can_end)\n"
+    )
+    _compiled(TREE, cache=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"]
+
+
+def _stored() -> Iterator[tuple[AnyTarget, str, dict[str, np.ndarray]]]:  # type: ignore[type-arg]
+    """Guides on disk, with the arrays of their files."""
+    for target in TARGETS[:6]:
+        guide = _compiled(target, cache=True)
+        cold = _compiled(target, cache=False)
+        _walk(guide.cursor(), cold.cursor(), 30, random.Random(1))
+        guide.save()
+        arrays = store.load(guide.index.address, kept.GUIDE)
+        assert arrays is not None
+        yield target, guide.index.address, arrays
+
+
+HOSTILE = [-(2**31), -5, -2, -1, 0, 1, 2, 3, 7, 100, 255, 256, 4096, 2**20, 2**29, 2**31 - 1]
+
+
+def _changed(array: np.ndarray, chance: random.Random) -> np.ndarray:  # type: ignore[type-arg]
+    """An array with some numbers changed, or cut, or longer."""
+    array = array.copy()
+    if chance.random() < 0.2:
+        return np.resize(array, (chance.randrange(len(array) + 2), *array.shape[1:]))
+    flat = array.reshape(-1)
+    for _ in range(chance.choice([1, 1, 3, 50])):
+        if len(flat):
+            value = np.array(int(flat[at := chance.randrange(len(flat))]) + chance.choice([-4, -1, 1, 4]))
+            value = np.array(chance.choice(HOSTILE)) if chance.random() < 0.5 else value
+            flat[at] = value.astype(np.int64).astype(array.dtype)
+    return array
+
+
+def _wander(guide: Guide, steps: int, chance: random.Random) -> None:
+    """Take tokens that the masks allow."""
+    cursor, out = guide.cursor(), np.empty(V.words, np.uint32)
+    for _ in range(steps):
+        cursor.forced_bytes()
+        cursor.fill_mask(out, chance.choice([None, 5, 100]))
+        allowed = np.flatnonzero(np.unpackbits(out.view(np.uint8), bitorder="little"))
+        if len(allowed):
+            cursor.advance(int(chance.choice(allowed)))
+
+
+def test_hostile_files_do_no_harm() -> None:
+    chance = random.Random(0)
+    believed = 0
+    for target, address, arrays in list(_stored()):
+        for _ in range(25):
+            name = chance.choice(list(arrays))
+            store.save(address, kept.GUIDE, {**arrays, name: _changed(arrays[name], chance)}, 2**30)
+            _forget()
+            believed += kept.load(address, V, LIMITS) is not None
+            try:
+                guide = _compiled(target, cache=True)
+                _wander(guide, 10, chance)
+                guide.save()
+            except StructkitError:
+                pass
+    assert believed > 30
+
+
+def test_the_kernel_and_its_twin_believe_the_same() -> None:
+    chance = random.Random(2)
+    agreed = [0, 0]
+    for _, _, arrays in list(_stored()):
+        for _ in range(150):
+            name = chance.choice([*Tables._fields, "tokens"])
+            changed = {**arrays, name: _changed(arrays[name], chance)}
+            if any(changed[each].shape != arrays[each].shape for each in changed):
+                continue
+            tables = Tables(*(changed[each] for each in Tables._fields))
+            found = bool(stored_kernels.fits(*tables, changed["tokens"], 1000, 2**29))
+            assert found == plain.fits(tables, changed["tokens"], 1000, 2**29), name
+            assert found == (stored.tables_of(changed, 1000) is not None)
+            agreed[found] += 1
+    assert min(agreed) > 50
+
+
+def test_a_forged_file_of_another_language_is_found_out() -> None:
+    other = {"$defs": TREE["$defs"], "type": "array", "items": {"$ref": "#/$defs/tree"}}
+    _compiled(TREE, cache=True)
+    mine, theirs = (_compiled(target, cache=True).index.address for target in (TREE, other))
+    arrays, forged = store.load(mine, kept.GUIDE), store.load(theirs, kept.GUIDE)
+    assert arrays is not None and forged is not None
+    store.save(mine, kept.GUIDE, {**forged, "source": arrays["source"]}, 2**30)
+    _forget()
+    cursor = _compiled(TREE, cache=True).cursor()
+    with pytest.raises(StructkitError, match="removed"):
+        _advance(cursor, b'[{"v": "a", "sub": [{"v"')
+    _advance(_compiled(TREE, cache=True).cursor(), b'{"v": "a", "sub": [{"v"')
+
+
+def _advance(cursor: Cursor, text: bytes) -> None:
+    for byte in text:
+        cursor.advance(byte)
