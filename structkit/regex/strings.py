@@ -205,8 +205,17 @@ def other_text(texts: Iterable[str]) -> Node:
     return Both(text_body(0, None), Alt(bodies), negate=True, end="")
 
 
-def raw_text(languages: Iterable[Node], least: int = 0, most: int | None = None) -> Node:
+def raw_text(
+    languages: Iterable[Node], least: int = 0, most: int | None = None, *, counted: bool = True
+) -> Node:
     """The raw texts that are in every one of the languages and have `least` to `most` characters.
+
+    Args:
+        languages: The languages.
+        least: The fewest characters.
+        most: The most.
+        counted: Whether lengths beside a small language are counted. A count does not know how much a text still
+            needs, so one might be begun that cannot be ended in time; else they are written out.
 
     Returns:
         `Repeat(ANY, least, most)` where the languages forbid nothing.
@@ -218,8 +227,15 @@ def raw_text(languages: Iterable[Node], least: int = 0, most: int | None = None)
     for language in languages:
         body = _within(language, body)
     lengths = NEVER if most is not None and most < least else Repeat(ANY, least, most)
+    if body == _EVERY or lengths == NEVER:
+        return lengths
     # Lengths come last, so that nothing else is multiplied by them.
-    return lengths if body == _EVERY else _within(lengths, body)
+    whole = _within(lengths, body)
+    return (
+        whole
+        if counted or not isinstance(whole, Both)
+        else replace(whole, right=_written_out(whole, lengths))
+    )
 
 
 def _within(left: Node, right: Node) -> Node:
@@ -258,16 +274,14 @@ def _with_lengths(node: Node, least: int, most: int | None) -> Node:
             return NEVER
         tight = EMPTY if high == 0 else Repeat(repeat.part, low, high)
         return seq(*parts[: flexible[0]], tight, *parts[flexible[0] + 1 :])
-    return Both(node, _any(node, least, most))
+    return Both(node, Repeat(ANY, least, most))
 
 
-def _any(node: Node, least: int, most: int | None) -> Node:
-    """Any text of these lengths; beside a small node in pieces that are written out instead of counted.
-
-    A count does not know how much a text of the node still needs, so one might be begun that cannot be ended in time.
-    """
-    if not most or is_larger(node, _PRODUCT // most):
-        return Repeat(ANY, least, most)
+def _written_out(whole: Both, lengths: Node) -> Node:
+    """The right side of an intersection: lengths, beside a small node, in pieces too small to be counted."""
+    least, most = (lengths.least, lengths.most) if isinstance(lengths, Repeat) else (0, None)
+    if whole.right != lengths or not most or is_larger(whole.left, _PRODUCT // most):
+        return whole.right
     pieces = [min(_PIECE, most - start) for start in range(0, most, _PIECE)]
     needed = [
         min(max(least - start, 0), size) for start, size in zip(range(0, most, _PIECE), pieces, strict=True)
