@@ -19,8 +19,8 @@ from tests.zoo import KINDS, REFUSED, ZOO
 from tests.zoo.specimen import dump
 
 WALKS = 200
-LONGEST = 120
-"""Bytes of a walk, but where the shortest value is longer."""
+LONG = 24
+"""Bytes after which a walk closes what it can."""
 AGAIN = 10
 """Walks whose values are dumped and read again."""
 
@@ -82,9 +82,8 @@ def test_random_walks_validate(name: str) -> None:
     adapter = specimen.adapter
     dumps = not specimen.texts and not specimen.checked
     start = _guide(name).cursor()
-    longest = max(LONGEST, start.tokens_to_end() + 20)
     for seed in range(WALKS):
-        text = _walk(start.fork(), longest, random.Random(f"{name} {seed}"))
+        text = _walk(start.fork(), random.Random(f"{name} {seed}"))
         if specimen.checked:
             json.loads(text)
             continue
@@ -93,25 +92,25 @@ def test_random_walks_validate(name: str) -> None:
             assert _accepts(name, again := dump(adapter, value)), (text, again)
 
 
-def _walk(cursor: Cursor, longest: int, chance: random.Random) -> str:
-    """A text of the language, at most `longest` bytes long, that likes to come to an end."""
+def _walk(cursor: Cursor, chance: random.Random) -> str:
+    """A text of the language, one byte after the other; a budget ends what does not end by itself."""
     written = bytearray()
     mask = np.zeros(cursor.guide.vocabulary.words, np.uint32)
+    longest = None
     while True:
-        if forced := cursor.forced_bytes():
-            for byte in forced:
-                cursor.advance(byte)
-            written += forced
-        cursor.fill_mask(mask, longest - len(written))
-        allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
-        if cursor.can_end and chance.random() < 0.3:
+        for byte in cursor.forced_bytes():
+            cursor.advance(byte)
+            written.append(byte)
+        if longest is None and len(written) > LONG:
+            longest = len(written) + 2 * cursor.tokens_to_end() + LONG
+        cursor.fill_mask(mask, None if longest is None else longest - len(written))
+        bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
+        allowed = [byte for byte in np.flatnonzero(bits).tolist() if byte < 256]
+        if cursor.can_end and (longest is not None or not allowed or chance.random() < 0.3):
             return written.decode()
-        allowed = [byte for byte in allowed if byte < 256]
         closing = [byte for byte in allowed if byte in b'"]}']
-        some = closing if closing and chance.random() < 0.15 else allowed
-        if not some:
-            return written.decode()
-        byte = chance.choice(some)
+        closes = closing and chance.random() < (0.3 if longest is None else 0.9)
+        byte = chance.choice(closing if closes else allowed)
         cursor.advance(byte)
         written.append(byte)
 

@@ -12,7 +12,7 @@ from ipaddress import IPv6Address
 from typing import Annotated, Any, Literal, NamedTuple
 
 import pydantic
-from pydantic import Field, Json, JsonValue, StringConstraints
+from pydantic import Field, Json, JsonValue, StringConstraints, UrlConstraints
 
 from tests.zoo.choices import Color, Level
 from tests.zoo.specimen import Kind, Specimen
@@ -121,7 +121,7 @@ CONTAINERS: Kind = {
         ['["::1", "0::1"]'],
     ),
     "set[HttpUrl], min_length=2": Specimen(
-        Annotated[set[pydantic.HttpUrl], Field(min_length=2)],
+        Annotated[set[Annotated[pydantic.HttpUrl, UrlConstraints(max_length=40)]], Field(min_length=2)],
         [{pydantic.HttpUrl("https://a.b"), pydantic.HttpUrl("https://a.c")}],
         ['["https://a.b/", "https://a.b"]', '["https://a.b/"]'],
     ),
