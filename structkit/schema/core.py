@@ -21,6 +21,7 @@ __all__ = [
     "FieldAt",
     "bounds_of",
     "encoded",
+    "explained",
     "is_readable",
     "keys_of",
     "largest_multiple",
@@ -150,7 +151,10 @@ def owner_of(schema: Core) -> tuple[str, object]:
     """The name of the class of pydantic's whose method a function schema calls, and what it is bound to."""
     owner = getattr(_function(schema), "__self__", None)
     cls = owner if isinstance(owner, type) else type(owner)
-    return (cls.__name__, owner) if cls.__module__.partition(".")[0] == "pydantic" else ("", None)
+    return (cls.__name__, owner) if cls.__module__.partition(".")[0] in _PACKAGES else ("", None)
+
+
+_PACKAGES = ("pydantic", "pydantic_extra_types")
 
 
 def encoded(schema: Core) -> JsonObject | None:
@@ -279,14 +283,27 @@ ASCII = r"^[\x00-\x7f]*$"
 HASHABLE = {"type": ["null", "boolean", "number", "string"]}
 """The JSON that pydantic reads as something that can be in a set."""
 
+
+def _text(pattern: str) -> JsonObject:
+    return {"type": "string", "pattern": pattern}
+
+
 OWN_TYPES: Mapping[str, JsonObject] = {
+    "ABARoutingNumber": _text("^[0-9]{9}$"),
     "ByteSize": {"type": "integer", "minimum": 0},
-    "PaymentCardNumber": {
-        "type": "string",
-        "pattern": "^(4([0-9]{12}|[0-9]{15}|[0-9]{18})|5[1-5][0-9]{14}|3[47][0-9]{13}|6[0-9]{11,18})$",
-    },
+    "Color": _text("^#([0-9a-f]{3}|[0-9a-f]{4}|[0-9a-f]{6}|[0-9a-f]{8})$"),
+    "DomainStr": _text("^([a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?\\.){1,4}[a-z]{2,18}$"),
+    "IBAN": _text("^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$"),
+    "ISBN": _text("^97[89][0-9]{10}$"),
+    "MacAddress": _text("^[0-9a-f]{2}(:[0-9a-f]{2}){5}$"),
+    "PaymentCardNumber": _text(
+        "^(4([0-9]{12}|[0-9]{15}|[0-9]{18})|5[1-5][0-9]{14}|3[47][0-9]{13}|6[0-9]{11,18})$"
+    ),
+    "PhoneNumber": _text("^(tel:)?\\+[1-9][0-9]{0,2}(-?[0-9]){5,12}$"),
+    "ULID": _text("^[0-7][0-9A-HJKMNP-TV-Z]{25}$"),
 }
-"""Types of pydantic's own that it validates by their methods."""
+"""Types of pydantic, and of the package pydantic-extra-types, that they validate by methods of their own. Check digits
+and which numbers are in use are checked after."""
 
 
 def largest_multiple(of: float) -> float:
@@ -324,3 +341,12 @@ def with_flags(pattern: re.Pattern[str]) -> str:
 
 
 _FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
+
+
+def explained(name: str, error: Exception) -> str:
+    """What pydantic said, in one line, and what to do."""
+    said = str(error).split("\n\nFor further information")[0]
+    said = " ".join(said.split())
+    if isinstance(error, NameError) or "not fully defined" in said:
+        return f"{name} refers to a name that is not defined: {said}; define it where {name} is defined"
+    return f"pydantic cannot describe {name}: {said}; use a type that pydantic can validate from JSON"

@@ -43,6 +43,7 @@ from structkit.schema.core import (
     FieldAt,
     bounds_of,
     encoded,
+    explained,
     is_readable,
     keys_of,
     largest_multiple,
@@ -121,7 +122,7 @@ class OutputType(Generic[T]):
             NameError,
             TypeError,
         ) as error:
-            raise SchemaError(_explain(name, error), place="$") from error
+            raise SchemaError(explained(name, error), place="$") from error
         except RecursionError:
             raise LimitExceeded("schema_depth", limits.schema_depth, f"the type {name}", place="$") from None
         return cls(adapter, name, read(schema, python=True, defaults=defaults, limits=limits, texts=texts))
@@ -157,17 +158,10 @@ def _name(target: object) -> str:
     return f"{name}[{', '.join(map(_name, arguments))}]" if arguments and isinstance(origin, type) else name
 
 
-def _explain(name: str, error: Exception) -> str:
-    """What pydantic said, in one line, and what to do."""
-    said = str(error).split("\n\nFor further information")[0]
-    said = " ".join(said.split())
-    if isinstance(error, NameError) or "not fully defined" in said:
-        return f"{name} refers to a name that is not defined: {said}; define it where {name} is defined"
-    return f"pydantic cannot describe {name}: {said}; use a type that pydantic can validate from JSON"
-
-
 _DIGITS_AS_KEYS = "structkit:digits"
 """A private keyword: an enum whose values pydantic also accepts as strings, and so as keys."""
+
+_NO_JSON = "has no JSON form"
 
 _EXACT_DIGITS = 15
 """Decimal digits that survive the float through which pydantic reads a number of JSON."""
@@ -191,6 +185,8 @@ class _PythonSchema(GenerateJsonSchema):
     def generate_inner(self, schema: core_schema.CoreSchema) -> JsonObject:
         if not is_readable(schema):
             return refused("a pattern of bytes cannot be read from JSON; use Pattern[str]")
+        if (own := OWN_TYPES.get(owner_of(schema)[0])) is not None:
+            return dict(own)
         inner = pushed(schema)
         return super().generate_inner(schema if inner is None else cast("core_schema.CoreSchema", inner))
 
@@ -208,7 +204,7 @@ class _PythonSchema(GenerateJsonSchema):
 
     def handle_invalid_for_json_schema(self, schema: Mapping[str, object], error_info: str) -> JsonObject:
         name = getattr(schema.get("cls"), "__name__", schema["type"])
-        return refused(f"{name} has no JSON form; use a type that can be written as JSON")
+        return refused(f"{name} {_NO_JSON}; use a type that can be written as JSON")
 
     # Fields
 
@@ -357,13 +353,9 @@ class _PythonSchema(GenerateJsonSchema):
         self.update_with_validations(described, schema, self.ValidationsMapping.numeric)
         digits, places, of = schema.get("max_digits"), schema.get("decimal_places"), schema.get("multiple_of")
         bounds = {key: str(value) for key, value in schema.items() if key in ("ge", "gt", "le", "lt")}
-        text = format_of(
-            "decimal",
-            max_digits=digits,
-            decimal_places=places,
-            bounds=bounds or None,
-            multiple_of=None if of is None else str(of),
-        )
+        step = None if of is None else str(of)
+        said = {"max_digits": digits, "decimal_places": places, "bounds": bounds or None, "multiple_of": step}
+        text = format_of("decimal", **said)
         if places is None and digits is None:
             return {"anyOf": [described, text]}
         if places is None or (digits or 0) > _EXACT_DIGITS or places > _EXACT_DIGITS:
@@ -391,8 +383,7 @@ class _PythonSchema(GenerateJsonSchema):
     def function_after_schema(self, schema: core_schema.AfterValidatorFunctionSchema) -> JsonObject:
         if (described := encoded(schema)) is not None:
             return described
-        own = OWN_TYPES.get(owner_of(schema)[0])
-        described = super().function_after_schema(schema) if own is None else dict(own)
+        described = super().function_after_schema(schema)
         bounds = bounds_of(schema)
         return {"allOf": [described, bounds]} if bounds else described
 
@@ -420,6 +411,13 @@ class _PythonSchema(GenerateJsonSchema):
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonObject:
         return _unwritable(schema, schema["expected"]) or super().literal_schema(schema)
+
+    def union_schema(self, schema: core_schema.UnionSchema) -> JsonObject:
+        described = super().union_schema(schema)
+        branches: Any = described.get("anyOf", ())
+        possible = [each for each in branches if _NO_JSON not in str(each.get(REFUSAL))]
+        # No JSON is read as an instance of a class, so that branch is never taken.
+        return {**described, "anyOf": possible} if possible else described
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonObject:
         described = super().tagged_union_schema(schema)

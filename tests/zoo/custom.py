@@ -89,6 +89,11 @@ class Holder(BaseModel):
     plain: Plain
 
 
+class Mixed(BaseModel):
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    a: int | Plain
+
+
 class Formatted(BaseModel):
     a: Annotated[str, WithJsonSchema({"type": "string", "format": "brand-new"})]
 
@@ -150,6 +155,9 @@ CUSTOM: Kind = {
     ),
     "SerializeAsAny": Specimen(SerializeAsAny[int], [5], ['"x"']),
     "SkipValidation": Specimen(SkipValidation[int], [5], ['"x"', "x"]),
+    "int | a class of one's own": Specimen(
+        Mixed, [Mixed(a=5)], ['{"a": "x"}', "{}"], limits="never the class, which no JSON is read as"
+    ),
     "InstanceOf[int]": Specimen(pydantic.InstanceOf[int], [5], ['"x"']),
     "OnErrorOmit": Specimen(list[pydantic.OnErrorOmit[int]], [[5]], ['["x"]', "1"]),
     "FailFast": Specimen(Annotated[list[int], pydantic.FailFast()], [[5]], ['["x"]']),
