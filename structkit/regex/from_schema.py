@@ -14,16 +14,13 @@ from typing import Literal, TypeAlias
 from structkit.errors import LimitExceeded, PatternError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.anything import any_json
-from structkit.regex.chars import ANY
 from structkit.regex.containing import containing, prefixed
 from structkit.regex.entries import any_order, entries, with_kinds
-from structkit.regex.formats import KNOWN_FORMATS
 from structkit.regex.integers import constant
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
     Alt,
-    Both,
     Call,
     Entry,
     Joined,
@@ -39,12 +36,13 @@ from structkit.regex.nodes import (
 )
 from structkit.regex.numbers import numbers, whole_numbers, without_multiples
 from structkit.regex.options import options
-from structkit.regex.plain import begin_apart, is_plain, is_plain_text
+from structkit.regex.plain import begin_apart, is_plain
+from structkit.regex.quoted import Strings
 from structkit.regex.references import Use, uses
 from structkit.regex.rules import is_larger
-from structkit.regex.strings import QUOTE, closed, json_text, other_text, spaced, text_body, text_name
-from structkit.regex.texts import format_text, string_texts
+from structkit.regex.strings import json_text, spaced
 from structkit.schema.admit import expand
+from structkit.schema.apart import apart
 from structkit.schema.lenient import keyword_of
 from structkit.schema.nodes import (
     Additional,
@@ -76,9 +74,6 @@ _SEPARATORS = {"spaced": (", ", ": "), "compact": (",", ":")}
 
 _SMALL = 64
 """Nodes that a definition used more than once may have and still be copied to where it is used."""
-
-_LITERAL = 3
-"""Nodes that a string with a pattern may have and still be written where it stands; too few to hold a repetition."""
 
 _LARGE = 60
 """Schemas in an object that becomes a rule, so that no automaton holds many of them."""
@@ -164,10 +159,11 @@ class _Lowering:
         self.known: dict[str, tuple[Node, int, bool, int]] = {}
         self.nothing: tuple[str, str] | None = None
         self.count = 0
-        self.once = False
+        self.once = self.counted = False
         self.waiting: list[str] = []
         self.depth = 0
         self.deepest = 0
+        self.strings = Strings(self)
 
     def run(self, root: Schema) -> Node:
         """The texts of the root; the rules it calls are then in `rules`."""
@@ -179,6 +175,7 @@ class _Lowering:
             name = self.waiting.pop()
             self.depth = 0
             self.rules[_once(name)] = self.node(self.definitions[name], self.uses[name].place)
+        self.strings.finish()
         return start
 
     def define(self, name: str, use: Use) -> None:
@@ -227,7 +224,7 @@ class _Lowering:
         self.size += 1
         match schema:
             case String():
-                return self.string(schema, place)
+                return self.strings.string(schema, place)
             case Integer():
                 limits, once = self.limits, self.once
                 return whole_numbers(schema, bounded=self.bounded, once=once, limits=limits, place=place)
@@ -276,7 +273,10 @@ class _Lowering:
             case Array():
                 node = self.array(schema, place)
             case Union(branches):
-                nodes = [self.node(branch, place) for branch in branches]
+                alternatives = (
+                    apart(branches, counted=self.counted) if self.once and self.bounded else branches
+                )
+                nodes = [self.node(branch, place) for branch in alternatives]
                 self.plain = self.plain and begin_apart(nodes)
                 # A constant is far less than another schema.
                 self.size -= 7 * sum(isinstance(branch, Const) for branch in branches) // 8
@@ -317,45 +317,11 @@ class _Lowering:
             self.add("number", numbers(schema, bounded=True, limits=self.limits))
         return Call("number")
 
-    def string(self, schema: String, place: str, without: Sequence[str] = ()) -> Node:
-        """A string, quotes included, that is none of `without`."""
-        if schema.format is not None and schema.format not in KNOWN_FORMATS and self.bounded:
-            known = ", ".join(sorted(KNOWN_FORMATS))
-            message = f"the format {schema.format!r} cannot be enforced; drop it, or use one of {known}"
-            raise UnsupportedKeyword("format", message, place=place)
-        name = schema.format
-        if name is not None and name in KNOWN_FORMATS and schema == String(format=name) and not without:
-            self.add(name, format_text(name))
-            return seq(QUOTE, Call(name))
-        body = string_texts(schema, python=self.bounded, limits=self.limits, place=place)
-        if body == NEVER:
-            return NEVER
-        if isinstance(body, Repeat) and body.part == ANY:
-            if not without:
-                return seq(QUOTE, self.text(body.least, body.most))
-            if (body.least, body.most) == (0, None):
-                return seq(QUOTE, self.rule(other_text(without), place))
-        if without:
-            body = Both(body, alt(Text(name) for name in without), negate=True)
-        text = closed(body)
-        if not is_larger(text, _LITERAL):
-            return seq(QUOTE, text)
-        # In a rule that calls no other masks are quicker, and shared.
-        return seq(QUOTE, self.rule(text, place, plain=is_plain_text(body)))
-
-    def text(self, least: int, most: int | None) -> Node:
-        """Free text and its closing quote, a rule that all schemas share."""
-        name = text_name(least, most)
-        self.rules[name] = text_body(least, most)
-        if least <= _LATE:
-            self.late.add(name)
-        return Call(name)
-
     def anything(self) -> Node:
         """Any JSON value: a rule that calls itself."""
         name = _once("json") if self.once else "json"
         if name not in self.rules:
-            text, number = self.text(0, None), self.number(Number(), "$")
+            text, number = self.strings.text(0, None), self.number(Number(), "$")
             self.rules[name] = any_json(
                 Call(name),
                 text,
@@ -403,9 +369,11 @@ class _Lowering:
 
     def items(self, schema: Array, place: str, item: Schema | None = None) -> Node:
         """One item, after the prefix if none is given."""
-        outer, self.once = self.once, self.once or schema.unique
+        outer = self.once, self.counted
+        self.once = self.once or schema.unique
+        self.counted = self.counted or (schema.unique and schema.min_items > 1)
         node = self.node(schema.items if item is None else item, place)
-        self.once = outer
+        self.once, self.counted = outer
         return Unique(node) if schema.unique and node != NEVER else node
 
     def contained(self, schema: Array, place: str, item: Schema) -> Node:
@@ -469,7 +437,7 @@ class _Lowering:
         few = sum(entry.counts for entry in entries) < least
         declared = [prop.name for prop in schema.properties]
         for group in schema.additional:
-            name = self.string(group.names, place, declared)
+            name = self.strings.string(group.names, place, declared, once=True)
             value = self.node(group.value, f"{place}[]")
             if NEVER not in (name, value):
                 entries.append(Entry(Unique(name), seq(Text(self.colon), value), all_count))
@@ -488,7 +456,7 @@ class _Lowering:
         declared = [prop.name for prop in schema.properties if not prop.again]
         options = []
         for group in groups:
-            key = self.string(group.names, place, declared)
+            key = self.strings.string(group.names, place, declared, once=True)
             if key != NEVER and self.remembers(schema):
                 key = Unique(key)
             options.append(seq(key, Text(self.colon), self.node(group.value, f"{place}[]")))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from structkit.errors import UnresolvedReference
-from structkit.schema.nodes import Anything, Array, Document, Number, Object, Ref, Schema, Union
+from structkit.schema.nodes import Anything, Array, Document, Number, Object, Ref, Schema, String, Union
 from structkit.schema.place import step
 
 __all__ = ["Use", "children", "uses"]
@@ -55,6 +55,8 @@ def children(schema: Schema, place: str) -> Iterator[tuple[Schema, str]]:
         case Union():
             for branch in schema.branches:
                 yield branch, place
+        case String(content=content) if content is not None:
+            yield content, place
 
 
 def uses(document: Document, *, any_order: bool = False) -> dict[str, Use]:

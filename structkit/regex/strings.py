@@ -35,11 +35,13 @@ from structkit.regex.nodes import (
     alt,
     seq,
 )
+from structkit.regex.rules import is_larger
 
 __all__ = [
     "ESCAPED",
     "JSON_CHAR",
     "QUOTE",
+    "SPELLED",
     "closed",
     "escape",
     "json_text",
@@ -54,12 +56,17 @@ __all__ = [
 QUOTE = Text('"')
 
 _PUNCTUATION = re.compile(r'"(?:[^"\\]|\\.)*"|[,:]')
+SPELLED = " spelled"
+"""What the name of a rule ends in whose texts are the canonical JSON spellings of another's."""
+
 _SHORT = {0x08: "b", 0x09: "t", 0x0A: "n", 0x0C: "f", 0x0D: "r", 0x22: '"', 0x5C: "\\"}
 ESCAPED = chars([(0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C)])
 """The characters that JSON does not write raw."""
 
 _RAW = complement(ESCAPED)
 _EVERY = Repeat(ANY)
+_WHOLE = r"\Z"
+"""What follows an intersection that is a whole text, as nodes say it."""
 
 
 def json_text(value: str, *, place: str | None = None) -> str:
@@ -110,6 +117,7 @@ def escape(node: Node) -> Node:
     Text(value='a\\n')
 
     Each character is spelled in one way and no spelling begins another, so intersections and differences carry over.
+    A call becomes one of a rule that is not made here, of the same name with `SPELLED`.
     """
     match node:
         case Text(value):
@@ -123,8 +131,9 @@ def escape(node: Node) -> Node:
             return alt(escape(part) for part in parts)
         case Repeat(part, least, most):
             return Repeat(escape(part), least, most)
-        case Both(left, right, negate):
-            return Both(escape(left), escape(right), negate, end=QUOTE.value)
+        case Both(left, right, negate, end):
+            follows = QUOTE.value if end == _WHOLE else end
+            return Both(escape(left), escape(right), negate, end=follows)
         case Joined(parts, separator):
             escaped = tuple(Part(escape(p.node), p.least, p.most) for p in parts)
             return Joined(escaped, json.dumps(separator, ensure_ascii=False)[1:-1])
@@ -133,7 +142,9 @@ def escape(node: Node) -> Node:
         case Unordered(entries):
             escaped_entries = (Entry(Unique(escape(e.key.node)), escape(e.rest), e.counts) for e in entries)
             return replace(node, entries=tuple(escaped_entries))
-        case Multiple() | Call():
+        case Call(rule):
+            return Call(rule + SPELLED)
+        case Multiple():
             return node
 
 
@@ -194,8 +205,17 @@ def other_text(texts: Iterable[str]) -> Node:
     return Both(text_body(0, None), Alt(bodies), negate=True, end="")
 
 
-def raw_text(languages: Iterable[Node], least: int = 0, most: int | None = None) -> Node:
+def raw_text(
+    languages: Iterable[Node], least: int = 0, most: int | None = None, *, counted: bool = True
+) -> Node:
     """The raw texts that are in every one of the languages and have `least` to `most` characters.
+
+    Args:
+        languages: The languages.
+        least: The fewest characters.
+        most: The most.
+        counted: Whether lengths beside a small language are counted. A count does not know how much a text still
+            needs, so one might be begun that cannot be ended in time; else they are written out.
 
     Returns:
         `Repeat(ANY, least, most)` where the languages forbid nothing.
@@ -207,8 +227,15 @@ def raw_text(languages: Iterable[Node], least: int = 0, most: int | None = None)
     for language in languages:
         body = _within(language, body)
     lengths = NEVER if most is not None and most < least else Repeat(ANY, least, most)
+    if body == _EVERY or lengths == NEVER:
+        return lengths
     # Lengths come last, so that nothing else is multiplied by them.
-    return lengths if body == _EVERY else _within(lengths, body)
+    whole = _within(lengths, body)
+    return (
+        whole
+        if counted or not isinstance(whole, Both)
+        else replace(whole, right=_written_out(whole, lengths))
+    )
 
 
 def _within(left: Node, right: Node) -> Node:
@@ -248,6 +275,24 @@ def _with_lengths(node: Node, least: int, most: int | None) -> Node:
         tight = EMPTY if high == 0 else Repeat(repeat.part, low, high)
         return seq(*parts[: flexible[0]], tight, *parts[flexible[0] + 1 :])
     return Both(node, Repeat(ANY, least, most))
+
+
+def _written_out(whole: Both, lengths: Node) -> Node:
+    """The right side of an intersection: lengths, beside a small node, in pieces too small to be counted."""
+    least, most = (lengths.least, lengths.most) if isinstance(lengths, Repeat) else (0, None)
+    if whole.right != lengths or not most or is_larger(whole.left, _PRODUCT // most):
+        return whole.right
+    pieces = [min(_PIECE, most - start) for start in range(0, most, _PIECE)]
+    needed = [
+        min(max(least - start, 0), size) for start, size in zip(range(0, most, _PIECE), pieces, strict=True)
+    ]
+    return Seq(tuple(Repeat(ANY, low, high) for low, high in zip(needed, pieces, strict=True)))
+
+
+_PRODUCT = 3_000
+"""Nodes of a language times a length that is not counted beside it: about so many states, made in 0.1 s."""
+
+_PIECE = 4
 
 
 def _smaller(left: int | None, right: int | None) -> int | None:

@@ -9,6 +9,7 @@ from structkit.errors import UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.chars import ANY
 from structkit.regex.formats import KNOWN_FORMATS, WIDER_FORMATS
+from structkit.regex.languages import is_known, language
 from structkit.regex.nodes import NEVER, Both, Node, Repeat, alt, seq
 from structkit.regex.parse import parse
 from structkit.regex.strings import QUOTE, escape, raw_text
@@ -24,6 +25,7 @@ def string_texts(
     limits: Limits = Limits(),  # noqa: B008
     place: str | None = None,
     wide: bool = False,
+    once: bool = False,
 ) -> Node:
     """The raw texts of the strings; `Repeat(ANY, least, most)` where only lengths restrict them.
 
@@ -34,12 +36,14 @@ def string_texts(
         place: The schema path, for errors.
         wide: All texts that may be strings of the schema, where `uncertain_formats` are among its formats; otherwise
             only texts that are.
+        once: Whether each value is written in one way only.
 
     Raises:
         PatternError: A pattern that cannot be read.
         UnsupportedKeyword: A format that is forbidden, and of which not all texts are known.
     """
-    return raw_text(_languages(schema, python, limits, place, wide), schema.min_length, schema.max_length)
+    languages = _languages(schema, python, limits, place, wide, once)
+    return raw_text(languages, schema.min_length, schema.max_length, counted=not python)
 
 
 def uncertain_formats(schema: String) -> list[str]:
@@ -52,19 +56,22 @@ def uncertain_formats(schema: String) -> list[str]:
     return [name for name in names if WIDER_FORMATS.get(name) is not KNOWN_FORMATS.get(name)]
 
 
-def _languages(schema: String, python: bool, limits: Limits, place: str | None, wide: bool) -> Iterator[Node]:
+def _languages(
+    schema: String, python: bool, limits: Limits, place: str | None, wide: bool, once: bool
+) -> Iterator[Node]:
     def read(pattern: str) -> Node:
         return parse(pattern, search=True, unicode=python, rust=python, limits=limits, place=place)
 
     yield from map(read, schema.patterns)
-    if schema.format is not None and schema.format in KNOWN_FORMATS:
-        yield (WIDER_FORMATS.get(schema.format, _every_text) if wide else KNOWN_FORMATS[schema.format])()
+    if schema.format is not None and is_known(schema.format):
+        wider = WIDER_FORMATS.get(schema.format, _every_text)
+        yield wider() if wide else language(schema.format, once=once)
     forbidden = [read(pattern) for pattern in schema.forbidden]
     for name in schema.forbidden_formats:
         if name not in WIDER_FORMATS and not wide:
             message = f"strings that are not of the format {name!r} cannot be asked for; use a pattern"
             raise UnsupportedKeyword("format", message, place=place)
-        forbidden.append((KNOWN_FORMATS if wide else WIDER_FORMATS)[name]())
+        forbidden.append(language(name) if wide else WIDER_FORMATS[name]())
     without = alt(forbidden)
     if without != NEVER:
         yield Both(Repeat(ANY), without, negate=True)
@@ -74,7 +81,7 @@ def _every_text() -> Node:
     return Repeat(ANY)
 
 
-@lru_cache(maxsize=64)
-def format_text(name: str) -> Node:
+@lru_cache(maxsize=128)
+def format_text(name: str, *, once: bool = False) -> Node:
     """The body of a JSON string of a format, and its closing quote."""
-    return seq(escape(KNOWN_FORMATS[name]()), QUOTE)
+    return seq(escape(language(name, once=once)), QUOTE)

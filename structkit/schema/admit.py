@@ -104,6 +104,8 @@ def _admits_string(node: String, value: object, texts: Texts) -> bool | None:
         return False
     if node.max_length is not None and len(value) > node.max_length:
         return False
+    if node.content is not None:
+        return None
     return texts.holds(node, value) if is_restricted(node) else True
 
 

@@ -43,12 +43,18 @@ _DEPTH = 40
 
 _FORMATS = {
     "date-time": "datetime",
-    "python:date": "date",
-    "python:datetime": "datetime",
-    "python:datetime-aware": "datetime",
-    "python:datetime-naive": "datetime",
-    "python:time": "time",
+    "python:bytes": "string",
+    "python:complex": "complex number",
+    "python:ip-address": "IPv{} address",
+    "python:ip-interface": "IPv{} interface",
+    "python:ip-network": "IPv{} network",
+    "python:lower": "string in lower case",
+    "python:name-email": "name <email>",
     "python:timedelta": "duration",
+    "python:upper": "string in upper case",
+    "python:url": "URL",
+    "python:uuid": "uuid{}",
+    "python:zone": "time zone",
 }
 
 
@@ -122,6 +128,8 @@ class _Description:
                 return _plain(text, _MOST_COMMENT)
             case Integer() | Number():
                 return _number(node)
+            case String(content=content) if content is not None:
+                return f"string of JSON ({self._type(content)})"
             case String():
                 return _string(node)
             case Array():
@@ -200,6 +208,8 @@ def _named(document: Document) -> dict[str, None]:
                 uses[name] += 1
             case Union(branches=branches):
                 stack.extend(branches)
+            case String(content=content) if content is not None:
+                stack.append(content)
             case Array(prefix=prefix, items=items, contains=contains):
                 stack.extend((*prefix, items, *(each.hits for each in contains)))
             case Object(properties=properties, additional=additional, some=some):
@@ -252,18 +262,41 @@ def _range(low: int | None, high: int | None, unit: str = "") -> str | None:
 
 
 def _string(node: String) -> str:
-    name = "string" if node.format is None else _format(node.format)
-    said = [
+    name, *told = ["string"] if node.format is None else _format(node.format)
+    said = told + [
         "no space at the ends" if pattern == STRIPPED else f"pattern {_plain(pattern, _MOST_PATTERN)}"
         for pattern in node.patterns
     ]
     said += [f"not pattern {_plain(pattern, _MOST_PATTERN)}" for pattern in node.forbidden]
-    said += [f"not {_format(other)}" for other in node.forbidden_formats]
+    said += [f"not {_format(other)[0]}" for other in node.forbidden_formats]
     return name + _constraints(_range(node.min_length or None, node.max_length, "character"), *said)
 
 
-def _format(name: str) -> str:
-    return _FORMATS.get(name, name.removeprefix("python:"))
+def _format(name: str) -> list[str]:
+    """A format in words: what it is, and what its arguments say.
+
+    >>> _format('python:date {"high": "2024-12-31"}')
+    ['date', 'until 2024-12-31']
+    """
+    kind, _, text = name.partition(" ")
+    given = json.loads(text) if text else {}
+    found = [_FORMATS.get(kind, kind.removeprefix("python:")).format(given.get("version") or "")]
+    if kind == "python:timedelta":
+        given = {end: f"{given[end] / 1_000_000:g} seconds" for end in given}
+    if "schemes" in given:
+        found.append(" or ".join(f"{scheme}://" for scheme in given["schemes"][:_MOST_SCHEMES]))
+    found += [f"{word} {given[end]}" for end, word in (("low", "from"), ("high", "until")) if end in given]
+    found += [f"{_BOUNDS[end]} {value}" for end, value in given.get("bounds", {}).items()]
+    if given.get("multiple_of") is not None:
+        found.append(f"multiple of {given['multiple_of']}")
+    for key, unit in (("max_digits", "digit"), ("decimal_places", "decimal place")):
+        found += [_range(None, given[key], unit) or ""] if key in given else []
+    sizes = _range(given.get("least"), given.get("most"), "character" if kind == "python:url" else "byte")
+    return [*found, *([sizes] if sizes else [])]
+
+
+_BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+_MOST_SCHEMES = 4
 
 
 def _constraints(*parts: str | None) -> str:

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 __all__ = [
     "ANNOTATIONS",
+    "CONTENT",
     "DEPENDENTS",
     "FORMATS",
     "IMPLEMENTED",
@@ -160,22 +161,33 @@ FORMATS: frozenset[str] = frozenset(
 
 PYTHON_FORMATS: Mapping[str, str | None] = MappingProxyType(
     {
-        "ipv4": "ipv4",
-        "ipv6": "ipv6",
+        "base64": None,
+        "base64url": None,
+        "directory-path": None,
+        "email": "python:email",
+        "file-path": None,
+        "ipv4": 'python:ip-address {"version": 4}',
+        "ipv4interface": 'python:ip-interface {"version": 4}',
+        "ipv4network": 'python:ip-network {"version": 4}',
+        "ipv6": 'python:ip-address {"version": 6}',
+        "ipv6interface": 'python:ip-interface {"version": 6}',
+        "ipv6network": 'python:ip-network {"version": 6}',
+        "ipvanyaddress": 'python:ip-address {"version": 0}',
+        "ipvanyinterface": 'python:ip-interface {"version": 0}',
+        "ipvanynetwork": 'python:ip-network {"version": 0}',
+        "name-email": "python:name-email",
         "password": None,
         "path": None,
-        "python:date": "python:date",
-        "python:datetime": "python:datetime",
-        "python:datetime-aware": "python:datetime-aware",
-        "python:datetime-naive": "python:datetime-naive",
-        "python:time": "python:time",
-        "python:timedelta": "python:timedelta",
-        "python:uuid": "python:uuid",
-        **{f"python:uuid{version}": f"python:uuid{version}" for version in (1, 3, 4, 5, 6, 7, 8)},
-        **{f"uuid{version}": f"python:uuid{version}" for version in (1, 3, 4, 5, 6, 7, 8)},
+        "regex": "regex",
+        "zoneinfo": "python:zone",
+        **{f"uuid{version}": f'python:uuid {{"version": {version}}}' for version in (1, 3, 4, 5, 6, 7, 8)},
     }
 )
-"""The formats that `output.py` emits, and what they become: `None` where every string is accepted."""
+"""The formats that pydantic emits, and what they become: `None` where every string is accepted, or more is said of
+the type than its format. Those of `output.py` itself begin with `python:`."""
+
+CONTENT = "structkit:content"
+"""A private keyword of `output.py`: what the JSON says that a string holds."""
 
 How: TypeAlias = Literal["enforced", "annotation", "unknown"]
 

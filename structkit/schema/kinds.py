@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 from structkit.errors import SchemaError, UnsupportedKeyword
 from structkit.schema.build import array, object_, string
-from structkit.schema.keywords import FORMATS, OPTIONAL, PYTHON_FORMATS, Kind
+from structkit.schema.keywords import CONTENT, FORMATS, OPTIONAL, PYTHON_FORMATS, Kind
 from structkit.schema.names import is_named, value_under
 from structkit.schema.nodes import (
     Additional,
@@ -126,6 +126,7 @@ def _string(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
             max_length=_count(raw, "maxLength", at),
             patterns=patterns,
             format=_format(_text(raw["format"], "format", at), at, reader) if "format" in raw else None,
+            content=reader.schema(raw[CONTENT], at) if reader.python and CONTENT in raw else None,
         )
     )
 
@@ -133,6 +134,8 @@ def _string(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
 def _format(name: str, at: Place, reader: Subschemas) -> str | None:
     if not reader.python:
         return name if name in FORMATS else None
+    if name.startswith("python:"):
+        return name
     if name not in PYTHON_FORMATS:
         raise UnsupportedKeyword(
             "format",

@@ -451,7 +451,11 @@ def meet_strings(left: String, right: String, at: Place) -> String:
             f"two formats at once, {left.format!r} and {right.format!r}, cannot be enforced; keep one",
             place=at.path,
         )
+    if left.content is not None and right.content is not None and left.content != right.content:
+        message = "two things that a string of JSON must say cannot be enforced; say them of the inner type"
+        raise UnsupportedKeyword("contentSchema", message, place=at.path)
     return String(
+        content=left.content or right.content,
         min_length=max(left.min_length, right.min_length),
         max_length=_least((left.max_length, right.max_length)),
         patterns=tuple(dict.fromkeys((*left.patterns, *right.patterns))),

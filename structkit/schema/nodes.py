@@ -125,6 +125,8 @@ class String(_Node):
     forbidden: tuple[str, ...] = ()
     """Patterns that must not match."""
     forbidden_formats: tuple[str, ...] = ()
+    content: Schema | None = None
+    """What the JSON says that the string is."""
 
 
 @dataclass(frozen=True, slots=True)

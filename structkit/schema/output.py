@@ -1,29 +1,61 @@
 """The only door to pydantic: a Python type gives its JSON Schema here, and a text becomes a validated instance.
 
-Pydantic's own JSON Schema is looser or stricter than what pydantic accepts in a dozen places (a naive `datetime`, the
-keys of `dict[int, T]`, ...). `_PythonSchema` writes those from the core schema, in private formats and keywords that
-only `read.py` knows; the user is given the plain schema.
+Where pydantic's JSON Schema is looser or stricter than what it accepts (a naive `datetime`, the keys of `dict[int, T]`),
+`_PythonSchema` writes it from the core schema, in formats and keywords of its own; the user is given the plain schema.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
 from functools import cached_property
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 
 from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import PydanticOmit, SchemaValidator, core_schema, to_json
+from pydantic_core import PydanticOmit, SchemaValidator, core_schema, to_json, to_jsonable_python
 from pydantic_core import SchemaError as CoreSchemaError
 from typing_extensions import TypeForm
 
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
-from structkit.schema.keywords import OPTIONAL, REFUSAL, STRIPPED
+from structkit.schema.core import (
+    ASCII,
+    HASHABLE,
+    OWN_TYPES,
+    FieldAt,
+    bounds_of,
+    encoded,
+    explained,
+    is_readable,
+    keys_of,
+    largest_multiple,
+    members_of,
+    nested,
+    owner_of,
+    power_of_ten,
+    pushed,
+    url_of,
+    with_flags,
+)
+from structkit.schema.keywords import CONTENT, OPTIONAL, REFUSAL, STRIPPED
+from structkit.schema.moments import date_of, datetime_of, duration_of, format_of, refused, time_of
 from structkit.schema.nodes import Document
 from structkit.schema.parts import Part
 from structkit.schema.read import read
@@ -66,7 +98,7 @@ class OutputType(Generic[T]):
         """Read a type.
 
         Args:
-            target: Anything that a pydantic field may be annotated with.
+            target: Anything that a pydantic field may be annotated with, or a `TypeAdapter` of it.
             defaults: `"always"`: fields with a default are written too; `"may_omit"`: they may be left out.
             limits: Bounds the size of the schema.
             texts: Decides what patterns say about names.
@@ -79,7 +111,8 @@ class OutputType(Generic[T]):
         """
         name = _name(target)
         try:
-            adapter: TypeAdapter[T] = TypeAdapter(target)
+            given: object = target
+            adapter: TypeAdapter[T] = given if isinstance(given, TypeAdapter) else TypeAdapter(target)
             generator = _PythonSchema if defaults == "always" else _PythonSchemaWithTags
             schema = adapter.json_schema(schema_generator=generator)
         except (
@@ -89,7 +122,7 @@ class OutputType(Generic[T]):
             NameError,
             TypeError,
         ) as error:
-            raise SchemaError(_explain(name, error), place="$") from error
+            raise SchemaError(explained(name, error), place="$") from error
         except RecursionError:
             raise LimitExceeded("schema_depth", limits.schema_depth, f"the type {name}", place="$") from None
         return cls(adapter, name, read(schema, python=True, defaults=defaults, limits=limits, texts=texts))
@@ -115,6 +148,8 @@ class OutputType(Generic[T]):
 
 def _name(target: object) -> str:
     """`list[Person]` for `list[package.module.Person]`; what `Annotated` adds is left out."""
+    if isinstance(target, TypeAdapter):
+        return _name(target._type)
     origin, arguments = get_origin(target), get_args(target)
     if origin is Annotated:
         return _name(arguments[0])
@@ -128,38 +163,13 @@ def _name(target: object) -> str:
     return f"{name}[{', '.join(map(_name, arguments))}]" if arguments and isinstance(origin, type) else name
 
 
-def _explain(name: str, error: Exception) -> str:
-    """What pydantic said, in one line, and what to do."""
-    said = str(error).split("\n\nFor further information")[0]
-    said = " ".join(said.split())
-    if isinstance(error, NameError) or "not fully defined" in said:
-        return f"{name} refers to a name that is not defined: {said}; define it where {name} is defined"
-    return f"pydantic cannot describe {name}: {said}; use a type that pydantic can validate from JSON"
-
-
-def _refused(reason: str) -> JsonObject:
-    """A subschema that `read` refuses with its path."""
-    return {REFUSAL: reason}
-
-
 _DIGITS_AS_KEYS = "structkit:digits"
 """A private keyword: an enum whose values pydantic also accepts as strings, and so as keys."""
 
-# What a key of a JSON object may look like for a key type that is not a string: canonical, and of bounded length.
-_WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
-_FRACTIONAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?$"
-_KEYS: dict[str, JsonObject] = {
-    "integer": {"type": "string", "pattern": _WHOLE},
-    "number": {"type": "string", "pattern": _FRACTIONAL},
-    "boolean": {"enum": ["true", "false"]},
-}
+_NO_JSON = "has no JSON form"
 
 _EXACT_DIGITS = 15
 """Decimal digits that survive the float through which pydantic reads a number of JSON."""
-
-_TOLERATED = 4_000_000.0
-"""Below it two roundings stay under the 1e-9 by which pydantic lets a float miss a multiple."""
-
 
 if TYPE_CHECKING:  # several of these are younger than the oldest pydantic that is supported
     _Field: TypeAlias = core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField
@@ -175,6 +185,15 @@ class _PythonSchema(GenerateJsonSchema):
     """Pydantic's generator, corrected where its schema is not what pydantic accepts."""
 
     requires_tags = False
+    _sets = 0
+
+    def generate_inner(self, schema: core_schema.CoreSchema) -> JsonObject:
+        if not is_readable(schema):
+            return refused("a pattern of bytes cannot be read from JSON; use Pattern[str]")
+        if (own := OWN_TYPES.get(owner_of(schema)[0])) is not None:
+            return dict(own)
+        inner = pushed(schema)
+        return super().generate_inner(schema if inner is None else cast("core_schema.CoreSchema", inner))
 
     def sort(self, value: JsonObject, parent_key: str | None = None) -> JsonObject:
         return value
@@ -190,7 +209,7 @@ class _PythonSchema(GenerateJsonSchema):
 
     def handle_invalid_for_json_schema(self, schema: Mapping[str, object], error_info: str) -> JsonObject:
         name = getattr(schema.get("cls"), "__name__", schema["type"])
-        return _refused(f"{name} has no JSON form; use a type that can be written as JSON")
+        return refused(f"{name} {_NO_JSON}; use a type that can be written as JSON")
 
     # Fields
 
@@ -208,33 +227,35 @@ class _PythonSchema(GenerateJsonSchema):
         return self._field(schema)
 
     def _field(self, field: _Field) -> JsonObject:
-        if self._reaches_far(field):
-            return _refused(
-                "an AliasPath reaches into another key, which is not supported; use a plain alias"
-            )
         try:
             return self.generate_inner(field["schema"])
         except PydanticOmit:
             if field["schema"]["type"] == "default":
                 raise
-            return _refused("SkipJsonSchema hides a field that must be written; give it a default")
+            return refused("SkipJsonSchema hides a field that must be written; give it a default")
 
-    def _get_alias_name(self, field: _Field | core_schema.ComputedField, name: str) -> str:
+    def _named_required_fields_schema(
+        self, named_required_fields: Sequence[tuple[str, bool, _Field | core_schema.ComputedField]]
+    ) -> JsonObject:
+        fields: list[FieldAt] = []
+        for name, required, field in named_required_fields:
+            try:
+                described = self.generate_inner(cast("core_schema.CoreSchema", field)).copy()
+            except PydanticOmit:
+                continue
+            fields.append((self._path(field, name), required, self.handle_ref_overrides(described)))
+        return {"properties": {}, **nested(fields)}
+
+    def _path(self, field: _Field | core_schema.ComputedField, name: str) -> Sequence[str | int]:
+        """Where pydantic looks for a field: under its alias, its first plain one, or at the end of the first path."""
+        alias: object = field.get("validation_alias")
         # Older pydantics describe the alias even where validate_by_alias is off.
-        by_alias = getattr(self._config, "validate_by_alias", None) is not False
-        return super()._get_alias_name(field, name) if by_alias else name
-
-    def _reaches_far(self, field: _Field) -> bool:
-        alias = field.get("validation_alias")
-        if (
-            alias is None
-            or isinstance(alias, str)
-            or getattr(self._config, "validate_by_alias", None) is False
-        ):
-            return False
-        return not any(
-            isinstance(path, list) and len(path) == 1 and isinstance(path[0], str) for path in alias
-        )
+        if getattr(self._config, "validate_by_alias", None) is False:
+            return [name]
+        if isinstance(alias, list):
+            paths: list[list[str | int]] = alias if isinstance(alias[0], list) else [alias]
+            return next((path for path in paths if len(path) == 1), paths[0])
+        return [alias if isinstance(alias, str) else name]
 
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonObject:
         described = super().typed_dict_schema(schema)
@@ -254,47 +275,67 @@ class _PythonSchema(GenerateJsonSchema):
                 described.setdefault(keyword, length)
         pattern = schema.get("pattern")
         if isinstance(pattern, re.Pattern):
-            described["pattern"] = _with_flags(pattern)
-        if schema.get("strip_whitespace", self._config.str_strip_whitespace) and len(described) > 1:
+            described["pattern"] = with_flags(pattern)
+        if schema.get("to_lower", self._config.str_to_lower):
+            described["format"] = "python:lower"
+        elif schema.get("to_upper", self._config.str_to_upper):
+            described["format"] = "python:upper"
+        if schema.get("ascii_only"):
+            described["allOf"] = [{"type": "string", "pattern": ASCII}]
+        if schema.get("strip_whitespace", self._config.str_strip_whitespace) and (
+            len(described) > 1 or self._sets
+        ):
             # Lengths and the pattern hold after stripping, so nothing that can be stripped is written.
-            described["allOf"] = [{"type": "string", "pattern": STRIPPED}]
+            described["allOf"] = [*described.get("allOf", ()), {"type": "string", "pattern": STRIPPED}]
         return described
 
     def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonObject:
-        if self._config.val_json_bytes != "utf8" or "min_length" in schema or "max_length" in schema:
-            return _refused("bytes are supported only as UTF-8 and without lengths; use str")
-        return {"type": "string"}
+        least, most = schema.get("min_length"), schema.get("max_length")
+        if self._config.val_json_bytes == "base64":
+            return format_of("base64", least=least, most=most, url=True)
+        if self._config.val_json_bytes == "hex":
+            return format_of("hex", least=least, most=most)
+        if least is None and most is None:
+            return {"type": "string"}
+        return format_of("bytes", least=least, most=most)
+
+    def url_schema(self, schema: core_schema.UrlSchema) -> JsonObject:
+        return url_of(schema)
+
+    def multi_host_url_schema(self, schema: core_schema.MultiHostUrlSchema) -> JsonObject:
+        return url_of(schema, hosts=True)
 
     def json_schema(self, schema: core_schema.JsonSchema) -> JsonObject:
-        return _refused("Json (JSON inside a string) is not supported; use the inner type")
+        inner = self.generate_inner(schema["schema"]) if "schema" in schema else {}
+        return {"type": "string", CONTENT: inner}
 
     def complex_schema(self, schema: core_schema.ComplexSchema) -> JsonObject:
-        return _refused("complex is not supported; use a model with two floats")
+        return format_of("complex")
+
+    def fraction_schema(self, schema: core_schema.CoreSchema) -> JsonObject:
+        described: JsonObject = {"type": "number"}
+        self.update_with_validations(described, schema, self.ValidationsMapping.numeric)
+        return described if len(described) > 1 else format_of("fraction")
 
     def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> JsonObject:
-        return _refused("a class cannot be written as JSON; use a Literal of its names")
+        return refused("a class cannot be written as JSON; use a Literal of its names")
 
     def uuid_schema(self, schema: core_schema.UuidSchema) -> JsonObject:
-        return {"type": "string", "format": f"python:uuid{schema.get('version') or ''}"}
+        return format_of("uuid", version=schema.get("version"))
 
     # Dates and times
 
     def date_schema(self, schema: core_schema.DateSchema) -> JsonObject:
-        return _temporal("date", schema)
+        return date_of(schema)
 
     def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonObject:
-        zone = schema.get("tz_constraint")
-        if isinstance(zone, int):
-            return _refused("a datetime with one fixed offset is not supported; use AwareDatetime")
-        return _temporal(f"datetime-{zone}" if zone else "datetime", schema)
+        return datetime_of(schema)
 
     def time_schema(self, schema: core_schema.TimeSchema) -> JsonObject:
-        if schema.get("tz_constraint") not in (None, "naive"):
-            return _refused("a time with an offset is not supported; use time")
-        return _temporal("time", schema)
+        return time_of(schema)
 
     def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonObject:
-        return _temporal("timedelta", schema)
+        return duration_of(schema, seconds=self._config.ser_json_timedelta == "float")
 
     # Numbers
 
@@ -303,42 +344,85 @@ class _PythonSchema(GenerateJsonSchema):
         of = schema.get("multiple_of")
         if of is None or of <= 0:
             return described
-        most = _largest_multiple(of)
+        most = largest_multiple(of)
         if (
             schema.get("ge", schema.get("gt", -most)) > most
             or schema.get("le", schema.get("lt", most)) < -most
         ):
-            return _refused(f"a float cannot tell the multiples of {of} beyond {most:g}; use Decimal")
+            return refused(f"a float cannot tell the multiples of {of} beyond {most:g}; use Decimal")
         return {"allOf": [described, {"type": "number", "minimum": -most, "maximum": most}]}
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonObject:
+        """A number, where a float can hold its digits, or a string."""
         described: JsonObject = {"type": "number"}
         self.update_with_validations(described, schema, self.ValidationsMapping.numeric)
-        digits, places = schema.get("max_digits"), schema.get("decimal_places")
+        digits, places, of = schema.get("max_digits"), schema.get("decimal_places"), schema.get("multiple_of")
+        bounds = {key: str(value) for key, value in schema.items() if key in ("ge", "gt", "le", "lt")}
+        step = None if of is None else str(of)
+        said = {"max_digits": digits, "decimal_places": places, "bounds": bounds or None, "multiple_of": step}
+        text = format_of("decimal", **said)
         if places is None and digits is None:
-            return described
+            return {"anyOf": [described, text]}
         if places is None or (digits or 0) > _EXACT_DIGITS or places > _EXACT_DIGITS:
-            return _refused(
-                f"Decimal is supported with decimal_places up to {_EXACT_DIGITS}, alone or with max_digits up to "
-                f"{_EXACT_DIGITS}; give both"
-            )
-        fixed: JsonObject = {"type": "number", "multipleOf": _power_of_ten(-places)}
+            return text
+        fixed: JsonObject = {"type": "number", "multipleOf": power_of_ten(-places)}
         if digits is not None:
-            above = _power_of_ten(max(digits - places, 0))
+            above = power_of_ten(max(digits - places, 0))
             fixed |= {"exclusiveMinimum": -above, "exclusiveMaximum": above}
-        return {"allOf": [described, fixed]}
+        return {"anyOf": [{"allOf": [described, fixed]}, text]}
 
     # Choices
 
+    def any_schema(self, schema: core_schema.AnySchema) -> JsonObject:
+        return dict(HASHABLE) if self._sets else {}
+
+    def is_instance_schema(self, schema: core_schema.IsInstanceSchema) -> JsonObject:
+        return dict(HASHABLE) if schema["cls"] is Hashable else super().is_instance_schema(schema)
+
+    def chain_schema(self, schema: core_schema.ChainSchema) -> JsonObject:
+        # What is any JSON, and then an instance of something.
+        first, *others = schema["steps"]
+        asked = [step for step in others if step["type"] == "is-instance"] if first["type"] == "any" else []
+        return self.generate_inner(asked[0]) if asked else super().chain_schema(schema)
+
+    def function_after_schema(self, schema: core_schema.AfterValidatorFunctionSchema) -> JsonObject:
+        if (described := encoded(schema)) is not None:
+            return described
+        described = super().function_after_schema(schema)
+        bounds = bounds_of(schema)
+        return {"allOf": [described, bounds]} if bounds else described
+
+    def set_schema(self, schema: core_schema.SetSchema) -> JsonObject:
+        return self._set(schema)
+
+    def frozenset_schema(self, schema: core_schema.FrozenSetSchema) -> JsonObject:
+        return self._set(schema)
+
+    def _set(self, schema: core_schema.SetSchema | core_schema.FrozenSetSchema) -> JsonObject:
+        self._sets += 1
+        try:
+            return self._common_set_schema(schema)
+        finally:
+            self._sets -= 1
+
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonObject:
-        members = [member.value for member in schema["members"]]
-        described = _unwritable(schema, members) or super().enum_schema(schema)
+        described = _unwritable(schema, members_of(schema)) or super().enum_schema(schema)
+        if "enum" in described:
+            described = {**described, "enum": [_written(value) for value in members_of(schema)]}
+            described.pop("type", None)
         if schema.get("sub_type") == "int":
             described[_DIGITS_AS_KEYS] = True
         return described
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonObject:
         return _unwritable(schema, schema["expected"]) or super().literal_schema(schema)
+
+    def union_schema(self, schema: core_schema.UnionSchema) -> JsonObject:
+        described = super().union_schema(schema)
+        branches: Any = described.get("anyOf", ())
+        possible = [each for each in branches if _NO_JSON not in str(each.get(REFUSAL))]
+        # No JSON is read as an instance of a class, so that branch is never taken.
+        return {**described, "anyOf": possible} if possible else described
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonObject:
         described = super().tagged_union_schema(schema)
@@ -376,19 +460,19 @@ class _PythonSchema(GenerateJsonSchema):
     def _keys(self, keys: core_schema.CoreSchema) -> JsonObject:
         """The schema of the names, for names are strings whatever the type of the key."""
         names = self.generate_inner(keys)
-        plain = self.resolve_ref_schema(names) if "$ref" in names else names
+        plain: dict[str, Any] = self.resolve_ref_schema(names) if "$ref" in names else names
+        branches = [self.resolve_ref_schema(branch) for branch in plain.get("anyOf", ())]
         values = [plain["const"]] if "const" in plain else plain.get("enum")
         if values is not None:
             if _DIGITS_AS_KEYS in plain:
                 return {"enum": [str(value) for value in values]}
-            strings = all(isinstance(value, str) for value in values)
-        else:
-            strings = not plain or plain.get("type") == "string"
-        if strings or REFUSAL in plain:
+            if all(isinstance(value, str) for value in values):
+                return names
+        elif REFUSAL in plain:
             return names
-        if len(plain) == 1 and plain.get("type") in _KEYS:
-            return _KEYS[str(plain["type"])]
-        return _refused("keys of this type are not supported; use dict[str, ...], or a list of pairs")
+        elif (found := keys_of({**plain, "anyOf": branches} if branches else plain)) is not None:
+            return names if found == plain else found
+        return refused("keys of this type are not supported; use dict[str, ...], or a list of pairs")
 
 
 class _PythonSchemaWithTags(_PythonSchema):
@@ -397,47 +481,19 @@ class _PythonSchemaWithTags(_PythonSchema):
     requires_tags = True
 
 
-_BOUNDS = ("ge", "gt", "le", "lt", "now_op")
-
-
-def _largest_multiple(of: float) -> float:
-    """Up to where pydantic takes every multiple for one, though floats are rounded."""
-    if Decimal(repr(of)) == Decimal(of):
-        return 2.0**53 / of.as_integer_ratio()[1]
-    return max(_TOLERATED, of)
-
-
-def _temporal(kind: str, schema: Mapping[str, object]) -> JsonObject:
-    """A date or time in the private format that tells offsets apart; bounds are not in the schema at all."""
-    bound = next((key for key in _BOUNDS if key in schema), None)
-    if bound is not None:
-        return _refused(f"bounds on a {kind.split('-')[0]} are not supported; check them in a validator")
-    return {"type": "string", "format": f"python:{kind}"}
+def _written(value: object) -> object:
+    """A value of an enum as JSON that pydantic reads: a Decimal as a number, though pydantic writes a string."""
+    return json.loads(str(value)) if isinstance(value, Decimal) else to_jsonable_python(value)
 
 
 def _unwritable(
     schema: core_schema.EnumSchema | core_schema.LiteralSchema, values: Sequence[object]
 ) -> JsonObject:
     """Refuse values such as tuples and bytes, which pydantic writes as JSON and does not read back."""
-    if all(isinstance(value, str | int | float | None) for value in values):
-        return {}
     validator = SchemaValidator(schema)
-    for value in values:
+    for value in values if not all(isinstance(value, str | int | float | None) for value in values) else ():
         try:
-            validator.validate_json(to_json(value))
+            validator.validate_json(to_json(_written(value)))
         except (ValidationError, ValueError):
-            return _refused(f"the value {value!r:.60} cannot be read back from JSON; use a string")
+            return refused(f"the value {value!r:.60} cannot be read back from JSON; use a string")
     return {}
-
-
-def _power_of_ten(exponent: int) -> Decimal:
-    return Decimal(10**exponent) if exponent >= 0 else Decimal((0, (1,), exponent))
-
-
-def _with_flags(pattern: re.Pattern[str]) -> str:
-    """The text of a compiled pattern, with the flags that pydantic's schema loses."""
-    letters = "".join(letter for flag, letter in _FLAGS.items() if pattern.flags & flag)
-    return f"(?{letters}){pattern.pattern}" if letters else pattern.pattern
-
-
-_FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}

@@ -13,8 +13,8 @@ __all__ = ["relaxed"]
 def relaxed(node: Schema) -> Iterator[Schema]:
     """Nodes with at least the values of another; each asks less than the one before.
 
-    >>> next(relaxed(String(min_length=1, patterns=("a(?=b)",))))
-    String(note=None, min_length=1, max_length=None, patterns=(), format=None, forbidden=(), forbidden_formats=())
+    >>> next(relaxed(String(min_length=1, patterns=("a(?=b)",)))) == String(min_length=1)
+    True
     """
     match node:
         case String(min_length=least, max_length=most):

@@ -23,6 +23,7 @@ from structkit.schema.nodes import (
     Object,
     Ref,
     Schema,
+    String,
     Union,
 )
 from structkit.schema.place import joined, step
@@ -81,6 +82,8 @@ def _references(node: Schema, *, unguarded: bool = False) -> Iterator[str]:
                 yield name
             case Union(branches=branches):
                 stack.extend(reversed(branches))
+            case String(content=content) if content is not None and not unguarded:
+                stack.append(content)
             case Array(prefix=prefix, items=items, contains=contains) if not unguarded:
                 stack.extend((items, *reversed(prefix)))
                 stack.extend(node for one in contains for node in (one.misses, one.hits))
@@ -137,6 +140,8 @@ def _redirected(node: Schema, ends: Mapping[str, Ref]) -> Schema:
             return replace(ends[name], note=node.note or ends[name].note)
         case Union(branches=branches):
             return with_note(union(_redirected(branch, ends) for branch in branches), node.note)
+        case String(content=content) if content is not None:
+            return replace(node, content=_redirected(content, ends))
         case Array():
             prefix = tuple(_redirected(item, ends) for item in node.prefix)
             contains = tuple(
@@ -206,6 +211,9 @@ def _clean(node: Schema, alive: set[str], definitions: Definitions) -> Schema:
             if all(map(operator.is_, cleaned, branches)):
                 return node
             return with_note(union(cleaned), node.note)
+        case String(content=content) if content is not None:
+            said = _clean(content, alive, definitions)
+            return said if isinstance(said, Never) else replace(node, content=said)
         case Array():
             prefix = tuple(_clean(item, alive, definitions) for item in node.prefix)
             items = _clean(node.items, alive, definitions)

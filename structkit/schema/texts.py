@@ -37,4 +37,5 @@ def is_restricted(node: String) -> bool:
     >>> is_restricted(String(min_length=2)), is_restricted(String(patterns=("a",)))
     (False, True)
     """
-    return bool(node.patterns or node.forbidden or node.forbidden_formats or node.format is not None)
+    said = node.patterns or node.forbidden or node.forbidden_formats
+    return bool(said or node.format is not None or node.content is not None)

@@ -34,13 +34,13 @@ ENFORCED = [
     {"properties": {"a": {}}, "patternProperties": {"^x": {}}}, {"if": {"minimum": 3}, "then": {"multipleOf": 2}},
     {"contains": {"type": "null"}, "prefixItems": [True]}, {"contains": {"type": "null"}, "maxContains": 2},
     {"contains": {"type": "null"}, "maxContains": 2, "maxItems": 9}, {"dependentRequired": {"a": ["b"]}},
-    Annotated[float, Field(multiple_of=0.3)],
+    Annotated[float, Field(multiple_of=0.3)], Reaching, Annotated[dt.date, Field(ge=dt.date(2020, 1, 1))],
+    Annotated[bytes, Field(max_length=3)], AnyUrl, complex, Json[int],
 ]  # fmt: skip
 
 REFUSED = [
     sk.Regex(r"(a)\1"), sk.Regex(r"\bab\b"), Annotated[float, Field(multiple_of=0.1234567)], dict[tuple[int, int], int],
-    Reaching, Annotated[dt.date, Field(ge=dt.date(2020, 1, 1))], Annotated[bytes, Field(max_length=3)], AnyUrl, complex,
-    Json[int], type[int], Callable[[], int], {"not": {"uniqueItems": True}},
+    type[int], Callable[[], int], {"not": {"uniqueItems": True}},
     {"contains": {"type": "null"}, "prefixItems": [True] * 70},
     {"allOf": [{"format": "date", "type": "string"}, {"format": "email", "type": "string"}]},
 ]  # fmt: skip

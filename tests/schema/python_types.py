@@ -303,12 +303,9 @@ READ: dict[str, Any] = {
 """Types that are read; every value their document admits must be one that pydantic accepts."""
 
 
-class WithPath(BaseModel):
-    a: int = Field(validation_alias=pydantic.AliasPath("x", 0))
-
-
-class WithBytes(BaseModel):
-    inner: list[Annotated[bytes, Field(max_length=3)]]
+class Twofold(BaseModel):
+    b: int = Field(validation_alias=pydantic.AliasPath("a", "b"))
+    c: int = Field(validation_alias=pydantic.AliasPath("a", 0))
 
 
 class TupleEnum(enum.Enum):
@@ -320,19 +317,14 @@ class WithTupleEnum(BaseModel):
 
 
 REFUSED: dict[str, tuple[Any, str]] = {
-    "AliasPath": (WithPath, "$.a"),
-    "bytes lengths": (WithBytes, "$.inner[]"),
     "tuple enum": (WithTupleEnum, "$.e"),
-    "complex": (dict[str, complex], "$[]"),
     "class": (tuple[int, type[int]], "$[1]"),
-    "Json": (list[pydantic.Json[int]], "$[]"),
-    "email-like format": (list[pydantic.AnyUrl], "$[]"),
+    "bytes pattern": (list[re.Pattern[bytes]], "$[]"),
+    "alias into a list and an object": (Twofold, "$.a"),
     "enum literal": (list[Literal[Color.RED]], "$[]"),
     "bytes literal": (Literal[b"x"], "$"),
-    "date bounds": (Annotated[datetime.date, Field(ge=datetime.date(2020, 1, 1))], "$"),
-    "past date": (pydantic.PastDate, "$"),
+    "date bounds": (list[Annotated[datetime.date, Field(gt=datetime.date.max)]], "$[]"),
     "dict of int literals": (dict[Literal[1, 2], int], "$"),
     "dict of tuples": (dict[tuple[int, int], int], "$"),
-    "Decimal digits only": (Annotated[decimal.Decimal, Field(max_digits=5)], "$"),
 }
 """Types that are refused, and where the error says the trouble is."""

@@ -85,6 +85,8 @@ def _number(node: Integer | Number, value: object) -> bool:
 
 
 def _string(node: String, value: str) -> bool:
+    if node.content is not None:
+        raise NotImplementedError("JSON in a string")
     if len(value) < node.min_length or (node.max_length is not None and len(value) > node.max_length):
         return False
     if node.format is not None and not FORMATS.conforms(value, node.format):

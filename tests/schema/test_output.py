@@ -187,7 +187,7 @@ def test_the_tag_of_a_discriminated_union_is_never_omitted() -> None:
 def test_nodes_of_some_types() -> None:
     assert OutputType.of(Literal[True, 1]).document.root == Union((Const("true"), Const("1")))
     assert OutputType.of(Annotated[int, Field(gt=0, lt=10, multiple_of=4)]).document.root == Integer(1, 9, 4)
-    assert OutputType.of(Decimal).document.root == Number()
+    assert OutputType.of(Decimal).document.root == Union((Number(), String(format="python:decimal")))
     assert OutputType.of(dict[str, Any]).document.bounded
     assert isinstance(OutputType.of(Node).document.root, Ref)
     assert not holds(OutputType.of(Shut).document, {"a": 1, "b": 2})

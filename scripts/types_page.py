@@ -1,0 +1,110 @@
+"""The page on types, made from the zoo of the tests: what pydantic says of each, what is written, what is not.
+
+Run it from the root of the project: `python -m scripts.types_page`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pydantic
+
+from tests.zoo import KINDS
+from tests.zoo.specimen import Kind, Specimen
+
+PAGE = Path(__file__).parents[1] / "docs/reference/types.md"
+
+_MOST = 90
+"""Characters of a cell."""
+
+_HEAD = f"""# Types
+
+What becomes of each type: the JSON Schema that pydantic {pydantic.VERSION.rpartition(".")[0]} emits for it, a text that
+is written, what pydantic would read too and is never written, for each value has one canonical text, and what is
+refused. Where the schema is looser than the type, the type decides.
+
+The page is made from the tests: for each of its {{count}} types the dumps of values are in the language that is
+compiled, what pydantic refuses is not, and 200 random texts of the language are read by pydantic. Where a limit says
+that something is checked after, a text that fails is a `ValidationFailed`, and never returned.
+"""
+
+_COLUMNS = "| Type | JSON Schema | Written | Also read | Refused | Limits |\n|---|---|---|---|---|---|\n"
+
+
+def page() -> str:
+    """The whole page."""
+    count = sum(not each.error for kind in KINDS.values() for each in kind.values())
+    parts = [_HEAD.format(count=count)]
+    parts += [f"## {title}\n\n{_table(kind)}" for title, kind in KINDS.items()]
+    return "\n".join([*parts, f"## Types that are refused\n\n{_refused()}"])
+
+
+def _table(kind: Kind) -> str:
+    rows = (_row(name, each) for name, each in kind.items() if not each.error)
+    return _COLUMNS + "".join(rows)
+
+
+def _row(name: str, each: Specimen) -> str:
+    read = [text for text in each.refuses if _reads(each, text)]
+    refused = [text for text in each.refuses if text not in read]
+    cells = (_written(each), read[0] if read else "", min(refused, key=len))
+    return f"| {_cell(name)} | {_code(_schema(each))} | {' | '.join(map(_code, cells))} | {_cell(each.limits)} |\n"
+
+
+def _refused() -> str:
+    rows = "".join(
+        f"| {_cell(name)} | {_cell(each.error)} |\n"
+        for kind in KINDS.values()
+        for name, each in kind.items()
+        if each.error
+    )
+    return f"| Type | What the error says |\n|---|---|\n{rows}"
+
+
+def _written(each: Specimen) -> str:
+    texts = each.written()
+    if not texts:
+        return ""
+    value = json.loads(texts[0])
+    if each.accepts and isinstance(each.accepts[0], set | frozenset):
+        value.sort(key=json.dumps)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _reads(each: Specimen, text: str) -> bool:
+    try:
+        each.adapter.validate_json(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _schema(each: Specimen) -> str:
+    schema = each.adapter.json_schema()
+    return json.dumps(_without_titles(schema), ensure_ascii=False)
+
+
+def _without_titles(schema: object) -> object:
+    if isinstance(schema, list):
+        return [_without_titles(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _without_titles(value)
+        for key, value in schema.items()
+        if key not in ("description", "examples") and not (key == "title" and isinstance(value, str))
+    }
+
+
+def _code(text: str) -> str:
+    return f"`{_cell(text)}`" if text else ""
+
+
+def _cell(text: str) -> str:
+    short = text if len(text) <= _MOST else f"{text[: _MOST - 1]}…"
+    return short.replace("`", "'").replace("|", "\\|").replace("\t", "\\t")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,126 @@
+"""Formats by name, those of Python types too: these may have arguments, as `python:date {"low": "2020-01-01"}`."""
+
+from __future__ import annotations
+
+import json
+import zoneinfo
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from types import MappingProxyType
+
+from structkit.regex.addresses import email, ip_address, ip_interface, ip_network, name_email, url
+from structkit.regex.chars import chars
+from structkit.regex.encoded import base64, complexes, decimals, fractions, hexadecimal, utf8
+from structkit.regex.formats import KNOWN_FORMATS
+from structkit.regex.nodes import Node, Repeat, Text, alt
+from structkit.regex.parse import parse
+from structkit.regex.temporal import dates, durations, moments, times
+
+__all__ = ["format_names", "is_known", "language"]
+
+
+def format_names() -> list[str]:
+    """The names of the formats that a JSON Schema may use."""
+    return sorted(KNOWN_FORMATS)
+
+
+def is_known(name: str) -> bool:
+    """Whether a format has a language.
+
+    >>> is_known("date"), is_known("python:url"), is_known("topic")
+    (True, True, False)
+    """
+    return name in KNOWN_FORMATS or name.partition(" ")[0] in _PYTHON
+
+
+@lru_cache(maxsize=256)
+def language(name: str, *, once: bool = False) -> Node:
+    """The texts of a format.
+
+    Args:
+        name: Its name, for a Python type with its arguments as JSON behind a space.
+        once: Whether each value is written in one way only, so that different texts are different values.
+
+    >>> language('python:hex {"most": 0}')
+    Text(value='')
+    """
+    if name in KNOWN_FORMATS:
+        return KNOWN_FORMATS[name]()
+    kind, _, text = name.partition(" ")
+    given = json.loads(text) if text else {}
+    arguments = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+    return (_ONCE.get(kind, _PYTHON[kind]) if once else _PYTHON[kind])(**arguments)
+
+
+def _uuid(version: int | None = None) -> Node:
+    """RFC 9562, section 4, in lower case; with a version also its variant."""
+    third = "[0-9a-f]{4}" if version is None else f"{version}[0-9a-f]{{3}}"
+    fourth = "[0-9a-f]{4}" if version is None else "[89ab][0-9a-f]{3}"
+    pattern = f"[0-9a-f]{{8}}-[0-9a-f]{{4}}-{third}-{fourth}-[0-9a-f]{{12}}"
+    return parse(pattern, search=False, unicode=False)
+
+
+def _zones() -> Node:
+    """The names of time zones that this machine knows."""
+    return alt(map(Text, sorted(zoneinfo.available_timezones())))
+
+
+@lru_cache(maxsize=2)
+def _cased(*, upper: bool) -> Node:
+    """Texts in lower case, or in upper case: of scripts with cases Latin, Greek and Cyrillic, and those without."""
+    change = str.upper if upper else str.lower
+    letters = (chr(code) for first, last in _WITH_CASES for code in range(first, last + 1))
+    kept = ((ord(letter), ord(letter)) for letter in letters if change(letter) == letter)
+    return Repeat(chars([*kept, *_WITHOUT_CASES]))
+
+
+_WITH_CASES = ((0x00, 0x17F), (0x370, 0x3FF), (0x400, 0x45F))
+_WITHOUT_CASES = (
+    (0x590, 0x109F),
+    (0x1100, 0x139F),
+    (0x1400, 0x1C7F),
+    (0x2000, 0x20CF),
+    (0x2190, 0x245F),
+    (0x2500, 0x2BFF),
+    (0x2E80, 0xA63F),
+    (0xAC00, 0xD7A3),
+    (0xF900, 0xFAFF),
+    (0x1F000, 0x1F0FF),
+    (0x1F200, 0x1FAFF),
+    (0x20000, 0x3FFFD),
+)
+"""Blocks of Unicode without letters that have cases."""
+
+
+_PYTHON: Mapping[str, Callable[..., Node]] = MappingProxyType(
+    {
+        "python:base64": base64,
+        "python:bytes": utf8,
+        "python:complex": complexes,
+        "python:date": dates,
+        "python:datetime": moments,
+        "python:decimal": decimals,
+        "python:email": email,
+        "python:fraction": fractions,
+        "python:hex": hexadecimal,
+        "python:ip-address": ip_address,
+        "python:ip-interface": ip_interface,
+        "python:ip-network": ip_network,
+        "python:lower": partial(_cased, upper=False),
+        "python:name-email": name_email,
+        "python:time": times,
+        "python:timedelta": durations,
+        "python:upper": partial(_cased, upper=True),
+        "python:url": url,
+        "python:uuid": _uuid,
+        "python:zone": _zones,
+    }
+)
+"""The formats of Python types, and what makes their languages from their arguments."""
+
+_SEVERAL = ("complex", "datetime", "decimal", "fraction", "time", "timedelta")
+"""Those with values that may be written in several ways."""
+
+_ONCE: Mapping[str, Callable[..., Node]] = MappingProxyType(
+    {f"python:{name}": partial(_PYTHON[f"python:{name}"], once=True) for name in _SEVERAL}
+)

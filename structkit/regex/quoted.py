@@ -1,0 +1,130 @@
+"""Strings of JSON, quotes included: free text, formats, patterns, and JSON inside a string."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from structkit.errors import UnsupportedKeyword
+from structkit.limits import Limits
+from structkit.regex.chars import ANY
+from structkit.regex.languages import format_names, is_known
+from structkit.regex.nodes import NEVER, Both, Call, Node, Repeat, Text, alt, seq
+from structkit.regex.plain import is_plain_text
+from structkit.regex.rules import calls, is_larger
+from structkit.regex.strings import QUOTE, SPELLED, closed, escape, other_text, text_body, text_name
+from structkit.regex.texts import format_text, string_texts
+from structkit.schema.nodes import Schema, String
+
+__all__ = ["Lowering", "Strings"]
+
+_LITERAL = 3
+"""Nodes that a string with a pattern may have and still be written where it stands; too few to hold a repetition."""
+
+_LATE = 500
+"""Characters that a text must at least have and its rule still be built only when it is called."""
+
+_DEEPEST = 4
+"""Strings of JSON inside strings of JSON: each one doubles the backslashes."""
+
+
+class Lowering(Protocol):
+    """What strings need of the walk over the whole schema."""
+
+    bounded: bool
+    limits: Limits
+    once: bool
+    rules: dict[str, Node]
+    late: set[str]
+
+    def node(self, schema: Schema, place: str) -> Node:
+        """The texts of one schema."""
+
+    def rule(self, node: Node, place: str, *, plain: bool | None = None) -> Node:
+        """A call to `node` under a name of its own."""
+
+    def add(self, name: str, node: Node, *, plain: bool | None = None) -> None:
+        """Add a rule."""
+
+
+class Strings:
+    """The strings of one lowering."""
+
+    def __init__(self, lowering: Lowering) -> None:
+        self._lowering = lowering
+        self._escaped: dict[str, None] = {}
+
+    def string(
+        self, schema: String, place: str, without: Sequence[str] = (), *, once: bool | None = None
+    ) -> Node:
+        """A string that is none of `without`; `once` if each value is written in one way only."""
+        lowering = self._lowering
+        once = lowering.once if once is None else once
+        if schema.content is not None:
+            return self._embedded(schema, schema.content, place, without)
+        name = schema.format
+        if name is not None and not is_known(name) and lowering.bounded:
+            message = (
+                f"the format {name!r} cannot be enforced; drop it, or use one of {', '.join(format_names())}"
+            )
+            raise UnsupportedKeyword("format", message, place=place)
+        if name is not None and is_known(name) and schema == String(format=name) and not without:
+            text = format_text(name, once=once)
+            if text == NEVER:
+                return NEVER
+            rule = name if text == format_text(name) else f"{name} once"
+            lowering.add(rule, text)
+            return seq(QUOTE, Call(rule))
+        body = string_texts(schema, python=lowering.bounded, limits=lowering.limits, place=place, once=once)
+        if body == NEVER:
+            return NEVER
+        if isinstance(body, Repeat) and body.part == ANY:
+            if not without:
+                return seq(QUOTE, self.text(body.least, body.most))
+            if (body.least, body.most) == (0, None):
+                return seq(QUOTE, lowering.rule(other_text(without), place))
+        if without:
+            body = Both(body, alt(Text(name) for name in without), negate=True)
+        text = closed(body)
+        if not is_larger(text, _LITERAL):
+            return seq(QUOTE, text)
+        # In a rule that calls no other masks are quicker, and shared.
+        return seq(QUOTE, lowering.rule(text, place, plain=is_plain_text(body)))
+
+    def text(self, least: int, most: int | None) -> Node:
+        """Free text and its closing quote, a rule that all schemas share."""
+        name = text_name(least, most)
+        self._lowering.rules[name] = text_body(least, most)
+        if least <= _LATE:
+            self._lowering.late.add(name)
+        return Call(name)
+
+    def _embedded(self, schema: String, content: Schema, place: str, without: Sequence[str]) -> Node:
+        """The JSON texts of a schema, as a string."""
+        if without or schema != String(content=content):
+            message = "a string of JSON cannot be restricted besides; restrict what it says"
+            raise UnsupportedKeyword("contentSchema", message, place=place)
+        inner = self._lowering.node(content, place)
+        return NEVER if inner == NEVER else seq(QUOTE, self._calling(escape(inner)), QUOTE)
+
+    def _calling(self, node: Node) -> Node:
+        """The node, and a note of the rules of escaped texts that it calls."""
+        self._escaped.update(dict.fromkeys(calls(node)))
+        return node
+
+    def finish(self) -> None:
+        """Make the rules of escaped texts, now that those are known that they are made of.
+
+        Raises:
+            UnsupportedKeyword: A string of JSON holds itself, and so ever more backslashes.
+        """
+        lowering = self._lowering
+        while pending := [name for name in self._escaped if name not in lowering.rules]:
+            for name in pending:
+                if name.count(SPELLED) > _DEEPEST:
+                    message = f"JSON inside a string is written at most {_DEEPEST} deep; use the inner type"
+                    raise UnsupportedKeyword("contentSchema", message, place="$")
+                plain = name.removesuffix(SPELLED)
+                if plain in lowering.rules:
+                    lowering.rules[name] = self._calling(escape(lowering.rules[plain]))
+                    lowering.late.update({name} if plain in lowering.late else ())

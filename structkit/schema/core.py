@@ -1,0 +1,352 @@
+"""What pydantic's core schema says and its JSON Schema does not: lengths in bytes, URLs, aliases that reach far.
+
+Core schemas are read as plain dicts; pydantic itself is not needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from enum import Flag
+from functools import partial
+from typing import TypeAlias
+
+from structkit.schema.moments import JsonObject, format_of, refused
+
+__all__ = [
+    "ASCII",
+    "HASHABLE",
+    "OWN_TYPES",
+    "FieldAt",
+    "bounds_of",
+    "encoded",
+    "explained",
+    "is_readable",
+    "keys_of",
+    "largest_multiple",
+    "members_of",
+    "nested",
+    "owner_of",
+    "power_of_ten",
+    "pushed",
+    "url_of",
+    "with_flags",
+]
+
+Core: TypeAlias = Mapping[str, object]
+
+FieldAt: TypeAlias = tuple[Sequence[str | int], bool, JsonObject]
+"""Where pydantic looks for a field, whether it must be there, and its schema."""
+
+
+# Constraints on wrapped types
+
+_LENGTHS = frozenset({"min_length", "max_length"})
+_RANGES = frozenset({"ge", "gt", "le", "lt"})
+_NATIVE: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("int", "float", "decimal"), _RANGES | {"multiple_of"}),
+    **dict.fromkeys(("fraction", "date", "time", "datetime", "timedelta"), _RANGES),
+    **dict.fromkeys(
+        ("str", "bytes", "list", "tuple", "set", "frozenset", "deque", "dict", "generator", "encoded"),
+        _LENGTHS,
+    ),
+}
+"""The types of core schemas that take a constraint themselves."""
+
+_SAME_LENGTH: Mapping[str, str] = {"SecretStr": "str", "SecretBytes": "bytes"}
+"""What pydantic wraps a text in that is as long as the text, and the type of that."""
+
+_TRANSPARENT = frozenset({"nullable", "default", "json-or-python", "lax-or-strict"})
+_JSON_SIDE = ("schema", "json_schema", "lax_schema")
+"""Where a schema has the one by which JSON is read."""
+
+_PUSHED = _RANGES | {"multiple_of", "minLength", "maxLength", "minItems", "maxItems"}
+"""What a constraint adds to pydantic's own JSON Schema."""
+
+
+def pushed(schema: Core) -> Core | None:
+    """A constraint that pydantic checks by a function, put into the schemas that it is about.
+
+    `Annotated[int | float, Ge(3)]` is a union whose result is checked; both of its branches may check it themselves.
+
+    Returns:
+        The inner schema with the constraint; `None` if this is no constraint, or it cannot be put there.
+    """
+    made = _inner(schema) if _constraints(schema) else None
+    for name, value in _constraints(schema).items():
+        made = None if made is None else _constrained(made, name, value)
+    if made is None:
+        return None
+    metadata = schema.get("metadata")
+    updates = metadata.get("pydantic_js_updates", {}) if isinstance(metadata, dict) else {}
+    kept = {key: value for key, value in updates.items() if key not in _PUSHED}
+    if not kept:
+        return made
+    return {"type": "default", "schema": made, "metadata": {"pydantic_js_updates": kept}}
+
+
+def bounds_of(schema: Core) -> JsonObject:
+    """The bounds that pydantic checks by a function, as keywords that speak of numbers alone."""
+    return {
+        _KEYWORDS[name]: value
+        for name, value in _constraints(schema).items()
+        if name in _KEYWORDS and isinstance(value, int | float)
+    }
+
+
+_KEYWORDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+
+
+def _constraints(schema: Core) -> Mapping[str, object]:
+    function = _function(schema)
+    return (
+        function.keywords if schema.get("type") == "function-after" and isinstance(function, partial) else {}
+    )
+
+
+def _inner(schema: Core) -> Core | None:
+    """The schema by which JSON is read; of one wrapped, the one inside."""
+    found = next((schema[key] for key in _JSON_SIDE if key in schema), None)
+    return found if isinstance(found, dict) else None
+
+
+def _constrained(schema: Core, name: str, value: object) -> Core | None:
+    schema = pushed(schema) or schema
+    kind = "encoded" if encoded(schema) else str(schema.get("type"))
+    if name in _NATIVE.get(kind, ()):
+        return {**schema, name: value} if name not in schema else None
+    if name in _LENGTHS and (text := _secret(schema)):
+        return {"type": text, name: value}
+    if kind == "union" and isinstance(choices := schema.get("choices"), list):
+        branches = [_constrained(each, name, value) if isinstance(each, dict) else None for each in choices]
+        return None if None in branches else {**schema, "choices": branches}
+    inner = _inner(schema) if kind in _TRANSPARENT else None
+    made = None if inner is None else _constrained(inner, name, value)
+    key = next((key for key in _JSON_SIDE if key in schema), "schema")
+    return None if made is None else {**schema, key: made}
+
+
+def _secret(schema: Core) -> str | None:
+    """The type of the text inside a secret."""
+    inner: Core | None = schema
+    while inner is not None:
+        if (found := _SAME_LENGTH.get(getattr(_function(inner), "__name__", ""))) is not None:
+            return found
+        inner = _inner(inner) if inner.get("type") in _TRANSPARENT else None
+    return None
+
+
+def is_readable(schema: Core) -> bool:
+    """Whether there is any JSON for a type that pydantic describes as if there were."""
+    return getattr(_function(schema), "__name__", "") != "pattern_bytes_validator"
+
+
+def _function(schema: Core) -> object:
+    wrapped = schema.get("function")
+    return wrapped.get("function") if isinstance(wrapped, dict) else None
+
+
+def owner_of(schema: Core) -> tuple[str, object]:
+    """The name of the class of pydantic's whose method a function schema calls, and what it is bound to."""
+    owner = getattr(_function(schema), "__self__", None)
+    cls = owner if isinstance(owner, type) else type(owner)
+    return (cls.__name__, owner) if cls.__module__.partition(".")[0] in _PACKAGES else ("", None)
+
+
+_PACKAGES = ("pydantic", "pydantic_extra_types")
+
+
+def encoded(schema: Core) -> JsonObject | None:
+    """Base64 in a string, with lengths in bytes of what it holds; `None` for anything else."""
+    name, owner = owner_of(schema) if schema.get("type") == "function-after" else ("", None)
+    if name not in ("EncodedBytes", "EncodedStr"):
+        return None
+    kind = getattr(owner, "encoder", None)
+    described = getattr(kind, "get_json_format", str)()
+    if described not in ("base64", "base64url"):
+        return None
+    url = True if described == "base64url" else None
+    ascii_only = True if name == "EncodedStr" else None
+    least, most = schema.get("min_length"), schema.get("max_length")
+    return {
+        "type": "string",
+        "allOf": [format_of("base64", least=least, most=most, url=url, ascii_only=ascii_only)],
+    }
+
+
+# URLs
+
+_OWN_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
+
+
+def url_of(schema: Core, *, hosts: bool = False) -> JsonObject:
+    """URLs of the schemes allowed; what has a default is always written, as pydantic does."""
+    schemes = schema.get("allowed_schemes")
+    default_host, path, port = (schema.get(f"default_{part}") for part in ("host", "path", "port"))
+    return format_of(
+        "url",
+        schemes=schemes,
+        host_required=bool(schema.get("host_required") or default_host) or None,
+        port_written=port is not None or None,
+        path_written=path is not None or None,
+        hosts=hosts or None,
+        most=schema.get("max_length"),
+    )
+
+
+# Aliases
+
+
+def nested(fields: Iterable[FieldAt]) -> JsonObject:
+    """The object in which pydantic finds every field.
+
+    >>> first = (["names", 0], True, {"type": "string"})
+    >>> nested([first])["properties"]["names"]["prefixItems"]
+    [{'type': 'string'}]
+    """
+    groups: dict[str | int, list[FieldAt]] = {}
+    for path, required, schema in fields:
+        groups.setdefault(path[0], []).append((path[1:], required, schema))
+    properties: JsonObject = {}
+    for name, group in groups.items():
+        properties[str(name)] = _at(group)
+    needed = [str(name) for name, group in groups.items() if any(required for _, required, _ in group)]
+    described: JsonObject = {"type": "object", "properties": properties}
+    return {**described, "required": needed} if needed else described
+
+
+def _at(group: Sequence[FieldAt]) -> JsonObject:
+    """What stands where several paths lead."""
+    ends = [schema for path, _, schema in group if not path]
+    further = [each for each in group if each[0]]
+    if not further:
+        return ends[0] if len(ends) == 1 else {"allOf": ends}
+    steps = {type(path[0]) for path, _, _ in further}
+    if len(steps) > 1:
+        return refused("aliases reach into this both as an object and as a list; use one of them")
+    inner = nested(further) if steps == {str} else _list(further)
+    return {"allOf": [*ends, inner]} if ends else inner
+
+
+def _list(fields: Sequence[FieldAt]) -> JsonObject:
+    """A list just long enough; those counted from its end come after those counted from its start."""
+    indices = {path[0] for path, _, _ in fields if isinstance(path[0], int)}
+    before, after = max(indices) + 1, -min(indices)
+    size = max(before, 0) + max(after, 0)
+    groups: dict[int, list[FieldAt]] = {}
+    for path, required, schema in fields:
+        index = path[0] if isinstance(path[0], int) else 0
+        groups.setdefault(index % size, []).append((path[1:], required, schema))
+    items = [_at(groups[index]) if index in groups else {} for index in range(size)]
+    return {"type": "array", "prefixItems": items, "minItems": size, "maxItems": size}
+
+
+# Keys
+
+_INT_KEY = r"^(0|-?[1-9][0-9]{0,17})$"
+_FLOAT_KEY = r"^(0\.0|-?(0\.[0-9]{0,5}[1-9]|[1-9][0-9]{0,8}\.(0|[0-9]{0,5}[1-9])))$"
+"""Floats as `repr` writes them, with few enough digits that no two texts are the same float."""
+
+_RANGE = {"minimum": "ge", "exclusiveMinimum": "gt", "maximum": "le", "exclusiveMaximum": "lt"}
+
+
+def keys_of(names: JsonObject) -> JsonObject | None:
+    """The names of keys that are read as values of a schema; `None` if no string is."""
+    kind = names.get("type")
+    if kind == "string" or not names:
+        return names
+    if isinstance(branches := names.get("anyOf"), list):
+        found = [made for branch in branches if (made := keys_of(branch)) is not None]
+        return {"type": "string"} if {"type": "string"} in found else {"anyOf": found} if found else None
+    if kind == "boolean":
+        return {"enum": ["true", "false"]}
+    if kind == "integer" and names.keys() == {"type"}:
+        return {"type": "string", "pattern": _INT_KEY}
+    if kind == "integer" and names.keys() <= {"type", "multipleOf", *_RANGE}:
+        bounds = {name: f"{names[key]}" for key, name in _RANGE.items() if key in names}
+        of = f"{names['multipleOf']}" if "multipleOf" in names else None
+        return format_of("decimal", decimal_places=0, bounds=bounds or None, multiple_of=of)
+    if kind == "number" and names.keys() == {"type"}:
+        return {"type": "string", "pattern": _FLOAT_KEY}
+    return None
+
+
+# Texts, numbers and choices
+
+_TOLERATED = 4_000_000.0
+"""Below it two roundings stay under the 1e-9 by which pydantic lets a float miss a multiple."""
+
+
+ASCII = r"^[\x00-\x7f]*$"
+
+HASHABLE = {"type": ["null", "boolean", "number", "string"]}
+"""The JSON that pydantic reads as something that can be in a set."""
+
+
+def _text(pattern: str) -> JsonObject:
+    return {"type": "string", "pattern": pattern}
+
+
+OWN_TYPES: Mapping[str, JsonObject] = {
+    "ABARoutingNumber": _text("^[0-9]{9}$"),
+    "ByteSize": {"type": "integer", "minimum": 0},
+    "Color": _text("^#([0-9a-f]{3}|[0-9a-f]{4}|[0-9a-f]{6}|[0-9a-f]{8})$"),
+    "DomainStr": _text("^([a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?\\.){1,4}[a-z]{2,18}$"),
+    "IBAN": _text("^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$"),
+    "ISBN": _text("^97[89][0-9]{10}$"),
+    "MacAddress": _text("^[0-9a-f]{2}(:[0-9a-f]{2}){5}$"),
+    "PaymentCardNumber": _text(
+        "^(4([0-9]{12}|[0-9]{15}|[0-9]{18})|5[1-5][0-9]{14}|3[47][0-9]{13}|6[0-9]{11,18})$"
+    ),
+    "PhoneNumber": _text("^(tel:)?\\+[1-9][0-9]{0,2}(-?[0-9]){5,12}$"),
+    "ULID": _text("^[0-7][0-9A-HJKMNP-TV-Z]{25}$"),
+}
+"""Types of pydantic, and of the package pydantic-extra-types, that they validate by methods of their own. Check digits
+and which numbers are in use are checked after."""
+
+
+def largest_multiple(of: float) -> float:
+    """Up to where pydantic takes every multiple for one, though floats are rounded."""
+    if Decimal(repr(of)) == Decimal(of):
+        return 2.0**53 / of.as_integer_ratio()[1]
+    return max(_TOLERATED, of)
+
+
+def members_of(schema: Core) -> list[object]:
+    """The values of an enum's members, and the combinations of flags."""
+    given, cls = schema["members"], schema["cls"]
+    members = [member.value for member in given] if isinstance(given, list) else []
+    if not (isinstance(cls, type) and issubclass(cls, Flag)) or len(members) > _FLAGS_COMBINED:
+        return members
+    combined = [0]
+    for value in members:
+        combined += [each | value for each in combined]
+    return list(dict.fromkeys(combined))
+
+
+_FLAGS_COMBINED = 10
+"""Members of a flag whose combinations are all written."""
+
+
+def power_of_ten(exponent: int) -> Decimal:
+    """Ten to a power, exactly."""
+    return Decimal(10**exponent) if exponent >= 0 else Decimal((0, (1,), exponent))
+
+
+def with_flags(pattern: re.Pattern[str]) -> str:
+    """The text of a compiled pattern, with the flags that pydantic's schema loses."""
+    letters = "".join(letter for flag, letter in _FLAGS.items() if pattern.flags & flag)
+    return f"(?{letters}){pattern.pattern}" if letters else pattern.pattern
+
+
+_FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
+
+
+def explained(name: str, error: Exception) -> str:
+    """What pydantic said, in one line, and what to do."""
+    said = str(error).split("\n\nFor further information")[0]
+    said = " ".join(said.split())
+    if isinstance(error, NameError) or "not fully defined" in said:
+        return f"{name} refers to a name that is not defined: {said}; define it where {name} is defined"
+    return f"pydantic cannot describe {name}: {said}; use a type that pydantic can validate from JSON"

@@ -1,0 +1,24 @@
+"""The page on types is what the zoo makes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pydantic
+import pytest
+
+from scripts.types_page import PAGE, page
+from tests.docs.blocks import UPDATE
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_page_is_made_from_the_zoo(root: Path) -> None:
+    assert root / "docs/reference/types.md" == PAGE
+    if UPDATE:
+        PAGE.write_text(page(), encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
+    version = re.search(r"pydantic ([0-9.]+) emits", text)
+    if version is None or not pydantic.VERSION.startswith(version[1]):
+        pytest.skip("the page shows the schemas of another pydantic")
+    assert text == page()

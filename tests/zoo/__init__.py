@@ -1,0 +1,38 @@
+"""The zoo: types with values that pydantic accepts and texts that the guide must refuse, by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.zoo.choices import CHOICES
+from tests.zoo.containers import CONTAINERS
+from tests.zoo.custom import CUSTOM
+from tests.zoo.models import MODELS
+from tests.zoo.network import NETWORK
+from tests.zoo.numbers import NUMBERS
+from tests.zoo.specimen import Kind, Specimen
+from tests.zoo.strings import STRINGS
+from tests.zoo.times import TIMES
+
+__all__ = ["KINDS", "REFUSED", "ZOO"]
+
+KINDS: Mapping[str, Kind] = {
+    "Numbers, booleans, null": NUMBERS,
+    "Strings and bytes": STRINGS,
+    "Dates, times, UUIDs": TIMES,
+    "Addresses": NETWORK,
+    "Choices": CHOICES,
+    "Containers": CONTAINERS,
+    "Models": MODELS,
+    "Custom types": CUSTOM,
+}
+
+ZOO: Mapping[str, Specimen] = {
+    name: each for kind in KINDS.values() for name, each in kind.items() if not each.error
+}
+"""Types that are written."""
+
+REFUSED: Mapping[str, Specimen] = {
+    name: each for kind in KINDS.values() for name, each in kind.items() if each.error
+}
+"""Types that are refused, with what the error says."""
