@@ -20,15 +20,17 @@ class Written:
     """
 
     text: str
-    _given: Regex | Choice[object] | JsonSchema
+    _target: AnyTarget
 
     def source(self) -> bytes:
         """The target in bytes, from which `again` makes it; empty if there are none.
 
         Not kept as an object: a dict may be changed later.
         """
-        given = self._given
+        given = given_of(self._target)
         try:
+            if given is None:
+                return b""
             if isinstance(given, Regex):
                 parts: object = given.pattern
             elif isinstance(given, Choice):
@@ -44,7 +46,7 @@ class Written:
         """The target that a source says, if it is this one; the source may be anything."""
         try:
             parts = json.loads(source)
-            match self._given:
+            match given_of(self._target):
                 case Regex():
                     made: Regex | Choice[object] | JsonSchema = Regex(parts)
                 case Choice():
@@ -52,6 +54,8 @@ class Written:
                 case JsonSchema(additional=additional, strict=strict):
                     schema, resources = parts
                     made = JsonSchema(schema, additional, strict, resources)
+                case None:
+                    return None
         except (SchemaError, TypeError, ValueError, RecursionError):
             return None
         return made if _text_of(made) == self.text else None
@@ -64,11 +68,17 @@ def written(target: AnyTarget) -> Written | None:
     >>> found.again(found.source())
     JsonSchema(schema={'type': 'integer'}, additional='open', strict=True, resources={})
     """
-    given = given_of(target)
     try:
+        if type(target) is dict:  # most often; the same as of `JsonSchema(target)`
+            return Written(_schema_text("open", True, target, {}), target)
+        given = given_of(target)
         return None if given is None else Written(_text_of(given), given)
     except RecursionError:
         return None  # whoever reads it will say so
+
+
+def _schema_text(additional: str, strict: bool, schema: object, resources: object) -> str:
+    return f"JsonSchema {additional} {strict} {schema!r} {resources!r}"
 
 
 def _text_of(given: Regex | Choice[object] | JsonSchema) -> str:
@@ -79,4 +89,4 @@ def _text_of(given: Regex | Choice[object] | JsonSchema) -> str:
         case Choice():
             return f"Choice {given.options!r}"
         case _:
-            return f"JsonSchema {given.additional} {given.strict} {given.schema!r} {given.resources!r}"
+            return _schema_text(given.additional, given.strict, given.schema, given.resources)

@@ -22,7 +22,6 @@ import zlib
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.util import find_spec
-from io import FileIO
 from pathlib import Path
 from typing import TypeAlias
 
@@ -66,6 +65,9 @@ _ALIGNED = 8
 
 _LARGEST = 1 << 27
 """Bytes of one file; what is larger is made again sooner than it is read."""
+
+_BINARY = getattr(os, "O_BINARY", 0)
+"""On Windows files are texts unless one says so."""
 
 _USED_AGAIN = 3600.0
 """Seconds after which a file that is read is marked as used once more."""
@@ -130,15 +132,15 @@ def load(address: str, form: Form) -> dict[str, NDArray[np.generic]] | None:
     """The arrays stored under an address, or `None` if there are none that can be believed."""
     path = _path(address)
     try:
-        with FileIO(path) as file:
-            about = os.fstat(file.fileno())
-            if about.st_size > _LARGEST:
-                return None
-            content = bytearray(about.st_size)
-            size = file.readinto(content)
+        file = os.open(path, os.O_RDONLY | _BINARY)
+        try:
+            about = os.fstat(file)
+            content = bytearray(os.read(file, about.st_size) if about.st_size <= _LARGEST else b"")
+        finally:
+            os.close(file)
     except OSError:
         return None
-    arrays = _parse(address, form, content) if size == len(content) else None
+    arrays = _parse(address, form, content)
     if arrays is None:
         _log.debug("the cache file %s is damaged or not ours; it is made again", path)
         return None
@@ -181,7 +183,7 @@ def save(address: str, form: Form, arrays: Arrays, limit: int) -> bool:
 def _write(path: Path, content: bytes) -> None:
     """Write a file beside its place and move it there; tempfile would take as long as all the rest."""
     new = f"{path.parent}{os.sep}.new-{os.getpid()}-{os.urandom(8).hex()}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
     try:
         file = os.open(new, flags, 0o600)
     except FileNotFoundError:
