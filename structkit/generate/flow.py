@@ -242,6 +242,7 @@ class _Decoding:
         for token in ends:
             self.mask[token >> 5] |= np.uint32(1 << (token & 31))
         thoughts: list[int] = []
+        after = self.spell("\n\n")
         mark = b"".join(tokens[token] if token < len(tokens) else b"" for token in ends)
         text = b""
         while len(thoughts) < self.plan.thoughts:
@@ -255,9 +256,9 @@ class _Decoding:
                 text = text[: -len(mark)]
                 break
         else:
-            self.unread += ends
-        self.unread += self.spell("\n\n")
-        self.prompt_ids += thoughts
+            after = ends + after
+        self.unread += after
+        self.prompt_ids += thoughts + after
         self.thinking = text.decode(errors="replace").strip()
 
     def write(self) -> Generator[Ask | Score, Told | list[NDArray[np.float32]], bool]:
@@ -403,18 +404,17 @@ class _Decoding:
 
     def take_back(self, refusal: Refusal) -> None:
         """Take back a value that was refused, and ban it."""
-        text = self.written.text
-        self.bans.add(refusal.start, bytes(text[refusal.start : refusal.end]), whole=refusal.end == len(text))
+        self.bans.add(bytes(self.written.text), refusal.start, refusal.end)
         self.rewind(refusal.start)
 
     def leave(self) -> bool:
-        """Leave a way that leads to banned values alone; whether there may be another."""
+        """Leave a way that leads to banned texts alone, by its last token; whether there may be another."""
         text = bytes(self.written.text)
         start = self.bans.start_of(text)
         if start is None or start >= len(text):
             return False
-        self.bans.add_beginning(start, text[start:])
-        self.rewind(start)
+        self.bans.add_beginning(start, text)
+        self.rewind(len(text) - 1)
         return True
 
     def rewind(self, start: int) -> None:
@@ -450,7 +450,7 @@ class _Decoding:
             seconds=time.perf_counter() - self.begin,
             refused=tuple(self.refused),
             refusal=refusal,
-            read=self.read,
+            read=self.read + self.back,
             choices={} if self.chooser is None else self.chooser.decided(),
             thinking=self.thinking,
         )
