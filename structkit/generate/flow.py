@@ -245,15 +245,16 @@ class _Decoding:
         after = self.spell("\n\n")
         mark = b"".join(tokens[token] if token < len(tokens) else b"" for token in ends)
         text = b""
-        while len(thoughts) < self.plan.thoughts:
+        while len(thoughts) < self.plan.thoughts and not self.late():
             token = (yield from self.asked()).token
             thoughts.append(token)
             self.unread.append(token)
             if [token] == ends:
                 break
             text += tokens[token]
-            if mark and text.endswith(mark):
-                text = text[: -len(mark)]
+            found = text.rfind(mark, -len(mark) - len(tokens[token])) if mark else -1
+            if found >= 0:  # what follows it in the same token is part of the answer's white space
+                text = text[:found]
                 break
         else:
             after = ends + after
@@ -288,8 +289,12 @@ class _Decoding:
 
     def hurry(self) -> None:
         """Once the time is over, leave no more room than the value needs to end."""
-        if self.deadline is not None and time.perf_counter() > self.deadline:
+        if self.late():
             self.left = min(self.left, self.cursor.tokens_to_end())
+
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return self.deadline is not None and time.perf_counter() > self.deadline
 
     def look(self) -> bool:
         """Look at what may follow; whether there is anything."""
@@ -314,7 +319,9 @@ class _Decoding:
         asked = time.perf_counter()
         silent = self.chooser is None or (self.plan.thoughts > 0 and self.thinking is None)
         choice = (
-            None if silent or self.chooser is None else self.chooser.begins(self.written.text, self.spell)
+            None
+            if silent or self.chooser is None
+            else self.chooser.begins(self.written.text, self.spell, self.left)
         )
         told = cast("Told", (yield self.ask(() if choice is None else choice.first)))
         if choice is not None:
