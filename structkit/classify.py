@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 from typing_extensions import TypeForm, Unpack
@@ -46,7 +49,7 @@ def classify(
         The probability of each member, the likeliest first.
 
     Raises:
-        SchemaError: The target is no choice between values that can be listed.
+        SchemaError: The target is no choice between values that can be listed, or they cannot be keys of a dict.
         StructkitError: See `structkit.generate`.
 
     >>> from typing import Literal
@@ -77,11 +80,15 @@ async def aclassify(
     True
     """
     settings = Settings.read("aclassify", options)
-    return await in_thread(lambda cancelled: _classify(model, prompt, target, settings))
+    return await in_thread(lambda cancelled: _classify(model, prompt, target, settings, cancelled))
 
 
 def _classify(
-    model: LogitsModel, prompt: Prompt, target: AnyTarget, settings: Settings
+    model: LogitsModel,
+    prompt: Prompt,
+    target: AnyTarget,
+    settings: Settings,
+    cancelled: threading.Event | None = None,
 ) -> dict[object, float]:
     read = read_target(target, defaults=settings.writing.defaults, limits=settings.writing.limits)
     texts = read.choices(())
@@ -90,11 +97,16 @@ def _classify(
             f"{read.name} is no choice between values that can be listed; give a Literal, an Enum, bool or "
             "structkit.Choice([...]), or read the confidence of the fields of generate's result"
         )
-    result = run(model, prompt, target, settings)
+    values = {text: read.value(text) for text in texts}
+    if not all(isinstance(value, Hashable) for value in values.values()):
+        raise SchemaError(
+            f"{read.name} has members that cannot be the keys of a dict; give texts, numbers or tuples"
+        )
+    result = run(model, prompt, target, replace(settings, confidence=True), cancelled)
     chances = result.confidence["$"].choices or {}
     by_text = {text: chances.get(_key(text, is_json=read.is_json), 0.0) for text in texts}
     likeliest = sorted(by_text.items(), key=lambda item: -item[1])
-    return {read.value(text): chance for text, chance in likeliest}
+    return {values[text]: chance for text, chance in likeliest}
 
 
 def _key(text: str, *, is_json: bool) -> object:

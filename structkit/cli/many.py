@@ -14,7 +14,7 @@ from structkit.generate.generation import run_many
 from structkit.generate.result import Result
 from structkit.generate.settings import Batch, Options, Settings
 from structkit.models.base import LogitsModel
-from structkit.targets import AnyTarget
+from structkit.targets import AnyTarget, Choice, Regex
 
 __all__ = ["extract_file"]
 
@@ -39,7 +39,10 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
     model, failed, written = load(arguments.model), 0, 0
     settings = Settings.read("extract_many", options)
     try:
-        with source.open(encoding="utf-8") as lines, sink.open("a", encoding="utf-8") as output:
+        with (
+            source.open(encoding="utf-8") as lines,
+            sink.open("a", encoding="utf-8", errors="backslashreplace") as output,
+        ):
             rest = islice(lines, done, None)
             while chunk := list(islice(rest, _CHUNK * arguments.batch_size)):
                 for answer in _answers(model, chunk, target, settings, arguments.batch_size):
@@ -73,13 +76,14 @@ def _answers(
     asked = [number for number, (prompt, _) in enumerate(read) if not isinstance(prompt, Exception)]
     prompts = [read[number][0] for number in asked]
     batch = Batch(size=size, progress=None, keep_errors=True)
+    is_json = not isinstance(target, Regex) and not (isinstance(target, Choice) and target.raw)
     results = dict(
         zip(asked, run_many(model, prompts, [target] * len(asked), settings, batch), strict=True)  # type: ignore[arg-type]
     )
     for number, (prompt, name) in enumerate(read):
         result = results.get(number, prompt)
         if isinstance(result, Result):
-            answer: dict[str, object] = {"value": json.loads(result.text)}
+            answer: dict[str, object] = {"value": json.loads(result.text) if is_json else result.text}
         else:
             answer = {"error": f"{type(result).__name__}: {result}"}
         yield answer if name is None else {"id": name, **answer}

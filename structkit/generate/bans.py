@@ -13,53 +13,54 @@ _AFTER_NUMBER = b",]} \n\r\t"
 
 
 class Bans:
-    """Values that must not be written again, by where they begin.
+    """Texts that must not be written again, and where the values begin for which they were refused.
+
+    A text is banned from its first byte on, not from that of the value: a token may write the first byte of a value
+    and what is before it, and elsewhere the same value may be right.
 
     >>> bans = Bans()
-    >>> bans.add(4, b"34")
-    >>> bans.hits(b"[10, 3", b"4, "), bans.hits(b"[10,34", b"5, ")
+    >>> bans.add(b"[10, 34, 5]", 5, 7)
+    >>> bans.hits(b"[10, 3", b"4"), bans.hits(b"[10,", b"34, ")
     (False, False)
-    >>> bans.hits(b"[10,3", b"4, ")
+    >>> bans.hits(b"[10, 3", b"4, ")
     True
     """
 
     def __init__(self) -> None:
-        self._starts: list[tuple[int, bytes]] = []
+        self._banned: list[tuple[int, bytes]] = []
         self._ends: set[bytes] = set()
 
     def __bool__(self) -> bool:
-        return bool(self._starts or self._ends)
+        return bool(self._banned or self._ends)
 
-    def add(self, start: int, value: bytes, whole: bool = False) -> None:
-        """Ban a value.
+    def add(self, text: bytes, start: int, end: int) -> None:
+        """Ban a value, after what is before it.
 
         Args:
-            start: The byte at which it begins.
-            value: Its text.
-            whole: Whether the text ends with it.
+            text: The text that was refused.
+            start: The byte at which the value begins.
+            end: The byte after it.
         """
+        value = text[start:end]
         if value[-1:] not in (b'"', b"}", b"]") and value[:1] in (b"-", *(bytes([d]) for d in b"0123456789")):
             # A number may be the beginning of another, so it is banned with what ends it.
-            self._starts += [(start, value + bytes([byte])) for byte in _AFTER_NUMBER]
-            if whole:
-                self._ends.add(value)
+            self._banned += [(start, text[:end] + bytes([byte])) for byte in _AFTER_NUMBER]
+            if end == len(text):
+                self._ends.add(text)
         else:
-            self._starts.append((start, value))
+            self._banned.append((start, text[:end]))
 
     def add_beginning(self, start: int, text: bytes) -> None:
-        """Ban all values that begin with a text."""
-        self._starts.append((start, text))
+        """Ban all that begins with a text; the value that led there begins at the byte `start`."""
+        self._banned.append((start, text))
 
     def hits(self, text: bytes | bytearray, more: bytes) -> bool:
-        """Whether a text that goes on with `more` would write a banned value."""
-        return any(
-            text[start:] + more[: len(banned) + start - len(text)] == banned
-            for start, banned in self._open(text)
-            if len(text) + len(more) >= start + len(banned)
-        )
+        """Whether a text that goes on with `more` would write a banned one."""
+        whole = bytes(text) + more
+        return any(whole.startswith(banned) for _, banned in self._banned)
 
     def start_of(self, text: bytes | bytearray) -> int | None:
-        """Where the innermost banned value begins that the text is the beginning of; `None` if there is none."""
+        """Where the innermost value begins with which a text would become a banned one; `None` if there is none."""
         starts = [start for start, _ in self._open(text)]
         starts += [0 for banned in self._ends if banned.startswith(text)]
         return max(starts, default=None)
@@ -69,11 +70,11 @@ class Bans:
         return bytes(text) not in self._ends
 
     def forbid(self, mask: NDArray[np.uint32], text: bytes | bytearray, cursor: Cursor) -> None:
-        """Take the tokens out of a mask that would write a banned value after a text."""
+        """Take the tokens out of a mask that would write a banned text after a text."""
         guide = cursor.guide
         tokens = guide.vocabulary.tokens
-        for start, banned in self._open(text):
-            rest = banned[len(text) - start :]
+        for _, banned in self._open(text):
+            rest = banned[len(text) :]
             for token in guide.index.along(rest):
                 if tokens[token].startswith(rest):
                     mask[token >> 5] &= ~np.uint32(1 << (token & 31))
@@ -81,9 +82,6 @@ class Bans:
             mask &= ~guide.end_mask
 
     def _open(self, text: bytes | bytearray) -> list[tuple[int, bytes]]:
-        """The bans that the end of a text is the beginning of."""
-        return [
-            (start, banned)
-            for start, banned in self._starts
-            if start <= len(text) < start + len(banned) and banned.startswith(bytes(text[start:]))
-        ]
+        """The bans that a text is the beginning of."""
+        begun = bytes(text)
+        return [(start, banned) for start, banned in self._banned if banned.startswith(begun)]

@@ -60,10 +60,12 @@ class Choice:
             told: With the log-probability of each first token.
             scores: Those of the tokens after it.
         """
-        chances = [
-            math.exp(first + float(score[1:].sum()))
-            for first, score in zip(told.candidates, scores, strict=True)
+        logprobs = [
+            first + float(score[1:].sum()) for first, score in zip(told.candidates, scores, strict=True)
         ]
+        # Only their ratios count if there are no others; those of long texts would be 0 as they are.
+        top = 0.0 if self.open else max(logprobs)
+        chances = [math.exp(logprob - top) if logprob > -math.inf else 0.0 for logprob in logprobs]
         whole = [chance - self._longer(chances, number) for number, chance in enumerate(chances)]
         total = 1 - told.removed if self.open else sum(whole)
         if total > 0:
@@ -101,12 +103,13 @@ class Chooser:
         self._fields = Fields()
         self._begun: dict[Path, Choice | None] = {}
 
-    def begins(self, text: bytearray, spell: Callable[[str], list[int]]) -> Choice | None:
+    def begins(self, text: bytearray, spell: Callable[[str], list[int]], room: int) -> Choice | None:
         """The choice that begins at the end of a text, if one does.
 
         Args:
             text: What was written; it goes on from the text of the last call.
             spell: The tokens of a text; none if it cannot be written.
+            room: The most tokens that can be written: values that need more are not possible.
         """
         forced = (
             self._cursor.forced_bytes()
@@ -121,7 +124,7 @@ class Chooser:
             return None
         path, start = here
         choice = self._choice(
-            path, start, bytes(text + forced)[start:], forced.decode(errors="replace"), spell
+            path, start, bytes(text + forced)[start:], forced.decode(errors="replace"), spell, room
         )
         self._begun[path] = choice
         return choice
@@ -147,7 +150,13 @@ class Chooser:
         }
 
     def _choice(
-        self, path: Path, start: int, written: bytes, forced: str, spell: Callable[[str], list[int]]
+        self,
+        path: Path,
+        start: int,
+        written: bytes,
+        forced: str,
+        spell: Callable[[str], list[int]],
+        room: int,
     ) -> Choice | None:
         texts = self._choices(path)
         if texts is None:
@@ -155,7 +164,7 @@ class Chooser:
         branches = {
             text: self._branch(text.encode(), written, forced, spell) for text in texts if text != OTHER
         }
-        possible = {text: branch for text, branch in branches.items() if branch}
+        possible = {text: branch for text, branch in branches.items() if 0 < len(branch) <= room}
         if not possible or (len(possible) < 2 and OTHER not in texts):
             return None
         return Choice(path, start, list(possible), list(possible.values()), OTHER in texts)

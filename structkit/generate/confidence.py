@@ -78,13 +78,19 @@ def confidence_of(
 def choices_of(chances: Mapping[str, float], is_json: bool) -> dict[object, float]:
     """The probabilities of a choice by its values instead of their texts, the likeliest first.
 
+    Values that Python finds equal, such as 1 and true, count as one.
+
     >>> choices_of({"null": 0.25, "...": 0.75}, True)
     {Ellipsis: 0.75, None: 0.25}
     """
     ordered = sorted(chances.items(), key=lambda item: -item[1])
     if not is_json:
         return dict(ordered)
-    return {... if text == OTHER else _hashable(text): chance for text, chance in ordered}
+    found: dict[object, float] = {}
+    for text, chance in ordered:
+        value = ... if text == OTHER else _hashable(text)
+        found[value] = found.get(value, 0.0) + chance
+    return found
 
 
 def _hashable(text: str) -> object:

@@ -215,6 +215,11 @@ class _Batch:
         except ModelFailed as error:
             self._give_up(error)
             return
+        except Exception as error:  # a model is anyone's code
+            broken = ModelFailed(f"the model broke: {type(error).__name__}: {error}")
+            broken.__cause__ = error
+            self._give_up(broken)
+            return
         for row in rows:
             row.seconds += seconds
         for number, chosen in zip(ready, told, strict=True):

@@ -139,7 +139,7 @@ class Observer:
         value: object = self._text if self._open[-1].kind == "string" else None
         known = value is not None
         for field, held in zip(reversed(self._containers()), reversed(self._held), strict=True):
-            inside = _with(held, self._step_below(field), value) if known else held
+            inside = _with(held, self._step_below(field), value) if known else held.copy()
             part = self._part_at(field.path)
             value = part.partial(inside) if part and isinstance(inside, dict) else inside
             known = True
@@ -155,12 +155,16 @@ class Observer:
     def _go_back(self, kept: int) -> str:
         """Read the text anew up to a byte; the path of the value that is written anew from there."""
         kept_text = bytes(self._fields.text[:kept])
+        anew = _first_from(bytes(self._fields.text), kept) if self._is_json else None
         self._begin()
         self._fields.read(kept_text)
         for field, ended in self._fields.take():
             list(self._ended(field) if ended else self._started(field))
         list(self._grown(kept))
-        return show_path(self._open[-1].path) if self._open else "$"
+        inside = self._open[-1] if self._open else None
+        if anew is None or (inside is not None and inside.kind not in ("object", "array")):
+            return show_path(inside.path if inside else ())
+        return show_path(anew.path)
 
     def _started(self, field: Field) -> Iterator[FieldStarted | TextGrown]:
         self._open.append(field)
@@ -244,6 +248,13 @@ class _Decoder:
         self._rest = text[end:]
         decoded: str = json.loads(f'"{text[:end]}"')
         return decoded
+
+
+def _first_from(text: bytes, start: int) -> Field | None:
+    """The first value in a text that begins at a byte or after it, and the outermost of those."""
+    fields = Fields()
+    fields.read(text)
+    return next((field for field, ended in fields.take() if not ended and field.start >= start), None)
 
 
 def _put(held: dict[str, object] | list[object], step: str | int, value: object) -> None:

@@ -242,22 +242,24 @@ class _Decoding:
         for token in ends:
             self.mask[token >> 5] |= np.uint32(1 << (token & 31))
         thoughts: list[int] = []
+        after = self.spell("\n\n")
         mark = b"".join(tokens[token] if token < len(tokens) else b"" for token in ends)
         text = b""
-        while len(thoughts) < self.plan.thoughts:
+        while len(thoughts) < self.plan.thoughts and not self.late():
             token = (yield from self.asked()).token
             thoughts.append(token)
             self.unread.append(token)
             if [token] == ends:
                 break
             text += tokens[token]
-            if mark and text.endswith(mark):
-                text = text[: -len(mark)]
+            found = text.rfind(mark, -len(mark) - len(tokens[token])) if mark else -1
+            if found >= 0:  # what follows it in the same token is part of the answer's white space
+                text = text[:found]
                 break
         else:
-            self.unread += ends
-        self.unread += self.spell("\n\n")
-        self.prompt_ids += thoughts
+            after = ends + after
+        self.unread += after
+        self.prompt_ids += thoughts + after
         self.thinking = text.decode(errors="replace").strip()
 
     def write(self) -> Generator[Ask | Score, Told | list[NDArray[np.float32]], bool]:
@@ -287,8 +289,12 @@ class _Decoding:
 
     def hurry(self) -> None:
         """Once the time is over, leave no more room than the value needs to end."""
-        if self.deadline is not None and time.perf_counter() > self.deadline:
+        if self.late():
             self.left = min(self.left, self.cursor.tokens_to_end())
+
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return self.deadline is not None and time.perf_counter() > self.deadline
 
     def look(self) -> bool:
         """Look at what may follow; whether there is anything."""
@@ -313,7 +319,9 @@ class _Decoding:
         asked = time.perf_counter()
         silent = self.chooser is None or (self.plan.thoughts > 0 and self.thinking is None)
         choice = (
-            None if silent or self.chooser is None else self.chooser.begins(self.written.text, self.spell)
+            None
+            if silent or self.chooser is None
+            else self.chooser.begins(self.written.text, self.spell, self.left)
         )
         told = cast("Told", (yield self.ask(() if choice is None else choice.first)))
         if choice is not None:
@@ -403,18 +411,17 @@ class _Decoding:
 
     def take_back(self, refusal: Refusal) -> None:
         """Take back a value that was refused, and ban it."""
-        text = self.written.text
-        self.bans.add(refusal.start, bytes(text[refusal.start : refusal.end]), whole=refusal.end == len(text))
+        self.bans.add(bytes(self.written.text), refusal.start, refusal.end)
         self.rewind(refusal.start)
 
     def leave(self) -> bool:
-        """Leave a way that leads to banned values alone; whether there may be another."""
+        """Leave a way that leads to banned texts alone, by its last token; whether there may be another."""
         text = bytes(self.written.text)
         start = self.bans.start_of(text)
         if start is None or start >= len(text):
             return False
-        self.bans.add_beginning(start, text[start:])
-        self.rewind(start)
+        self.bans.add_beginning(start, text)
+        self.rewind(len(text) - 1)
         return True
 
     def rewind(self, start: int) -> None:
@@ -450,7 +457,7 @@ class _Decoding:
             seconds=time.perf_counter() - self.begin,
             refused=tuple(self.refused),
             refusal=refusal,
-            read=self.read,
+            read=self.read + self.back,
             choices={} if self.chooser is None else self.chooser.decided(),
             thinking=self.thinking,
         )

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import ModelFailed
+from structkit.errors import ModelFailed, StructkitError
 from structkit.generate import kernels
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -55,7 +55,7 @@ AnyProcessor: TypeAlias = "Processor | _Mask | Callable[[Any, Any], Any]"
 
 @dataclass(frozen=True)
 class Suppress:
-    """Forbids tokens, wherever another one is allowed too.
+    """Forbids tokens, wherever there is a choice; `ModelFailed` where it leaves none.
 
     Args:
         tokens: Token ids, or a pattern: tokens in whose text it is found.
@@ -130,14 +130,14 @@ class Stack:
         """The logits after all processors, float32[width]; the given ones stay as they are.
 
         Raises:
-            ModelFailed: They forbid every token that the mask allows.
+            ModelFailed: They forbid every token that the mask allows, or one of them broke.
         """
         row = row.copy()
         for step in self._steps:
             if step is None:
                 kernels.blot(row, mask)
             else:
-                row = step(token_ids, row)
+                row = self._done(step, token_ids, row)
         final: Row = row.copy()
         kernels.blot(final, mask)
         if not np.isnan(final).any() and final.max(initial=-np.inf) == -np.inf:
@@ -146,6 +146,17 @@ class Stack:
                 place="processors",
             )
         return final
+
+    @staticmethod
+    def _done(step: Step, token_ids: Sequence[int], row: Row) -> Row:
+        try:
+            return step(token_ids, row)
+        except StructkitError:
+            raise
+        except Exception as error:  # a processor is anyone's code
+            raise ModelFailed(
+                f"a processor broke: {type(error).__name__}: {error}", place="processors"
+            ) from error
 
 
 def _of_transformers(processor: Callable[[Any, Any], Any]) -> Step:

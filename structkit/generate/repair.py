@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from structkit.generate.fields import Field, Fields, Path
 from structkit.generate.flow import Refusal
@@ -24,11 +24,7 @@ def refusal_of(error: Exception, text: str, *, is_json: bool) -> Refusal:
     if not is_json:
         return Refusal(error, 0, end)
     places = _places(text)
-    path: Path = ()
-    for step in _location(error):
-        # Between names and positions pydantic puts the names of types: the members of a union, say.
-        if isinstance(step, (str, int)) and (*path, step) in places:
-            path = (*path, step)
+    path = _path_of(_location(error), places)
     return Refusal(error, places[path].start, places[path].end)
 
 
@@ -50,6 +46,25 @@ def _places(text: str) -> dict[Path, Field]:
     fields.read(text.encode())
     fields.finish()
     return {field.path: field for field, ended in fields.take() if ended}
+
+
+def _path_of(location: Sequence[object], places: Mapping[Path, Field]) -> Path:
+    """The place of a value in the text that a location leads to.
+
+    Between names and positions pydantic puts the names of types, such as the members of a union, and such a name may
+    be that of a field too: so the path is the one that uses up most of the location.
+
+    >>> text = '{"pet": {"cat": "Tom", "age": 99}}'
+    >>> _path_of(("pet", "cat", "age"), _places(text)), _path_of(("pet", "[key]"), _places(text))
+    (('pet', 'age'), ())
+    """
+    if location and location[-1] == "[key]":  # a name of an object, after which it is named
+        location = location[:-2]
+    ends: dict[Path, int] = {(): 0}
+    for count, step in enumerate(location, 1):
+        if isinstance(step, (str, int)):
+            ends.update({(*path, step): count for path in ends if (*path, step) in places})
+    return max(ends, key=lambda path: (ends[path], len(path)))
 
 
 def _location(error: Exception) -> Sequence[object]:

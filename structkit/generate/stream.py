@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Generator
 from types import TracebackType
 from typing import Generic, TypeVar, cast
@@ -125,6 +126,7 @@ class AsyncStream(Generic[T_co]):
 
     def __init__(self, stream: Stream[T_co]) -> None:
         self._stream = stream
+        self._lock = threading.Lock()
 
     @property
     def partial(self) -> object:
@@ -147,14 +149,22 @@ class AsyncStream(Generic[T_co]):
 
     async def __anext__(self) -> Event[T_co]:
         # StopIteration cannot cross a thread.
-        event = await asyncio.to_thread(next, cast("Generator[Event[T_co], None, None]", self._stream), None)
+        event = await asyncio.to_thread(self._next)
         if event is None:
             raise StopAsyncIteration
         return event
 
     async def aclose(self) -> None:
-        """See `Stream.close`."""
-        await asyncio.to_thread(self._stream.close)
+        """See `Stream.close`; a step of the model that a cancelled task has left behind is waited for."""
+        await asyncio.to_thread(self._close)
+
+    def _next(self) -> Event[T_co] | None:
+        with self._lock:
+            return next(cast("Generator[Event[T_co], None, None]", self._stream), None)
+
+    def _close(self) -> None:
+        with self._lock:
+            self._stream.close()
 
     async def __aenter__(self) -> AsyncStream[T_co]:
         return self

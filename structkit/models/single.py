@@ -63,7 +63,9 @@ class SingleRow:
             for position in range(1, len(branch)):
                 logits = self._logits([branch[position - 1]]).astype(np.float64)
                 top = logits.max()
-                score[position] = logits[branch[position]] - top - np.log(np.exp(logits - top).sum())
+                total = top + np.log(np.exp(logits - top).sum())
+                token = branch[position]  # past the width it is one that the model cannot say
+                score[position] = logits[token] - total if token < len(logits) else -np.inf
             self._begun.crop(length)
             scores.append(score)
         return scores

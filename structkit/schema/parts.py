@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, TypeAlias, cast
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaError, SchemaValidator
 
 __all__ = ["Part"]
@@ -69,18 +69,25 @@ class Part:
             return json.loads(text)
 
     def partial(self, fields: Mapping[str, object]) -> object:
-        """An object of which only some fields are there: an instance of a model made without validation, or a dict."""
+        """An object of which only some fields are there: an instance of a model made without validation, or a dict.
+
+        Defaults are not filled in, for what is not there yet may become something else, and no code of the model runs.
+        """
         core = self
         while core._core["type"] in _INNER - {"model"} and core._core.get("schema") is not None:
             core = Part(core._core["schema"], core._definitions)._resolved
         made: type[Any] | None = core._core.get("cls") if core._core["type"] == "model" else None
         if made is None:
             return dict(fields)
+        if core._core.get("root_model"):
+            return _instance(
+                made, {"root": Part(core._core["schema"], core._definitions)._resolved.partial(fields)}
+            )
         names = {
             self._alias(name, field): name for name, field in self._within._core.get("fields", {}).items()
         }
         known = {names[key]: value for key, value in fields.items() if key in names}
-        return made.model_construct(**known)
+        return _instance(made, known)
 
     @cached_property
     def _validator(self) -> SchemaValidator | None:
@@ -142,3 +149,15 @@ class Part:
         while isinstance(alias, list) and alias:
             alias = alias[0]
         return alias if isinstance(alias, str) else name
+
+
+def _instance(made: type[BaseModel], values: dict[str, object]) -> BaseModel:
+    """An instance with these values and no others; `model_construct` would add defaults and call `model_post_init`."""
+    instance = made.__new__(made)
+    state: dict[str, object] = {"__dict__": values, "__pydantic_fields_set__": set(values)}
+    if not made.__pydantic_root_model__:
+        state["__pydantic_extra__"] = {} if made.model_config.get("extra") == "allow" else None
+        state["__pydantic_private__"] = {} if made.__private_attributes__ else None
+    for name, value in state.items():
+        object.__setattr__(instance, name, value)
+    return instance

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import structkit as sk
+from structkit.models.single import SingleRow
 from structkit.schema.choices import choices_at
 from structkit.schema.read import read
 from structkit.testing import RandomModel, ScriptedModel, small_vocabulary
@@ -142,3 +143,46 @@ def test_choices_at_a_place(
     schema: dict[str, object], path: list[str | int], texts: tuple[str, ...] | None
 ) -> None:
     assert choices_at(read(schema), path) == texts
+
+
+def test_long_members_have_a_probability_too() -> None:
+    long = "the quick brown fox jumps over it " * 30
+    chances = sk.classify(RandomModel(1), "x", sk.Choice(["a" + long, "b" + long]))
+    assert sum(chances.values()) == pytest.approx(1)
+
+
+def test_members_that_are_equal_count_as_one() -> None:
+    chances = sk.classify(RandomModel(1), "x", Literal[1, True, "1"])
+    assert sum(chances.values()) == pytest.approx(1)
+    assert set(chances) == {1, "1"}
+
+
+def test_members_must_be_keys() -> None:
+    with pytest.raises(sk.SchemaError, match="keys"):
+        sk.classify(RandomModel(1), "x", sk.Choice(["none", [2, 3]]))
+
+
+def test_classify_always_scores() -> None:
+    assert sum(sk.classify(RandomModel(1), "x", bool, confidence=False).values()) == pytest.approx(1)
+
+
+def test_members_longer_than_the_context_are_no_error() -> None:
+    pytest.importorskip("transformers", reason="needs transformers")
+    model = sk.load()
+    target = Literal["yes", "a very long answer that nobody will ever give, but it is there anyhow"]
+    model._context_length = len(model.encode("Is it? yes")) + 5
+    results = [
+        sk.generate(model, "Is it? yes", target, describe=False, confidence=scored)
+        for scored in (False, True)
+    ]
+    assert [result.value for result in results] == ["yes", "yes"]
+
+
+def test_a_member_that_the_model_cannot_say_has_no_probability() -> None:
+    wide = RandomModel(1, SMALL)
+    rows = SingleRow(wide)
+    rows.add([[97]])
+    session = rows._begun
+    logits = session.logits
+    session.logits = lambda token_ids: logits(token_ids)[:256]  # type: ignore[method-assign]
+    assert rows.score(0, [[1, 300], [1, 2]])[0][1] == -np.inf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import structkit as sk
-from structkit.generate.processors import Stack
+from structkit.generate.processors import Row, Stack, Step
 from structkit.generate.sample import Sampling, probabilities
 from structkit.processors import MASK, Penalty, Suppress
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
@@ -127,3 +128,21 @@ def test_a_penalty_makes_a_model_stop_repeating() -> None:
     assert sk.extract(ScriptedModel([logits], BYTES), "x", target) == "aaaa"
     varied = sk.extract(ScriptedModel([logits], BYTES), "x", target, repetition_penalty=2.0, describe=False)
     assert varied == "abca"
+
+
+def test_a_processor_that_breaks_for_one_loses_no_other() -> None:
+    class Breaks:
+        def begin(self, vocabulary: sk.Vocabulary) -> Step:
+            def step(token_ids: Sequence[int], row: Row) -> Row:
+                if token_ids[0] == ord("b"):
+                    raise KeyError("mine")
+                return row
+
+            return step
+
+    model = RandomModel(1, brevity=3)
+    results = sk.extract_many(
+        model, ["a", "b", "a"], bool, processors=[Breaks()], describe=False, return_errors=True
+    )
+    assert [type(result) for result in results] == [bool, sk.ModelFailed, bool]
+    assert "KeyError: 'mine'" in str(results[1])

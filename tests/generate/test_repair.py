@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from enum import Enum
-from typing import Literal
+from typing import Annotated, Literal
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, TypeAdapter, field_validator, model_validator
+from numpy.typing import NDArray
+from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, field_validator, model_validator
 
 import structkit as sk
 from structkit.generate.drive import drive
-from structkit.generate.flow import Plan, Refusal, decode
+from structkit.generate.flow import Flow, Plan, Refusal, decode
 from structkit.generate.repair import refusal_of
 from structkit.generate.sample import Sampling
-from structkit.models.single import rows_of
-from structkit.testing import RandomModel, ScriptedModel, small_vocabulary
+from structkit.models.single import SingleRow, rows_of
+from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
 
-SMALL = small_vocabulary()
+BYTES, SMALL = byte_vocabulary(), small_vocabulary()
 
 
 class Level(Enum):
@@ -182,3 +185,114 @@ def test_the_place_of_an_error() -> None:
         adapter.validate_json(text)
     refusal = refusal_of(caught.value, text, is_json=True)
     assert text[refusal.start : refusal.end] == "35" or text[refusal.start : refusal.end].startswith("{")
+
+
+def never(value: object) -> object:
+    raise ValueError("not this one")
+
+
+class Told(BaseModel):
+    kind: Annotated[Literal["aba", "abb"], AfterValidator(never)]
+
+
+@pytest.mark.parametrize("retries", [2, 5])
+def test_a_field_of_which_every_value_is_refused_ends(retries: int) -> None:
+    """A token that writes the first byte of a value with what is before it is no way around a ban."""
+    texts = ['{"kind": "aba"}', '{"kind": "abb"}']
+    model = ScriptedModel([*texts, *texts, *texts, *texts])
+    with pytest.raises(sk.ValidationFailed) as caught:
+        sk.extract(model, "x", Told, retries=retries)
+    assert caught.value.attempts == (*texts, caught.value.text)
+    assert len(model.prompts) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad", "good"), [(bool, "true", "false"), (int | None, "null", "3"), (list[int], "[]", "[3]")]
+)
+def test_a_refused_value_is_not_written_again_in_a_longer_token(kind: object, bad: str, good: str) -> None:
+    refused = json.loads(bad)
+
+    def other(value: object) -> object:
+        if value == refused:
+            raise ValueError("not this one")
+        return value
+
+    class Answer(BaseModel):
+        x: Annotated[kind, AfterValidator(other)]  # type: ignore[valid-type]
+
+    text = '{"x": %s}'
+    result = sk.generate(ScriptedModel([text % bad, text % bad, text % bad]), "x", Answer, retries=1)
+    assert result.attempts[0] == text % bad
+    assert len(result.attempts) == 2
+
+
+class Reader(SingleRow):
+    """A row that remembers what the model has in its cache."""
+
+    fed: bytes = b""
+
+    def feed(self, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        logits = super().feed(token_ids)
+        tokens: list[int] = self._session.fed  # type: ignore[union-attr]
+        self.fed = bytes(tokens)
+        return logits
+
+
+@pytest.mark.parametrize("thoughts", [0, 12])
+@pytest.mark.parametrize("target", [bool, str, list[bool]])
+def test_the_model_has_read_the_prompt_its_thoughts_and_the_text_and_nothing_else(
+    target: object, thoughts: int
+) -> None:
+    model = RandomModel(3, BYTES, brevity=3)
+    guide, rows, begun = sk.compile(target, BYTES), Reader(model), []
+
+    def check(text: str) -> Refusal:
+        begun.append((rows.fed, text))
+        return Refusal(ValueError("no"), 0, len(text))
+
+    plan = Plan(
+        budget=9,
+        sampling=Sampling(),
+        spell=model.encode_text,
+        check=check,
+        retries=3,
+        thoughts=thoughts,
+        end_of_thinking=model.end_of_thinking,
+    )
+
+    def flow() -> Flow:
+        before = yield from decode(b"first", guide.cursor(), BYTES, plan)
+        return (yield from decode(b"then", guide.cursor(), BYTES, plan, read=before.read))
+
+    drive(flow(), rows)
+    thought = {fed[: fed.index(b"</think>\n\n") + 10] if thoughts else b"" for fed, _ in begun}
+    assert len(thought) == (2 if thoughts else 1)
+    for fed, text in begun:
+        lead = next(lead for lead in (thought if thoughts else (b"first", b"then")) if fed.startswith(lead))
+        assert lead.startswith((b"first", b"then"))
+        assert text.encode().startswith(fed[len(lead) :])
+
+
+def test_the_name_of_a_type_in_a_location_is_not_taken_for_a_field() -> None:
+    class Cat(BaseModel):
+        kind: Literal["cat"]
+        cat: str
+        age: Annotated[int, AfterValidator(never)]
+
+    class Dog(BaseModel):
+        kind: Literal["dog"]
+
+    adapter = TypeAdapter(dict[str, Annotated[Cat | Dog, Field(discriminator="kind")]])
+    text = '{"pet": {"kind": "cat", "cat": "Tom", "age": 99}}'
+    with pytest.raises(ValueError, match="not this one") as caught:
+        adapter.validate_json(text)
+    refusal = refusal_of(caught.value, text, is_json=True)
+    assert text[refusal.start : refusal.end] == "99"
+
+
+def test_a_name_that_is_refused_takes_its_object_with_it() -> None:
+    text = '{"x": {"bad": 1}}'
+    with pytest.raises(ValueError, match="not this one") as caught:
+        TypeAdapter(dict[str, dict[Annotated[str, AfterValidator(never)], int]]).validate_json(text)
+    refusal = refusal_of(caught.value, text, is_json=True)
+    assert text[refusal.start : refusal.end] == '{"bad": 1}'

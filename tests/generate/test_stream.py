@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, TypeAdapter, field_validator
+from pydantic import BaseModel, Field, RootModel, TypeAdapter, field_validator
 
 import structkit as sk
+from structkit.models.base import Session
 from structkit.testing import RandomModel, ScriptedModel, small_vocabulary
 
 SMALL = small_vocabulary()
@@ -168,5 +172,87 @@ def test_the_async_twin() -> None:
         async for _ in stream:
             break
         await stream.aclose()
+
+    asyncio.run(main())
+
+
+class Eager(BaseModel):
+    name: str
+    age: int = 7
+
+    def model_post_init(self, context: object) -> None:
+        assert self.age >= 0
+
+
+class Names(RootModel[dict[str, int]]): ...
+
+
+class Root(RootModel[Eager]): ...
+
+
+@pytest.mark.parametrize("target", [Eager, Root])
+def test_a_part_has_no_defaults_in_it_and_runs_no_code(target: type[BaseModel]) -> None:
+    stream = sk.stream(ScriptedModel(['{"name": "Ana", "age": 34}']), "x", target)
+    dumped = [stream.partial.model_dump() for _ in stream if isinstance(stream.partial, BaseModel)]
+    assert dumped[0] == {}
+    assert [part for part in dumped if "age" not in part]
+    assert all(part.get("age") in (None, 34) for part in dumped)
+    assert dumped[-1] == {"name": "Ana", "age": 34}
+
+
+def test_parts_are_values_that_do_not_change() -> None:
+    stream = sk.stream(ScriptedModel(["[1, 2, 3]"]), "x", list[int])
+    seen = [(stream.partial, repr(stream.partial)) for _ in stream]
+    assert all(repr(part) == shown for part, shown in seen)
+    names = sk.stream(ScriptedModel(['{"a": 1, "b": 2}']), "x", Names)
+    assert [names.partial for _ in names][-1] == Names({"a": 1, "b": 2})
+
+
+def test_a_refused_value_is_named() -> None:
+    class Grown(BaseModel):
+        name: str
+        age: int
+
+        @field_validator("age")
+        @classmethod
+        def grown(cls, age: int) -> int:
+            if age < 18:
+                raise ValueError("too young")
+            return age
+
+    texts = ['{"name": "Ana", "age": 3}', '{"name": "Ana", "age": 34}']
+    events = list(sk.stream(ScriptedModel(texts), "x", Grown))
+    assert [event.path for event in events if isinstance(event, sk.FieldRefused)] == ["age"]
+
+
+def test_a_task_that_is_cancelled_in_the_middle_of_a_step_closes_its_stream() -> None:
+    class Slow(RandomModel):
+        def session(self) -> Session:
+            session = super().session()
+            begun, logits = threading.Event(), session.logits
+            sessions.append(begun)
+
+            def slow(token_ids: Sequence[int]) -> np.ndarray:
+                begun.set()
+                time.sleep(0.05)
+                return logits(token_ids)
+
+            session.logits = slow  # type: ignore[method-assign]
+            return session
+
+    sessions: list[threading.Event] = []
+
+    async def read() -> None:
+        async with sk.astream(Slow(1, SMALL), "x", list[str]) as stream:
+            async for _ in stream:
+                pass
+
+    async def main() -> None:
+        task = asyncio.create_task(read())
+        while not (sessions and sessions[0].is_set()):
+            await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
     asyncio.run(main())

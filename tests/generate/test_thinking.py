@@ -99,3 +99,15 @@ def test_what_cannot_be_meant() -> None:
 
     with pytest.raises(sk.GenerationError, match="does not know how thoughts end"):
         sk.extract(Plain(), "x", int, thinking=True)
+
+
+def test_thoughts_end_when_the_time_is_over() -> None:
+    result = sk.generate(RandomModel(1, SMALL), "x", bool, thinking=100_000, timeout=0.05)
+    assert type(result.value) is bool
+
+
+def test_the_end_of_thoughts_is_seen_inside_of_a_token() -> None:
+    vocabulary = sk.Vocabulary([*SMALL.tokens[:300], b">\n\n"], end_ids=[301])
+    model = ScriptedModel(["So be it</think>\n\ntrue"], vocabulary)
+    result = sk.generate(model, "x", bool, thinking=40)
+    assert (result.value, result.thinking) == (True, "So be it")
