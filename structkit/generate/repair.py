@@ -29,7 +29,7 @@ def refusal_of(error: Exception, text: str, *, is_json: bool) -> Refusal:
         # Between names and positions pydantic puts the names of types: the members of a union, say.
         if isinstance(step, (str, int)) and (*path, step) in places:
             path = (*path, step)
-    return Refusal(error, places[path].start, places[path].end)
+    return Refusal(error, places[path].start, places[path].end, path)
 
 
 def told_prompt(prompt: Prompt, text: str, error: Exception) -> Prompt:

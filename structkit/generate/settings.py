@@ -137,12 +137,13 @@ class Settings:
         _check_type("system", self.system, (str, type(None)), "a text or None")
 
     @classmethod
-    def read(cls, function: str, options: Options) -> Settings:
+    def read(cls, function: str, options: Options, more: Sequence[str] = ()) -> Settings:
         """Check the keyword arguments of a public function.
 
         Args:
             function: Its name, for messages.
             options: The arguments.
+            more: Arguments that it takes besides, for messages.
 
         Raises:
             TypeError: There is no such argument, or it is of the wrong type.
@@ -157,7 +158,8 @@ class Settings:
         known = Options.__annotations__
         unknown = [name for name in options if name not in known]
         if unknown:
-            raise TypeError(f"{function}() has no argument {unknown[0]!r}; it takes {', '.join(known)}")
+            takes = ", ".join([*known, *more])
+            raise TypeError(f"{function}() has no argument {unknown[0]!r}; it takes {takes}")
         return cls(
             max_tokens=options.get("max_tokens"),
             sampling=Sampling(

@@ -21,6 +21,7 @@ _INNER = {
     "default", "nullable", "function-before", "function-after", "function-wrap", "model", "dataclass", "lax-or-strict",
     "json-or-python", "model-field", "typed-dict-field", "dataclass-field",
 }  # fmt: skip
+_GROWING = {"str", "any", "union", "tagged-union"}
 _ITEMS = {"list", "set", "frozenset", "generator"}
 
 
@@ -74,13 +75,17 @@ class Part:
         while core._core["type"] in _INNER - {"model"} and core._core.get("schema") is not None:
             core = Part(core._core["schema"], core._definitions)._resolved
         made: type[Any] | None = core._core.get("cls") if core._core["type"] == "model" else None
-        if made is None:
+        if made is None or core._core.get("root_model"):
             return dict(fields)
         names = {
             self._alias(name, field): name for name, field in self._within._core.get("fields", {}).items()
         }
-        known = {names[key]: value for key, value in fields.items() if key in names}
-        return made.model_construct(**known)
+        return _without_validation(made, {names[key]: value for key, value in fields.items() if key in names})
+
+    @property
+    def grows(self) -> bool:
+        """Whether a string that is not complete means something: the beginning of a date is no date."""
+        return self._within._core["type"] in _GROWING
 
     @cached_property
     def _validator(self) -> SchemaValidator | None:
@@ -142,3 +147,16 @@ class Part:
         while isinstance(alias, list) and alias:
             alias = alias[0]
         return alias if isinstance(alias, str) else name
+
+
+def _without_validation(made: type[Any], fields: dict[str, object]) -> object:
+    """An instance with some of its fields. `model_construct` would add defaults and run `model_post_init`."""
+    instance: object = object.__new__(made)
+    for name, value in (
+        ("__dict__", fields),
+        ("__pydantic_fields_set__", set(fields)),
+        ("__pydantic_extra__", None),
+        ("__pydantic_private__", None),
+    ):
+        object.__setattr__(instance, name, value)
+    return instance

@@ -118,6 +118,13 @@ def test_classify_takes_what_can_be_listed() -> None:
         sk.classify(ScriptedModel([]), "x", str)
     with pytest.raises(sk.SchemaError, match="no choice between values"):
         sk.classify(ScriptedModel([]), "x", str | None)
+    assert next(iter(sk.classify(ScriptedModel(["true"]), "x", bool, confidence=False))) is True
+
+
+@pytest.mark.parametrize("target", [Literal[1, True], sk.Choice([{"a": 1}, "a"])])
+def test_answers_that_are_no_keys_are_refused(target: object) -> None:
+    with pytest.raises(sk.SchemaError, match="are no keys of a dict"):
+        sk.classify(ScriptedModel([]), "x", target)
 
 
 @pytest.mark.parametrize(
