@@ -17,7 +17,7 @@ __all__ = ["Batch", "Options", "Settings", "Writing"]
 
 
 class Options(TypedDict, total=False):
-    """The keyword arguments of `extract`, `generate`, `aextract` and `agenerate`."""
+    """The keyword arguments of `extract`, `generate` and all other functions that have a model write."""
 
     max_tokens: int | None
     """The most tokens to write; the value is always complete and valid within them. By default as many as the
