@@ -57,8 +57,8 @@ def extract(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Un
         model: A model, such as `structkit.load()`.
         prompt: A text, or messages such as `{"role": "user", "content": "..."}`.
         target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
-        **options: `max_tokens`, `temperature`, `top_k`, `top_p`, `min_p`, `seed`, `describe`, `system`,
-            `forced`, `whitespace`, `defaults`, `order` and `limits`; see `structkit.generate.settings.Options`.
+        **options: How it is written, such as `max_tokens`, `temperature`, `seed`, `system`, `timeout` or `retries`: all
+            of them are in `structkit.generate.settings.Options`.
 
     Returns:
         The value: an instance of the type, the text for `Regex`, the option for `Choice`, and what
@@ -95,8 +95,8 @@ def generate(
         model: A model, such as `structkit.load()`. It writes one sequence at a time; others wait.
         prompt: A text, or messages such as `{"role": "user", "content": "..."}`.
         target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
-        **options: `max_tokens`, `temperature`, `top_k`, `top_p`, `min_p`, `seed`, `describe`, `system`,
-            `forced`, `whitespace`, `defaults`, `order` and `limits`; see `structkit.generate.settings.Options`.
+        **options: How it is written, such as `max_tokens`, `temperature`, `seed`, `system`, `timeout` or `retries`: all
+            of them are in `structkit.generate.settings.Options`.
 
     Returns:
         The value, the text, the reason for its end, and the tokens and seconds it took.
@@ -107,7 +107,7 @@ def generate(
         VocabularyError: The model's tokens cannot spell any value.
         LimitExceeded: The target is too large.
         BudgetTooSmall: The shortest value needs more tokens than `max_tokens`, or than the context leaves.
-        ValidationFailed: A validator of the type's own refuses the value.
+        ValidationFailed: Validators of the type's own refused the value and those written anew.
         ModelFailed: The model broke.
         GenerationError: The prompt leaves no room in the context.
         ValueError: An option is out of its range.

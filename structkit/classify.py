@@ -49,7 +49,7 @@ def classify(
         The probability of each member, the likeliest first.
 
     Raises:
-        SchemaError: The target is no choice between values that can be listed, or they cannot be keys of a dict.
+        SchemaError: The target is no choice between values that can be listed, or that can be keys of a dict.
         StructkitError: See `structkit.generate`.
 
     >>> from typing import Literal
@@ -97,16 +97,17 @@ def _classify(
             f"{read.name} is no choice between values that can be listed; give a Literal, an Enum, bool or "
             "structkit.Choice([...]), or read the confidence of the fields of generate's result"
         )
-    values = {text: read.value(text) for text in texts}
-    if not all(isinstance(value, Hashable) for value in values.values()):
+    values = [read.value(text) for text in texts]
+    if not all(isinstance(value, Hashable) for value in values) or len(set(values)) < len(values):
         raise SchemaError(
-            f"{read.name} has members that cannot be the keys of a dict; give texts, numbers or tuples"
+            f"the answers of {read.name} are no keys of a dict, because two of them are equal in Python, as 1 and True "
+            "are, or one is a list or a dict; give them names in an Enum"
         )
     result = run(model, prompt, target, replace(settings, confidence=True), cancelled)
     chances = result.confidence["$"].choices or {}
     by_text = {text: chances.get(_key(text, is_json=read.is_json), 0.0) for text in texts}
-    likeliest = sorted(by_text.items(), key=lambda item: -item[1])
-    return {values[text]: chance for text, chance in likeliest}
+    likeliest = sorted(zip(values, by_text.values(), strict=True), key=lambda item: -item[1])
+    return dict(likeliest)
 
 
 def _key(text: str, *, is_json: bool) -> object:

@@ -231,7 +231,7 @@ def _run(
     cancelled: threading.Event | None = None,
 ) -> list[Result[object] | Exception]:
     batch = Batch.read(options)
-    settings = Settings.read(function, cast("Options", options))
+    settings = Settings.read(function, cast("Options", options), ("batch_size", "progress", "return_errors"))
     if isinstance(prompts, (str, bytes, Mapping)) or not isinstance(prompts, Sequence):
         raise TypeError(f"{function}() takes a list of prompts, not {prompts!r:.60}")
     one = not isinstance(target, (list, tuple))

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
+from structkit.generate.chooser import Choices
 from structkit.generate.fields import Field, Fields, Path, show_path
 from structkit.generate.flow import Written
 from structkit.generate.result import Result
+from structkit.schema.choices import OTHER
 from structkit.schema.parts import Part
 
 __all__ = ["Event", "FieldDone", "FieldRefused", "FieldStarted", "Finished", "Observer", "TextGrown"]
@@ -62,8 +64,10 @@ class FieldDone:
 class FieldRefused:
     """The type's validators refused the complete value, so what was written from here on is taken back.
 
+    It may come again for the same value, when the first tokens of another one led to nothing that is allowed.
+
     Attributes:
-        path: The value that is written anew.
+        path: The value that is written anew; what was told of it, and of what came after it, no longer holds.
     """
 
     path: str
@@ -90,12 +94,14 @@ class Observer:
     Args:
         written: The sequence.
         part: The validators of the target's parts, if it has any.
+        choices: The values that are possible at a place, if they can be listed.
         is_json: Whether the text is JSON; other text only grows.
     """
 
-    def __init__(self, written: Written, part: Part | None, *, is_json: bool) -> None:
+    def __init__(self, written: Written, part: Part | None, choices: Choices, *, is_json: bool) -> None:
         self._written = written
         self._part = part
+        self._choices = choices
         self._is_json = is_json
         self._begin()
 
@@ -114,7 +120,8 @@ class Observer:
         """What happened since the last time."""
         written = self._written
         if written.kept < self._read:
-            yield FieldRefused(self._go_back(written.kept))
+            self._go_back(written.kept)
+            yield FieldRefused(show_path(written.refused))
         if self._is_json:
             self._fields.read(bytes(written.text[len(self._fields.text) :]))
         for field, ended in self._fields.take():
@@ -132,18 +139,22 @@ class Observer:
     @property
     def partial(self) -> object:
         """The value as far as it is certain."""
-        if not self._is_json:
-            return self._text
         if not self._open:
             return self._whole
-        value: object = self._text if self._open[-1].kind == "string" else None
-        known = value is not None
+        known = self._open[-1].kind == "string" and self._grows(self._open[-1].path)
+        value: object = self._text if known else None
         for field, held in zip(reversed(self._containers()), reversed(self._held), strict=True):
             inside = _with(held, self._step_below(field), value) if known else held.copy()
             part = self._part_at(field.path)
             value = part.partial(inside) if part and isinstance(inside, dict) else inside
             known = True
         return value
+
+    def _grows(self, path: Path) -> bool:
+        """Whether the beginning of a string is shown: half a choice, or half a date, is none."""
+        part = self._part_at(path)
+        texts = self._choices(path)
+        return (part is None or part.grows) and (texts is None or OTHER in texts)
 
     def _containers(self) -> list[Field]:
         return [field for field in self._open if field.kind in ("object", "array")]
@@ -152,19 +163,14 @@ class Observer:
         """The name or position of the open value inside of an open one."""
         return self._open[self._open.index(field) + 1].path[-1]
 
-    def _go_back(self, kept: int) -> str:
-        """Read the text anew up to a byte; the path of the value that is written anew from there."""
+    def _go_back(self, kept: int) -> None:
+        """Read the text anew up to a byte."""
         kept_text = bytes(self._fields.text[:kept])
-        anew = _first_from(bytes(self._fields.text), kept) if self._is_json else None
         self._begin()
         self._fields.read(kept_text)
         for field, ended in self._fields.take():
             list(self._ended(field) if ended else self._started(field))
         list(self._grown(kept))
-        inside = self._open[-1] if self._open else None
-        if anew is None or (inside is not None and inside.kind not in ("object", "array")):
-            return show_path(inside.path if inside else ())
-        return show_path(anew.path)
 
     def _started(self, field: Field) -> Iterator[FieldStarted | TextGrown]:
         self._open.append(field)
@@ -248,13 +254,6 @@ class _Decoder:
         self._rest = text[end:]
         decoded: str = json.loads(f'"{text[:end]}"')
         return decoded
-
-
-def _first_from(text: bytes, start: int) -> Field | None:
-    """The first value in a text that begins at a byte or after it, and the outermost of those."""
-    fields = Fields()
-    fields.read(text)
-    return next((field for field, ended in fields.take() if not ended and field.start >= start), None)
 
 
 def _put(held: dict[str, object] | list[object], step: str | int, value: object) -> None:

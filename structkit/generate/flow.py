@@ -51,11 +51,13 @@ class Refusal:
         error: What the validators said.
         start: The byte at which the value begins that they name.
         end: The byte after it.
+        path: Its path.
     """
 
     error: Exception
     start: int
     end: int
+    path: Path = ()
 
 
 Check: TypeAlias = Callable[[str], "Refusal | None"]
@@ -72,6 +74,7 @@ class Written:
         forced: For each whether it was not sampled, because nothing else could follow.
         text: Their bytes.
         kept: The bytes that were never taken back since this was last set to the length of the text.
+        refused: The value that is written anew from there.
     """
 
     def __init__(self) -> None:
@@ -80,9 +83,12 @@ class Written:
         self.forced: list[bool] = []
         self.text = bytearray()
         self.kept = 0
+        self.refused: Path = ()
 
-    def cut(self, tokens: int, length: int) -> None:
-        """Take back all but the first tokens, which have so many bytes."""
+    def cut(self, tokens: int, length: int, refused: Path = ()) -> None:
+        """Take back all but the first tokens, which have so many bytes, to write a value anew."""
+        if length < self.kept:
+            self.refused = refused
         del self.token_ids[tokens:], self.scores[tokens:], self.forced[tokens:], self.text[length:]
         self.kept = min(self.kept, length)
 
@@ -206,6 +212,7 @@ class _Decoding:
         self.read = 0
         self.spelled: dict[str, list[int]] = {}
         self.bans = Bans()
+        self.paths: dict[int, Path] = {}
         self.refused: list[str] = []
         self.limited = False
         self.shortened = False
@@ -412,6 +419,7 @@ class _Decoding:
     def take_back(self, refusal: Refusal) -> None:
         """Take back a value that was refused, and ban it."""
         self.bans.add(bytes(self.written.text), refusal.start, refusal.end)
+        self.paths[refusal.start] = refusal.path
         self.rewind(refusal.start)
 
     def leave(self) -> bool:
@@ -434,7 +442,7 @@ class _Decoding:
         taken = len(written.token_ids) - count
         self.cursor.rollback(taken)
         self.left += taken
-        written.cut(count, length)
+        written.cut(count, length, self.paths.get(start, ()))
         for watcher in (self.chooser, self.field_budgets):
             if watcher is not None:
                 watcher.forget(length)

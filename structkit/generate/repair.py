@@ -25,7 +25,7 @@ def refusal_of(error: Exception, text: str, *, is_json: bool) -> Refusal:
         return Refusal(error, 0, end)
     places = _places(text)
     path = _path_of(_location(error), places)
-    return Refusal(error, places[path].start, places[path].end)
+    return Refusal(error, places[path].start, places[path].end, path)
 
 
 def told_prompt(prompt: Prompt, text: str, error: Exception) -> Prompt:

@@ -17,7 +17,7 @@ __all__ = ["Batch", "Options", "Settings", "Writing"]
 
 
 class Options(TypedDict, total=False):
-    """The keyword arguments of `extract`, `generate`, `aextract` and `agenerate`."""
+    """The keyword arguments of `extract`, `generate` and all other functions that have a model write."""
 
     max_tokens: int | None
     """The most tokens to write; the value is always complete and valid within them. By default as many as the
@@ -158,12 +158,13 @@ class Settings:
         _check_type("system", self.system, (str, type(None)), "a text or None")
 
     @classmethod
-    def read(cls, function: str, options: Options) -> Settings:
+    def read(cls, function: str, options: Options, more: Sequence[str] = ()) -> Settings:
         """Check the keyword arguments of a public function.
 
         Args:
             function: Its name, for messages.
             options: The arguments.
+            more: Arguments that it takes besides, for messages.
 
         Raises:
             TypeError: There is no such argument, or it is of the wrong type.
@@ -178,7 +179,8 @@ class Settings:
         known = Options.__annotations__
         unknown = [name for name in options if name not in known]
         if unknown:
-            raise TypeError(f"{function}() has no argument {unknown[0]!r}; it takes {', '.join(known)}")
+            takes = ", ".join([*known, *more])
+            raise TypeError(f"{function}() has no argument {unknown[0]!r}; it takes {takes}")
         thinking = options.get("thinking", False)
         check_whole("thinking", None if isinstance(thinking, bool) else thinking, 0)
         return cls(

@@ -37,16 +37,17 @@ class Stream(Generic[T_co]):
         self._result: Result[T_co] | None = None
         read = self._job.target
         if read is not None:
-            self._observer = Observer(self._job.written, read.part(), is_json=read.is_json)
+            self._observer = Observer(self._job.written, read.part(), read.choices, is_json=read.is_json)
         self._events = self._run()
 
     @property
     def partial(self) -> object:
         """The value as far as it is certain, in the types of the target.
 
-        A string is there as far as it goes; numbers, true, false and null only when they are complete, so that no 3
-        becomes 30. A model is an instance that lacks the fields that have not begun, made without validation, until it
-        is complete. `None` where nothing is certain.
+        A text is there as far as it goes. All else is there when it is complete: numbers, so that no 3 becomes 30,
+        members of an `Enum` or a `Literal`, dates. A model is an instance that lacks the fields that have not begun,
+        made without validation, until it is complete. `None` where nothing is certain. Each is a new object, which no
+        later event changes.
         """
         if self._result is not None:
             return self._result.value

@@ -1,7 +1,7 @@
 """The only door to pydantic: a Python type gives its JSON Schema here, and a text becomes a validated instance.
 
-Where pydantic's JSON Schema is looser or stricter than what it accepts (a naive `datetime`, the keys of `dict[int, T]`),
-`_PythonSchema` writes it from the core schema, in formats and keywords of its own; the user is given the plain schema.
+Where pydantic's JSON Schema is looser or stricter than what it accepts (a naive `datetime`, keys of `dict[int, T]`),
+`_PythonSchema` writes it from the core schema, in formats and keywords of its own; the user is given the plain one.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ _INNER = {
     "default", "nullable", "function-before", "function-after", "function-wrap", "model", "dataclass", "lax-or-strict",
     "json-or-python", "model-field", "typed-dict-field", "dataclass-field",
 }  # fmt: skip
+_GROWING = {"str", "any", "union", "tagged-union"}
 _ITEMS = {"list", "set", "frozenset", "generator"}
 
 
@@ -88,6 +89,11 @@ class Part:
         }
         known = {names[key]: value for key, value in fields.items() if key in names}
         return _instance(made, known)
+
+    @property
+    def grows(self) -> bool:
+        """Whether a string that is not complete means something: the beginning of a date is no date."""
+        return self._within._core["type"] in _GROWING
 
     @cached_property
     def _validator(self) -> SchemaValidator | None:
