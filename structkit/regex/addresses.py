@@ -283,7 +283,7 @@ def email() -> Node:
     # In two halves, for a longer repetition would be counted, and a text might end in a point where it may not go on.
     half = Repeat(chars([(0x21, 0x7E)]), 0, _LOCAL // 2)
     local = Both(_read(rf"{_ATOM}+(?:\.{_ATOM}+)*"), seq(half, half), end="@")
-    top = Both(_read("[a-z]{2,20}"), alt(map(Text, _RESERVED)), negate=True)
+    top = Both(_read("[a-z]{2,20}"), alt(map(Text, _RESERVED)), negate=True, end="(?![a-z])")
     wide = _read(rf"(?:{_label(63)}\.){{1,2}}|(?:{_label(30)}\.){{3,5}}")
     return seq(local, Text("@"), wide, top)
 

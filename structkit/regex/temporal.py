@@ -34,6 +34,9 @@ _ZONES_ONCE = {"aware": "Z", "any": "Z?"}
 
 _MICROSECONDS = 6
 
+_END = "(?![0-9.])"
+"""What cannot follow a time, as a lookahead."""
+
 _Units: TypeAlias = Sequence[tuple[str, int]]
 
 
@@ -93,10 +96,10 @@ def _between(
         return NEVER
     if low is not None:
         later = seq(_beyond(head(low), 1), _fraction(once) if clock else EMPTY)
-        whole = Both(whole, alt([later, seq(Text(head(low)), _fraction_from(low, once))]), end="")
+        whole = Both(whole, alt([later, seq(Text(head(low)), _fraction_from(low, once))]), end=_END)
     if high is not None:
         earlier = seq(_beyond(head(high), -1), _fraction(once) if clock else EMPTY)
-        whole = Both(whole, alt([earlier, seq(Text(head(high)), _fraction_to(high))]), end="")
+        whole = Both(whole, alt([earlier, seq(Text(head(high)), _fraction_to(high))]), end=_END)
     return whole
 
 

@@ -1,0 +1,70 @@
+"""IP addresses and networks against the standard library, URLs and e-mail against pydantic."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from structkit.regex.addresses import email, ip_address, ip_interface, ip_network, url
+from tests.regex.oracle import holds
+
+_groups = st.lists(st.sampled_from([0, 0, 0, 1, 0xFFFF, 0x20]), min_size=8, max_size=8)
+_addresses = _groups.map(
+    lambda groups: ipaddress.IPv6Address(sum(group << 16 * place for place, group in enumerate(groups)))
+)
+
+
+@given(_addresses)
+def test_an_address_has_its_canonical_text_only(address: ipaddress.IPv6Address) -> None:
+    language = ip_address(6)
+    assert holds(language, str(address))
+    assert holds(language, address.exploded) == (address.exploded == str(address))
+    assert holds(ip_interface(6), f"{address}/64") and not holds(ip_interface(6), f"{address}/129")
+
+
+@given(_addresses, st.integers(0, 128))
+def test_networks_of_version_6(address: ipaddress.IPv6Address, length: int) -> None:
+    text = f"{address}/{length}"
+    try:
+        ipaddress.IPv6Network(text)
+    except ValueError:
+        assert not holds(ip_network(6), text)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 32))
+def test_networks_of_version_4(number: int, length: int) -> None:
+    interface = ipaddress.IPv4Interface((number, length))
+    assert holds(ip_network(4), str(interface)) == (interface.ip == interface.network.network_address)
+    assert holds(ip_network(4), str(interface.network))
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("https://example.com/", True),
+        ("https://example.com", False),
+        ("https://EXAMPLE.com/", False),
+        ("https://a.b:443/", False),
+        ("https://a.b:444/c/d.e?f=g#h", True),
+        ("https://a.b/c/../d", False),
+        ("https://1.2.3.4/", True),
+        ("https://1.2.3/", False),
+        ("https://[::1]:8080/.well-known/x", True),
+        ("https://a.b:65536/", False),
+        ("https://xn--a.b/", False),
+    ],
+)
+def test_canonical_urls(text: str, canonical: bool) -> None:
+    assert holds(url(("https",)), text) == canonical
+    if canonical:
+        assert str(TypeAdapter(pydantic.HttpUrl).validate_python(text)) == text
+
+
+def test_mail_to_reserved_names() -> None:
+    assert holds(email(), "ana@example.org")
+    assert not any(holds(email(), f"ana@example.{top}") for top in ("test", "local", "invalid", "c0m"))

@@ -1,0 +1,77 @@
+"""Bounds on dates, times and durations, against pydantic, which compares values."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Annotated, Any
+
+from annotated_types import Ge, Le
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from structkit.regex.nodes import NEVER
+from structkit.regex.temporal import dates, durations, moments, times
+from tests.regex.oracle import holds
+
+_TICK = dt.timedelta(microseconds=1)
+_LONG = dt.timedelta(days=99_999_999)
+_spans = st.timedeltas(-_LONG, _LONG) | st.timedeltas(dt.timedelta(-2), dt.timedelta(2))
+
+
+def _accepts(kind: Any, low: Any, high: Any, text: str) -> bool:
+    try:
+        TypeAdapter(Annotated[kind, Ge(low), Le(high)]).validate_python(text)
+    except ValidationError:
+        return False
+    return True
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.dates(), min_size=3, max_size=3))
+def test_dates_between(days: list[dt.date]) -> None:
+    low, high = sorted(days[:2])
+    language = dates(low.isoformat(), high.isoformat())
+    for day in (*days, low, high):
+        assert holds(language, day.isoformat()) == (low <= day <= high)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.datetimes(), min_size=3, max_size=3))
+def test_moments_between(given_moments: list[dt.datetime]) -> None:
+    low, high = sorted(given_moments[:2])
+    language = moments(low.isoformat(), high.isoformat(), "naive")
+    for moment in (*given_moments, low, high, low.replace(microsecond=0), high.replace(microsecond=999_999)):
+        text = moment.isoformat()
+        assert holds(language, text) == (low <= moment <= high) == _accepts(dt.datetime, low, high, text)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.times(), min_size=3, max_size=3))
+def test_times_between(given_times: list[dt.time]) -> None:
+    low, high = sorted(given_times[:2])
+    language = times(low.isoformat(), high.isoformat(), "naive")
+    for time in (*given_times, low, high):
+        assert holds(language, time.isoformat()) == (low <= time <= high)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(_spans, min_size=3, max_size=3))
+def test_durations_between(spans: list[dt.timedelta]) -> None:
+    low, high = sorted(spans[:2])
+    language = durations(low // _TICK, high // _TICK)
+    for span in (*spans, low, high, low - _TICK, high + _TICK):
+        text = TypeAdapter(dt.timedelta).dump_json(span).decode()[1:-1]
+        assert holds(language, text) == (low <= span <= high)
+
+
+def test_nothing_is_between_ends_that_are_the_wrong_way_round() -> None:
+    assert dates("2024-01-02", "2024-01-01") == NEVER
+
+
+def test_once_each_value_has_one_text() -> None:
+    language = moments(once=True)
+    texts = ["2024-01-01T00:00:00", "2024-01-01T00:00:00Z", "2024-01-01T00:00:00.500000"]
+    assert all(holds(language, text) for text in texts)
+    others = ["2024-01-01T00:00:00+00:00", "2024-01-01T00:00:00.5", "2024-01-01T00:00:00.000000"]
+    assert not any(holds(language, text) for text in others)
