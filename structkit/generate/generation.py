@@ -182,13 +182,17 @@ class Job:
         self.encoded()
         if self._error is not None:
             raise self._error
-        decoded = yield from self._attempt(self._prompt_ids, self._settings.retries, 0)
+        begin = time.perf_counter()
+        decoded = yield from self._attempt(self._prompt_ids, self._settings, 0)
         if decoded.refusal is not None and self._settings.retries:
             # Another value at that place would not do; so from the start, and the model is told why.
-            before = decoded
+            before, timeout = decoded, self._settings.timeout
+            if timeout is not None:
+                timeout = max(0.0, timeout - (time.perf_counter() - begin))
+            last = replace(self._settings, retries=0, timeout=timeout)
             asked = told_prompt(self._asked, decoded.refused[-1], decoded.refusal.error)
             self._prompt_ids = self._encode(asked)
-            decoded = yield from self._attempt(self._prompt_ids, 0, decoded.read)
+            decoded = yield from self._attempt(self._prompt_ids, last, decoded.read)
             decoded = replace(
                 decoded,
                 refused=before.refused + decoded.refused,
@@ -196,8 +200,8 @@ class Job:
             )
         return decoded
 
-    def _attempt(self, prompt_ids: list[int], retries: int, read: int) -> Flow:
-        guide, model, settings = self._compiled.guide, self._model, self._settings
+    def _attempt(self, prompt_ids: list[int], settings: Settings, read: int) -> Flow:
+        guide, model = self._compiled.guide, self._model
         self.written.cut(0, 0)
         ends = model.end_of_thinking if isinstance(model, Thinking) else ()
         before = len(prompt_ids) + (settings.thoughts + len(ends) + 2 if settings.thoughts else 0)
@@ -210,7 +214,7 @@ class Job:
             spell=model.encode_text,
             forced=settings.forced,
             check=self._check,
-            retries=retries,
+            retries=settings.retries,
             scored=settings.confidence,
             choices=self._compiled.target.choices,
             is_json=self._compiled.target.is_json,

@@ -219,3 +219,12 @@ def test_input_and_output_go_together(file: Path, capsys: pytest.CaptureFixture[
         main(["extract", "--type", f"{file}:Person", "--input", "none.jsonl", "--output", "out.jsonl"]) == 1
     )
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_lines_of_texts_that_are_no_json(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("structkit.cli.many.load", lambda name: ScriptedModel(["ab"]))
+    file.write_text('import structkit as sk\nCode = sk.Regex("[a-z]{2}")\n')
+    source, sink = file.parent / "in.jsonl", file.parent / "out.jsonl"
+    source.write_text('{"id": "\\ud800", "prompt": "x"}\n')
+    assert main(["extract", "--type", f"{file}:Code", "--input", str(source), "--output", str(sink)]) == 0
+    assert json.loads(sink.read_text()) == {"id": "\ud800", "value": "ab"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from enum import Enum
 from typing import Annotated, Literal
@@ -296,3 +297,19 @@ def test_a_name_that_is_refused_takes_its_object_with_it() -> None:
         TypeAdapter(dict[str, dict[Annotated[str, AfterValidator(never)], int]]).validate_json(text)
     refusal = refusal_of(caught.value, text, is_json=True)
     assert text[refusal.start : refusal.end] == '{"bad": 1}'
+
+
+def test_the_attempt_from_the_start_has_the_time_that_is_left() -> None:
+    refused = []
+
+    def slow(value: list[int]) -> list[int]:
+        if len(refused) < 2:
+            refused.append(value)
+            time.sleep(0.2)
+            raise ValueError("no")
+        return value
+
+    model = ScriptedModel(["[1, 2]", "[3, 4]", "[5, 6]"])
+    target = Annotated[list[int], AfterValidator(slow)]
+    result = sk.generate(model, "x", target, timeout=0.2, retries=1)
+    assert result.attempts[-2:] == ("[]", "[]")
