@@ -345,4 +345,4 @@ def budget_of(guide: Guide, max_tokens: int | None, context: int | None, prompt_
     if max_tokens is None:
         cursor = guide.cursor()
         max_tokens = MAX_TOKENS if cursor.fits(MAX_TOKENS) else cursor.tokens_to_end()
-    return max_tokens if context is None else min(max_tokens, context - prompt_tokens)
+    return max_tokens if context is None else max(0, min(max_tokens, context - prompt_tokens))

@@ -35,6 +35,7 @@ class Stream(Generic[T_co]):
         self._model = model
         self._observer: Observer | None = None
         self._result: Result[T_co] | None = None
+        self._error: Exception | None = None
         read = self._job.target
         if read is not None:
             self._observer = Observer(self._job.written, read.part(), read.choices, is_json=read.is_json)
@@ -68,6 +69,8 @@ class Stream(Generic[T_co]):
         """
         for _ in self:
             pass
+        if self._error is not None:
+            raise self._error
         if self._result is None:
             raise GenerationError("the stream was closed before its end, so there is no result")
         return self._result
@@ -110,6 +113,7 @@ class Stream(Generic[T_co]):
     def _end(self, driven: Driven) -> Generator[Event[T_co], None, None]:
         outcome = self._job.outcome(driven)
         if isinstance(outcome, Exception):
+            self._error = outcome
             raise outcome
         if self._observer is not None:
             yield from self._observer.finish()

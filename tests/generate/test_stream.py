@@ -307,3 +307,10 @@ def test_a_task_that_is_cancelled_in_the_middle_of_a_step_closes_its_stream() ->
             await task
 
     asyncio.run(main())
+
+
+def test_a_stream_that_failed_says_so_again() -> None:
+    stream = sk.stream(RandomModel(), "x", {"type": "integer", "minimum": 3, "maximum": 2})
+    for _ in range(2):
+        with pytest.raises(sk.UnsatisfiableSchema):
+            _ = stream.result
