@@ -13,13 +13,13 @@ from structkit.automaton.builder import Builder
 from structkit.automaton.link import link
 from structkit.errors import StructkitError
 from structkit.guide.guide import Guide
+from structkit.identity import Identity, identity_of
 from structkit.index.kept import load
 from structkit.index.store import address_of, remove
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 from structkit.targets import AnyTarget, read_target
 from structkit.vocabulary.vocabulary import Vocabulary
-from structkit.written import Written, written
 
 __all__ = ["compile"]
 
@@ -70,7 +70,7 @@ def compile(
         read = read_target(target, defaults=defaults, limits=limits)
         return read.rules(whitespace=whitespace, order=order, limits=limits)
 
-    text = written(target) if cache else None
+    text = identity_of(target) if cache else None
     guide, address = None, ""
     if text is not None:
         address = address_of(vocabulary.fingerprint, whitespace, order, _shown(limits), text.text)
@@ -153,7 +153,7 @@ def _alike(address: str, vocabulary: Vocabulary, limits: Limits, builder: Builde
 
 
 def _again(
-    text: Written, source: bytes, rules: Callable[[AnyTarget], Rules], limits: Limits
+    text: Identity, source: bytes, rules: Callable[[AnyTarget], Rules], limits: Limits
 ) -> Builder | None:
     target = text.again(source)
     return None if target is None else Builder(rules(target), limits)

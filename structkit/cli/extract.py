@@ -94,6 +94,8 @@ def read_options(arguments: argparse.Namespace) -> Options:
     """
     if bool(arguments.input) != bool(arguments.output):
         raise ValueError("--input and --output go together: a file of prompts, and where to write the values")
+    if arguments.input and arguments.prompt != "-":
+        raise ValueError("give a prompt or --input, not both")
     check_whole("--batch-size", arguments.batch_size, 1)
     options = Options(max_tokens=arguments.max_tokens, seed=arguments.seed)
     if arguments.temperature is not None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import BudgetTooSmall, ModelFailed
+from structkit.errors import BudgetTooSmall
 from structkit.generate.sample import allowed_logits, failure, logsumexp, only_id
 from structkit.guide.guide import Cursor
-from structkit.models.base import Rows
+from structkit.models.base import Logits, Rows
 
 __all__ = ["Beam", "search"]
 
@@ -110,7 +110,7 @@ def search(rows: Rows, prompt_ids: Sequence[int], cursor: Cursor, *, beams: int,
         for logprob, parent, token, removed in _best(logits, open_beams, masks, beams):
             beam, end_ids = open_beams[parent], cursor.guide.vocabulary.end_ids
             if token in end_ids:
-                done.append(_ended(beam, logprob))
+                done.append(replace(beam, logprob=logprob))
                 continue
             longer = beam.extended(token, logprob - beam.logprob, removed)
             mask = longer.settle()
@@ -130,20 +130,13 @@ def search(rows: Rows, prompt_ids: Sequence[int], cursor: Cursor, *, beams: int,
     return done
 
 
-def _ended(beam: Beam, logprob: float) -> Beam:
-    """A hypothesis that chose to end."""
-    return Beam(
-        beam.cursor, beam.left, [*beam.token_ids], [*beam.scores], [*beam.forced], logprob, [*beam.unread]
-    )
-
-
 def _best(
-    logits: object, open_beams: Sequence[Beam], masks: Sequence[NDArray[np.uint32]], count: int
+    logits: Logits, open_beams: Sequence[Beam], masks: Sequence[NDArray[np.uint32]], count: int
 ) -> list[tuple[float, int, int, float]]:
     """The likeliest ways to go on: the log-probability of the whole, the beam, the token, what the mask removed."""
     found: list[tuple[float, int, int, float]] = []
-    for number, (beam, mask) in enumerate(zip(open_beams, masks, strict=True)):
-        row = np.asarray(_row(logits, number), np.float32)
+    rows = logits if isinstance(logits, np.ndarray) else logits.float().cpu().numpy()
+    for number, (beam, mask, row) in enumerate(zip(open_beams, masks, rows, strict=True)):
         ids, values = allowed_logits(row, mask)
         among = logsumexp(values)
         if not np.isfinite(among):
@@ -156,12 +149,3 @@ def _best(
                 found.append((beam.logprob + float(values[place]) - among, number, token, removed))
         beam.unread = []
     return heapq.nlargest(count, found)
-
-
-def _row(logits: object, number: int) -> object:
-    if isinstance(logits, np.ndarray):
-        return logits[number]
-    try:
-        return logits[number].float().cpu().numpy()  # type: ignore[index]
-    except AttributeError as error:
-        raise ModelFailed("the model gave no logits; give float32[rows, width]") from error

@@ -111,14 +111,13 @@ class Chooser:
             spell: The tokens of a text; none if it cannot be written.
             room: The most tokens that can be written: values that need more are not possible.
         """
-        forced = (
-            self._cursor.forced_bytes()
-        )  # the token that goes on may write it, and the beginning of a value too
+        # The next token may write what is forced, and the beginning of a value too.
+        forced = self._cursor.forced_bytes()
         here: tuple[Path, int] | None = ((), 0)
         if self._is_json:
             self._fields.read(bytes(text[len(self._fields.text) :]))
             ahead = deepcopy(self._fields) if forced else self._fields
-            ahead.read(forced if forced else b"")
+            ahead.read(forced)
             here = ahead.here()
         if here is None or here[0] in self._begun:
             return None
@@ -134,12 +133,11 @@ class Chooser:
         text = bytes(self._fields.text[:length])
         self._fields = Fields()
         self._fields.read(text)
-        kept = {
+        self._begun = {
             path: choice
             for path, choice in self._begun.items()
             if choice is not None and choice.start < length
         }
-        self._begun = {**kept}
 
     def decided(self) -> Mapping[Path, Mapping[str, float]]:
         """The probabilities found."""

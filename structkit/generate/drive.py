@@ -16,7 +16,7 @@ from structkit.generate.choose import Ask, choose
 from structkit.generate.flow import Decoded, Flow, Score
 from structkit.models.base import Logits, LogitsModel, Rows
 
-__all__ = ["TURNS", "Cancelled", "Driven", "Turns", "drive", "drive_all", "in_thread"]
+__all__ = ["TURNS", "Cancelled", "Driven", "Turns", "drive_all", "in_thread"]
 
 R = TypeVar("R")
 
@@ -39,13 +39,6 @@ class Driven:
     outcome: Decoded | Exception
     model_seconds: float
 
-    @property
-    def decoded(self) -> Decoded:
-        """What it returned; raises the error that ended it."""
-        if isinstance(self.outcome, Exception):
-            raise self.outcome
-        return self.outcome
-
 
 class Turns:
     """One lock for each model: a model writes one batch at a time, whatever threads ask."""
@@ -62,20 +55,6 @@ class Turns:
 
 TURNS = Turns()
 """The turns of all models."""
-
-
-def drive(flow: Flow, rows: Rows, cancelled: threading.Event | None = None) -> Driven:
-    """Run one flow to its end.
-
-    Args:
-        flow: A fresh flow.
-        rows: A fresh batch of a model.
-        cancelled: See `drive_all`.
-
-    Raises:
-        Cancelled: `cancelled` was set.
-    """
-    return next(driven for driven in drive_all([flow], rows, 1, cancelled) if driven is not None)
 
 
 def drive_all(

@@ -324,12 +324,9 @@ class _Decoding:
     def asked(self) -> Generator[Ask | Score, Told | list[NDArray[np.float32]], Told]:
         """Ask for a token, and where a choice begins also how likely each of its values is."""
         asked = time.perf_counter()
-        silent = self.chooser is None or (self.plan.thoughts > 0 and self.thinking is None)
-        choice = (
-            None
-            if silent or self.chooser is None
-            else self.chooser.begins(self.written.text, self.spell, self.left)
-        )
+        choice = None
+        if self.chooser is not None and (not self.plan.thoughts or self.thinking is not None):
+            choice = self.chooser.begins(self.written.text, self.spell, self.left)
         told = cast("Told", (yield self.ask(() if choice is None else choice.first)))
         if choice is not None:
             scores = cast("list[NDArray[np.float32]]", (yield Score(choice.branches)))

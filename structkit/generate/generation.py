@@ -246,6 +246,8 @@ class Job:
             raise GenerationError(
                 f"{model.name} writes one sequence at a time, so it cannot follow several beams"
             )
+        if self._compiled.target.field_limits() is not None:
+            raise GenerationError("a beam search does not know MaxTokens; leave out one of them")
         budget = budget_of(guide, settings.max_tokens, model.context_length, len(prompt_ids))
         found = search(rows, prompt_ids, guide.cursor(), beams=settings.beams, budget=budget)
         tokens = guide.vocabulary.tokens

@@ -68,7 +68,8 @@ class Options(TypedDict, total=False):
 
     beams: int
     """Without a temperature: how many hypotheses a beam search follows; the likeliest text of all is returned that the
-    type's validators accept. By default there is one, which is greedy."""
+    type's validators accept, with no probabilities of choices in its confidence. By default there is one, which is
+    greedy."""
 
     best_of: int
     """With a temperature: how many values are sampled, of which the one is returned that the model finds the likeliest
@@ -97,6 +98,9 @@ class Options(TypedDict, total=False):
 
 _ONE = frozenset({"extract", "aextract", "generate", "agenerate"})
 """The functions that return one value."""
+
+_NOT_WITH_BEAMS = ("processors", "repetition_penalty", "thinking", "timeout")
+"""The options that a beam search does not know."""
 
 _THOUGHTS = 1_024
 """Tokens of thoughts when nobody says how many."""
@@ -257,6 +261,9 @@ def _beams(function: str, options: Options) -> int:
         raise ValueError(f"{function}() writes one value for each prompt; beams are for extract and generate")
     if count > 1 and options.get("temperature"):
         raise ValueError("beams search for the likeliest text, so leave out the temperature; or use best_of")
+    for name in _NOT_WITH_BEAMS if count > 1 else ():
+        if options.get(name):
+            raise ValueError(f"beams do not go together with {name}; leave out one of them")
     return count
 
 

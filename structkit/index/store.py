@@ -43,7 +43,7 @@ _SIZES = {"bool": 1, "int32": 4, "uint32": 4, "uint8": 1}
 
 MAKERS = (
     *("automaton", "guide", "index", "regex", "schema", "vocabulary"),
-    *("compile.py", "errors.py", "limits.py", "targets.py", "written.py"),
+    *("compile.py", "errors.py", "identity.py", "limits.py", "targets.py"),
 )
 """The parts of structkit whose source decides what is kept."""
 

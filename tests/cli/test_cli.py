@@ -215,6 +215,9 @@ def test_input_and_output_go_together(file: Path, capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit, match="2"):
         main(["extract", "--type", f"{file}:Person", "--input", "in.jsonl"])
     assert "go together" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["extract", "Ana", "--type", f"{file}:Person", "--input", "in.jsonl", "--output", "out.jsonl"])
+    assert "not both" in capsys.readouterr().err
     assert (
         main(["extract", "--type", f"{file}:Person", "--input", "none.jsonl", "--output", "out.jsonl"]) == 1
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pytest
@@ -108,7 +108,17 @@ def test_what_cannot_be_meant() -> None:
         sk.extract(RandomModel(), "x", int, beams=2, temperature=1)
     with pytest.raises(ValueError, match="beams are for extract"):
         sk.extract_many(RandomModel(), ["x"], int, beams=2)
+    for name, value in {
+        "thinking": True,
+        "timeout": 1.0,
+        "processors": [print],
+        "repetition_penalty": 2.0,
+    }.items():
+        with pytest.raises(ValueError, match=f"beams do not go together with {name}"):
+            sk.extract(RandomModel(), "x", int, beams=2, **{name: value})
     with pytest.raises(sk.GenerationError, match="one sequence at a time"):
         sk.extract(RandomModel(), "x", int, beams=2)
+    with pytest.raises(sk.GenerationError, match="MaxTokens"):
+        sk.extract(sk.load(), "x", Annotated[str, sk.MaxTokens(3)], beams=2)
     with pytest.raises(sk.BudgetTooSmall):
         sk.extract(sk.load(), "x", Person, beams=2, max_tokens=3)

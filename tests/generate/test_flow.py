@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
 
 import structkit as sk
-from structkit.generate.drive import drive
 from structkit.generate.flow import Decoded, Flow, Plan, decode
 from structkit.generate.sample import Sampling
 from structkit.models.single import SingleRow, rows_of
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
+from tests.generate.driving import drive
 
 BYTES, SMALL = byte_vocabulary(), small_vocabulary()
 
@@ -81,7 +81,7 @@ def _decode(
         vocabulary,
         Plan(budget=budget, sampling=Sampling(), spell=model.encode_text if forced else None),
     )
-    return drive(flow, _rows(session)).decoded, session
+    return drive(flow, _rows(session)), session
 
 
 def _text(decoded: Decoded, vocabulary: sk.Vocabulary) -> str:
@@ -114,7 +114,7 @@ def test_the_budget_is_always_met_by_a_complete_value(
             begin()
         return
     flow = begin()
-    decoded = drive(flow, rows_of(model)).decoded
+    decoded = drive(flow, rows_of(model))
     assert len(decoded.token_ids) <= budget
     text = _text(decoded, SMALL)
     if isinstance(target, sk.Regex):
@@ -195,7 +195,7 @@ def test_a_tokenizer_that_spells_something_else_is_not_followed(spell: Callable[
         BYTES,
         Plan(budget=20, sampling=Sampling(), spell=spell),
     )
-    decoded = drive(flow, _rows(_wanting('"yes"', BYTES))).decoded
+    decoded = drive(flow, _rows(_wanting('"yes"', BYTES)))
     assert _text(decoded, BYTES) == '"yes"'
 
 
@@ -216,7 +216,7 @@ def test_forced_tokens_that_break_the_budget_are_not_taken() -> None:
         SMALL,
         Plan(budget=needed, sampling=Sampling(), spell=lambda text: list(text.encode())),
     )
-    decoded = drive(flow, _rows(_wanting('"teacher teacher"', SMALL))).decoded
+    decoded = drive(flow, _rows(_wanting('"teacher teacher"', SMALL)))
     assert _text(decoded, SMALL) == '"teacher teacher"'
     assert len(decoded.token_ids) == needed
 
@@ -249,5 +249,5 @@ def test_useless_logits_name_their_step() -> None:
         Plan(budget=9, sampling=Sampling(), spell=None),
     )
     with pytest.raises(sk.ModelFailed, match="token 2") as caught:
-        assert drive(flow, _rows(Recorder(lambda step: steps[step]))).decoded
+        assert drive(flow, _rows(Recorder(lambda step: steps[step])))
     assert caught.value.place == "token 2"

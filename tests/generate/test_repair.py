@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, field_validator, model_validator
 
 import structkit as sk
-from structkit.generate.drive import drive
 from structkit.generate.flow import Flow, Plan, Refusal, decode
 from structkit.generate.repair import refusal_of
 from structkit.generate.sample import Sampling
 from structkit.models.single import SingleRow, rows_of
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
+from tests.generate.driving import drive
 
 BYTES, SMALL = byte_vocabulary(), small_vocabulary()
 
@@ -157,7 +157,7 @@ def test_no_text_is_written_twice(
         retries=refusals,
     )
     guide = sk.compile(target, SMALL)
-    decoded = drive(decode([97], guide.cursor(), SMALL, plan), rows_of(model)).decoded
+    decoded = drive(decode([97], guide.cursor(), SMALL, plan), rows_of(model))
     assert decoded.refusal is not None
     assert len(set(decoded.refused)) == len(decoded.refused) <= refusals + 1
     if not raw:
@@ -263,6 +263,7 @@ def test_the_model_has_read_the_prompt_its_thoughts_and_the_text_and_nothing_els
 
     def flow() -> Flow:
         before = yield from decode(b"first", guide.cursor(), BYTES, plan)
+        plan.written.cut(0, 0)
         return (yield from decode(b"then", guide.cursor(), BYTES, plan, read=before.read))
 
     drive(flow(), rows)

@@ -7,10 +7,10 @@ import pytest
 from pydantic import BaseModel
 
 import structkit as sk
-from structkit.generate.drive import drive
 from structkit.generate.flow import Plan, decode
 from structkit.generate.sample import Sampling
 from structkit.models.single import SingleRow
+from tests.generate.driving import drive
 
 torch = pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
@@ -106,7 +106,7 @@ def test_the_cache_changes_nothing(model) -> None:
     rows = SingleRow(model)
     rows._session = Watched()
     rows.add = rows.feed
-    assert drive(flow, rows).decoded.forced_tokens > 5
+    assert drive(flow, rows).forced_tokens > 5
     for fed, logits in seen[:: max(1, len(seen) // 5)]:
         np.testing.assert_allclose(model.session().logits(fed), logits, atol=1e-4)
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from structkit.errors import SchemaError
 from structkit.targets import AnyTarget, Choice, JsonSchema, Regex, given_of
 
-__all__ = ["Written", "written"]
+__all__ = ["Identity", "identity_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Identity:
     """A target as a text that says in every process all that decides its texts.
 
     Attributes:
@@ -61,18 +61,18 @@ class Written:
         return made if _text_of(made) == self.text else None
 
 
-def written(target: AnyTarget) -> Written | None:
+def identity_of(target: AnyTarget) -> Identity | None:
     """A target as a text; `None` for a Python type: what that means, pydantic says and its validators, and no text.
 
-    >>> found = written({"type": "integer"})
+    >>> found = identity_of({"type": "integer"})
     >>> found.again(found.source())
     JsonSchema(schema={'type': 'integer'}, additional='open', strict=True, resources={})
     """
     try:
         if type(target) is dict:  # most often; the same as of `JsonSchema(target)`
-            return Written(_schema_text("open", True, target, {}), target)
+            return Identity(_schema_text("open", True, target, {}), target)
         given = given_of(target)
-        return None if given is None else Written(_text_of(given), given)
+        return None if given is None else Identity(_text_of(given), given)
     except RecursionError:
         return None  # whoever reads it will say so
 
