@@ -6,6 +6,7 @@ from __future__ import annotations
 # fmt: off
 # ruff: noqa: D417
 from structkit.automaton.jit import kernel
+from structkit.automaton.kernels import BITS, OPERATION
 
 __all__ = ["fits"]
 
@@ -55,7 +56,7 @@ def fits(
                 return False
         for at in range(offset, end):
             target = targets[at]
-            if target != -1 and not (first <= target >> 2 < stop and target & 3 < 3):
+            if target != -1 and not first <= target >> BITS < stop:
                 return False
         first, offset, built = stop, end, built - 1
     if built != 0 or offset != len(targets) or call_first[0] != 0 or call_first[len(row)] != len(call_rule):
@@ -66,7 +67,7 @@ def fits(
         for call in range(call_first[state], call_first[state + 1]):
             if not (0 <= call < len(call_rule) and 0 <= call_rule[call] < len(start)):
                 return False
-            if not (0 <= call_next[call] < len(row) and 0 <= call_operation[call] < 3):
+            if not (0 <= call_next[call] < len(row) and 0 <= call_operation[call] <= OPERATION):
                 return False
             if rule[call_next[call]] != rule[state]:
                 return False

@@ -297,12 +297,20 @@ class Index:
 
     def _key(self, exits: int, frame: Frame) -> RowKey:
         """Frames with equal keys have equal rows: no token is long enough to tell larger counts apart."""
-        least, most = self.automaton.counters[self.automaton.rule_of[frame.state]]
+        rule = self.automaton.rule_of[frame.state]
+        least, most = self.automaton.counters[rule]
         if least == 0 and most < 0:
             return exits, frame.state, 0, -1
         longest = self.vocabulary.longest + 1
         needed = min(max(least - frame.count, 0), longest)
-        return exits, frame.state, needed, -1 if most < 0 else min(most - frame.count, longest)
+        if most < 0:
+            return exits, frame.state, needed, -1
+        return (
+            exits,
+            frame.state,
+            needed,
+            min(most - frame.count, longest * self.automaton.strides.get(rule, 1)),
+        )
 
     def _walk(
         self,
