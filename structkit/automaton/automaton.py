@@ -48,7 +48,7 @@ class Automaton:
         tables: The arrays of these rules, those of one moment; see `Tables`.
         rule_of: The rule of each state.
         counters: The rounds that each rule's counter needs, and those that it allows, -1 for any number.
-        strides: The most rounds that one byte begins in each rule where that may be more than one.
+        strides: The most rounds that one byte begins in each rule whose counter has an end; at least 1.
         lock: Held while a rule is built.
         frames: The frames made, but for those forgotten.
     """
@@ -118,8 +118,8 @@ class Automaton:
         self.counters += [(0, -1)] * (len(tables.start) - len(self.counters))
         for rule in rules:
             self.counters[rule] = (int(tables.least[rule]), int(tables.most[rule]))
-        if added:
-            self.strides |= _strides(tables, rules, [int(tables.row[start]) for start in starts])
+            if self.counters[rule][1] >= 0:
+                self.strides[rule] = _stride(tables, *self._states[rule])
         self._final += tables.final[first:].tobytes()
         self._live += tables.live[first:].tobytes()
         self.rule_of += added
@@ -444,11 +444,8 @@ class Automaton:
         return self._final[state] == 1 and frame.count >= self.counters[self.rule_of[state]][0]
 
 
-def _strides(tables: Tables, rules: list[int], first: list[int]) -> dict[int, int]:
-    """The most rounds that a byte begins in each of the last rules, if more than one; `first` says where they begin."""
-    operations = tables.targets[first[0] :] & OPERATION  # of `DEAD` this is `LEAVE`
-    operations[operations == LEAVE] = 0
-    if operations.max(initial=0) <= 1:
-        return {}
-    strides = np.maximum.reduceat(operations, np.array(first) - first[0]).tolist()
-    return {rule: stride for rule, stride in zip(rules, strides, strict=True) if stride > 1}
+def _stride(tables: Tables, first: int, stop: int) -> int:
+    """The most rounds that one byte begins in the states from `first` to before `stop`, or 1."""
+    end = tables.row[stop] if stop < len(tables.row) else len(tables.targets)
+    operations = tables.targets[tables.row[first] : end] & OPERATION  # of `DEAD` this is `LEAVE`
+    return max(1, int(operations[operations != LEAVE].max(initial=0)))

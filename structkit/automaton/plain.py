@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from structkit.automaton import subset
 from structkit.automaton.build import Ambiguous
-from structkit.automaton.dfa import DEAD, Dfa, Key
+from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key
 from structkit.automaton.kernels import BITS, OPERATION
 from structkit.automaton.nfa import Nfa
 from structkit.automaton.tables import UNBUILT, Tables
@@ -105,6 +105,7 @@ def fits(tables: Tables, tokens: NDArray[np.int32], most_rounds: int, most_token
         end = int(tables.row[stop]) if stop < len(tables.row) else len(tables.targets)
         width, rest = divmod(end - offset, len(states))
         targets = tables.targets[offset : max(offset, end)]
+        operations = targets[targets != DEAD] & OPERATION
         if (
             rest
             or end > len(tables.targets)
@@ -112,6 +113,7 @@ def fits(tables: Tables, tokens: NDArray[np.int32], most_rounds: int, most_token
             or not (tables.row[states] == offset + width * np.arange(len(states))).all()
             or not (tables.classes[rule] < width).all()
             or not ((targets == DEAD) | np.isin(targets >> BITS, states)).all()
+            or (tables.most[rule] < 0 and not np.isin(operations, (KEEP, TICK, LEAVE)).all())
         ):
             return False
         offset = end

@@ -309,7 +309,7 @@ class Index:
             exits,
             frame.state,
             needed,
-            min(most - frame.count, longest * self.automaton.strides.get(rule, 1)),
+            min(most - frame.count, longest * self.automaton.strides[rule]),
         )
 
     def _walk(
