@@ -351,7 +351,7 @@ def test_random_schemas_agree_with_jsonschema(schema: object, other: object, val
 
 def test_what_a_large_schema_says_again_is_read_once_for_each_base() -> None:
     many = {f"k{i}": {"type": "integer", "minimum": i} for i in range(120)}
-    same = {"properties": {"a": {"$ref": "#/$defs/x"}}, "required": ["a"]}
+    same = {"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "required": ["a"]}
     schema = {
         "properties": {
             **many,
