@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from structkit.errors import ModelFailed
 from structkit.generate.choose import Ask, choose
-from structkit.generate.flow import Decoded, Flow, Score
+from structkit.generate.plan import Decoded, Flow, Score
 from structkit.models.base import Logits, LogitsModel, Rows
 
 __all__ = ["TURNS", "Cancelled", "Driven", "Turns", "drive_all", "in_thread"]

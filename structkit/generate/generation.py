@@ -12,8 +12,9 @@ from structkit.errors import GenerationError, ValidationFailed
 from structkit.generate.beams import search
 from structkit.generate.confidence import Confidence, choices_of, confidence_of
 from structkit.generate.drive import TURNS, Driven, drive_all
-from structkit.generate.flow import Decoded, Flow, Plan, Refusal, Written, decode
+from structkit.generate.flow import decode
 from structkit.generate.guides import GUIDES
+from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Written
 from structkit.generate.processors import Stack
 from structkit.generate.progress import Progress
 from structkit.generate.prompt import Prompt, build_prompt, encode_prompt
