@@ -17,6 +17,7 @@ from structkit.errors import BudgetTooSmall, TokenRefused
 from structkit.generate.bans import Bans
 from structkit.generate.choose import Ask, Told
 from structkit.generate.chooser import Chooser
+from structkit.generate.draft import Draft, PromptDrafts
 from structkit.generate.field_budget import FieldBudgets
 from structkit.generate.fields import Path
 from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Score
@@ -73,7 +74,8 @@ class _Decoding:
         self.unread = list(prompt_ids)
         self.back = read
         self.read = 0
-        self.spell = Speller(plan.spell, vocabulary).tokens
+        self.speller = Speller(plan.spell, vocabulary)
+        self.drafts: PromptDrafts | None = None
         self.bans = Bans()
         self.paths: dict[int, Path] = {}
         self.refused: list[str] = []
@@ -112,7 +114,7 @@ class _Decoding:
         for token in ends:
             self.mask[token >> 5] |= np.uint32(1 << (token & 31))
         thoughts: list[int] = []
-        after = self.spell("\n\n")
+        after = self.speller.tokens("\n\n")
         mark = b"".join(tokens[token] if token < len(tokens) else b"" for token in ends)
         text = b""
         while len(thoughts) < self.plan.thoughts and not self.late():
@@ -189,7 +191,7 @@ class _Decoding:
         asked = time.perf_counter()
         choice = None
         if self.chooser is not None and (not self.plan.thoughts or self.thinking is not None):
-            choice = self.chooser.begins(self.written.text, self.spell, self.left)
+            choice = self.chooser.begins(self.written.text, self.speller.tokens, self.left)
         told = cast("Told", (yield self.ask(() if choice is None else choice.first)))
         if choice is not None:
             scores = cast("list[NDArray[np.float32]]", (yield Score(choice.branches)))
@@ -210,10 +212,26 @@ class _Decoding:
             scored=self.plan.scored,
             candidates=candidates,
             place=f"token {len(self.written.token_ids)}",
+            draft=self.draft if self.drafting and not candidates else None,
         )
         self.read += len(self.unread)
         self.unread, self.back = [], 0
         return ask
+
+    @property
+    def drafting(self) -> bool:
+        """Whether what follows may be drafted: thoughts are not."""
+        return self.plan.speculate > 0 and (self.plan.thoughts == 0 or self.thinking is not None)
+
+    def draft(self, most: int) -> Draft:
+        """Up to so many tokens that may well come next, and for which there is room."""
+        begin = time.perf_counter()
+        if self.drafts is None:
+            self.drafts = PromptDrafts(self.prompt_ids, self.vocabulary, self.speller)
+        most = min(most, self.plan.speculate, self.left - 1)
+        draft = self.drafts.draft(self.cursor, bytes(self.written.text), most)
+        self.begin -= time.perf_counter() - begin  # it is asked for in the model's time
+        return draft
 
     def adjust(self, row: NDArray[np.float32], mask: NDArray[np.uint32]) -> NDArray[np.float32]:
         """The logits after the processors."""
@@ -257,7 +275,7 @@ class _Decoding:
             not self.plan.forced or len(forced) < 2 or not text
         ):  # one byte leaves only a choice between tokens
             return []
-        return self.spell(text)
+        return self.speller.tokens(text)
 
     def keep(self, token_ids: list[int], score: tuple[float, float], *, forced: bool) -> None:
         """Write tokens that the cursor has taken."""

@@ -222,6 +222,7 @@ class Job:
             field_limits=self._compiled.target.field_limits(),
             timeout=settings.timeout,
             processors=Stack(settings.processors, model.vocabulary) if settings.processors else None,
+            speculate=settings.speculate,
             written=self.written,
         )
         return (yield from decode(prompt_ids, guide.cursor(), model.vocabulary, plan, read=read))
@@ -292,6 +293,8 @@ class Job:
                 prompt_tokens=len(self._prompt_ids),
                 generated_tokens=len(decoded.token_ids),
                 forced_tokens=decoded.forced_tokens,
+                drafted_tokens=driven.drafted,
+                accepted_tokens=driven.accepted,
                 mask_seconds=decoded.seconds,
                 model_seconds=driven.model_seconds,
                 compile_seconds=compiled.seconds,

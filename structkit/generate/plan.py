@@ -102,6 +102,7 @@ class Plan:
         thoughts: Tokens that the model may write freely before; 0 for none.
         end_of_thinking: The tokens that end them.
         processors: What else changes the logits.
+        speculate: The most tokens of a draft; 0 for none.
         written: Where the tokens are written.
     """
 
@@ -120,6 +121,7 @@ class Plan:
     thoughts: int = 0
     end_of_thinking: tuple[int, ...] = ()
     processors: Stack | None = None
+    speculate: int = 0
     written: Written = field(default_factory=Written)
 
 
