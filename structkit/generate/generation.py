@@ -12,8 +12,9 @@ from structkit.errors import GenerationError, ValidationFailed
 from structkit.generate.beams import search
 from structkit.generate.confidence import Confidence, choices_of, confidence_of
 from structkit.generate.drive import TURNS, Driven, drive_all
-from structkit.generate.flow import Decoded, Flow, Plan, Refusal, Written, decode
+from structkit.generate.flow import decode
 from structkit.generate.guides import GUIDES
+from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Written
 from structkit.generate.processors import Stack
 from structkit.generate.progress import Progress
 from structkit.generate.prompt import Prompt, build_prompt, encode_prompt
@@ -221,6 +222,7 @@ class Job:
             field_limits=self._compiled.target.field_limits(),
             timeout=settings.timeout,
             processors=Stack(settings.processors, model.vocabulary) if settings.processors else None,
+            speculate=settings.speculate,
             written=self.written,
         )
         return (yield from decode(prompt_ids, guide.cursor(), model.vocabulary, plan, read=read))
@@ -291,6 +293,8 @@ class Job:
                 prompt_tokens=len(self._prompt_ids),
                 generated_tokens=len(decoded.token_ids),
                 forced_tokens=decoded.forced_tokens,
+                drafted_tokens=driven.drafted,
+                accepted_tokens=driven.accepted,
                 mask_seconds=decoded.seconds,
                 model_seconds=driven.model_seconds,
                 compile_seconds=compiled.seconds,

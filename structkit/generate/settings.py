@@ -66,6 +66,11 @@ class Options(TypedDict, total=False):
     """Whether text that must come next is taken without sampling, in the tokenizer's own tokens; by default
     it is. Without it the model chooses the tokens of such text too."""
 
+    speculate: bool | int
+    """Whether text that may well come next, such as a value copied from the prompt and the key after it, is read by the
+    model in one pass and checked there, and in how many tokens; by default in up to 24, as long as it pays. What is
+    written is the same without it. Models that keep a state instead of the tokens do without."""
+
     beams: int
     """Without a temperature: how many hypotheses a beam search follows; the likeliest text of all is returned that the
     type's validators accept, with no probabilities of choices in its confidence. By default there is one, which is
@@ -101,6 +106,9 @@ _ONE = frozenset({"extract", "aextract", "generate", "agenerate"})
 
 _NOT_WITH_BEAMS = ("processors", "repetition_penalty", "thinking", "timeout")
 """The options that a beam search does not know."""
+
+_DRAFTED = 24
+"""Tokens of a draft when nobody says how many."""
 
 _THOUGHTS = 1_024
 """Tokens of thoughts when nobody says how many."""
@@ -139,6 +147,7 @@ class Settings:
     describe: bool = True
     system: str | None = None
     forced: bool = True
+    speculate: int = _DRAFTED
     beams: int = 1
     best_of: int = 1
     retries: int = 2
@@ -186,7 +195,9 @@ class Settings:
             takes = ", ".join([*known, *more])
             raise TypeError(f"{function}() has no argument {unknown[0]!r}; it takes {takes}")
         thinking = options.get("thinking", False)
+        speculate = options.get("speculate", True)
         check_whole("thinking", None if isinstance(thinking, bool) else thinking, 0)
+        check_whole("speculate", None if isinstance(speculate, bool) else speculate, 0)
         return cls(
             max_tokens=options.get("max_tokens"),
             sampling=Sampling(
@@ -206,6 +217,7 @@ class Settings:
             describe=options.get("describe", True),
             system=options.get("system"),
             forced=options.get("forced", True),
+            speculate=_DRAFTED if speculate is True else int(speculate),
             beams=_beams(function, options),
             best_of=_best_of(function, options),
             retries=options.get("retries", 2),
