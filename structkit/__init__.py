@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from structkit.limits import Limits
     from structkit.many import aextract_many, agenerate_many, extract_many, generate_many
     from structkit.schema.max_tokens import MaxTokens
+    from structkit.schema.policy import configure
     from structkit.streaming import astream, stream
     from structkit.targets import Choice, JsonSchema, Regex
     from structkit.vocabulary.vocabulary import Vocabulary
@@ -111,6 +112,7 @@ __all__ = [
     "astream",
     "classify",
     "compile",
+    "configure",
     "explain",
     "extract",
     "extract_many",
@@ -152,6 +154,7 @@ _HOMES = {
     "agenerate_many": "structkit.many",
     "astream": "structkit.streaming",
     "classify": "structkit.classify",
+    "configure": "structkit.schema.policy",
     "explain": "structkit.explain",
     "extract_many": "structkit.many",
     "generate_many": "structkit.many",

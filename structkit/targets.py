@@ -20,7 +20,7 @@ from typing_extensions import TypeForm
 from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import SchemaError
 from structkit.limits import Limits
-from structkit.regex.from_schema import Order, Whitespace, lower
+from structkit.regex.from_schema import lower
 from structkit.regex.nodes import Call, Node, Rules, Text
 from structkit.regex.options import options
 from structkit.regex.parse import parse
@@ -32,12 +32,12 @@ from structkit.schema.max_tokens import KEYWORD, max_tokens_at
 from structkit.schema.nodes import Document
 from structkit.schema.output import OutputType
 from structkit.schema.parts import Part
+from structkit.schema.policy import Order, Policy, Whitespace
 from structkit.schema.read import read
 
 __all__ = [
     "AnyTarget",
     "Choice",
-    "Defaults",
     "JsonSchema",
     "Regex",
     "Target",
@@ -48,8 +48,6 @@ __all__ = [
 ]
 
 T_co = TypeVar("T_co", covariant=True)
-
-Defaults: TypeAlias = Literal["always", "may_omit"]
 
 _SHOWN = 40
 """Characters of a target that its name shows; names are for messages."""
@@ -176,8 +174,8 @@ class Target(ABC, Generic[T_co]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         """The language of the target's texts."""
@@ -215,7 +213,7 @@ class Target(ABC, Generic[T_co]):
 def read_target(
     target: AnyTarget,
     *,
-    defaults: Defaults = "always",
+    policy: Policy = Policy(),  # noqa: B008
     limits: Limits = Limits(),  # noqa: B008
 ) -> Target[object]:
     """Read what a user asked for.
@@ -223,8 +221,7 @@ def read_target(
     Args:
         target: A type that pydantic can describe, a JSON Schema as a dict, a `Regex`, a `Choice`, or a target
             that was read before.
-        defaults: `"always"` writes fields that have a default too; `"may_omit"` leaves that to the model. A
-            JSON Schema says itself what is required.
+        policy: What the call says about how values are written. A JSON Schema says itself what is required.
         limits: How large a schema may be.
 
     Raises:
@@ -266,7 +263,7 @@ def read_target(
         )
     form = cast("TypeForm[object]", target)
     texts = AutomatonTexts(python=True, limits=limits)
-    return _TypeTarget(OutputType.of(form, defaults=defaults, limits=limits, texts=texts))
+    return _TypeTarget(OutputType.of(form, policy=policy, limits=limits, texts=texts))
 
 
 def key_of(target: AnyTarget) -> Hashable | None:
@@ -322,10 +319,11 @@ class _TypeTarget(Target[object]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
+        whitespace = whitespace or self.output.whitespace
         return lower(self.output.document, whitespace=whitespace, order=order, limits=limits)
 
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
@@ -366,12 +364,12 @@ class _SchemaTarget(Target[object]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         document, strict = self.document, self.given.strict
-        if order == "declared":
+        if order != "any":
             document = headed(document, AutomatonTexts(python=False, limits=limits))
         return lower(document, whitespace=whitespace, order=order, strict=strict, limits=limits)
 
@@ -399,8 +397,8 @@ class _RegexTarget(Target[str]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         return Rules(parse(self.given.pattern, search=False, unicode=True, limits=limits), {})
@@ -433,8 +431,8 @@ class _ChoiceTarget(Target[object]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         rules: dict[str, Node] = {}
@@ -443,7 +441,7 @@ class _ChoiceTarget(Target[object]):
             rules[name] = node
             return Call(name)
 
-        start = options(map(Text, self.given.texts(whitespace)), rule, "$")
+        start = options(map(Text, self.given.texts(whitespace or "spaced")), rule, "$")
         return Rules(start, rules, late=frozenset(rules))
 
     def value(self, text: str) -> object:
