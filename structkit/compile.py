@@ -38,7 +38,7 @@ def compile(
     """Compile a target to a guide over a vocabulary.
 
     Args:
-        target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
+        target: A type, a function, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
         vocabulary: The tokens.
         whitespace: `"spaced"` writes JSON as `json.dumps` does, `"compact"` without spaces.
         defaults: `"always"` writes fields that have a default too; `"may_omit"` leaves that to the model.
