@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         VocabularyError,
     )
     from structkit.explain import explain
+    from structkit.functions.call import Call
     from structkit.generate.confidence import Confidence
     from structkit.generate.events import FieldDone, FieldRefused, FieldStarted, Finished, TextGrown
     from structkit.generate.processor import LogitsProcessor
@@ -71,6 +72,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AsyncStream",
     "BudgetTooSmall",
+    "Call",
     "Choice",
     "Confidence",
     "Cursor",
@@ -130,6 +132,7 @@ __all__ = [
 
 _HOMES = {
     "AsyncStream": "structkit.generate.stream",
+    "Call": "structkit.functions.call",
     "Choice": "structkit.targets",
     "Confidence": "structkit.generate.confidence",
     "Cursor": "structkit.guide.guide",

@@ -1,13 +1,12 @@
 """Targets: what a user may ask for, read into one closed family that knows its texts and their values.
 
-A target is a Python type, a JSON Schema as a dict, a `Regex` or a `Choice`. Whatever it is, the rest of
+A target is a Python type, a function, a JSON Schema as a dict, a `Regex` or a `Choice`. Whatever it is, the rest of
 structkit asks it the same: which texts (`rules`), which value a text is (`value`), how to tell a model
 (`description`), and what it is called in messages (`name`).
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -19,6 +18,8 @@ from typing_extensions import TypeForm
 
 from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import SchemaError
+from structkit.functions.output import FunctionOutput
+from structkit.functions.signature import is_function, read_signature
 from structkit.limits import Limits
 from structkit.regex.from_schema import lower
 from structkit.regex.nodes import Call, Node, Rules, Text
@@ -154,7 +155,10 @@ class JsonSchema(TextTarget[object]):
             raise ValueError(f"additional must be 'open' or 'closed', not {self.additional!r}")
 
 
-AnyTarget: TypeAlias = "TypeForm[object] | TextTarget[object] | Mapping[str, object] | Target[object]"
+Function: TypeAlias = "Callable[..., object]"
+AnyTarget: TypeAlias = (
+    "TypeForm[object] | TextTarget[object] | Mapping[str, object] | Function | Target[object]"
+)
 """What `read_target` takes."""
 
 
@@ -219,8 +223,8 @@ def read_target(
     """Read what a user asked for.
 
     Args:
-        target: A type that pydantic can describe, a JSON Schema as a dict, a `Regex`, a `Choice`, or a target
-            that was read before.
+        target: A type that pydantic can describe, a function, a JSON Schema as a dict, a `Regex`, a `Choice`, or a
+            target that was read before.
         policy: What the call says about how values are written. A JSON Schema says itself what is required.
         limits: How large a schema may be.
 
@@ -232,7 +236,7 @@ def read_target(
     'no'
     >>> read_target(3)
     Traceback (most recent call last):
-    structkit.errors.SchemaError: 3 is no target; give a type, a JSON Schema as a dict, ...
+    structkit.errors.SchemaError: 3 is no target; give a type, a function, a JSON Schema as a dict, ...
     """
     if isinstance(target, Target):
         return target
@@ -254,15 +258,17 @@ def read_target(
             resources=target.resources,
         )
         return _SchemaTarget(target, document)
-    # Pydantic would take a function as a type, and call it with what the model wrote.
     given: object = target
-    if isinstance(given, (str, bytes, int, float, list, tuple, set)) or inspect.isroutine(given):
+    texts = AutomatonTexts(python=True, limits=limits)
+    if is_function(given):
+        output = FunctionOutput.read(read_signature(given), policy=policy, limits=limits, texts=texts)
+        return _TypeTarget(output)
+    if isinstance(given, (str, bytes, int, float, list, tuple, set)):
         raise SchemaError(
-            f"{_short(repr(given))} is no target; give a type, a JSON Schema as a dict, "
+            f"{_short(repr(given))} is no target; give a type, a function, a JSON Schema as a dict, "
             f"structkit.Regex(...) or structkit.Choice([...]){_hint(given)}"
         )
-    form = cast("TypeForm[object]", target)
-    texts = AutomatonTexts(python=True, limits=limits)
+    form = cast("TypeForm[object]", given)
     return _TypeTarget(OutputType.of(form, policy=policy, limits=limits, texts=texts))
 
 
@@ -486,8 +492,6 @@ def _hint(target: object) -> str:
         return f"; a pattern is written Regex({_short(repr(target))})"
     if isinstance(target, (list, tuple, set)):
         return "; a list of options is written Choice([...])"
-    if inspect.isroutine(target):
-        return "; a function is no type"
     return ""
 
 
