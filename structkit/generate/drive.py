@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -70,6 +71,15 @@ class Turns:
         """The lock of a model; the same thread may take it again."""
         with self._guard:
             return self._locks.setdefault(model, threading.RLock())
+
+    @contextmanager
+    def held(self, *models: LogitsModel | None) -> Iterator[None]:
+        """Hold the locks of several models, in an order that is the same for all."""
+        locks = {id(lock): lock for lock in (self.of(model) for model in models if model is not None)}
+        with ExitStack() as stack:
+            for _, lock in sorted(locks.items()):
+                stack.enter_context(lock)
+            yield
 
 
 TURNS = Turns()
@@ -254,6 +264,8 @@ class _Batch:
     def step(self) -> None:
         """Let the model read what the flows ask for, and tell those whose tokens were all read what was chosen."""
         self._draft()
+        if not self.active:
+            return
         worths = [[1.0] * len(row.unread) + self._hopes.worth(row.draft or _NO_DRAFT) for row in self.active]
         self._compute(self.active, 0, self._rows.feed, _width(worths, self._rows.overhead))
 
@@ -262,7 +274,13 @@ class _Batch:
         if isinstance(self._rows, ReadsAhead) and self._hopes.pay(len(self.active), self._rows.overhead):
             for row in self.active:
                 if row.ask is not None and row.ask.draft is not None and row.draft is None:
-                    row.draft = row.ask.draft(self._rows.overhead)
+                    try:
+                        row.draft = row.ask.draft(self._rows.overhead)
+                        row.seconds += row.draft.seconds
+                    except Exception as error:  # a draft model is anyone's code
+                        row.flow.close()
+                        self._end(row, error)
+            self._keep()
 
     def _entering(self, waiting: Iterator[tuple[int, Flow]]) -> list[_Row]:
         entering: list[_Row] = []
@@ -302,6 +320,10 @@ class _Batch:
             broken.__cause__ = error
             self._give_up(broken)
             return
+        self._keep()
+
+    def _keep(self) -> None:
+        """Let go of rows that have ended."""
         kept = [number for number, row in enumerate(self.active) if row.ask is not None]
         if len(kept) < len(self.active):
             self.active = [self.active[number] for number in kept]

@@ -17,7 +17,7 @@ from structkit.errors import BudgetTooSmall, TokenRefused
 from structkit.generate.bans import Bans
 from structkit.generate.choose import Ask, Told
 from structkit.generate.chooser import Chooser
-from structkit.generate.draft import Draft, PromptDrafts
+from structkit.generate.draft import Draft, Drafts
 from structkit.generate.field_budget import FieldBudgets
 from structkit.generate.fields import Path
 from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Score
@@ -75,7 +75,7 @@ class _Decoding:
         self.back = read
         self.read = 0
         self.speller = Speller(plan.spell, vocabulary)
-        self.drafts: PromptDrafts | None = None
+        self.drafts: Drafts | None = None
         self.bans = Bans()
         self.paths: dict[int, Path] = {}
         self.refused: list[str] = []
@@ -227,10 +227,10 @@ class _Decoding:
         """Up to so many tokens that may well come next, and for which there is room."""
         begin = time.perf_counter()
         if self.drafts is None:
-            self.drafts = PromptDrafts(self.prompt_ids, self.vocabulary, self.speller)
+            self.drafts = self.plan.drafting(self.prompt_ids, self.vocabulary, self.speller)
         most = min(most, self.plan.speculate, self.left - 1)
-        draft = self.drafts.draft(self.cursor, bytes(self.written.text), most)
-        self.begin -= time.perf_counter() - begin  # it is asked for in the model's time
+        draft = self.drafts.draft(self.cursor, most)
+        self.begin -= time.perf_counter() - begin - draft.seconds  # it is asked for in the model's time
         return draft
 
     def adjust(self, row: NDArray[np.float32], mask: NDArray[np.uint32]) -> NDArray[np.float32]:

@@ -6,11 +6,13 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from structkit.errors import GenerationError, ValidationFailed
 from structkit.generate.beams import search
 from structkit.generate.confidence import Confidence, choices_of, confidence_of
+from structkit.generate.draft import ModelDrafts, PromptDrafts
 from structkit.generate.drive import TURNS, Driven, drive_all
 from structkit.generate.flow import decode
 from structkit.generate.guides import GUIDES
@@ -22,11 +24,11 @@ from structkit.generate.repair import refusal_of, told_prompt
 from structkit.generate.result import Result, Token, Usage
 from structkit.generate.settings import Batch, Settings
 from structkit.guide.guide import Guide
-from structkit.models.base import LogitsModel, Rows, Thinking
+from structkit.models.base import LogitsModel, ReadsAhead, Rows, Thinking
 from structkit.models.single import rows_of
 from structkit.targets import AnyTarget, Target
 
-__all__ = ["MAX_TOKENS", "Job", "asked_prompt", "run", "run_many"]
+__all__ = ["MAX_TOKENS", "Job", "asked_prompt", "begin_rows", "run", "run_many"]
 
 MAX_TOKENS = 1_024
 """Tokens of an answer when nobody says: a model that finds no end stops within a minute or so."""
@@ -100,8 +102,8 @@ def run_many(
         for number, (prompt, target) in enumerate(zip(prompts, targets, strict=True))
     ]
     outcomes: dict[int, Result[object] | Exception] = {}
-    with TURNS.of(model), Progress(len(jobs), batch.progress) as progress:
-        rows, jobs = _begin(model, jobs)
+    with TURNS.held(model, settings.draft), Progress(len(jobs), batch.progress) as progress:
+        rows, jobs = _begin(model, jobs, settings)
         for driven in drive_all((job.flow() for job in jobs), rows, batch.size, cancelled):
             if driven is None:
                 continue
@@ -115,9 +117,28 @@ def run_many(
     return [outcomes[number] for number in range(len(jobs))]
 
 
-def _begin(model: LogitsModel, jobs: list[Job]) -> tuple[Rows, list[Job]]:
+def begin_rows(model: LogitsModel, settings: Settings) -> Rows:
+    """A batch of a model.
+
+    Raises:
+        GenerationError: The draft model cannot draft for it.
+    """
+    rows, draft = rows_of(model), settings.draft
+    if draft is not None and not isinstance(rows, ReadsAhead):
+        raise GenerationError(
+            f"{model.name} cannot take back what it has read, so no model can draft for it; leave out draft=..."
+        )
+    if draft is not None and draft.vocabulary.tokens != model.vocabulary.tokens:
+        raise GenerationError(
+            f"{draft.name} has other tokens than {model.name}, so it cannot draft for it; "
+            "give a smaller model of the same family"
+        )
+    return rows
+
+
+def _begin(model: LogitsModel, jobs: list[Job], settings: Settings) -> tuple[Rows, list[Job]]:
     """Rows for the jobs, and the jobs in the order in which they are best begun."""
-    rows = rows_of(model)
+    rows = begin_rows(model, settings)
     if rows.most == 1 or len(jobs) == 1:
         return rows, jobs
     # Prompts of like length waste the least padding; the longest come first, for they need the most memory.
@@ -223,6 +244,7 @@ class Job:
             timeout=settings.timeout,
             processors=Stack(settings.processors, model.vocabulary) if settings.processors else None,
             speculate=settings.speculate,
+            drafting=PromptDrafts if settings.draft is None else partial(ModelDrafts, settings.draft),
             written=self.written,
         )
         return (yield from decode(prompt_ids, guide.cursor(), model.vocabulary, plan, read=read))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from structkit.generate.choose import Ask, Told
 from structkit.generate.chooser import Choices
+from structkit.generate.draft import Drafting, PromptDrafts
 from structkit.generate.field_budget import FieldLimits
 from structkit.generate.fields import Path
 from structkit.generate.processors import Stack
@@ -103,6 +104,7 @@ class Plan:
         end_of_thinking: The tokens that end them.
         processors: What else changes the logits.
         speculate: The most tokens of a draft; 0 for none.
+        drafting: What drafts.
         written: Where the tokens are written.
     """
 
@@ -122,6 +124,7 @@ class Plan:
     end_of_thinking: tuple[int, ...] = ()
     processors: Stack | None = None
     speculate: int = 0
+    drafting: Drafting = PromptDrafts
     written: Written = field(default_factory=Written)
 
 

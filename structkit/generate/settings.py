@@ -10,6 +10,7 @@ from typing import TypedDict, cast
 from structkit.generate.processors import MASK, AnyProcessor, Penalty
 from structkit.generate.sample import Sampling, check_number, check_whole
 from structkit.limits import Limits
+from structkit.models.base import LogitsModel
 from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
 
 __all__ = ["Batch", "Options", "Settings", "Writing"]
@@ -70,6 +71,10 @@ class Options(TypedDict, total=False):
     model in one pass and checked there, and in how many tokens; by default in up to 24, as long as it pays. What is
     written is the same without it. Models that keep a state instead of the tokens do without."""
 
+    draft: LogitsModel | None
+    """A smaller model with the same tokens, which drafts where else values are looked up in the prompt. What is written
+    is the same without it. It pays where it takes far less time than the model."""
+
     beams: int
     """Without a temperature: how many hypotheses a beam search follows; the likeliest text of all is returned that the
     type's validators accept, with no probabilities of choices in its confidence. By default there is one, which is
@@ -108,7 +113,7 @@ class Options(TypedDict, total=False):
 _ONE = frozenset({"extract", "aextract", "generate", "agenerate"})
 """The functions that return one value."""
 
-_NOT_WITH_BEAMS = ("processors", "repetition_penalty", "thinking", "timeout")
+_NOT_WITH_BEAMS = ("draft", "processors", "repetition_penalty", "thinking", "timeout")
 """The options that a beam search does not know."""
 
 _DRAFTED = 24
@@ -154,6 +159,7 @@ class Settings:
     system: str | None = None
     forced: bool = True
     speculate: int = _DRAFTED
+    draft: LogitsModel | None = None
     beams: int = 1
     best_of: int = 1
     retries: int = 2
@@ -169,6 +175,8 @@ class Settings:
         for processor in self.processors:
             if not (callable(processor) or hasattr(processor, "begin") or processor is MASK):
                 raise TypeError(f"processors are callables as in transformers, not {processor!r}")
+        if self.draft is not None and not hasattr(self.draft, "session"):
+            raise TypeError(f"draft must be a model, such as structkit.load(...), not {self.draft!r}")
         check_whole("retries", self.retries, 0)
         _check_type("retries", self.retries, int, "a whole number")
         _check_type("describe", self.describe, bool, "True or False")
@@ -225,6 +233,7 @@ class Settings:
             system=options.get("system"),
             forced=options.get("forced", True),
             speculate=_DRAFTED if speculate is True else int(speculate),
+            draft=options.get("draft"),
             beams=_beams(function, options),
             best_of=_best_of(function, options),
             retries=options.get("retries", 2),

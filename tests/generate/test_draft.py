@@ -185,7 +185,7 @@ def test_a_draft_is_of_the_language_and_moves_nothing(text: str, begun: str, mos
         written += SMALL.tokens[token]
     before = cursor.token_ids
     drafts = PromptDrafts(MODEL.encode(text), SMALL, Speller(MODEL.encode_text, SMALL))
-    draft = drafts.draft(cursor, written, most)
+    draft = drafts.draft(cursor, most)
     assert cursor.token_ids == before
     assert len(draft.token_ids) == len(draft.guessed) <= most
     for token in draft.token_ids:
@@ -219,7 +219,7 @@ def test_a_copied_value_and_the_key_after_it_are_drafted_together() -> None:
     for token in MODEL.encode_text(text):
         cursor.advance(token)
     drafts = PromptDrafts(MODEL.encode(PEOPLE[0]), SMALL, Speller(MODEL.encode_text, SMALL))
-    draft = drafts.draft(cursor, text.encode(), 24)
+    draft = drafts.draft(cursor, 24)
     assert b"".join(SMALL.tokens[token] for token in draft.token_ids) == b' Souza", "age": '
     assert draft.guessed[-1] is False
 
@@ -309,6 +309,83 @@ def test_fewer_passes_of_the_model(demo, monkeypatch: pytest.MonkeyPatch) -> Non
         counts.append(passes[0])
     assert counts[0] > counts[1] >= counts[2]
     assert counts[2] <= 0.6 * counts[0]
+
+
+@pytest.fixture(scope="module")
+def dwarf(demo):
+    """A random model with the demo model's tokens."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=demo.model.config.vocab_size,
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        max_position_embeddings=120,
+    )
+    return sk.from_transformers(transformers.LlamaForCausalLM(config), demo.tokenizer)
+
+
+@pytest.mark.parametrize("options", [{}, {"forced": False}, {"temperature": 0.8, "seed": 5}], ids=str)
+@pytest.mark.parametrize("size", [1, 4])
+def test_a_draft_model_changes_nothing(demo, dwarf, options: dict[str, object], size: int) -> None:
+    given = options | {"batch_size": size}
+    without = sk.generate_many(demo, PEOPLE, Person, speculate=False, **given)  # type: ignore[call-overload]
+    for draft in (demo, dwarf, RandomModel(1, demo.vocabulary)):
+        with_drafts = sk.generate_many(demo, PEOPLE, Person, draft=draft, **given)  # type: ignore[call-overload]
+        assert [each.token_ids for each in with_drafts] == [each.token_ids for each in without]
+        drafted = sum(each.usage.drafted_tokens for each in with_drafts)
+        accepted = sum(each.usage.accepted_tokens for each in with_drafts)
+        assert drafted > 0
+        assert accepted <= drafted
+        if draft is demo and not options:  # it drafts what it writes, and the last token need not be read
+            assert drafted - accepted <= 2 * len(PEOPLE)
+
+
+def test_a_draft_model_is_asked_no_further_than_it_can_read(demo, dwarf) -> None:
+    long = " ".join(PEOPLE) * 2
+    with_drafts, without = (
+        sk.generate(demo, long, Person, draft=draft, speculate=draft is not None) for draft in (dwarf, None)
+    )
+    assert with_drafts.token_ids == without.token_ids
+
+
+def test_a_stream_with_a_draft_model(demo, dwarf) -> None:
+    assert sk.stream(demo, PEOPLE[0], Person, draft=dwarf).result.value == sk.extract(demo, PEOPLE[0], Person)
+
+
+def test_a_draft_model_that_breaks_fails_its_row(demo) -> None:
+    class Broken(RandomModel):
+        begun = 0
+
+        def session(self):  # type: ignore[no-untyped-def]
+            session = super().session()
+            self.begun += 1
+            if self.begun == 1:
+                session.logits = lambda ids: 1 / 0  # type: ignore[method-assign]
+            return session
+
+    draft = Broken(1, demo.vocabulary)
+    outcomes = sk.extract_many(demo, PEOPLE, Person, draft=draft, return_errors=True)
+    failed = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+    assert [str(error) for error in failed] == [
+        "the draft model broke: ZeroDivisionError: division by zero at `random`"
+    ]
+    assert sum(isinstance(outcome, Person) for outcome in outcomes) == len(PEOPLE) - 1
+
+
+def test_models_that_cannot_draft_for_another(demo) -> None:
+    with pytest.raises(sk.GenerationError, match="random has other tokens than demo"):
+        sk.extract(demo, "x", bool, draft=RandomModel())
+    with pytest.raises(sk.GenerationError, match="cannot take back"):
+        sk.extract(RandomModel(), "x", bool, draft=RandomModel())
+    with pytest.raises(TypeError, match="draft must be a model"):
+        sk.extract(demo, "x", bool, draft="small")  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="beams do not go together with draft"):
+        sk.extract(demo, "x", bool, draft=demo, beams=2)
 
 
 def test_models_without_a_cache_that_can_be_cut_have_no_drafts() -> None:
