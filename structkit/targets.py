@@ -19,7 +19,7 @@ from typing_extensions import TypeForm
 from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import SchemaError
 from structkit.functions.output import FunctionOutput
-from structkit.functions.signature import is_function, read_signature
+from structkit.functions.signature import is_function
 from structkit.limits import Limits
 from structkit.regex.from_schema import Order, Whitespace, lower
 from structkit.regex.nodes import Call, Node, Rules, Text
@@ -225,7 +225,8 @@ def read_target(
     """Read what a user asked for.
 
     Args:
-        target: A type that pydantic can describe, a function, a JSON Schema as a dict, a `Regex`, a `Choice`.
+        target: A type that pydantic can describe, a function, a JSON Schema as a dict, a `Regex`, a `Choice`; or a
+            type or target that was read before.
         defaults: `"always"` writes fields that have a default too; `"may_omit"` leaves that to the model. A
             JSON Schema says itself what is required.
         limits: How large a schema may be.
@@ -250,12 +251,11 @@ def read_target(
         target = JsonSchema(target)
     if isinstance(target, JsonSchema):
         texts = AutomatonTexts(python=False, limits=limits)
-        closed = target.additional == "closed"
         document = read(
             target.schema,
             limits=limits,
             texts=texts,
-            closed=closed,
+            closed=target.additional == "closed",
             strict=target.strict,
             resources=target.resources,
         )
@@ -263,8 +263,9 @@ def read_target(
     given: object = target
     texts = AutomatonTexts(python=True, limits=limits)
     if is_function(given):
-        output = FunctionOutput.read(read_signature(given), defaults=defaults, limits=limits, texts=texts)
-        return _TypeTarget(output)
+        return _TypeTarget(FunctionOutput.of_function(given, defaults=defaults, limits=limits, texts=texts))
+    if isinstance(given, OutputType):
+        return _TypeTarget(given)
     if isinstance(given, (str, bytes, int, float, list, tuple, set)):
         raise SchemaError(
             f"{_short(repr(given))} is no target; give a type, a function, a JSON Schema as a dict, "
@@ -491,9 +492,7 @@ def _text(option: object, whitespace: Whitespace, *, raw: bool, place: str) -> s
 def _hint(target: object) -> str:
     if isinstance(target, str):
         return f"; a pattern is written Regex({_short(repr(target))})"
-    if isinstance(target, (list, tuple, set)):
-        return "; a list of options is written Choice([...])"
-    return ""
+    return "; a list of options is written Choice([...])" if isinstance(target, (list, tuple, set)) else ""
 
 
 def _short(text: str) -> str:
