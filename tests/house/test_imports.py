@@ -34,7 +34,7 @@ UPSTREAM = {
     "api": {"targets", "compile", "functions", "guide", "vocabulary", "models", "regex", "generate"},
     "classify": {"targets", "models", "generate"},
     "messages": {"schema"},
-    "tools": {"targets", "functions", "schema", "regex", "automaton", "models", "generate", "messages"},
+    "tools": {"vocabulary", "targets", "functions", "schema", "regex", "automaton", "models", "generate", "messages"},
     "processors": {"generate"},
     "many": {"targets", "models", "generate"},
     "streaming": {"targets", "functions", "models", "generate"},
