@@ -19,7 +19,7 @@ from typing_extensions import TypeForm
 from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import SchemaError
 from structkit.functions.output import FunctionOutput
-from structkit.functions.signature import is_function, read_signature
+from structkit.functions.signature import is_function
 from structkit.limits import Limits
 from structkit.regex.from_schema import lower
 from structkit.regex.nodes import Call, Node, Rules, Text
@@ -223,8 +223,8 @@ def read_target(
     """Read what a user asked for.
 
     Args:
-        target: A type that pydantic can describe, a function, a JSON Schema as a dict, a `Regex`, a `Choice`, or a
-            target that was read before.
+        target: A type that pydantic can describe, a function, a JSON Schema as a dict, a `Regex`, a `Choice`; or a
+            type or target that was read before.
         policy: What the call says about how values are written. A JSON Schema says itself what is required.
         limits: How large a schema may be.
 
@@ -248,12 +248,11 @@ def read_target(
         target = JsonSchema(target)
     if isinstance(target, JsonSchema):
         texts = AutomatonTexts(python=False, limits=limits)
-        closed = target.additional == "closed"
         document = read(
             target.schema,
             limits=limits,
             texts=texts,
-            closed=closed,
+            closed=target.additional == "closed",
             strict=target.strict,
             resources=target.resources,
         )
@@ -261,8 +260,9 @@ def read_target(
     given: object = target
     texts = AutomatonTexts(python=True, limits=limits)
     if is_function(given):
-        output = FunctionOutput.read(read_signature(given), policy=policy, limits=limits, texts=texts)
-        return _TypeTarget(output)
+        return _TypeTarget(FunctionOutput.of_function(given, policy=policy, limits=limits, texts=texts))
+    if isinstance(given, OutputType):
+        return _TypeTarget(given)
     if isinstance(given, (str, bytes, int, float, list, tuple, set)):
         raise SchemaError(
             f"{_short(repr(given))} is no target; give a type, a function, a JSON Schema as a dict, "
@@ -490,9 +490,7 @@ def _text(option: object, whitespace: Whitespace, *, raw: bool, place: str) -> s
 def _hint(target: object) -> str:
     if isinstance(target, str):
         return f"; a pattern is written Regex({_short(repr(target))})"
-    if isinstance(target, (list, tuple, set)):
-        return "; a list of options is written Choice([...])"
-    return ""
+    return "; a list of options is written Choice([...])" if isinstance(target, (list, tuple, set)) else ""
 
 
 def _short(text: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 from typing_extensions import TypeForm
 
 from structkit.errors import SchemaError
 from structkit.functions.call import Call
-from structkit.functions.signature import Signature
+from structkit.functions.signature import Signature, read_signature
 from structkit.limits import Limits
 from structkit.schema.arguments import arguments_type
 from structkit.schema.output import OutputType
@@ -71,6 +72,18 @@ class FunctionOutput(OutputType[object]):
         except SchemaError as error:
             raise _placed(signature, error, limits) from error
         return cls(read, signature)
+
+    @classmethod
+    def of_function(
+        cls,
+        function: Callable[..., object],
+        *,
+        policy: Policy,
+        limits: Limits,
+        texts: Texts,
+    ) -> FunctionOutput:
+        """Read a function; see `read`."""
+        return cls.read(read_signature(function), policy=policy, limits=limits, texts=texts)
 
     def validate(self, text: str) -> Call[object]:
         """The call that a JSON text stands for.

@@ -29,7 +29,7 @@ UPSTREAM = {
     "compile": {"identity", "targets", "schema", "regex", "automaton", "vocabulary", "index", "guide"},
     "explain": {"targets", "schema", "regex", "automaton"},
     "models": {"vocabulary", "demo"},
-    "testing": {"vocabulary", "models"},
+    "testing": {"vocabulary", "models", "tools"},
     "generate": {"targets", "compile", "guide", "automaton", "vocabulary", "models", "regex", "schema"},
     "api": {
         "targets",
@@ -43,6 +43,18 @@ UPSTREAM = {
         "generate",
     },
     "classify": {"targets", "models", "generate"},
+    "messages": {"schema"},
+    "tools": {
+        "vocabulary",
+        "targets",
+        "functions",
+        "schema",
+        "regex",
+        "automaton",
+        "models",
+        "generate",
+        "messages",
+    },
     "processors": {"generate"},
     "many": {"targets", "models", "generate"},
     "streaming": {"targets", "functions", "models", "generate"},
@@ -53,8 +65,8 @@ UPSTREAM = {
 
 DOORS = {
     "griffe": {"functions/docstring.py"},
-    "pydantic": {"schema/arguments.py", "schema/output.py", "schema/parts.py"},
-    "pydantic_core": {"schema/output.py", "schema/parts.py"},
+    "pydantic": {"schema/arguments.py", "schema/output.py", "schema/parts.py", "schema/stored.py"},
+    "pydantic_core": {"schema/output.py", "schema/parts.py", "schema/stored.py"},
     "interegular": {"regex/parse.py"},
     "jsonschema": {"schema/check.py"},
     "referencing": {"schema/check.py"},
