@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from structkit import messages, processors, testing
+    from structkit import mcp, messages, processors, testing
     from structkit.api import (
         aextract,
         agenerate,
@@ -140,6 +140,7 @@ __all__ = [
     "generate",
     "generate_many",
     "load",
+    "mcp",
     "messages",
     "preview_prompt",
     "processors",
@@ -199,7 +200,7 @@ def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that `import structkit` takes a moment and no numba."""
     if name not in __all__:
         raise AttributeError(f"module 'structkit' has no attribute {name!r}")
-    if name in ("messages", "processors", "testing"):
+    if name in ("mcp", "messages", "processors", "testing"):
         return import_module(f"structkit.{name}")
     home = _HOMES.get(name, "structkit.errors" if name[0].isupper() else "structkit.api")
     value: object = getattr(import_module(home), name)

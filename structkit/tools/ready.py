@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast, get_args
 
 from structkit.automaton.texts import AutomatonTexts
-from structkit.errors import AgentError
+from structkit.errors import AgentError, SchemaError, StructkitError, UnsupportedKeyword
 from structkit.functions.call import Call
 from structkit.functions.output import FunctionOutput
 from structkit.functions.signature import read_signature
@@ -108,7 +109,7 @@ def make_ready(tools: Iterable[AnyTool], writing: Writing) -> tuple[Ready, ...]:
 
 def _ready(tool: Tool[..., object], writing: Writing) -> Ready:
     if tool.schema is not None:
-        return Ready(tool, read_target(JsonSchema(tool.schema, additional="closed"), limits=writing.limits))
+        return Ready(tool, _read_schema(tool, tool.schema, writing))
     function: Callable[..., object] = tool.function
     signature = read_signature(function, name=tool.name, given=Context)
     output = FunctionOutput.read(
@@ -119,3 +120,39 @@ def _ready(tool: Tool[..., object], writing: Writing) -> Ready:
         texts=AutomatonTexts(python=True, limits=writing.limits),
     )
     return Ready(tool, read_target(cast("AnyTarget", output)), signature.first)
+
+
+def _read_schema(
+    tool: Tool[..., object], schema: Mapping[str, object] | JsonSchema, writing: Writing
+) -> Target[object]:
+    """The arguments of a tool that a JSON Schema says.
+
+    Raises:
+        StructkitError: They cannot be written; the error names the tool.
+    """
+    given = schema if isinstance(schema, JsonSchema) else JsonSchema(schema, additional="closed")
+    said = {} if tool.description is None else {"description": tool.description}
+    kinds = given.schema.get("type", "object")
+    if kinds != "object" and not (isinstance(kinds, list) and "object" in kinds):
+        raise SchemaError(
+            f"the arguments of {tool.name} are an object, and its schema says that they are {kinds!r:.80}",
+            place=tool.name,
+        )
+    given = replace(given, schema={**given.schema, "type": "object", **said})
+    try:
+        target = read_target(given, limits=writing.limits)
+        target.rules(whitespace=writing.whitespace, order=writing.order, limits=writing.limits)
+    except StructkitError as error:
+        raise _named(error, tool.name) from error
+    return target
+
+
+def _named(error: StructkitError, name: str) -> StructkitError:
+    """The same error with the name of the tool."""
+    made = copy(error)
+    made.message = f"the arguments of {name} cannot be written: {error.message}"
+    if isinstance(error, UnsupportedKeyword):
+        made.message += "; with strict=False it is checked before the call instead"
+    made.args = (made.message,)
+    made.place = name if error.place is None else f"{name}: {error.place}"
+    return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
 
@@ -11,6 +11,7 @@ from structkit.errors import AgentError
 from structkit.functions.call import Call
 from structkit.functions.signature import is_function
 from structkit.generate.sample import check_number, check_whole
+from structkit.targets import JsonSchema
 from structkit.tools.context import Context
 
 __all__ = ["AnyTool", "Tool", "as_tool", "tool"]
@@ -54,8 +55,9 @@ class Tool(Generic[P, R_co]):
     available: Callable[[Context[object]], bool] | None = None
     """Whether it is among the tools that can be called, asked at each step."""
 
-    schema: dict[str, object] | None = None
-    """A JSON Schema of the arguments, where the function's own parameters do not say what they are."""
+    schema: Mapping[str, object] | JsonSchema | None = None
+    """A JSON Schema of the arguments, where the function's own parameters do not say what they are. The objects of a
+    plain dict have no other keys than it declares; a `structkit.JsonSchema` says itself whether they have."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Call the function."""

@@ -104,6 +104,11 @@ def check_page(path: Path) -> None:
                 assert block.source == real, f"{block} prints something else"
 
 
+def needs_mcp() -> None:
+    """Skip where the extra `mcp` is not installed."""
+    pytest.importorskip("mcp.server.mcpserver", reason="the extra mcp is not installed")
+
+
 def needs_demo() -> None:
     """Skip where the demo model was not trained."""
     if not (ROOT / "structkit/demo/model/config.json").is_file():

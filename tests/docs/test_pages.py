@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import PAGES, ROOT, check_page, find_blocks, needs_demo
+from tests.docs.blocks import PAGES, ROOT, check_page, find_blocks, needs_demo, needs_mcp
 
 
 @pytest.mark.parametrize(
@@ -17,5 +17,7 @@ from tests.docs.blocks import PAGES, ROOT, check_page, find_blocks, needs_demo
 def test_the_blocks_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if any("load()" in block.source for block in find_blocks(page, "python")):
         needs_demo()
+    if any("sk.mcp" in block.source for block in find_blocks(page, "python")):
+        needs_mcp()
     monkeypatch.chdir(ROOT)
     check_page(page)

@@ -55,6 +55,7 @@ UPSTREAM = {
         "generate",
         "messages",
     },
+    "mcp": {"generate", "messages", "targets", "tools"},
     "processors": {"generate"},
     "many": {"targets", "models", "generate"},
     "streaming": {"targets", "functions", "models", "generate"},
@@ -67,9 +68,11 @@ DOORS = {
     "griffe": {"functions/docstring.py"},
     "pydantic": {"schema/arguments.py", "schema/output.py", "schema/parts.py", "schema/stored.py"},
     "pydantic_core": {"schema/output.py", "schema/parts.py", "schema/stored.py"},
+    "httpx2": {"mcp/endpoint.py"},
     "interegular": {"regex/parse.py"},
     "jsonschema": {"schema/check.py"},
     "referencing": {"schema/check.py"},
+    "mcp": {"mcp/endpoint.py", "mcp/session.py"},
     "numba": {"automaton/jit.py", "automaton/notice.py"},
     "torch": {"generate/device.py", "generate/processors.py", "models/local.py", "models/rows.py"},
     "tqdm": {"generate/progress.py"},
@@ -80,12 +83,15 @@ DOORS = {
 ANYWHERE = {"numpy", "typing_extensions"}
 
 NOWHERE = {"http", "marshal", "pickle", "shelve", "socket", "subprocess", "urllib.request"}
-"""Untrusted bytes are never unpickled, nothing is fetched but by transformers, and no process is started."""
+"""Untrusted bytes are never unpickled. Nothing is fetched but by transformers, no server is spoken to and no process is
+started but by mcp."""
 
 LAZY = {
     "griffe",
+    "httpx2",
     "interegular",
     "jsonschema",
+    "mcp",
     "numba",
     "referencing",
     "torch",

@@ -1,0 +1,248 @@
+"""MCP servers whose tools agents may call: what is connected, and the tools of it.
+
+A server's tools run elsewhere: in a process that is started, or behind a URL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import TimeoutError as Late
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from structkit.errors import AgentError, ToolError
+from structkit.generate.sample import check_number, check_whole
+from structkit.mcp.endpoint import Endpoint, Process, Web, check_installed
+from structkit.mcp.output import output_of
+from structkit.mcp.session import Session, list_tools, message_of
+from structkit.messages import User
+from structkit.targets import JsonSchema
+from structkit.tools.context import Context
+from structkit.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from mcp.client import Transport
+    from mcp.server import MCPServer
+    from mcp.types import Tool as Listed
+
+__all__ = ["Connection", "connect"]
+
+
+def connect(
+    server: str | Sequence[str] | Transport | MCPServer,
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: str | Path | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeout: float | None = 60.0,
+    max_characters: int = 50_000,
+) -> Connection:
+    """Connect to an MCP server, for as long as a `with` block lasts.
+
+    ```text
+    with sk.mcp.connect(["python", "server.py"]) as server:
+        agent = sk.Agent(model, tools=server.tools())
+        agent.run("...")
+    ```
+
+    Args:
+        server: A command as a list, which is started and spoken to over its standard input and output; a URL, which is
+            spoken to over streamable HTTP; or a transport, or a server in this process, of the package `mcp`.
+        env: Environment variables of the command, besides the few that the client hands on: `PATH`, `HOME` and such.
+        cwd: The folder that the command runs in.
+        headers: HTTP headers, such as `{"Authorization": "Bearer ..."}`.
+        timeout: Seconds for connecting, and for each call, after which the model is told that there is no output;
+            `None` for no bound.
+        max_characters: How much of an output the model is told; the rest is cut off, and the model is told that, too.
+
+    Raises:
+        ImportError: The package `mcp` is not installed, or is older than version 2.
+        TypeError: The server is none of these, or an option is not for this kind of server.
+        ValueError: A number is out of its range.
+    """
+    check_installed()
+    if timeout is not None:
+        check_number("timeout", timeout, 0, float("inf"), above=True)
+    check_whole("max_characters", max_characters, 1)
+    if isinstance(server, str):
+        if not re.match(r"https?://", server):
+            raise TypeError(f"{server!r:.80} is no URL; a command is a list, such as ['python', 'server.py']")
+        if env is not None or cwd is not None:
+            raise TypeError("env and cwd are for a command; a URL has headers")
+        endpoint: Endpoint = Web(server, headers)
+    elif headers is not None:
+        raise TypeError("headers are for a URL; a command has env")
+    elif isinstance(server, Sequence):
+        if not server or not all(isinstance(part, str) for part in server):
+            raise TypeError(f"a command is a list of texts, not {server!r:.80}")
+        endpoint = Process(server, env, cwd)
+    elif env is not None or cwd is not None:
+        raise TypeError("env and cwd are for a command")
+    else:
+        endpoint = Endpoint(type(server).__name__, server)
+    return Connection(endpoint, timeout, max_characters)
+
+
+class Connection:
+    """A session with an MCP server, from the beginning of a `with` or `async with` block to its end.
+
+    Made by `connect`. Its tools may be called from several threads at once.
+
+    Attributes:
+        name: The command or the URL, for messages.
+    """
+
+    def __init__(self, endpoint: Endpoint, timeout: float | None, most: int) -> None:
+        self.name = endpoint.name
+        self._endpoint = endpoint
+        self._timeout = timeout
+        self._most = most
+        self._session = Session(endpoint)
+
+    def tools(self, *, prefix: str = "", strict: bool = True) -> list[Tool[..., object]]:
+        """The tools that the server has now, for `structkit.Agent`.
+
+        An agent keeps the tools that it was made with. When a server changes its list, ask for the tools again and make
+        another agent.
+
+        A name that no model could call a tool by, such as `files/read`, is written with `_`. What a call returns is the
+        structured content where the server gives it, or else a text, in which images and other blobs are only named.
+        A failure of the call is told to the model.
+
+        Args:
+            prefix: What the names begin with, where tools of several servers would have one name.
+            strict: Whether an argument's schema that cannot be enforced while decoding is an error when the agent is
+                made. Otherwise arguments are checked before the call, by the package `jsonschema`.
+
+        Raises:
+            AgentError: The server does not answer, its list has no end, or two of its tools have one name.
+        """
+        try:
+            listed = self._session.ask(list_tools).result(self._timeout)
+        except Late as error:
+            raise self._unanswered() from error
+        except Exception as error:
+            raise self._unlisted(error) from error
+        return self._made(listed, prefix, strict)
+
+    async def atools(self, *, prefix: str = "", strict: bool = True) -> list[Tool[..., object]]:
+        """`tools` for async programs."""
+        try:
+            listed = await asyncio.wait_for(asyncio.wrap_future(self._session.ask(list_tools)), self._timeout)
+        except asyncio.TimeoutError as error:
+            raise self._unanswered() from error
+        except Exception as error:
+            raise self._unlisted(error) from error
+        return self._made(listed, prefix, strict)
+
+    @property
+    def log(self) -> str:
+        """The end of what a server that was started wrote to its standard error."""
+        return self._endpoint.log
+
+    def __enter__(self) -> Connection:
+        opened = self._session.open()
+        try:
+            opened.result(self._timeout)
+        except Late as error:
+            self._session.close()
+            raise self._unanswered() from error
+        except BaseException:
+            self._session.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._session.close()
+
+    async def __aenter__(self) -> Connection:
+        opened = self._session.open()
+        try:
+            await asyncio.wait_for(asyncio.wrap_future(opened), self._timeout)
+        except asyncio.TimeoutError as error:
+            await asyncio.to_thread(self._session.close)
+            raise self._unanswered() from error
+        except BaseException:
+            await asyncio.to_thread(self._session.close)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self._session.close)
+
+    def __repr__(self) -> str:
+        return f"<Connection to {self.name}: {self._session.state}>"
+
+    async def _call(self, called: str, /, **arguments: object) -> object:
+        try:
+            result = await asyncio.wrap_future(
+                self._session.ask(lambda client: client.call_tool(called, arguments))
+            )
+        except Exception as error:
+            if isinstance(error, AgentError) and self._session.state != "gone":
+                raise  # nobody has opened the connection, or it was closed
+            raise ToolError(self._session.reason(error)) from error
+        return output_of(result, self._most)
+
+    def _available(self, context: Context[object]) -> bool:
+        """Whether the tools can be called: not any more in a run in which the server went.
+
+        Raises:
+            AgentError: A run begins, and the server is gone, or the connection is closed.
+        """
+        state = self._session.state
+        if state == "closed" or (state == "gone" and isinstance(context.messages[-1], User)):
+            raise self._session.refusal()
+        return state == "open"
+
+    def _made(self, listed: Sequence[Listed], prefix: str, strict: bool) -> list[Tool[..., object]]:
+        names: dict[str, str] = {}
+        tools: list[Tool[..., object]] = []
+        for each in listed:
+            name = _name(prefix + each.name)
+            if name in names:
+                raise AgentError(
+                    f"the server lists two tools that are called {name}: {names[name]!r:.80} and {each.name!r:.80}, so "
+                    f"no one could tell which is meant",
+                    place=self.name,
+                )
+            names[name] = each.name
+            tools.append(
+                Tool(
+                    function=partial(self._call, each.name),
+                    name=name,
+                    description=each.description or each.title,
+                    timeout=self._timeout,
+                    fatal=(AgentError,),
+                    available=self._available,
+                    schema=JsonSchema(each.input_schema, additional="closed", strict=strict),
+                )
+            )
+        return tools
+
+    def _unanswered(self) -> AgentError:
+        return AgentError(
+            f"the server did not answer within {self._timeout:g} seconds{self._endpoint.said()}",
+            place=self.name,
+        )
+
+    def _unlisted(self, error: Exception) -> AgentError:
+        if isinstance(error, AgentError):
+            return error
+        if self._session.state == "gone":
+            return self._session.refusal()
+        return AgentError(f"the server does not tell its tools: {message_of(error)}", place=self.name)
+
+
+def _name(listed: str) -> str:
+    """A name as a `Tool` may have it."""
+    name = re.sub(r"[^\w.-]", "_", listed)
+    return (name if re.match(r"[^\W\d]", name) else f"_{name}")[:64]

@@ -1,0 +1,124 @@
+"""How the official client reaches a server: a process that is started, or a URL."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.client import Transport
+    from mcp.server import MCPServer
+
+__all__ = ["Endpoint", "Process", "Web", "check_installed"]
+
+_LOG = 4_000
+"""Bytes kept of what a process writes to its standard error."""
+
+
+def check_installed() -> None:
+    """Import the client.
+
+    Raises:
+        ImportError: The package `mcp` is not installed, or is older than version 2.
+    """
+    try:
+        from mcp import Client  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "tools of MCP servers need the package mcp, version 2; pip install 'structkit[mcp]'"
+        ) from error
+
+
+class Endpoint:
+    """A server, and how the official client reaches it.
+
+    Attributes:
+        name: For messages.
+    """
+
+    def __init__(self, name: str, server: Transport | MCPServer | None = None) -> None:
+        self.name = name
+        self._server = server
+
+    async def enter(self, stack: AsyncExitStack) -> Client:
+        """Connect."""
+        from mcp import Client
+
+        return await stack.enter_async_context(Client(cast("MCPServer", self._server)))
+
+    @property
+    def log(self) -> str:
+        """What it wrote to its standard error."""
+        return ""
+
+    def said(self) -> str:
+        """What it said last, for the end of a message."""
+        return f"; it said:\n{self.log[-1000:]}" if self.log else ""
+
+
+class Web(Endpoint):
+    """A server behind a URL."""
+
+    def __init__(self, url: str, headers: Mapping[str, str] | None) -> None:
+        super().__init__(re.sub(r"//[^/]*@|[?#].*", lambda found: "//" if found[0][0] == "/" else "", url))
+        self._url = url
+        self._headers = dict(headers or {})
+
+    async def enter(self, stack: AsyncExitStack) -> Client:
+        """Connect."""
+        from httpx2 import AsyncClient, Timeout
+        from mcp import Client
+        from mcp.client.streamable_http import streamable_http_client
+
+        # How long a call takes is bounded by whoever waits for it; a stream may be silent for long.
+        http = AsyncClient(headers=self._headers, timeout=Timeout(30, read=None))
+        await stack.enter_async_context(http)
+        return await stack.enter_async_context(
+            Client(streamable_http_client(self._url, http_client=http, terminate_on_close=True))
+        )
+
+
+class Process(Endpoint):
+    """A server that is started."""
+
+    def __init__(self, command: Sequence[str], env: Mapping[str, str] | None, cwd: str | Path | None) -> None:
+        super().__init__(" ".join(command)[:200])
+        self._command = list(command)
+        self._env = None if env is None else dict(env)
+        self._cwd = cwd
+        self._log = b""
+        self._reader: Thread | None = None
+
+    async def enter(self, stack: AsyncExitStack) -> Client:
+        """Start the process and connect."""
+        from mcp import Client, StdioServerParameters, stdio_client
+
+        first, *rest = self._command
+        parameters = StdioServerParameters(command=first, args=rest, env=self._env, cwd=self._cwd)
+        read, write = os.pipe()  # a notebook's standard error is no file that a process could write to
+        self._reader = Thread(target=self._keep, args=(read,), daemon=True, name="structkit-mcp-log")
+        self._reader.start()
+        with os.fdopen(write, "w") as errors:
+            return await stack.enter_async_context(Client(stdio_client(parameters, errlog=errors)))
+
+    @property
+    def log(self) -> str:
+        """What it wrote to its standard error."""
+        return self._log.decode(errors="replace").strip()
+
+    def said(self) -> str:
+        """What it said last, for the end of a message."""
+        if self._reader is not None:
+            self._reader.join(0.2)  # a process that has ended has said all
+        return super().said()
+
+    def _keep(self, read: int) -> None:
+        with os.fdopen(read, "rb", buffering=0) as pipe:
+            while chunk := pipe.read(_LOG):
+                self._log = (self._log + chunk)[-_LOG:]

@@ -1,0 +1,54 @@
+"""What a call of a server's tool returns, as an agent is told it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from structkit.errors import ToolError
+
+if TYPE_CHECKING:
+    from mcp.types import CallToolResult, ContentBlock
+
+__all__ = ["output_of"]
+
+
+def output_of(result: CallToolResult, most: int) -> object:
+    """What a call returned: structured content, or a text.
+
+    Raises:
+        ToolError: The tool says that it failed.
+    """
+    text = "\n".join(_shown(block) for block in result.content)
+    if result.is_error:
+        raise ToolError(text or "it failed, and did not say why")
+    if result.structured_content is None or any(block.type != "text" for block in result.content):
+        return _cut(text, most)
+    value: object = result.structured_content
+    if isinstance(value, dict) and value.keys() == {"result"}:
+        value = value["result"]  # servers wrap what is no object, as the protocol wanted it
+    written = json.dumps(value, ensure_ascii=False)
+    return value if len(written) <= most else _cut(written, most)
+
+
+def _shown(block: ContentBlock) -> str:
+    """A block of content as a text; what is no text is only named."""
+    if block.type == "text":
+        return block.text
+    if block.type == "image" or block.type == "audio":
+        return f"[{block.type}, {block.mime_type}, {_size(block.data)}]"
+    if block.type == "resource_link":
+        return f"[resource {block.name}, {block.uri}]"
+    resource = block.resource
+    text: str | None = getattr(resource, "text", None)
+    if text is not None:
+        return f"[resource {resource.uri}]\n{text}"
+    return f"[resource {resource.uri}, {resource.mime_type or 'unknown'}, {_size(getattr(resource, 'blob', ''))}]"
+
+
+def _size(base64: str) -> str:
+    return f"{len(base64.rstrip('=')) * 3 // 4:,} bytes"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]} ... ({len(text) - most} more characters)"

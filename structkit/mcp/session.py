@@ -1,0 +1,184 @@
+"""A session with an MCP server, on an event loop in a thread of its own.
+
+It lives from the beginning of a `with` block to its end. It can be asked from any thread and any event loop, that of a
+notebook included.
+
+Protocol: https://modelcontextprotocol.io/specification
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from contextlib import AsyncExitStack, suppress
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from structkit.errors import AgentError
+from structkit.mcp.endpoint import Endpoint, Process
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.types import Tool as Listed
+
+__all__ = ["Session", "list_tools", "message_of"]
+
+T = TypeVar("T")
+
+_MOST_TOOLS = 1_000
+"""Tools that a server may list; a prompt holds no more."""
+
+_MOST_PAGES = 100
+"""Pages of the list, so that a list without an end has one."""
+
+_CLOSING = 15.0
+"""Seconds for the end of a connection; the client gives a process about 7 to end by itself before it is killed."""
+
+
+class Session:
+    """The client's session on its event loop in a thread, and whether it can be asked something.
+
+    The client must be entered and left by one task. Requests are tasks beside it.
+
+    Attributes:
+        state: `"new"`, `"open"`, `"gone"` if the server ended or cannot be reached any more, `"closed"`.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.state = "new"
+        self._endpoint = endpoint
+        self._closing = False
+        self._opened: Future[None] = Future()
+        self._begun = Event()
+        self._lock = Lock()  # between asking and closing: what was asked is always answered
+        self._thread: Thread | None = None
+        self._client: Client | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def open(self) -> Future[None]:
+        """Begin.
+
+        Returns:
+            Done when the server has answered.
+
+        Raises:
+            AgentError: It was opened before.
+        """
+        if self._thread is not None:
+            raise AgentError(
+                "a connection is opened once; call connect again for another one", place=self._endpoint.name
+            )
+        self._thread = Thread(target=self._work, daemon=True, name="structkit-mcp")
+        self._thread.start()
+        return self._opened
+
+    def close(self) -> None:
+        """End the session, and a process that was started; calls that wait are answered with an error."""
+        if self._thread is None or not self._begun.wait(1.0):
+            return
+        self._closing = True
+        with suppress(RuntimeError):  # the event loop has ended
+            cast("asyncio.AbstractEventLoop", self._loop).call_soon_threadsafe(
+                cast("asyncio.Task[None]", self._task).cancel
+            )
+        self._thread.join(_CLOSING)
+
+    def ask(self, request: Callable[[Client], Awaitable[T]]) -> Future[T]:
+        """Begin a request. To cancel it, cancel the future.
+
+        Raises:
+            AgentError: The session is not open.
+        """
+        with self._lock:
+            if self._client is None or self._loop is None:
+                raise self.refusal()
+            return asyncio.run_coroutine_threadsafe(self._answer(request, self._client), self._loop)
+
+    def reason(self, error: Exception) -> str:
+        """Why a request failed, for the model."""
+        return "the server is gone" if self.state in ("gone", "closed") else message_of(error)
+
+    def refusal(self) -> AgentError:
+        """Why nothing can be asked."""
+        said = {
+            "new": "the connection is not open; use it in a `with` block",
+            "gone": f"the server is gone; connect again{self._endpoint.said()}",
+        }.get(self.state, "the connection is closed; use its tools in its `with` block")
+        return AgentError(said, place=self._endpoint.name)
+
+    async def _answer(self, request: Callable[[Client], Awaitable[T]], client: Client) -> T:
+        from mcp.types import CONNECTION_CLOSED
+
+        try:
+            return await request(client)
+        except asyncio.CancelledError:
+            if self._client is None:  # by the end of the session, not by whoever asked
+                raise ConnectionError("the connection is closed") from None
+            raise
+        except Exception as error:
+            lost = getattr(error, "code", None) == CONNECTION_CLOSED
+            if lost and isinstance(self._endpoint, Process) and self.state == "open":
+                self.state = "gone"
+            raise
+
+    def _work(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except asyncio.CancelledError:
+            error: BaseException | None = None
+        except BaseException as raised:  # this thread has nobody else to tell
+            error = _first(raised)
+        else:
+            error = None
+        if not self._opened.done():
+            why = "the connection was closed" if error is None else message_of(error)
+            refused = AgentError(
+                f"there is no MCP server: {why}{self._endpoint.said()}", place=self._endpoint.name
+            )
+            refused.__cause__ = error
+            self._opened.set_exception(refused)
+
+    async def _serve(self) -> None:
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        self._begun.set()
+        async with AsyncExitStack() as stack:
+            client = await self._endpoint.enter(stack)
+            with self._lock:
+                self._client, self.state = client, "open"
+            self._opened.set_result(None)
+            try:
+                await asyncio.Event().wait()  # until it is cancelled
+            finally:
+                with self._lock:
+                    self._client, self.state = None, "closed" if self._closing else "gone"
+
+
+async def list_tools(client: Client) -> list[Listed]:
+    """All pages of the list of tools."""
+    found: list[Listed] = []
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        page = await client.list_tools(cursor=cursor, cache_mode="refresh")
+        found += page.tools
+        cursor = page.next_cursor
+        if cursor is None and len(found) <= _MOST_TOOLS:
+            return found
+        if len(found) > _MOST_TOOLS:
+            break
+    raise AgentError(f"the server lists more than {_MOST_TOOLS:,} tools, or pages without an end")
+
+
+def message_of(error: BaseException) -> str:
+    """What an error says."""
+    said = str(error).strip()
+    # The client speaks of its own errors in whole sentences; of others the type says more.
+    return said if type(error).__name__ == "MCPError" and said else f"{type(error).__name__}: {said}"
+
+
+def _first(error: BaseException) -> BaseException:
+    """The first error of a group of errors."""
+    while (inner := getattr(error, "exceptions", None)) is not None and inner:
+        error = inner[0]
+    return error
