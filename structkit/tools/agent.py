@@ -65,7 +65,19 @@ class Agent(Generic[T_co]):
         model: LogitsModel,
         tools: Iterable[AnyTool] = (),
         *,
-        result: TypeForm[T] | TextTarget[T],
+        result: TypeForm[T],
+        instructions: str | None = None,
+        max_steps: int = 8,
+        parallel: int = 1,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[T],
+        model: LogitsModel,
+        tools: Iterable[AnyTool] = (),
+        *,
+        result: TextTarget[T],
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
