@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from structkit.limits import Limits
     from structkit.many import aextract_many, agenerate_many, extract_many, generate_many
     from structkit.schema.max_tokens import MaxTokens
+    from structkit.schema.policy import configure
     from structkit.streaming import astream, stream
     from structkit.targets import Choice, JsonSchema, Regex
     from structkit.tools.agent import Agent
@@ -131,6 +132,7 @@ __all__ = [
     "astream",
     "classify",
     "compile",
+    "configure",
     "explain",
     "extract",
     "extract_many",
@@ -183,6 +185,7 @@ _HOMES = {
     "agenerate_many": "structkit.many",
     "astream": "structkit.streaming",
     "classify": "structkit.classify",
+    "configure": "structkit.schema.policy",
     "explain": "structkit.explain",
     "extract_many": "structkit.many",
     "generate_many": "structkit.many",

@@ -21,9 +21,9 @@ from structkit.generate.settings import Options, Settings
 from structkit.limits import Limits
 from structkit.models.base import LogitsModel
 from structkit.models.local import from_transformers, load
-from structkit.regex.from_schema import Whitespace
 from structkit.regex.show import show
-from structkit.targets import AnyTarget, Defaults, TextTarget, read_target
+from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
+from structkit.targets import AnyTarget, TextTarget, read_target
 
 __all__ = [
     "aextract",
@@ -234,7 +234,7 @@ def preview_prompt(model: LogitsModel, prompt: Prompt, target: AnyTarget, **opti
     """
     settings = Settings.read("preview_prompt", options)
     writing = settings.writing
-    read = read_target(target, defaults=writing.defaults, limits=writing.limits)
+    read = read_target(target, policy=writing.policy, limits=writing.limits)
     return show_prompt(model, asked_prompt(prompt, read, settings))
 
 
@@ -253,8 +253,10 @@ def to_json_schema(target: AnyTarget) -> dict[str, object]:
 def to_regex(
     target: AnyTarget,
     *,
-    whitespace: Whitespace = "spaced",
-    defaults: Defaults = "always",
+    whitespace: Whitespace | None = None,
+    defaults: Defaults | None = None,
+    order: Order | None = None,
+    null: NullFields | None = None,
     limits: Limits = Limits(),  # noqa: B008
 ) -> str:
     """The regex of a target's texts: the second visible step of the pipeline.
@@ -263,6 +265,8 @@ def to_regex(
         target: The target.
         whitespace: As for `generate`.
         defaults: As for `generate`.
+        order: As for `generate`.
+        null: As for `generate`.
         limits: As for `generate`.
 
     Returns:
@@ -276,8 +280,9 @@ def to_regex(
     >>> print(to_regex(bool))
     true|false
     """
-    target_read = read_target(target, defaults=defaults, limits=limits)
-    return show(target_read.rules(whitespace=whitespace, limits=limits), limits)
+    policy = Policy(whitespace=whitespace, defaults=defaults, order=order, null=null)
+    target_read = read_target(target, policy=policy, limits=limits)
+    return show(target_read.rules(whitespace=whitespace, order=order, limits=limits), limits)
 
 
 async def _in_turn(

@@ -21,7 +21,7 @@ from structkit.errors import SchemaError
 from structkit.functions.output import FunctionOutput
 from structkit.functions.signature import is_function
 from structkit.limits import Limits
-from structkit.regex.from_schema import Order, Whitespace, lower
+from structkit.regex.from_schema import lower
 from structkit.regex.nodes import Call, Node, Rules, Text
 from structkit.regex.options import options
 from structkit.regex.parse import parse
@@ -33,12 +33,12 @@ from structkit.schema.max_tokens import KEYWORD, max_tokens_at
 from structkit.schema.nodes import Document
 from structkit.schema.output import OutputType
 from structkit.schema.parts import Part
+from structkit.schema.policy import Order, Policy, Whitespace
 from structkit.schema.read import read
 
 __all__ = [
     "AnyTarget",
     "Choice",
-    "Defaults",
     "JsonSchema",
     "Regex",
     "Target",
@@ -49,8 +49,6 @@ __all__ = [
 ]
 
 T_co = TypeVar("T_co", covariant=True)
-
-Defaults: TypeAlias = Literal["always", "may_omit"]
 
 _SHOWN = 40
 """Characters of a target that its name shows; names are for messages."""
@@ -180,8 +178,8 @@ class Target(ABC, Generic[T_co]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         """The language of the target's texts."""
@@ -219,7 +217,7 @@ class Target(ABC, Generic[T_co]):
 def read_target(
     target: AnyTarget,
     *,
-    defaults: Defaults = "always",
+    policy: Policy = Policy(),  # noqa: B008
     limits: Limits = Limits(),  # noqa: B008
 ) -> Target[object]:
     """Read what a user asked for.
@@ -227,8 +225,7 @@ def read_target(
     Args:
         target: A type that pydantic can describe, a function, a JSON Schema as a dict, a `Regex`, a `Choice`; or a
             type or target that was read before.
-        defaults: `"always"` writes fields that have a default too; `"may_omit"` leaves that to the model. A
-            JSON Schema says itself what is required.
+        policy: What the call says about how values are written. A JSON Schema says itself what is required.
         limits: How large a schema may be.
 
     Raises:
@@ -263,7 +260,7 @@ def read_target(
     given: object = target
     texts = AutomatonTexts(python=True, limits=limits)
     if is_function(given):
-        return _TypeTarget(FunctionOutput.of_function(given, defaults=defaults, limits=limits, texts=texts))
+        return _TypeTarget(FunctionOutput.of_function(given, policy=policy, limits=limits, texts=texts))
     if isinstance(given, OutputType):
         return _TypeTarget(given)
     if isinstance(given, (str, bytes, int, float, list, tuple, set)):
@@ -272,7 +269,7 @@ def read_target(
             f"structkit.Regex(...) or structkit.Choice([...]){_hint(given)}"
         )
     form = cast("TypeForm[object]", given)
-    return _TypeTarget(OutputType.of(form, defaults=defaults, limits=limits, texts=texts))
+    return _TypeTarget(OutputType.of(form, policy=policy, limits=limits, texts=texts))
 
 
 def key_of(target: AnyTarget) -> Hashable | None:
@@ -328,10 +325,11 @@ class _TypeTarget(Target[object]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
+        whitespace = whitespace or self.output.whitespace
         return lower(self.output.document, whitespace=whitespace, order=order, limits=limits)
 
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
@@ -372,12 +370,12 @@ class _SchemaTarget(Target[object]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         document, strict = self.document, self.given.strict
-        if order == "declared":
+        if order != "any":
             document = headed(document, AutomatonTexts(python=False, limits=limits))
         return lower(document, whitespace=whitespace, order=order, strict=strict, limits=limits)
 
@@ -405,8 +403,8 @@ class _RegexTarget(Target[str]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         return Rules(parse(self.given.pattern, search=False, unicode=True, limits=limits), {})
@@ -439,8 +437,8 @@ class _ChoiceTarget(Target[object]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         rules: dict[str, Node] = {}
@@ -449,7 +447,7 @@ class _ChoiceTarget(Target[object]):
             rules[name] = node
             return Call(name)
 
-        start = options(map(Text, self.given.texts(whitespace)), rule, "$")
+        start = options(map(Text, self.given.texts(whitespace or "spaced")), rule, "$")
         return Rules(start, rules, late=frozenset(rules))
 
     def value(self, text: str) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, cast
+from typing import cast
 
 from typing_extensions import TypeForm
 
@@ -13,6 +13,7 @@ from structkit.functions.signature import Signature, read_signature
 from structkit.limits import Limits
 from structkit.schema.arguments import arguments_type
 from structkit.schema.output import OutputType
+from structkit.schema.policy import Policy
 from structkit.schema.texts import UNDECIDED, Texts
 
 __all__ = ["FunctionOutput"]
@@ -37,7 +38,7 @@ class FunctionOutput(OutputType[object]):
         signature: Signature,
         *,
         description: str | None = None,
-        defaults: Literal["always", "may_omit"] = "always",
+        policy: Policy = Policy(),  # noqa: B008
         limits: Limits = Limits(),  # noqa: B008
         texts: Texts = UNDECIDED,
     ) -> FunctionOutput:
@@ -46,7 +47,7 @@ class FunctionOutput(OutputType[object]):
         Args:
             signature: The function.
             description: What it does, if not what its docstring says.
-            defaults: Whether the defaults of models within the arguments are written.
+            policy: What the call says about how values are written.
             limits: Bounds the size of the schema.
             texts: Decides what patterns say about names.
 
@@ -67,22 +68,17 @@ class FunctionOutput(OutputType[object]):
             said,
         )
         try:
-            read = OutputType.of(made, defaults=defaults, limits=limits, texts=texts)
+            read = OutputType.of(made, policy=policy, limits=limits, texts=texts)
         except SchemaError as error:
             raise _placed(signature, error, limits) from error
         return cls(read, signature)
 
     @classmethod
     def of_function(
-        cls,
-        function: Callable[..., object],
-        *,
-        defaults: Literal["always", "may_omit"],
-        limits: Limits,
-        texts: Texts,
+        cls, function: Callable[..., object], *, policy: Policy, limits: Limits, texts: Texts
     ) -> FunctionOutput:
         """Read a function; see `read`."""
-        return cls.read(read_signature(function), defaults=defaults, limits=limits, texts=texts)
+        return cls.read(read_signature(function), policy=policy, limits=limits, texts=texts)
 
     def validate(self, text: str) -> Call[object]:
         """The call that a JSON text stands for.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypedDict, cast, get_args
+from typing import TypedDict, cast
 
 from structkit.generate.processors import MASK, AnyProcessor, Penalty
 from structkit.generate.sample import Sampling, check_number, check_whole
 from structkit.limits import Limits
-from structkit.regex.from_schema import Order, Whitespace
-from structkit.targets import Defaults
+from structkit.models.base import LogitsModel
+from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
 
 __all__ = ["Batch", "Options", "Settings", "Writing"]
 
@@ -66,6 +66,15 @@ class Options(TypedDict, total=False):
     """Whether text that must come next is taken without sampling, in the tokenizer's own tokens; by default
     it is. Without it the model chooses the tokens of such text too."""
 
+    speculate: bool | int
+    """Whether text that may well come next, such as a value copied from the prompt and the key after it, is read by the
+    model in one pass and checked there, and in how many tokens; by default in up to 24, as long as it pays. What is
+    written is the same without it. Models that keep a state instead of the tokens do without."""
+
+    draft: LogitsModel | None
+    """A smaller model with the same tokens, which drafts where else values are looked up in the prompt. What is written
+    is the same without it. It pays where it takes far less time than the model."""
+
     beams: int
     """Without a temperature: how many hypotheses a beam search follows; the likeliest text of all is returned that the
     type's validators accept, with no probabilities of choices in its confidence. By default there is one, which is
@@ -92,6 +101,11 @@ class Options(TypedDict, total=False):
     order: Order
     """`"declared"`, the default, writes keys in the order of the target; `"any"` leaves the order to the model."""
 
+    null: NullFields
+    """What is written of a field `X | None = None` that has no value: `"always"` writes `null`, `"omit"` leaves the
+    field out, `"may_omit"` allows both. By default `defaults` decides. A class may say these four itself; see
+    `structkit.configure`."""
+
     limits: Limits
     """What may be built for the target."""
 
@@ -99,8 +113,11 @@ class Options(TypedDict, total=False):
 _ONE = frozenset({"extract", "aextract", "generate", "agenerate"})
 """The functions that return one value."""
 
-_NOT_WITH_BEAMS = ("processors", "repetition_penalty", "thinking", "timeout")
+_NOT_WITH_BEAMS = ("draft", "processors", "repetition_penalty", "thinking", "timeout")
 """The options that a beam search does not know."""
+
+_DRAFTED = 24
+"""Tokens of a draft when nobody says how many."""
 
 _THOUGHTS = 1_024
 """Tokens of thoughts when nobody says how many."""
@@ -113,19 +130,21 @@ _CONFIDENT = frozenset({"generate", "agenerate", "stream", "astream", "classify"
 class Writing:
     """How values are written: part of what a guide is made for."""
 
-    whitespace: Whitespace = "spaced"
-    defaults: Defaults = "always"
-    order: Order = "declared"
+    whitespace: Whitespace | None = None
+    defaults: Defaults | None = None
+    order: Order | None = None
+    null: NullFields | None = None
     limits: Limits = field(default_factory=Limits)
 
+    @property
+    def policy(self) -> Policy:
+        """What the call says about how values are written."""
+        return Policy(whitespace=self.whitespace, defaults=self.defaults, order=self.order, null=self.null)
+
     def __post_init__(self) -> None:
-        for name, value, known in (
-            ("whitespace", self.whitespace, get_args(Whitespace)),
-            ("defaults", self.defaults, get_args(Defaults)),
-            ("order", self.order, get_args(Order)),
-        ):
-            if value not in known:
-                raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, not {value!r}")
+        if not isinstance(self.order, (str, type(None))):
+            raise ValueError(f"order must be 'declared' or 'any', not {self.order!r}")
+        self.policy  # noqa: B018 (it checks)
         _check_type("limits", self.limits, Limits, "structkit.Limits(...)")
 
 
@@ -139,6 +158,8 @@ class Settings:
     describe: bool = True
     system: str | None = None
     forced: bool = True
+    speculate: int = _DRAFTED
+    draft: LogitsModel | None = None
     beams: int = 1
     best_of: int = 1
     retries: int = 2
@@ -154,6 +175,8 @@ class Settings:
         for processor in self.processors:
             if not (callable(processor) or hasattr(processor, "begin") or processor is MASK):
                 raise TypeError(f"processors are callables as in transformers, not {processor!r}")
+        if self.draft is not None and not hasattr(self.draft, "session"):
+            raise TypeError(f"draft must be a model, such as structkit.load(...), not {self.draft!r}")
         check_whole("retries", self.retries, 0)
         _check_type("retries", self.retries, int, "a whole number")
         _check_type("describe", self.describe, bool, "True or False")
@@ -186,7 +209,9 @@ class Settings:
             takes = ", ".join([*known, *more])
             raise TypeError(f"{function}() has no argument {unknown[0]!r}; it takes {takes}")
         thinking = options.get("thinking", False)
+        speculate = options.get("speculate", True)
         check_whole("thinking", None if isinstance(thinking, bool) else thinking, 0)
+        check_whole("speculate", None if isinstance(speculate, bool) else speculate, 0)
         return cls(
             max_tokens=options.get("max_tokens"),
             sampling=Sampling(
@@ -198,14 +223,17 @@ class Settings:
                 seed=options.get("seed"),
             ),
             writing=Writing(
-                whitespace=options.get("whitespace", "spaced"),
-                defaults=options.get("defaults", "always"),
-                order=options.get("order", "declared"),
+                whitespace=options.get("whitespace"),
+                defaults=options.get("defaults"),
+                order=options.get("order"),
+                null=options.get("null"),
                 limits=options.get("limits", Limits()),
             ),
             describe=options.get("describe", True),
             system=options.get("system"),
             forced=options.get("forced", True),
+            speculate=_DRAFTED if speculate is True else int(speculate),
+            draft=options.get("draft"),
             beams=_beams(function, options),
             best_of=_best_of(function, options),
             retries=options.get("retries", 2),

@@ -16,7 +16,7 @@ from structkit.models.base import LogitsModel
 from structkit.targets import AnyTarget, TextTarget, read_target
 from structkit.tools.context import Context
 from structkit.tools.drive import drive, drive_async
-from structkit.tools.format import JSON
+from structkit.tools.format import JsonFormat
 from structkit.tools.ready import make_ready
 from structkit.tools.run import Decisions, Run
 from structkit.tools.setup import Setup
@@ -136,8 +136,8 @@ class Agent(Generic[T_co]):
         self._setup = Setup(
             model=model,
             tools=make_ready(_listed(tools), writing),
-            result=read_target(result, defaults=writing.defaults, limits=writing.limits),
-            format=JSON,
+            result=read_target(result, policy=writing.policy, limits=writing.limits),
+            format=JsonFormat(writing.whitespace or "spaced"),
             instructions=instructions,
             max_steps=max_steps,
             parallel=parallel,

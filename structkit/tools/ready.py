@@ -114,7 +114,7 @@ def _ready(tool: Tool[..., object], writing: Writing) -> Ready:
     output = FunctionOutput.read(
         signature,
         description=tool.description,
-        defaults=writing.defaults,
+        policy=writing.policy,
         limits=writing.limits,
         texts=AutomatonTexts(python=True, limits=writing.limits),
     )

@@ -67,9 +67,7 @@ class Setup:
         key = tuple((offer.ready.name, offer.left) for offer in offers)
         with self._lock:
             if key not in self._targets:
-                self._targets[key] = StepTarget(
-                    tuple(offers), self.result, self.format, self.settings.writing.whitespace, self.parallel
-                )
+                self._targets[key] = StepTarget(tuple(offers), self.result, self.format, self.parallel)
                 while len(self._targets) > _KEPT:
                     self._targets.popitem(last=False)
             self._targets.move_to_end(key)
@@ -106,17 +104,15 @@ class Setup:
         """What the model is told of the tools and the result."""
         if not self.settings.describe:
             return ""
-        whitespace = self.settings.writing.whitespace
-        return self.format.described(self.tools, self.result, self.parallel, whitespace)
+        return self.format.described(self.tools, self.result, self.parallel)
 
     def turns(self, messages: Sequence[Message]) -> list[Turn]:
         """A conversation as the model is shown it."""
-        whitespace = self.settings.writing.whitespace
-        return self.format.turns(messages, self.description, self.instructions, whitespace)
+        return self.format.turns(messages, self.description, self.instructions)
 
     def opened(self, tool: Ready) -> str:
         """What stands before the arguments of a call."""
-        return self.format.opened(tool.name, self.settings.writing.whitespace)
+        return self.format.opened(tool.name)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -134,8 +130,7 @@ class Setup:
         automaton = self.compiled(self.last).guide.automaton
         if not self.tools:
             return
-        whitespace = self.settings.writing.whitespace
-        several = (self.format.around(whitespace).before,) if self.parallel > 1 else ()
+        several = (self.format.around().before,) if self.parallel > 1 else ()
         for tool in self.tools:
             for before in ("", *several):
                 opened = before + self.opened(tool)
