@@ -75,12 +75,7 @@ class FunctionOutput(OutputType[object]):
 
     @classmethod
     def of_function(
-        cls,
-        function: Callable[..., object],
-        *,
-        policy: Policy,
-        limits: Limits,
-        texts: Texts,
+        cls, function: Callable[..., object], *, policy: Policy, limits: Limits, texts: Texts
     ) -> FunctionOutput:
         """Read a function; see `read`."""
         return cls.read(read_signature(function), policy=policy, limits=limits, texts=texts)

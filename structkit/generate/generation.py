@@ -117,6 +117,28 @@ def run_many(
     return [outcomes[number] for number in range(len(jobs))]
 
 
+def run_job(job: Job, rows: Rows, cancelled: threading.Event | None = None) -> Result[object]:
+    """Run a job of one's own, by itself; its model is held while it writes.
+
+    Args:
+        job: The job.
+        rows: A batch of its model, without rows; see `begin_rows`.
+        cancelled: See `drive_all`.
+
+    Raises:
+        StructkitError: See `structkit.generate`.
+    """
+    outcome: Result[object] | Exception | None = None
+    with TURNS.held(*job.models):
+        for driven in drive_all([job.flow()], rows, 1, cancelled):
+            outcome = outcome if driven is None else job.outcome(driven)
+    if not isinstance(outcome, Result):
+        raise cast("Exception", outcome)
+    if job.guide is not None:
+        job.guide.save()
+    return outcome
+
+
 def begin_rows(model: LogitsModel, settings: Settings) -> Rows:
     """A batch of a model.
 
@@ -134,31 +156,6 @@ def begin_rows(model: LogitsModel, settings: Settings) -> Rows:
             "give a smaller model of the same family"
         )
     return rows
-
-
-def run_job(
-    model: LogitsModel, job: Job, rows: Rows, cancelled: threading.Event | None = None
-) -> Result[object]:
-    """Run a job of one's own, by itself.
-
-    Args:
-        model: The job's; it is held while it writes.
-        job: The job.
-        rows: A fresh batch of the model.
-        cancelled: See `drive_all`.
-
-    Raises:
-        StructkitError: See `structkit.generate`.
-    """
-    outcome: Result[object] | Exception | None = None
-    with TURNS.of(model):
-        for driven in drive_all([job.flow()], rows, 1, cancelled):
-            outcome = outcome if driven is None else job.outcome(driven)
-    if not isinstance(outcome, Result):
-        raise cast("Exception", outcome)
-    if job.guide is not None:
-        job.guide.save()
-    return outcome
 
 
 def _begin(model: LogitsModel, jobs: list[Job], settings: Settings) -> tuple[Rows, list[Job]]:
@@ -210,6 +207,11 @@ class Job:
             self.guide, self.target = self._compiled.guide, self._compiled.target
         except Exception as error:  # told when its turn comes, for one that fails does not lose the others
             self._error = error
+
+    @property
+    def models(self) -> tuple[LogitsModel | None, LogitsModel | None]:
+        """The models that it needs."""
+        return self._model, self._settings.draft
 
     def encoded(self) -> list[int]:
         """The tokens of its prompt; none if there is an error."""

@@ -16,7 +16,7 @@ from structkit.models.base import LogitsModel
 from structkit.targets import AnyTarget, TextTarget, read_target
 from structkit.tools.context import Context
 from structkit.tools.drive import drive, drive_async
-from structkit.tools.format import JSON
+from structkit.tools.format import JsonFormat
 from structkit.tools.ready import make_ready
 from structkit.tools.run import Decisions, Run
 from structkit.tools.setup import Setup
@@ -65,7 +65,19 @@ class Agent(Generic[T_co]):
         model: LogitsModel,
         tools: Iterable[AnyTool] = (),
         *,
-        result: TypeForm[T] | TextTarget[T],
+        result: TypeForm[T],
+        instructions: str | None = None,
+        max_steps: int = 8,
+        parallel: int = 1,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[T],
+        model: LogitsModel,
+        tools: Iterable[AnyTool] = (),
+        *,
+        result: TextTarget[T],
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
@@ -125,7 +137,7 @@ class Agent(Generic[T_co]):
             model=model,
             tools=make_ready(_listed(tools), writing),
             result=read_target(result, policy=writing.policy, limits=writing.limits),
-            format=JSON,
+            format=JsonFormat(writing.whitespace or "spaced"),
             instructions=instructions,
             max_steps=max_steps,
             parallel=parallel,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from structkit.generate.drive import in_thread
-from structkit.generate.generation import Job, run_job
+from structkit.generate.generation import Job, begin_rows, run_job
 from structkit.generate.result import Result
 from structkit.models.base import LogitsModel
-from structkit.models.single import rows_of
 from structkit.tools.execute import Executor, execute
 from structkit.tools.run import Do, Flow, Outcome, Write
 from structkit.tools.state import AgentResult
@@ -25,7 +24,7 @@ def drive(flow: Flow, model: LogitsModel) -> AgentResult[object]:
                 answer: Result[object] | Sequence[Outcome] = (
                     executor.execute(asked.calls)
                     if isinstance(asked, Do)
-                    else run_job(model, job_of(asked, model), rows_of(model))
+                    else run_job(job_of(asked, model), begin_rows(model, asked.settings))
                 )
             except Exception as error:
                 conversation.fail(error)
@@ -43,9 +42,9 @@ async def drive_async(flow: Flow, model: LogitsModel) -> AgentResult[object]:
             if isinstance(asked, Do):
                 answer = await execute(asked.calls)
             else:
-                job = job_of(asked, model)
+                job, rows = job_of(asked, model), begin_rows(model, asked.settings)
                 answer = await in_thread(
-                    lambda cancelled, job=job: run_job(model, job, rows_of(model), cancelled)  # type: ignore[misc]
+                    lambda cancelled, job=job, rows=rows: run_job(job, rows, cancelled)  # type: ignore[misc]
                 )
         except Exception as error:
             conversation.fail(error)

@@ -16,7 +16,6 @@ from structkit.generate.settings import Settings
 from structkit.messages import CallPart, Calls, Message, Output, User
 from structkit.models.base import LogitsModel
 from structkit.models.base import Message as Turn
-from structkit.schema.policy import Whitespace
 from structkit.targets import Target
 from structkit.tools.format import Format
 from structkit.tools.ready import Ready
@@ -63,19 +62,12 @@ class Setup:
     _targets: OrderedDict[object, StepTarget] = field(default_factory=OrderedDict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
-    @property
-    def whitespace(self) -> Whitespace:
-        """The style of the JSON in calls, and in the result."""
-        return self.settings.writing.whitespace or "spaced"
-
     def target(self, offers: Sequence[Offer]) -> StepTarget:
         """The language of a step; that of a set of tools is made once."""
         key = tuple((offer.ready.name, offer.left) for offer in offers)
         with self._lock:
             if key not in self._targets:
-                self._targets[key] = StepTarget(
-                    tuple(offers), self.result, self.format, self.whitespace, self.parallel
-                )
+                self._targets[key] = StepTarget(tuple(offers), self.result, self.format, self.parallel)
                 while len(self._targets) > _KEPT:
                     self._targets.popitem(last=False)
             self._targets.move_to_end(key)
@@ -112,15 +104,15 @@ class Setup:
         """What the model is told of the tools and the result."""
         if not self.settings.describe:
             return ""
-        return self.format.described(self.tools, self.result, self.parallel, self.whitespace)
+        return self.format.described(self.tools, self.result, self.parallel)
 
     def turns(self, messages: Sequence[Message]) -> list[Turn]:
         """A conversation as the model is shown it."""
-        return self.format.turns(messages, self.description, self.instructions, self.whitespace)
+        return self.format.turns(messages, self.description, self.instructions)
 
     def opened(self, tool: Ready) -> str:
         """What stands before the arguments of a call."""
-        return self.format.opened(tool.name, self.whitespace)
+        return self.format.opened(tool.name)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -138,7 +130,7 @@ class Setup:
         automaton = self.compiled(self.last).guide.automaton
         if not self.tools:
             return
-        several = (self.format.around(self.whitespace).before,) if self.parallel > 1 else ()
+        several = (self.format.around().before,) if self.parallel > 1 else ()
         for tool in self.tools:
             for before in ("", *several):
                 opened = before + self.opened(tool)
