@@ -1,13 +1,12 @@
 """Targets: what a user may ask for, read into one closed family that knows its texts and their values.
 
-A target is a Python type, a JSON Schema as a dict, a `Regex` or a `Choice`. Whatever it is, the rest of
+A target is a Python type, a function, a JSON Schema as a dict, a `Regex` or a `Choice`. Whatever it is, the rest of
 structkit asks it the same: which texts (`rules`), which value a text is (`value`), how to tell a model
 (`description`), and what it is called in messages (`name`).
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -19,8 +18,10 @@ from typing_extensions import TypeForm
 
 from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import SchemaError
+from structkit.functions.output import FunctionOutput
+from structkit.functions.signature import is_function
 from structkit.limits import Limits
-from structkit.regex.from_schema import Order, Whitespace, lower
+from structkit.regex.from_schema import lower
 from structkit.regex.nodes import Call, Node, Rules, Text
 from structkit.regex.options import options
 from structkit.regex.parse import parse
@@ -32,12 +33,12 @@ from structkit.schema.max_tokens import KEYWORD, max_tokens_at
 from structkit.schema.nodes import Document
 from structkit.schema.output import OutputType
 from structkit.schema.parts import Part
+from structkit.schema.policy import Order, Policy, Whitespace
 from structkit.schema.read import read
 
 __all__ = [
     "AnyTarget",
     "Choice",
-    "Defaults",
     "JsonSchema",
     "Regex",
     "Target",
@@ -48,8 +49,6 @@ __all__ = [
 ]
 
 T_co = TypeVar("T_co", covariant=True)
-
-Defaults: TypeAlias = Literal["always", "may_omit"]
 
 _SHOWN = 40
 """Characters of a target that its name shows; names are for messages."""
@@ -156,7 +155,10 @@ class JsonSchema(TextTarget[object]):
             raise ValueError(f"additional must be 'open' or 'closed', not {self.additional!r}")
 
 
-AnyTarget: TypeAlias = "TypeForm[object] | TextTarget[object] | Mapping[str, object] | Target[object]"
+Function: TypeAlias = "Callable[..., object]"
+AnyTarget: TypeAlias = (
+    "TypeForm[object] | TextTarget[object] | Mapping[str, object] | Function | Target[object]"
+)
 """What `read_target` takes."""
 
 
@@ -176,8 +178,8 @@ class Target(ABC, Generic[T_co]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         """The language of the target's texts."""
@@ -215,16 +217,15 @@ class Target(ABC, Generic[T_co]):
 def read_target(
     target: AnyTarget,
     *,
-    defaults: Defaults = "always",
+    policy: Policy = Policy(),  # noqa: B008
     limits: Limits = Limits(),  # noqa: B008
 ) -> Target[object]:
     """Read what a user asked for.
 
     Args:
-        target: A type that pydantic can describe, a JSON Schema as a dict, a `Regex`, a `Choice`, or a target
-            that was read before.
-        defaults: `"always"` writes fields that have a default too; `"may_omit"` leaves that to the model. A
-            JSON Schema says itself what is required.
+        target: A type that pydantic can describe, a function, a JSON Schema as a dict, a `Regex`, a `Choice`; or a
+            type or target that was read before.
+        policy: What the call says about how values are written. A JSON Schema says itself what is required.
         limits: How large a schema may be.
 
     Raises:
@@ -235,7 +236,7 @@ def read_target(
     'no'
     >>> read_target(3)
     Traceback (most recent call last):
-    structkit.errors.SchemaError: 3 is no target; give a type, a JSON Schema as a dict, ...
+    structkit.errors.SchemaError: 3 is no target; give a type, a function, a JSON Schema as a dict, ...
     """
     if isinstance(target, Target):
         return target
@@ -247,26 +248,28 @@ def read_target(
         target = JsonSchema(target)
     if isinstance(target, JsonSchema):
         texts = AutomatonTexts(python=False, limits=limits)
-        closed = target.additional == "closed"
         document = read(
             target.schema,
             limits=limits,
             texts=texts,
-            closed=closed,
+            closed=target.additional == "closed",
             strict=target.strict,
             resources=target.resources,
         )
         return _SchemaTarget(target, document)
-    # Pydantic would take a function as a type, and call it with what the model wrote.
     given: object = target
-    if isinstance(given, (str, bytes, int, float, list, tuple, set)) or inspect.isroutine(given):
+    texts = AutomatonTexts(python=True, limits=limits)
+    if is_function(given):
+        return _TypeTarget(FunctionOutput.of_function(given, policy=policy, limits=limits, texts=texts))
+    if isinstance(given, OutputType):
+        return _TypeTarget(given)
+    if isinstance(given, (str, bytes, int, float, list, tuple, set)):
         raise SchemaError(
-            f"{_short(repr(given))} is no target; give a type, a JSON Schema as a dict, "
+            f"{_short(repr(given))} is no target; give a type, a function, a JSON Schema as a dict, "
             f"structkit.Regex(...) or structkit.Choice([...]){_hint(given)}"
         )
-    form = cast("TypeForm[object]", target)
-    texts = AutomatonTexts(python=True, limits=limits)
-    return _TypeTarget(OutputType.of(form, defaults=defaults, limits=limits, texts=texts))
+    form = cast("TypeForm[object]", given)
+    return _TypeTarget(OutputType.of(form, policy=policy, limits=limits, texts=texts))
 
 
 def key_of(target: AnyTarget) -> Hashable | None:
@@ -322,10 +325,11 @@ class _TypeTarget(Target[object]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
+        whitespace = whitespace or self.output.whitespace
         return lower(self.output.document, whitespace=whitespace, order=order, limits=limits)
 
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
@@ -366,12 +370,12 @@ class _SchemaTarget(Target[object]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         document, strict = self.document, self.given.strict
-        if order == "declared":
+        if order != "any":
             document = headed(document, AutomatonTexts(python=False, limits=limits))
         return lower(document, whitespace=whitespace, order=order, strict=strict, limits=limits)
 
@@ -399,8 +403,8 @@ class _RegexTarget(Target[str]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         return Rules(parse(self.given.pattern, search=False, unicode=True, limits=limits), {})
@@ -433,8 +437,8 @@ class _ChoiceTarget(Target[object]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         rules: dict[str, Node] = {}
@@ -443,7 +447,7 @@ class _ChoiceTarget(Target[object]):
             rules[name] = node
             return Call(name)
 
-        start = options(map(Text, self.given.texts(whitespace)), rule, "$")
+        start = options(map(Text, self.given.texts(whitespace or "spaced")), rule, "$")
         return Rules(start, rules, late=frozenset(rules))
 
     def value(self, text: str) -> object:
@@ -486,11 +490,7 @@ def _text(option: object, whitespace: Whitespace, *, raw: bool, place: str) -> s
 def _hint(target: object) -> str:
     if isinstance(target, str):
         return f"; a pattern is written Regex({_short(repr(target))})"
-    if isinstance(target, (list, tuple, set)):
-        return "; a list of options is written Choice([...])"
-    if inspect.isroutine(target):
-        return "; a function is no type"
-    return ""
+    return "; a list of options is written Choice([...])" if isinstance(target, (list, tuple, set)) else ""
 
 
 def _short(text: str) -> str:

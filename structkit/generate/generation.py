@@ -28,7 +28,7 @@ from structkit.models.base import LogitsModel, ReadsAhead, Rows, Thinking
 from structkit.models.single import rows_of
 from structkit.targets import AnyTarget, Target
 
-__all__ = ["MAX_TOKENS", "Job", "asked_prompt", "begin_rows", "run", "run_many"]
+__all__ = ["MAX_TOKENS", "Job", "asked_prompt", "begin_rows", "budget_of", "run", "run_job", "run_many"]
 
 MAX_TOKENS = 1_024
 """Tokens of an answer when nobody says: a model that finds no end stops within a minute or so."""
@@ -143,6 +143,31 @@ def begin_rows(model: LogitsModel, settings: Settings) -> Rows:
             "give a smaller model of the same family"
         )
     return rows
+
+
+def run_job(
+    model: LogitsModel, job: Job, rows: Rows, cancelled: threading.Event | None = None
+) -> Result[object]:
+    """Run a job of one's own, by itself.
+
+    Args:
+        model: The job's; it is held while it writes.
+        job: The job.
+        rows: A fresh batch of the model.
+        cancelled: See `drive_all`.
+
+    Raises:
+        StructkitError: See `structkit.generate`.
+    """
+    outcome: Result[object] | Exception | None = None
+    with TURNS.of(model):
+        for driven in drive_all([job.flow()], rows, 1, cancelled):
+            outcome = outcome if driven is None else job.outcome(driven)
+    if not isinstance(outcome, Result):
+        raise cast("Exception", outcome)
+    if job.guide is not None:
+        job.guide.save()
+    return outcome
 
 
 def _begin(model: LogitsModel, jobs: list[Job], settings: Settings) -> tuple[Rows, list[Job]]:

@@ -74,7 +74,7 @@ class Guides:
 
 
 def _make(target: AnyTarget, vocabulary: Vocabulary, writing: Writing) -> Compiled:
-    read = read_target(target, defaults=writing.defaults, limits=writing.limits)
+    read = read_target(target, policy=writing.policy, limits=writing.limits)
     guide = compile(
         read, vocabulary, whitespace=writing.whitespace, order=writing.order, limits=writing.limits
     )

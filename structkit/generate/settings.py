@@ -6,14 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import TypedDict, cast, get_args
+from typing import TypedDict, cast
 
 from structkit.generate.processors import MASK, AnyProcessor, Penalty
 from structkit.generate.sample import Sampling, check_number, check_whole
 from structkit.limits import Limits
 from structkit.models.base import LogitsModel
-from structkit.regex.from_schema import Order, Whitespace
-from structkit.targets import Defaults
+from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
 
 __all__ = ["Batch", "Options", "Settings", "Writing"]
 
@@ -103,6 +102,11 @@ class Options(TypedDict, total=False):
     order: Order
     """`"declared"`, the default, writes keys in the order of the target; `"any"` leaves the order to the model."""
 
+    null: NullFields
+    """What is written of a field `X | None = None` that has no value: `"always"` writes `null`, `"omit"` leaves the
+    field out, `"may_omit"` allows both. By default `defaults` decides. A class may say these four itself; see
+    `structkit.configure`."""
+
     limits: Limits
     """What may be built for the target."""
 
@@ -127,19 +131,21 @@ _CONFIDENT = frozenset({"generate", "agenerate", "stream", "astream", "classify"
 class Writing:
     """How values are written: part of what a guide is made for."""
 
-    whitespace: Whitespace = "spaced"
-    defaults: Defaults = "always"
-    order: Order = "declared"
+    whitespace: Whitespace | None = None
+    defaults: Defaults | None = None
+    order: Order | None = None
+    null: NullFields | None = None
     limits: Limits = field(default_factory=Limits)
 
+    @property
+    def policy(self) -> Policy:
+        """What the call says about how values are written."""
+        return Policy(whitespace=self.whitespace, defaults=self.defaults, order=self.order, null=self.null)
+
     def __post_init__(self) -> None:
-        for name, value, known in (
-            ("whitespace", self.whitespace, get_args(Whitespace)),
-            ("defaults", self.defaults, get_args(Defaults)),
-            ("order", self.order, get_args(Order)),
-        ):
-            if value not in known:
-                raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, not {value!r}")
+        if not isinstance(self.order, (str, type(None))):
+            raise ValueError(f"order must be 'declared' or 'any', not {self.order!r}")
+        self.policy  # noqa: B018 (it checks)
         _check_type("limits", self.limits, Limits, "structkit.Limits(...)")
 
 
@@ -218,9 +224,10 @@ class Settings:
                 seed=options.get("seed"),
             ),
             writing=Writing(
-                whitespace=options.get("whitespace", "spaced"),
-                defaults=options.get("defaults", "always"),
-                order=options.get("order", "declared"),
+                whitespace=options.get("whitespace"),
+                defaults=options.get("defaults"),
+                order=options.get("order"),
+                null=options.get("null"),
                 limits=options.get("limits", Limits()),
             ),
             describe=options.get("describe", True),

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 from structkit.errors import SchemaError, UnsupportedKeyword
 from structkit.schema.build import array, object_, string
-from structkit.schema.keywords import CONTENT, FORMATS, OPTIONAL, PYTHON_FORMATS, Kind
+from structkit.schema.keywords import CONTENT, FORMATS, OPTIONAL, ORDER, PYTHON_FORMATS, Kind
 from structkit.schema.names import is_named, value_under
 from structkit.schema.nodes import (
     Additional,
@@ -222,6 +222,7 @@ def _object(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
             additional=groups,
             min_properties=_count(raw, "minProperties", at) or 0,
             max_properties=_count(raw, "maxProperties", at),
+            any_order=reader.python and raw.get(ORDER) == "any",
         )
     )
 

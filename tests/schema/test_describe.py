@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from structkit.schema.describe import describe
 from structkit.schema.output import OutputType
+from structkit.schema.policy import Policy
 from structkit.schema.read import read
 from tests.schema.python_types import Color, Expression, Home, Node, Page, Pair, Person, Point, Tick
 
@@ -184,7 +185,7 @@ def test_what_is_only_contained_is_defined_too() -> None:
 
 
 def test_optional_fields() -> None:
-    document = OutputType.of(Point, defaults="may_omit").document
+    document = OutputType.of(Point, policy=Policy(defaults="may_omit")).document
     assert describe(document) == 'Point = {"x": number, "y"?: number}'
 
 
