@@ -237,7 +237,9 @@ def to_regex(
     """
     policy = Policy(whitespace=whitespace, defaults=defaults, order=order, null=null)
     target_read = read_target(target, policy=policy, limits=limits)
-    return show(target_read.rules(whitespace=whitespace, order=order, limits=limits), limits)
+    # Quotes have no regex, whatever they are taken from.
+    rules = target_read.rules(whitespace=whitespace, order=order, source=" ? ", limits=limits)
+    return show(rules, limits)
 
 
 async def _in_turn(

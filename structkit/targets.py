@@ -12,7 +12,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Generic, Literal, TypeAlias, TypeVar, cast
 
 from typing_extensions import TypeForm
@@ -22,7 +22,7 @@ from structkit.errors import SchemaError
 from structkit.limits import Limits
 from structkit.regex.from_schema import lower
 from structkit.regex.nodes import Call, Node, Rules, Text
-from structkit.regex.options import options
+from structkit.regex.options import option_text, options
 from structkit.regex.parse import parse
 from structkit.schema.check import check
 from structkit.schema.choices import choices_at
@@ -33,7 +33,9 @@ from structkit.schema.nodes import Document
 from structkit.schema.output import OutputType
 from structkit.schema.parts import Part
 from structkit.schema.policy import Order, Policy, Whitespace
+from structkit.schema.quote import QUOTE_KEYWORD, Quote
 from structkit.schema.read import read
+from structkit.schema.said import said_at, says
 
 __all__ = [
     "AnyTarget",
@@ -118,7 +120,7 @@ class Choice(TextTarget[T_co]):
         raw = self.raw
         for position, option in enumerate(self.options):
             place = f"options[{position}]"
-            text = _text(option, whitespace, raw=raw, place=place)
+            text = option_text(option, whitespace, raw=raw, place=place)
             if text in texts:
                 raise SchemaError(f"the option {text!r} is given twice; each must be different", place=place)
             texts[text] = option
@@ -176,9 +178,10 @@ class Target(ABC, Generic[T_co]):
         *,
         whitespace: Whitespace | None = None,
         order: Order | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
-        """The language of the target's texts."""
+        """The language of the target's texts; `source` is what its quotes are taken from."""
 
     @abstractmethod
     def value(self, text: str) -> T_co:
@@ -199,6 +202,16 @@ class Target(ABC, Generic[T_co]):
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
         """The tokens that a part of a value may have, by its place; `None` if none is bounded. See `MaxTokens`."""
         return None
+
+    @cached_property
+    def has_quotes(self) -> bool:
+        """Whether there are parts of a source in it, so that its texts depend on that."""
+        return says(self.json_schema(), QUOTE_KEYWORD)
+
+    def quote(self, path: Sequence[str | int]) -> Quote | None:
+        """What the value at a place is quoted from, if it is a quote."""
+        found = said_at(self.json_schema(), QUOTE_KEYWORD, path)
+        return Quote.read(found[0]) if found else None
 
     @property
     def is_json(self) -> bool:
@@ -321,10 +334,12 @@ class _TypeTarget(Target[object]):
         *,
         whitespace: Whitespace | None = None,
         order: Order | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         whitespace = whitespace or self.output.whitespace
-        return lower(self.output.document, whitespace=whitespace, order=order, limits=limits)
+        document = self.output.document
+        return lower(document, whitespace=whitespace, order=order, source=source, limits=limits)
 
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
         return _field_limits(self.output.json_schema)
@@ -366,12 +381,15 @@ class _SchemaTarget(Target[object]):
         *,
         whitespace: Whitespace | None = None,
         order: Order | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         document, strict = self.document, self.given.strict
         if order != "any":
             document = headed(document, AutomatonTexts(python=False, limits=limits))
-        return lower(document, whitespace=whitespace, order=order, strict=strict, limits=limits)
+        return lower(
+            document, whitespace=whitespace, order=order, strict=strict, source=source, limits=limits
+        )
 
     def value(self, text: str) -> object:
         value: object = json.loads(text)
@@ -399,6 +417,7 @@ class _RegexTarget(Target[str]):
         *,
         whitespace: Whitespace | None = None,
         order: Order | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         return Rules(parse(self.given.pattern, search=False, unicode=True, limits=limits), {})
@@ -433,6 +452,7 @@ class _ChoiceTarget(Target[object]):
         *,
         whitespace: Whitespace | None = None,
         order: Order | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         rules: dict[str, Node] = {}
@@ -460,25 +480,7 @@ class _ChoiceTarget(Target[object]):
 
 
 def _field_limits(schema: Mapping[str, object]) -> Callable[[Sequence[str | int]], int | None] | None:
-    if f'"{KEYWORD}"' not in json.dumps(schema, default=str):
-        return None
-    return partial(max_tokens_at, schema)
-
-
-def _text(option: object, whitespace: Whitespace, *, raw: bool, place: str) -> str:
-    """What is written for an option."""
-    separators = (", ", ": ") if whitespace == "spaced" else (",", ":")
-    try:
-        if raw and isinstance(option, str):
-            text = str.__str__(option)  # str() would give the name of a member of a str Enum
-        else:
-            text = json.dumps(option, ensure_ascii=False, allow_nan=False, separators=separators)
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise SchemaError("an option holds half of a surrogate pair", place=place) from error
-    except (TypeError, ValueError, RecursionError) as error:
-        raise SchemaError(f"an option must be a JSON value: {error}", place=place) from error
-    return text
+    return partial(max_tokens_at, schema) if says(schema, KEYWORD) else None
 
 
 def _hint(target: object) -> str:

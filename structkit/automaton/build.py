@@ -10,20 +10,27 @@ import numpy as np
 from structkit.automaton import kernels, subset
 from structkit.automaton.dfa import Dfa, intersection, trim
 from structkit.automaton.nfa import Nfa, build_nfa, is_large
+from structkit.automaton.quotes import quotes
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
-from structkit.regex.nodes import Both, Node
+from structkit.regex.nodes import Both, Node, Substring
+from structkit.regex.strings import is_quoting
 
 __all__ = ["Ambiguous", "build_rule", "product", "regular", "rule_dfa"]
 
 
-@lru_cache(maxsize=1024)
 def rule_dfa(node: Node, limits: Limits) -> Dfa:
     """What `build_rule` makes; rules that many targets have, such as the text of strings, are made once.
 
     Raises:
         LimitExceeded: The automaton would be too large.
     """
+    # Quotes are of a prompt of their own, and may be large.
+    return build_rule(node, limits) if is_quoting(node) else _shared(node, limits)
+
+
+@lru_cache(maxsize=1024)
+def _shared(node: Node, limits: Limits) -> Dfa:
     return build_rule(node, limits)
 
 
@@ -33,6 +40,8 @@ def build_rule(node: Node, limits: Limits) -> Dfa:
     Raises:
         LimitExceeded: The automaton would be too large.
     """
+    if isinstance(node, Substring):
+        return quotes(node, limits)
     if isinstance(node, Both) and not node.negate and is_large(node.right, limits):
         return _counted_product(node, limits)
     if isinstance(node, Both):
@@ -50,10 +59,14 @@ def regular(node: Node, limits: Limits = Limits(), rules: Mapping[str, Node] | N
         LimitExceeded: The automaton would be too large.
         SchemaError: The node is recursive.
     """
+    if is_quoting(node):
+        return _uncounted(node, limits, {})
     return _uncounted(node, limits, rules) if rules else _alone(node, limits)
 
 
 def _uncounted(node: Node, limits: Limits, rules: Mapping[str, Node]) -> Dfa:
+    if isinstance(node, Substring):
+        return quotes(node, limits)
     if isinstance(node, Both):
         return product(node, limits, rules)
     return _determinise(build_nfa(node, count=False, limits=limits, rules=rules), limits)
@@ -68,17 +81,24 @@ def _alone(node: Node, limits: Limits) -> Dfa:
 def product(node: Both, limits: Limits, rules: Mapping[str, Node] | None) -> Dfa:
     """The automaton of an intersection or a difference."""
     left, right = regular(node.left, limits, rules), regular(node.right, limits, rules)
-    result = intersection(left, right, limits.products, negate=node.negate)
+    most = _most_states(node, limits)
+    result = intersection(left, right, most, negate=node.negate)
     if result is None:
-        raise LimitExceeded("products", limits.products, "the combination of two patterns")
+        raise LimitExceeded("products", most, "the combination of two patterns")
     return result
+
+
+def _most_states(node: Both, limits: Limits) -> int:
+    """A quote has many states of its own."""
+    return max(limits.products, limits.states) if is_quoting(node) else limits.products
 
 
 def _counted_product(node: Both, limits: Limits) -> Dfa:
     """A pattern whose texts are also a large repetition: the pattern's automaton, with the repetition's counter."""
-    result = intersection(regular(node.left, limits), rule_dfa(node.right, limits), limits.products)
+    most = _most_states(node, limits)
+    result = intersection(regular(node.left, limits), rule_dfa(node.right, limits), most)
     if result is None:
-        raise LimitExceeded("products", limits.products, "the combination of two patterns")
+        raise LimitExceeded("products", most, "the combination of two patterns")
     return result
 
 

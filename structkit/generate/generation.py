@@ -16,10 +16,11 @@ from structkit.generate.flow import Decoded, Flow, Plan, Refusal, Written, decod
 from structkit.generate.guides import GUIDES
 from structkit.generate.processors import Stack
 from structkit.generate.progress import Progress
-from structkit.generate.prompt import Prompt, build_prompt, encode_prompt
+from structkit.generate.prompt import Prompt, build_prompt, encode_prompt, source_of
 from structkit.generate.repair import refusal_of, told_prompt
 from structkit.generate.result import Result, Token, Usage
 from structkit.generate.settings import Batch, Settings
+from structkit.generate.spans import spans_of
 from structkit.guide.guide import Guide
 from structkit.models.base import LogitsModel, Rows, Thinking
 from structkit.models.single import rows_of
@@ -106,6 +107,7 @@ def run_many(
                 continue
             job = jobs[driven.number]
             outcome = outcomes[job.number] = job.outcome(driven)
+            job.end()
             progress.advance()
             if isinstance(outcome, Exception) and not batch.keep_errors:
                 raise outcome
@@ -152,6 +154,8 @@ class Job:
         self.written = Written()
         self._model = model
         self._prompt = prompt
+        self._target = target
+        self._source = ""
         self._settings = settings
         self._prompt_ids: list[int] = []
         self._asked: Prompt = prompt
@@ -159,16 +163,37 @@ class Job:
         self._refused: list[tuple[str, ValueError]] = []
         self._error: Exception | None = None
         try:
-            self._compiled = GUIDES.get(target, model.vocabulary, settings.writing)
-            self.guide, self.target = self._compiled.guide, self._compiled.target
+            self._source = source_of(prompt) if settings.source is None else settings.source
+            self.target = GUIDES.read(target, settings.writing)
+            if not self.target.has_quotes:
+                self._compile()
         except Exception as error:  # told when its turn comes, for one that fails does not lose the others
             self._error = error
 
+    def _compile(self) -> None:
+        target, settings = self._target, self._settings
+        self._compiled = GUIDES.get(target, self._model.vocabulary, settings.writing, self._source)
+        self.guide, self.target = self._compiled.guide, self._compiled.target
+
+    def begin(self) -> None:
+        """Compile what is compiled for each prompt; raise what is wrong with it."""
+        self.encoded()
+        if self._error is not None:
+            raise self._error
+        if self.guide is None:
+            self._compile()
+
+    def end(self) -> None:
+        """Let go of what was compiled for this prompt alone."""
+        if self.target is not None and self.target.has_quotes and self.guide is not None:
+            self.guide = None
+            del self._compiled
+
     def encoded(self) -> list[int]:
         """The tokens of its prompt; none if there is an error."""
-        if not self._prompt_ids and self._error is None:
+        if not self._prompt_ids and self._error is None and self.target is not None:
             try:
-                self._asked = asked_prompt(self._prompt, self._compiled.target, self._settings)
+                self._asked = asked_prompt(self._prompt, self.target, self._settings)
                 self._prompt_ids = self._encode(self._asked)
             except Exception as error:
                 self._error = error
@@ -179,9 +204,7 @@ class Job:
 
     def flow(self) -> Flow:
         """Its flow; raises what is wrong with it when it is begun."""
-        self.encoded()
-        if self._error is not None:
-            raise self._error
+        self.begin()
         begin = time.perf_counter()
         decoded = yield from self._attempt(self._prompt_ids, self._settings, 0)
         if decoded.refusal is not None and self._settings.retries:
@@ -238,9 +261,8 @@ class Job:
     def search(self) -> Result[object]:
         """The likeliest value that a beam search finds."""
         begin = time.perf_counter()
-        prompt_ids, settings, model = self.encoded(), self._settings, self._model
-        if self._error is not None:
-            raise self._error
+        self.begin()
+        prompt_ids, settings, model = self._prompt_ids, self._settings, self._model
         rows, guide = rows_of(model), self._compiled.guide
         if rows.most is not None and rows.most < settings.beams:
             raise GenerationError(
@@ -299,6 +321,7 @@ class Job:
             attempts=(*decoded.refused, text),
             thinking=decoded.thinking,
             events=self._events(),
+            spans=spans_of(compiled.target, text, self._source),
             confidence=self._confidence(decoded) if self._settings.confidence else {},
         )
 

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from structkit.errors import GenerationError
 from structkit.models.base import LogitsModel, Message, Thinking
 
-__all__ = ["Prompt", "build_prompt", "encode_prompt", "show_prompt"]
+__all__ = ["Prompt", "build_prompt", "encode_prompt", "show_prompt", "source_of"]
 
 Prompt: TypeAlias = "str | Sequence[Message]"
 
@@ -56,6 +56,18 @@ def build_prompt(prompt: Prompt, description: str | None = None, system: str | N
     if any(message["role"] == "system" for message in messages):
         raise ValueError("there is a system message among the messages already; leave out system=...")
     return [_system(system), *messages]
+
+
+def source_of(prompt: Prompt) -> str:
+    """What the user said: the prompt, or the contents of the messages of the user, joined by blank lines.
+
+    >>> source_of([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}])
+    'Hi'
+    """
+    if isinstance(prompt, str):
+        return prompt
+    messages = [_read_message(message, position) for position, message in enumerate(_listed(prompt))]
+    return "\n\n".join(message["content"] for message in messages if message["role"] == "user")
 
 
 def show_prompt(model: LogitsModel, prompt: Prompt) -> str:

@@ -96,6 +96,9 @@ class Options(TypedDict, total=False):
     field out, `"may_omit"` allows both. By default `defaults` decides. A class may say these four itself; see
     `structkit.configure`."""
 
+    source: str | None
+    """The text that fields with `structkit.Quote` are taken from; by default it is the prompt."""
+
     limits: Limits
     """What may be built for the target."""
 
@@ -144,6 +147,7 @@ class Settings:
     writing: Writing = field(default_factory=Writing)
     describe: bool = True
     system: str | None = None
+    source: str | None = None
     forced: bool = True
     beams: int = 1
     best_of: int = 1
@@ -165,6 +169,7 @@ class Settings:
         _check_type("describe", self.describe, bool, "True or False")
         _check_type("confidence", self.confidence, bool, "True or False")
         _check_type("forced", self.forced, bool, "True or False")
+        _check_type("source", self.source, (str, type(None)), "a text or None")
         _check_type("system", self.system, (str, type(None)), "a text or None")
 
     @classmethod
@@ -212,6 +217,7 @@ class Settings:
             ),
             describe=options.get("describe", True),
             system=options.get("system"),
+            source=options.get("source"),
             forced=options.get("forced", True),
             beams=_beams(function, options),
             best_of=_best_of(function, options),

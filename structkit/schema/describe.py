@@ -31,6 +31,7 @@ from structkit.schema.nodes import (
     String,
     Union,
 )
+from structkit.schema.quote import FORMAT as QUOTE
 
 __all__ = ["describe"]
 
@@ -279,6 +280,8 @@ def _format(name: str) -> list[str]:
     ['date', 'until 2024-12-31']
     """
     kind, _, text = name.partition(" ")
+    if kind == QUOTE:
+        return ["string", "copied from the text"]
     given = json.loads(text) if text else {}
     found = [_FORMATS.get(kind, kind.removeprefix("python:")).format(given.get("version") or "")]
     if kind == "python:timedelta":
