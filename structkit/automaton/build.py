@@ -81,25 +81,24 @@ def _alone(node: Node, limits: Limits) -> Dfa:
 def product(node: Both, limits: Limits, rules: Mapping[str, Node] | None) -> Dfa:
     """The automaton of an intersection or a difference."""
     left, right = regular(node.left, limits, rules), regular(node.right, limits, rules)
-    most = _most_states(node, limits)
+    return _intersection(node, left, right, limits)
+
+
+def _intersection(node: Both, left: Dfa, right: Dfa, limits: Limits) -> Dfa:
+    # A quote has many states of its own.
+    most = max(limits.products, limits.states) if is_quoting(node) else limits.products
     result = intersection(left, right, most, negate=node.negate)
+    if result is None and is_quoting(node):
+        what = "a quote beside a length or pattern; write Quote(words=False), drop that, or quote from a part"
+        raise LimitExceeded("products", most, what)
     if result is None:
         raise LimitExceeded("products", most, "the combination of two patterns")
     return result
-
-
-def _most_states(node: Both, limits: Limits) -> int:
-    """A quote has many states of its own."""
-    return max(limits.products, limits.states) if is_quoting(node) else limits.products
 
 
 def _counted_product(node: Both, limits: Limits) -> Dfa:
     """A pattern whose texts are also a large repetition: the pattern's automaton, with the repetition's counter."""
-    most = _most_states(node, limits)
-    result = intersection(regular(node.left, limits), rule_dfa(node.right, limits), most)
-    if result is None:
-        raise LimitExceeded("products", most, "the combination of two patterns")
-    return result
+    return _intersection(node, regular(node.left, limits), rule_dfa(node.right, limits), limits)
 
 
 class Ambiguous(Exception):

@@ -102,7 +102,7 @@ class Strings:
         """A part of a source."""
         lowering = self._lowering
         name = with_source(name, lowering.source, place)
-        if not spelling(cast("Substring", language(name))).starts.size:
+        if not spelling(cast("Substring", closed(language(name)))).starts.size:
             lowering.nothing = lowering.nothing or (
                 "there is nothing to quote, for the source is empty",
                 place,

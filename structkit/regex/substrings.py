@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -89,6 +90,7 @@ class Spelling(NamedTuple):
     ends: NDArray[np.uint8]
 
 
+@lru_cache(maxsize=2)
 def spelling(node: Substring) -> Spelling:
     """The source of a node in bytes."""
     found = boundaries(node.source, words=node.words)
