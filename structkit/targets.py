@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Generic, Literal, TypeAlias, TypeVar, cast
@@ -27,6 +27,7 @@ from structkit.regex.parse import parse
 from structkit.schema.check import check
 from structkit.schema.choices import choices_at
 from structkit.schema.describe import describe
+from structkit.schema.fit import fitted
 from structkit.schema.heading import headed
 from structkit.schema.max_tokens import KEYWORD, max_tokens_at
 from structkit.schema.nodes import Document
@@ -36,6 +37,7 @@ from structkit.schema.policy import Order, Policy, Whitespace
 from structkit.schema.quote import QUOTE_KEYWORD, Quote
 from structkit.schema.read import read
 from structkit.schema.said import said_at, says
+from structkit.schema.values import hint_of
 
 __all__ = [
     "AnyTarget",
@@ -45,7 +47,6 @@ __all__ = [
     "Target",
     "TextTarget",
     "given_of",
-    "key_of",
     "read_target",
 ]
 
@@ -199,6 +200,19 @@ class Target(ABC, Generic[T_co]):
         """The texts of the values that are possible at a place of a value; see `choices_at`."""
         return None
 
+    def forms(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+        """The JSON values that may be written for a value that a person gives, each with what it is read as.
+
+        Raises:
+            ValueError: It is none of the target's.
+        """
+        yield value, value
+
+    @property
+    def whitespace(self) -> Whitespace | None:
+        """The style that the target itself asks for, if it does."""
+        return None
+
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
         """The tokens that a part of a value may have, by its place; `None` if none is bounded. See `MaxTokens`."""
         return None
@@ -272,37 +286,11 @@ def read_target(
     if isinstance(given, (str, bytes, int, float, list, tuple, set)) or inspect.isroutine(given):
         raise SchemaError(
             f"{_short(repr(given))} is no target; give a type, a JSON Schema as a dict, "
-            f"structkit.Regex(...) or structkit.Choice([...]){_hint(given)}"
+            f"structkit.Regex(...) or structkit.Choice([...]){hint_of(given)}"
         )
     form = cast("TypeForm[object]", target)
     texts = AutomatonTexts(python=True, limits=limits)
     return _TypeTarget(OutputType.of(form, policy=policy, limits=limits, texts=texts))
-
-
-def key_of(target: AnyTarget) -> Hashable | None:
-    """A key under which what was made for a target may be kept; `None` if there is none.
-
-    Targets of one key are the same: `A | B` and `B | A` are equal for Python, but pydantic tries the first
-    one first, so the spelling counts too.
-
-    >>> key_of(int | None) == key_of(int | None), key_of(int | None) == key_of(None | int)
-    (True, False)
-    """
-    try:
-        if isinstance(target, Choice):
-            return ("choice", target.raw, tuple(target.texts()))
-        if isinstance(target, Mapping):
-            json.dumps(
-                target
-            )  # only JSON has a key; but JSON writes the names 1 and "1" alike, repr does not
-            return ("schema", repr(target))
-        if isinstance(target, JsonSchema):
-            return (key_of(target.schema), key_of(target.resources), target.additional, target.strict)
-        key = (target, "" if isinstance(target, (type, Target)) else repr(target))
-        hash(key)
-    except (TypeError, ValueError, RecursionError):
-        return None
-    return key
 
 
 def given_of(target: AnyTarget) -> Regex | Choice[object] | JsonSchema | None:
@@ -337,7 +325,7 @@ class _TypeTarget(Target[object]):
         source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
-        whitespace = whitespace or self.output.whitespace
+        whitespace = whitespace or self.whitespace
         document = self.output.document
         return lower(document, whitespace=whitespace, order=order, source=source, limits=limits)
 
@@ -346,6 +334,14 @@ class _TypeTarget(Target[object]):
 
     def value(self, text: str) -> object:
         return self.output.validate(text)
+
+    def forms(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+        for meant, dump in self.output.dumps(value, sparse=sparse):
+            yield meant, fitted(self.output.document, dump)
+
+    @property
+    def whitespace(self) -> Whitespace | None:
+        return self.output.whitespace
 
     def part(self) -> Part:
         return self.output.part
@@ -396,6 +392,9 @@ class _SchemaTarget(Target[object]):
         if not self.given.strict:
             check(value, self.given.schema, self.given.resources)
         return value
+
+    def forms(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+        yield value, fitted(self.document, value)
 
     def description(self) -> str:
         return f"JSON of this type:\n{describe(self.document)}"
@@ -481,16 +480,6 @@ class _ChoiceTarget(Target[object]):
 
 def _field_limits(schema: Mapping[str, object]) -> Callable[[Sequence[str | int]], int | None] | None:
     return partial(max_tokens_at, schema) if says(schema, KEYWORD) else None
-
-
-def _hint(target: object) -> str:
-    if isinstance(target, str):
-        return f"; a pattern is written Regex({_short(repr(target))})"
-    if isinstance(target, (list, tuple, set)):
-        return "; a list of options is written Choice([...])"
-    if inspect.isroutine(target):
-        return "; a function is no type"
-    return ""
 
 
 def _short(text: str) -> str:

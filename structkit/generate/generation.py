@@ -12,6 +12,7 @@ from structkit.errors import GenerationError, ValidationFailed
 from structkit.generate.beams import search
 from structkit.generate.confidence import Confidence, choices_of, confidence_of
 from structkit.generate.drive import TURNS, Driven, drive_all
+from structkit.generate.examples import Shot, shots_of
 from structkit.generate.flow import Decoded, Flow, Plan, Refusal, Written, decode
 from structkit.generate.guides import GUIDES
 from structkit.generate.processors import Stack
@@ -22,7 +23,7 @@ from structkit.generate.result import Result, Token, Usage
 from structkit.generate.settings import Batch, Settings
 from structkit.generate.spans import spans_of
 from structkit.guide.guide import Guide
-from structkit.models.base import LogitsModel, Rows, Thinking
+from structkit.models.base import Conversing, LogitsModel, Rows, Thinking
 from structkit.models.single import rows_of
 from structkit.targets import AnyTarget, Target
 
@@ -95,10 +96,13 @@ def run_many(
     Raises:
         Exception: Without `batch.keep_errors` the first error.
     """
+    shots: dict[int, Sequence[Shot]] = {}
     jobs = [
-        Job(number, model, prompt, target, settings)
+        Job(number, model, prompt, target, settings, shots)
         for number, (prompt, target) in enumerate(zip(prompts, targets, strict=True))
     ]
+    for job in jobs:
+        job.shown()  # what is wrong with an example is wrong with the call
     outcomes: dict[int, Result[object] | Exception] = {}
     with TURNS.of(model), Progress(len(jobs), batch.progress) as progress:
         rows, jobs = _begin(model, jobs)
@@ -146,8 +150,15 @@ class Job:
     """
 
     def __init__(
-        self, number: int, model: LogitsModel, prompt: Prompt, target: AnyTarget, settings: Settings
+        self,
+        number: int,
+        model: LogitsModel,
+        prompt: Prompt,
+        target: AnyTarget,
+        settings: Settings,
+        shots: dict[int, Sequence[Shot]] | None = None,
     ) -> None:
+        self._shots = {} if shots is None else shots
         self.number = number
         self.guide: Guide | None = None
         self.target: Target[object] | None = None
@@ -189,11 +200,25 @@ class Job:
             self.guide = None
             del self._compiled
 
+    def shown(self) -> Sequence[Shot]:
+        """The examples, written; for one target they are written once.
+
+        Raises:
+            ValueError: One of them is not of the target.
+        """
+        settings, target = self._settings, self.target
+        if not settings.examples or target is None:
+            return ()
+        if id(target) not in self._shots:
+            self._shots[id(target)] = shots_of(settings.examples, target, settings.writing, settings.source)
+        return self._shots[id(target)]
+
     def encoded(self) -> list[int]:
         """The tokens of its prompt; none if there is an error."""
         if not self._prompt_ids and self._error is None and self.target is not None:
             try:
-                self._asked = asked_prompt(self._prompt, self.target, self._settings)
+                shots = self.shown()
+                self._asked = asked_prompt(self._model, self._prompt, self.target, self._settings, shots)
                 self._prompt_ids = self._encode(self._asked)
             except Exception as error:
                 self._error = error
@@ -356,9 +381,13 @@ class Job:
         return failed
 
 
-def asked_prompt(prompt: Prompt, target: Target[object], settings: Settings) -> Prompt:
+def asked_prompt(
+    model: LogitsModel, prompt: Prompt, target: Target[object], settings: Settings, shots: Sequence[Shot] = ()
+) -> Prompt:
     """The prompt with what the settings add to it."""
-    return build_prompt(prompt, target.description() if settings.describe else None, settings.system)
+    description = target.description() if settings.describe else None
+    turns = not isinstance(model, Conversing) or model.takes_messages
+    return build_prompt(prompt, description, settings.system, shots, turns=turns)
 
 
 def budget_of(guide: Guide, max_tokens: int | None, context: int | None, prompt_tokens: int) -> int:

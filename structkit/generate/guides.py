@@ -11,7 +11,8 @@ from typing import Generic, TypeVar
 from structkit.compile import compile
 from structkit.generate.settings import Writing
 from structkit.guide.guide import Guide
-from structkit.targets import AnyTarget, Target, key_of, read_target
+from structkit.identity import key_of
+from structkit.targets import AnyTarget, Target, read_target
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["GUIDES", "Compiled", "Guides"]
