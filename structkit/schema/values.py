@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ __all__ = [
     "as_fraction",
     "canonical",
     "exact",
+    "hint_of",
     "is_integer",
     "json_text",
     "kind_of",
@@ -210,3 +212,14 @@ def shown(value: object) -> str:
         return str(value)
     text = repr(value) if isinstance(value, str | int | float | None) else type(value).__name__
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def hint_of(target: object) -> str:
+    """What somebody may have meant who gave something that is no target."""
+    if isinstance(target, str):
+        return f"; a pattern is written Regex({shown(target)})"
+    if isinstance(target, (list, tuple, set)):
+        return "; a list of options is written Choice([...])"
+    if inspect.isroutine(target):
+        return "; a function is no type"
+    return ""
