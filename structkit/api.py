@@ -1,17 +1,18 @@
 """The public functions: thin, typed, and nothing of their own.
 
 The result's type is that of the third argument: `Person` for `Person`, `str` for `Regex`, an option's type
-for `Choice`, and `object` for a JSON Schema.
+for `Choice`, a `Call` of what a function returns for the function, and `object` for a JSON Schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias, TypeVar, overload
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeAlias, TypeVar, overload
 
 from typing_extensions import TypeForm, Unpack
 
 from structkit.compile import compile
+from structkit.functions.call import Call
 from structkit.generate.drive import in_thread
 from structkit.generate.examples import shots_of
 from structkit.generate.generation import asked_prompt, run
@@ -51,19 +52,30 @@ def extract(model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: 
 def extract(model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]) -> T: ...
 @overload
 def extract(model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[Options]) -> object: ...
+@overload
+def extract(
+    model: LogitsModel,
+    prompt: Prompt,
+    target: Callable[..., Coroutine[Any, Any, T]],
+    **options: Unpack[Options],
+) -> Call[T]: ...
+@overload
+def extract(
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
+) -> Call[T]: ...
 def extract(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> object:
     """Have a model write a value of a type, and validate it.
 
     Args:
         model: A model, such as `structkit.load()`.
         prompt: A text, or messages such as `{"role": "user", "content": "..."}`.
-        target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
+        target: A type, a function, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
         **options: How it is written, such as `max_tokens`, `temperature`, `seed`, `system`, `timeout` or `retries`: all
             of them are in `structkit.generate.settings.Options`.
 
     Returns:
-        The value: an instance of the type, the text for `Regex`, the option for `Choice`, and what
-        `json.loads` gives for a JSON Schema.
+        The value: an instance of the type, a `Call` of the function, the text for `Regex`, the option for `Choice`,
+        and what `json.loads` gives for a JSON Schema.
 
     Raises:
         StructkitError: See `generate`.
@@ -87,6 +99,17 @@ def generate(
 def generate(
     model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[Options]
 ) -> Result[object]: ...
+@overload
+def generate(
+    model: LogitsModel,
+    prompt: Prompt,
+    target: Callable[..., Coroutine[Any, Any, T]],
+    **options: Unpack[Options],
+) -> Result[Call[T]]: ...
+@overload
+def generate(
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
+) -> Result[Call[T]]: ...
 def generate(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
 ) -> Result[object]:
@@ -95,7 +118,7 @@ def generate(
     Args:
         model: A model, such as `structkit.load()`. It writes one sequence at a time; others wait.
         prompt: A text, or messages such as `{"role": "user", "content": "..."}`.
-        target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
+        target: A type, a function, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
         **options: How it is written, such as `max_tokens`, `temperature`, `seed`, `system`, `timeout` or `retries`: all
             of them are in `structkit.generate.settings.Options`.
 
@@ -134,6 +157,17 @@ async def aextract(
 async def aextract(
     model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[Options]
 ) -> object: ...
+@overload
+async def aextract(
+    model: LogitsModel,
+    prompt: Prompt,
+    target: Callable[..., Coroutine[Any, Any, T]],
+    **options: Unpack[Options],
+) -> Call[T]: ...
+@overload
+async def aextract(
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
+) -> Call[T]: ...
 async def aextract(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
 ) -> object:
@@ -162,6 +196,17 @@ async def agenerate(
 async def agenerate(
     model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[Options]
 ) -> Result[object]: ...
+@overload
+async def agenerate(
+    model: LogitsModel,
+    prompt: Prompt,
+    target: Callable[..., Coroutine[Any, Any, T]],
+    **options: Unpack[Options],
+) -> Result[Call[T]]: ...
+@overload
+async def agenerate(
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
+) -> Result[Call[T]]: ...
 async def agenerate(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
 ) -> Result[object]:

@@ -40,7 +40,7 @@ def compile(
     """Compile a target to a guide over a vocabulary.
 
     Args:
-        target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
+        target: A type, a function, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
         vocabulary: The tokens.
         whitespace: `"spaced"`, the default, writes JSON as `json.dumps` does, `"compact"` without spaces.
         defaults: `"always"`, the default, writes fields that have a default too; `"may_omit"` leaves that to the model.
@@ -82,7 +82,8 @@ def compile(
     text = identity_of(target) if cache else None
     guide, address = None, ""
     if text is not None:
-        address = address_of(vocabulary.fingerprint, whitespace or "", order or "", _shown(limits), text.text)
+        style = whitespace or "spaced", order or "declared"
+        address = address_of(vocabulary.fingerprint, *style, _shown(limits), text.text)
         guide = _kept(address, vocabulary, limits, lambda source: _again(text, source, rules, limits))
     if guide is None:
         given = text.source() if text is not None else b""

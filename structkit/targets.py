@@ -1,13 +1,12 @@
 """Targets: what a user may ask for, read into one closed family that knows its texts and their values.
 
-A target is a Python type, a JSON Schema as a dict, a `Regex` or a `Choice`. Whatever it is, the rest of
+A target is a Python type, a function, a JSON Schema as a dict, a `Regex` or a `Choice`. Whatever it is, the rest of
 structkit asks it the same: which texts (`rules`), which value a text is (`value`), how to tell a model
 (`description`), and what it is called in messages (`name`).
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,8 @@ from typing_extensions import TypeForm
 
 from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import SchemaError
+from structkit.functions.output import FunctionOutput
+from structkit.functions.signature import is_function
 from structkit.limits import Limits
 from structkit.regex.from_schema import lower
 from structkit.regex.nodes import Call, Node, Rules, Text
@@ -157,7 +158,10 @@ class JsonSchema(TextTarget[object]):
             raise ValueError(f"additional must be 'open' or 'closed', not {self.additional!r}")
 
 
-AnyTarget: TypeAlias = "TypeForm[object] | TextTarget[object] | Mapping[str, object] | Target[object]"
+Function: TypeAlias = "Callable[..., object]"
+AnyTarget: TypeAlias = (
+    "TypeForm[object] | TextTarget[object] | Mapping[str, object] | Function | Target[object]"
+)
 """What `read_target` takes."""
 
 
@@ -209,7 +213,7 @@ class Target(ABC, Generic[T_co]):
         yield value, value
 
     @property
-    def whitespace(self) -> Whitespace | None:
+    def own_whitespace(self) -> Whitespace | None:
         """The style that the target itself asks for, if it does."""
         return None
 
@@ -246,8 +250,8 @@ def read_target(
     """Read what a user asked for.
 
     Args:
-        target: A type that pydantic can describe, a JSON Schema as a dict, a `Regex`, a `Choice`, or a target
-            that was read before.
+        target: A type that pydantic can describe, a function, a JSON Schema as a dict, a `Regex`, a `Choice`; or a
+            type or target that was read before.
         policy: What the call says about how values are written. A JSON Schema says itself what is required.
         limits: How large a schema may be.
 
@@ -259,7 +263,7 @@ def read_target(
     'no'
     >>> read_target(3)
     Traceback (most recent call last):
-    structkit.errors.SchemaError: 3 is no target; give a type, a JSON Schema as a dict, ...
+    structkit.errors.SchemaError: 3 is no target; give a type, a function, a JSON Schema as a dict, ...
     """
     if isinstance(target, Target):
         return target
@@ -271,25 +275,27 @@ def read_target(
         target = JsonSchema(target)
     if isinstance(target, JsonSchema):
         texts = AutomatonTexts(python=False, limits=limits)
-        closed = target.additional == "closed"
         document = read(
             target.schema,
             limits=limits,
             texts=texts,
-            closed=closed,
+            closed=target.additional == "closed",
             strict=target.strict,
             resources=target.resources,
         )
         return _SchemaTarget(target, document)
-    # Pydantic would take a function as a type, and call it with what the model wrote.
     given: object = target
-    if isinstance(given, (str, bytes, int, float, list, tuple, set)) or inspect.isroutine(given):
+    texts = AutomatonTexts(python=True, limits=limits)
+    if is_function(given):
+        return _TypeTarget(FunctionOutput.of_function(given, policy=policy, limits=limits, texts=texts))
+    if isinstance(given, OutputType):
+        return _TypeTarget(given)
+    if isinstance(given, (str, bytes, int, float, list, tuple, set)):
         raise SchemaError(
-            f"{_short(repr(given))} is no target; give a type, a JSON Schema as a dict, "
+            f"{_short(repr(given))} is no target; give a type, a function, a JSON Schema as a dict, "
             f"structkit.Regex(...) or structkit.Choice([...]){hint_of(given)}"
         )
-    form = cast("TypeForm[object]", target)
-    texts = AutomatonTexts(python=True, limits=limits)
+    form = cast("TypeForm[object]", given)
     return _TypeTarget(OutputType.of(form, policy=policy, limits=limits, texts=texts))
 
 
@@ -325,7 +331,7 @@ class _TypeTarget(Target[object]):
         source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
-        whitespace = whitespace or self.whitespace
+        whitespace = whitespace or self.own_whitespace
         document = self.output.document
         return lower(document, whitespace=whitespace, order=order, source=source, limits=limits)
 
@@ -340,7 +346,7 @@ class _TypeTarget(Target[object]):
             yield meant, fitted(self.output.document, dump)
 
     @property
-    def whitespace(self) -> Whitespace | None:
+    def own_whitespace(self) -> Whitespace | None:
         return self.output.whitespace
 
     def part(self) -> Part:

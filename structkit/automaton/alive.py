@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structkit.automaton.dfa import DEAD, Dfa, Key
 from structkit.automaton.distances import distances, lay_out
-from structkit.automaton.kernels import FAR
+from structkit.automaton.kernels import BITS, FAR
 
 __all__ = ["LARGE", "Alive", "alive", "first_bytes"]
 
@@ -62,7 +62,7 @@ def alive(dfa: Dfa, lengths: Mapping[Key, int]) -> Alive:
         for state, key, after, operation in dfa.calls
         if lengths[key] < FAR and not dead[after]
     )
-    targets = np.where(dead[dfa.targets >> 2], DEAD, dfa.targets).astype(np.int32)
+    targets = np.where(dead[dfa.targets >> BITS], DEAD, dfa.targets).astype(np.int32)
     return replace(found, dfa=replace(dfa, targets=targets, calls=calls))
 
 

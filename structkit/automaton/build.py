@@ -8,7 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from structkit.automaton import kernels, subset
-from structkit.automaton.dfa import Dfa, intersection, trim
+from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, intersection, rounds_to_end, trim
+from structkit.automaton.kernels import BITS, OPERATION
 from structkit.automaton.nfa import Nfa, build_nfa, is_large
 from structkit.automaton.quotes import quotes
 from structkit.errors import LimitExceeded
@@ -98,7 +99,48 @@ def _intersection(node: Both, left: Dfa, right: Dfa, limits: Limits) -> Dfa:
 
 def _counted_product(node: Both, limits: Limits) -> Dfa:
     """A pattern whose texts are also a large repetition: the pattern's automaton, with the repetition's counter."""
-    return _intersection(node, regular(node.left, limits), rule_dfa(node.right, limits), limits)
+    right = _needed_written_out(rule_dfa(node.right, limits), limits)
+    result = _intersection(node, regular(node.left, limits), right, limits)
+    return _without_dead_ends(result) or product(node, limits, None)
+
+
+def _needed_written_out(dfa: Dfa, limits: Limits) -> Dfa:
+    """The automaton with a state for each of the rounds that it needs; its counter needs none then."""
+    states, least = len(dfa.targets), dfa.least
+    if states * (least + 1) > limits.states:
+        raise LimitExceeded("states", limits.states, "the rounds that a pattern needs")
+    begun = np.arange(least + 1, dtype=np.int32)[:, None, None]
+    operation, after = dfa.targets & OPERATION, dfa.targets >> BITS
+    later = np.where(operation == TICK, np.minimum(begun + 1, least), begun)
+    alive = (dfa.targets != DEAD) & ((operation != LEAVE) | (begun == least))
+    kept = np.where(operation == LEAVE, KEEP, operation)
+    targets = np.where(alive, later * states + after << BITS | kept, DEAD).astype(np.int32)
+    final = np.zeros((least + 1, states), bool)
+    final[least] = dfa.final
+    return Dfa(dfa.classes, targets.reshape(-1, targets.shape[2]), final.ravel(), (), 0, dfa.most)
+
+
+def _without_dead_ends(dfa: Dfa) -> Dfa | None:
+    """The automaton with the rounds counted that must follow as soon as they must, so that there is room for them.
+
+    The counter tells the rounds that began and the fewest that still must: that sum never falls, and at the end it
+    is the rounds that began.
+
+    Returns:
+        `None` if one byte makes more rounds a must than a transition can say.
+    """
+    must = rounds_to_end(dfa)
+    most = None if dfa.most is None else dfa.most - int(must[0])
+    if most is not None and most < 0:
+        return trim(Dfa(dfa.classes, dfa.targets, np.zeros_like(dfa.final)))
+    after, lives = dfa.targets >> BITS, dfa.targets != DEAD
+    more = np.where(lives, (dfa.targets & OPERATION) + must[after] - must[:, None], 0)
+    if most is None or not more.any():
+        most, more = None, np.zeros_like(more)
+    if more.max(initial=0) >= LEAVE:
+        return None
+    targets = np.where(lives, after << BITS | more, DEAD).astype(np.int32)
+    return Dfa(dfa.classes, targets, dfa.final, (), 0, most)
 
 
 class Ambiguous(Exception):

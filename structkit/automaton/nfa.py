@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from structkit.automaton import subset
 from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key
+from structkit.automaton.kernels import BITS
 from structkit.automaton.utf8 import byte_sequences
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
@@ -424,7 +425,7 @@ class _Builder:
         for state, row in enumerate(dfa.targets.tolist()):
             for first, last, klass in runs:
                 if row[klass] != DEAD:
-                    self.nfa.edges.extend((states[state], first, last, states[row[klass] >> 2], KEEP))
+                    self.nfa.edges.extend((states[state], first, last, states[row[klass] >> BITS], KEEP))
             if dfa.final[state]:
                 self.link(states[state], end)
         return end

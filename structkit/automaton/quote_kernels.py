@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from structkit.automaton.jit import inlined, kernel
-from structkit.automaton.kernels import FULL, TOO_MANY
+from structkit.automaton.kernels import BITS, FULL, TOO_MANY
 
 __all__ = ["places"]
 
@@ -93,6 +93,6 @@ def places(codes, starts, least, ends, most, found, slots, targets, final):
                     found[states, 3], found[states, 4] = place, count
                     final[states] = _may_end(starts, ends, at, after, depth + 1)
                     states += 1
-                targets[state, code] = slots[slot] << 2
+                targets[state, code] = slots[slot] << BITS
             at = after
     return states

@@ -50,7 +50,7 @@ def quotes(node: Substring, limits: Limits) -> Dfa:
     if node.closed:
         last = len(targets)
         targets = np.concatenate([targets, np.full((1, width), DEAD, np.int32)])
-        targets[:-1][final, width - 1] = last << 2
+        targets[:-1][final, width - 1] = last << kernels.BITS
         final = np.zeros(last + 1, bool)
         final[last] = True
     return trim(Dfa(classes, targets, final))

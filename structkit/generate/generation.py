@@ -6,15 +6,18 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from structkit.errors import GenerationError, ValidationFailed
 from structkit.generate.beams import search
 from structkit.generate.confidence import Confidence, choices_of, confidence_of
+from structkit.generate.draft import ModelDrafts, PromptDrafts
 from structkit.generate.drive import TURNS, Driven, drive_all
 from structkit.generate.examples import Shot, shots_of
-from structkit.generate.flow import Decoded, Flow, Plan, Refusal, Written, decode
+from structkit.generate.flow import decode
 from structkit.generate.guides import GUIDES
+from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Written
 from structkit.generate.processors import Stack
 from structkit.generate.progress import Progress
 from structkit.generate.prompt import Prompt, build_prompt, encode_prompt, source_of
@@ -23,11 +26,11 @@ from structkit.generate.result import Result, Token, Usage
 from structkit.generate.settings import Batch, Settings
 from structkit.generate.spans import spans_of
 from structkit.guide.guide import Guide
-from structkit.models.base import Conversing, LogitsModel, Rows, Thinking
+from structkit.models.base import Conversing, LogitsModel, ReadsAhead, Rows, Thinking
 from structkit.models.single import rows_of
 from structkit.targets import AnyTarget, Target
 
-__all__ = ["MAX_TOKENS", "Job", "asked_prompt", "run", "run_many"]
+__all__ = ["MAX_TOKENS", "Job", "asked_prompt", "begin_rows", "budget_of", "run", "run_job", "run_many"]
 
 MAX_TOKENS = 1_024
 """Tokens of an answer when nobody says: a model that finds no end stops within a minute or so."""
@@ -104,8 +107,8 @@ def run_many(
     for job in jobs:
         job.shown()  # what is wrong with an example is wrong with the call
     outcomes: dict[int, Result[object] | Exception] = {}
-    with TURNS.of(model), Progress(len(jobs), batch.progress) as progress:
-        rows, jobs = _begin(model, jobs)
+    with TURNS.held(model, settings.draft), Progress(len(jobs), batch.progress) as progress:
+        rows, jobs = _begin(model, jobs, settings)
         for driven in drive_all((job.flow() for job in jobs), rows, batch.size, cancelled):
             if driven is None:
                 continue
@@ -120,9 +123,53 @@ def run_many(
     return [outcomes[number] for number in range(len(jobs))]
 
 
-def _begin(model: LogitsModel, jobs: list[Job]) -> tuple[Rows, list[Job]]:
+def begin_rows(model: LogitsModel, settings: Settings) -> Rows:
+    """A batch of a model.
+
+    Raises:
+        GenerationError: The draft model cannot draft for it.
+    """
+    rows, draft = rows_of(model), settings.draft
+    if draft is not None and not isinstance(rows, ReadsAhead):
+        raise GenerationError(
+            f"{model.name} cannot take back what it has read, so no model can draft for it; leave out draft=..."
+        )
+    if draft is not None and draft.vocabulary.tokens != model.vocabulary.tokens:
+        raise GenerationError(
+            f"{draft.name} has other tokens than {model.name}, so it cannot draft for it; "
+            "give a smaller model of the same family"
+        )
+    return rows
+
+
+def run_job(
+    model: LogitsModel, job: Job, rows: Rows, cancelled: threading.Event | None = None
+) -> Result[object]:
+    """Run a job of one's own, by itself.
+
+    Args:
+        model: The job's; it is held while it writes.
+        job: The job.
+        rows: A fresh batch of the model.
+        cancelled: See `drive_all`.
+
+    Raises:
+        StructkitError: See `structkit.generate`.
+    """
+    outcome: Result[object] | Exception | None = None
+    with TURNS.of(model):
+        for driven in drive_all([job.flow()], rows, 1, cancelled):
+            outcome = outcome if driven is None else job.outcome(driven)
+    if not isinstance(outcome, Result):
+        raise cast("Exception", outcome)
+    if job.guide is not None:
+        job.guide.save()
+    return outcome
+
+
+def _begin(model: LogitsModel, jobs: list[Job], settings: Settings) -> tuple[Rows, list[Job]]:
     """Rows for the jobs, and the jobs in the order in which they are best begun."""
-    rows = rows_of(model)
+    rows = begin_rows(model, settings)
     if rows.most == 1 or len(jobs) == 1:
         return rows, jobs
     # Prompts of like length waste the least padding; the longest come first, for they need the most memory.
@@ -269,6 +316,8 @@ class Job:
             field_limits=self._compiled.target.field_limits(),
             timeout=settings.timeout,
             processors=Stack(settings.processors, model.vocabulary) if settings.processors else None,
+            speculate=settings.speculate,
+            drafting=PromptDrafts if settings.draft is None else partial(ModelDrafts, settings.draft),
             written=self.written,
         )
         return (yield from decode(prompt_ids, guide.cursor(), model.vocabulary, plan, read=read))
@@ -338,6 +387,8 @@ class Job:
                 prompt_tokens=len(self._prompt_ids),
                 generated_tokens=len(decoded.token_ids),
                 forced_tokens=decoded.forced_tokens,
+                drafted_tokens=driven.drafted,
+                accepted_tokens=driven.accepted,
                 mask_seconds=decoded.seconds,
                 model_seconds=driven.model_seconds,
                 compile_seconds=compiled.seconds,

@@ -29,6 +29,12 @@ class Usage:
     forced_tokens: int
     """Those of them that were not sampled, because nothing else could follow."""
 
+    drafted_tokens: int = field(default=0, kw_only=True)
+    """Tokens of drafts that the model read; see `speculate`."""
+
+    accepted_tokens: int = field(default=0, kw_only=True)
+    """Those of them that came true, so that they needed no pass of the model of their own."""
+
     mask_seconds: float
     """Time spent on masks, cursors and forced text."""
 

@@ -10,6 +10,7 @@ from typing import TypedDict, cast
 from structkit.generate.processors import MASK, AnyProcessor, Penalty
 from structkit.generate.sample import Sampling, check_number, check_whole
 from structkit.limits import Limits
+from structkit.models.base import LogitsModel
 from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
 
 __all__ = ["Batch", "Options", "Settings", "Writing"]
@@ -69,6 +70,15 @@ class Options(TypedDict, total=False):
     """Whether text that must come next is taken without sampling, in the tokenizer's own tokens; by default
     it is. Without it the model chooses the tokens of such text too."""
 
+    speculate: bool | int
+    """Whether text that may well come next, such as a value copied from the prompt and the key after it, is read by the
+    model in one pass and checked there, and in how many tokens; by default in up to 24, as long as it pays. What is
+    written is the same without it. Models that keep a state instead of the tokens do without."""
+
+    draft: LogitsModel | None
+    """A smaller model with the same tokens, which drafts where else values are looked up in the prompt. What is written
+    is the same without it. It pays where it takes far less time than the model."""
+
     beams: int
     """Without a temperature: how many hypotheses a beam search follows; the likeliest text of all is returned that the
     type's validators accept, with no probabilities of choices in its confidence. By default there is one, which is
@@ -110,8 +120,11 @@ class Options(TypedDict, total=False):
 _ONE = frozenset({"extract", "aextract", "generate", "agenerate"})
 """The functions that return one value."""
 
-_NOT_WITH_BEAMS = ("processors", "repetition_penalty", "thinking", "timeout")
+_NOT_WITH_BEAMS = ("draft", "processors", "repetition_penalty", "thinking", "timeout")
 """The options that a beam search does not know."""
+
+_DRAFTED = 24
+"""Tokens of a draft when nobody says how many."""
 
 _THOUGHTS = 1_024
 """Tokens of thoughts when nobody says how many."""
@@ -154,6 +167,8 @@ class Settings:
     source: str | None = None
     examples: tuple[tuple[str, object], ...] = ()
     forced: bool = True
+    speculate: int = _DRAFTED
+    draft: LogitsModel | None = None
     beams: int = 1
     best_of: int = 1
     retries: int = 2
@@ -169,6 +184,8 @@ class Settings:
         for processor in self.processors:
             if not (callable(processor) or hasattr(processor, "begin") or processor is MASK):
                 raise TypeError(f"processors are callables as in transformers, not {processor!r}")
+        if self.draft is not None and not hasattr(self.draft, "session"):
+            raise TypeError(f"draft must be a model, such as structkit.load(...), not {self.draft!r}")
         check_whole("retries", self.retries, 0)
         _check_type("retries", self.retries, int, "a whole number")
         _check_type("describe", self.describe, bool, "True or False")
@@ -202,7 +219,9 @@ class Settings:
             takes = ", ".join([*known, *more])
             raise TypeError(f"{function}() has no argument {unknown[0]!r}; it takes {takes}")
         thinking = options.get("thinking", False)
+        speculate = options.get("speculate", True)
         check_whole("thinking", None if isinstance(thinking, bool) else thinking, 0)
+        check_whole("speculate", None if isinstance(speculate, bool) else speculate, 0)
         return cls(
             max_tokens=options.get("max_tokens"),
             sampling=Sampling(
@@ -225,6 +244,8 @@ class Settings:
             source=options.get("source"),
             examples=_examples(options),
             forced=options.get("forced", True),
+            speculate=_DRAFTED if speculate is True else int(speculate),
+            draft=options.get("draft"),
             beams=_beams(function, options),
             best_of=_best_of(function, options),
             retries=options.get("retries", 2),

@@ -36,7 +36,6 @@ from structkit.regex.nodes import (
     alt,
     seq,
 )
-from structkit.regex.rules import is_larger
 
 __all__ = [
     "ESCAPED",
@@ -223,17 +222,13 @@ def other_text(texts: Iterable[str]) -> Node:
     return Both(text_body(0, None), Alt(bodies), negate=True, end="")
 
 
-def raw_text(
-    languages: Iterable[Node], least: int = 0, most: int | None = None, *, counted: bool = True
-) -> Node:
+def raw_text(languages: Iterable[Node], least: int = 0, most: int | None = None) -> Node:
     """The raw texts that are in every one of the languages and have `least` to `most` characters.
 
     Args:
         languages: The languages.
         least: The fewest characters.
         most: The most.
-        counted: Whether lengths beside a small language are counted. A count does not know how much a text still
-            needs, so one might be begun that cannot be ended in time; else they are written out.
 
     Returns:
         `Repeat(ANY, least, most)` where the languages forbid nothing.
@@ -248,13 +243,7 @@ def raw_text(
     if body == _EVERY or lengths == NEVER:
         return lengths
     # Lengths come last, so that nothing else is multiplied by them.
-    whole = _within(lengths, body)
-    if not isinstance(whole, Both):
-        return whole
-    if is_quoting(whole):
-        # What may end anywhere can be counted; whole words would be cut.
-        counted = isinstance(whole.left, Substring) and not whole.left.words
-    return whole if counted else replace(whole, right=_written_out(whole, lengths))
+    return _within(lengths, body)
 
 
 def _within(left: Node, right: Node) -> Node:
@@ -294,26 +283,6 @@ def _with_lengths(node: Node, least: int, most: int | None) -> Node:
         tight = EMPTY if high == 0 else Repeat(repeat.part, low, high)
         return seq(*parts[: flexible[0]], tight, *parts[flexible[0] + 1 :])
     return Both(node, Repeat(ANY, least, most))
-
-
-def _written_out(whole: Both, lengths: Node) -> Node:
-    """The right side of an intersection: lengths, beside a small node, in pieces too small to be counted."""
-    least, most = (lengths.least, lengths.most) if isinstance(lengths, Repeat) else (0, None)
-    if whole.right != lengths or not most:
-        return whole.right
-    if not is_quoting(whole) and is_larger(whole.left, _PRODUCT // most):
-        return whole.right
-    pieces = [min(_PIECE, most - start) for start in range(0, most, _PIECE)]
-    needed = [
-        min(max(least - start, 0), size) for start, size in zip(range(0, most, _PIECE), pieces, strict=True)
-    ]
-    return Seq(tuple(Repeat(ANY, low, high) for low, high in zip(needed, pieces, strict=True)))
-
-
-_PRODUCT = 3_000
-"""Nodes of a language times a length that is not counted beside it: about so many states, made in 0.1 s."""
-
-_PIECE = 4
 
 
 def _smaller(left: int | None, right: int | None) -> int | None:

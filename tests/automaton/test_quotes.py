@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from structkit.automaton import quotes as module
 from structkit.automaton.build import regular
-from structkit.automaton.kernels import FAR
+from structkit.automaton.kernels import BITS, FAR
 from structkit.automaton.lengths import Lengths
 from structkit.automaton.quotes import quotes
 from structkit.errors import LimitExceeded
@@ -81,7 +81,7 @@ def words_of(dfa: Any, most: int = 3_000) -> set[bytes]:
         for byte in range(256):
             target = int(dfa.targets[state, dfa.classes[byte]])
             if target >= 0:
-                pending.append((target >> 2, text + bytes((byte,))))
+                pending.append((target >> BITS, text + bytes((byte,))))
         assert len(found) <= most
     return found
 
@@ -115,7 +115,7 @@ def test_the_shortest_text_is_known_without_the_automaton(source: str, words: bo
 @given(TEXTS, st.booleans(), st.integers(0, 4), st.integers(1, 6))
 @settings(max_examples=100, deadline=None)
 def test_lengths_are_held(source: str, words: bool, least: int, more: int) -> None:
-    node = raw_text([Substring(source, words)], least, least + more, counted=False)
+    node = raw_text([Substring(source, words)], least, least + more)
     expected = {p.encode() for p in parts(source, words=words) if least <= len(p) <= least + more}
     made = regular(node, LIMITS)
     assert (words_of(made) if not made.is_empty else set()) == expected
@@ -148,7 +148,7 @@ def test_what_is_too_long_is_refused() -> None:
 
 def test_lengths_beside_a_quote_that_may_end_anywhere_are_counted() -> None:
     source = "".join(chr(97 + i * i % 23) for i in range(3_000))
-    node = closed(raw_text([Substring(source, words=False)], 0, 2_000, counted=False))
+    node = closed(raw_text([Substring(source, words=False)], 0, 2_000))
     assert isinstance(node, Both) and isinstance(node.right, type(closed(Repeat(ANY, 0, 2_000))))
     assert regular(Both(Substring(source, words=False), Repeat(ANY, 0, 3)), LIMITS).accepts(
         source[5:8].encode()

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, field_validator, model_validator
 
 import structkit as sk
-from structkit.generate.flow import Flow, Plan, Refusal, decode
+from structkit.generate.flow import decode
+from structkit.generate.plan import Flow, Plan, Refusal
 from structkit.generate.repair import refusal_of
 from structkit.generate.sample import Sampling
 from structkit.models.single import SingleRow, rows_of

@@ -23,12 +23,13 @@ UPSTREAM = {
     "automaton": {"schema", "regex"},
     "index": {"automaton", "vocabulary"},
     "guide": {"automaton", "vocabulary", "index"},
-    "targets": {"schema", "regex", "automaton"},
+    "functions": {"schema"},
+    "targets": {"schema", "regex", "automaton", "functions"},
     "identity": {"targets"},
     "compile": {"identity", "targets", "schema", "regex", "automaton", "vocabulary", "index", "guide"},
     "explain": {"targets", "schema", "regex", "automaton"},
     "models": {"vocabulary", "demo"},
-    "testing": {"vocabulary", "models"},
+    "testing": {"vocabulary", "models", "tools"},
     "generate": {
         "targets",
         "identity",
@@ -40,19 +41,48 @@ UPSTREAM = {
         "regex",
         "schema",
     },
-    "api": {"targets", "compile", "guide", "vocabulary", "models", "schema", "regex", "generate"},
+    "api": {
+        "targets",
+        "compile",
+        "functions",
+        "guide",
+        "vocabulary",
+        "models",
+        "schema",
+        "regex",
+        "generate",
+    },
     "classify": {"targets", "models", "generate"},
+    "messages": {"schema"},
+    "tools": {
+        "vocabulary",
+        "targets",
+        "functions",
+        "schema",
+        "regex",
+        "automaton",
+        "models",
+        "generate",
+        "messages",
+    },
     "processors": {"generate"},
     "many": {"targets", "models", "generate"},
-    "streaming": {"targets", "models", "generate"},
+    "streaming": {"targets", "functions", "models", "generate"},
     "cli": {"api", "targets", "generate", "models"},
     "__main__": {"cli"},
 }
 """What each room may import besides itself, `errors` and `limits`. Nobody may import `api` but `cli`."""
 
 DOORS = {
-    "pydantic": {"schema/dump.py", "schema/output.py", "schema/parts.py"},
-    "pydantic_core": {"schema/dump.py", "schema/output.py", "schema/parts.py"},
+    "griffe": {"functions/docstring.py"},
+    "pydantic": {
+        "schema/arguments.py",
+        "schema/dump.py",
+        "schema/output.py",
+        "schema/parts.py",
+        "schema/stored.py",
+    },
+    "pydantic_core": {"schema/dump.py", "schema/output.py", "schema/parts.py", "schema/stored.py"},
     "interegular": {"regex/parse.py"},
     "jsonschema": {"schema/check.py"},
     "referencing": {"schema/check.py"},
@@ -68,7 +98,17 @@ ANYWHERE = {"numpy", "typing_extensions"}
 NOWHERE = {"http", "marshal", "pickle", "shelve", "socket", "subprocess", "urllib.request"}
 """Untrusted bytes are never unpickled, nothing is fetched but by transformers, and no process is started."""
 
-LAZY = {"interegular", "jsonschema", "numba", "referencing", "torch", "transformers", "tokenizers", "tqdm"}
+LAZY = {
+    "griffe",
+    "interegular",
+    "jsonschema",
+    "numba",
+    "referencing",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "tqdm",
+}
 """What `import structkit` must not import."""
 
 

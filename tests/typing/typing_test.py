@@ -70,6 +70,29 @@ def targets_that_are_no_types(model: sk.testing.ScriptedModel) -> None:
     assert_type(sk.extract(model, "x", {"type": "integer"}), object)
 
 
+def weather(city: str, days: int = 1) -> list[str]:
+    return [city] * days
+
+
+async def lookup(name: str) -> Person:
+    return Person(name=name, age=0)
+
+
+class Shop:
+    def price(self, item: str) -> float:
+        return float(len(item))
+
+
+async def functions(model: sk.testing.ScriptedModel) -> None:
+    assert_type(sk.extract(model, "x", weather), sk.Call[list[str]])
+    assert_type(sk.extract(model, "x", lookup), sk.Call[Person])
+    assert_type(sk.extract(model, "x", Shop().price), sk.Call[float])
+    assert_type(sk.generate(model, "x", weather), sk.Result[sk.Call[list[str]]])
+    assert_type(await sk.aextract(model, "x", lookup), sk.Call[Person])
+    assert_type(sk.extract(model, "x", weather).run(), list[str])
+    assert_type(await sk.extract(model, "x", lookup).arun(), Person)
+
+
 def results(model: sk.testing.RandomModel) -> None:
     result = sk.generate(model, [{"role": "user", "content": "x"}], list[Person], max_tokens=20, seed=1)
     assert_type(result, sk.Result[list[Person]])
