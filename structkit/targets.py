@@ -213,7 +213,7 @@ class Target(ABC, Generic[T_co]):
         yield value, value
 
     @property
-    def whitespace(self) -> Whitespace | None:
+    def own_whitespace(self) -> Whitespace | None:
         """The style that the target itself asks for, if it does."""
         return None
 
@@ -331,7 +331,7 @@ class _TypeTarget(Target[object]):
         source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
-        whitespace = whitespace or self.whitespace
+        whitespace = whitespace or self.own_whitespace
         document = self.output.document
         return lower(document, whitespace=whitespace, order=order, source=source, limits=limits)
 
@@ -346,7 +346,7 @@ class _TypeTarget(Target[object]):
             yield meant, fitted(self.output.document, dump)
 
     @property
-    def whitespace(self) -> Whitespace | None:
+    def own_whitespace(self) -> Whitespace | None:
         return self.output.whitespace
 
     def part(self) -> Part:

@@ -86,7 +86,7 @@ def _answer(
 def _text(form: object, target: Target[object], writing: Writing) -> str | None:
     if not target.is_json:
         return form if isinstance(form, str) else None
-    compact = (writing.whitespace or target.whitespace) == "compact"
+    compact = (writing.whitespace or target.own_whitespace) == "compact"
     separators = (",", ":") if compact else (", ", ": ")
     try:
         text = json.dumps(form, ensure_ascii=False, allow_nan=False, separators=separators)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 from collections.abc import Mapping
@@ -218,8 +217,4 @@ def hint_of(target: object) -> str:
     """What somebody may have meant who gave something that is no target."""
     if isinstance(target, str):
         return f"; a pattern is written Regex({shown(target)})"
-    if isinstance(target, (list, tuple, set)):
-        return "; a list of options is written Choice([...])"
-    if inspect.isroutine(target):
-        return "; a function is no type"
-    return ""
+    return "; a list of options is written Choice([...])" if isinstance(target, (list, tuple, set)) else ""

@@ -210,6 +210,17 @@ def test_aliases_that_reach_far_are_told() -> None:
         answers([("a", {"names": ["Ana"]})], Far)
 
 
+def test_calls_of_functions_may_be_examples() -> None:
+    def weather(city: str, days: int = 1) -> str:
+        return f"{city} {days}"
+
+    call = sk.extract(ScriptedModel(['{"city": "Porto", "days": 2}']), "x", weather)
+    for value in (call, {"city": "Porto", "days": 2}):
+        assert answers([("a", value)], weather) == ['{"city": "Porto", "days": 2}']
+    with pytest.raises(ValueError, match=r"examples\[0\]"):
+        answers([("a", {"town": "Porto"})], weather)
+
+
 def test_policies_are_those_of_the_call() -> None:
     assert json.loads(answers(null="omit")[1]).keys() == {"born", "name", "tags"}
     assert Policy(null="omit").null_fields == "omit"
