@@ -70,8 +70,19 @@ if TYPE_CHECKING:
     from structkit.targets import Choice, JsonSchema, Regex
     from structkit.tools.agent import Agent
     from structkit.tools.context import Context
+    from structkit.tools.events import (
+        ArgumentsGrown,
+        CallDone,
+        CallStarted,
+        ResultGrown,
+        RunFinished,
+        StepRefused,
+        Thought,
+    )
     from structkit.tools.state import AgentResult, Pending, RunPaused, RunState, ToolCall
+    from structkit.tools.stream import AgentStream, AsyncAgentStream
     from structkit.tools.tool import Tool, tool
+    from structkit.tools.toolset import Toolset
     from structkit.vocabulary.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -80,9 +91,14 @@ __all__ = [
     "Agent",
     "AgentError",
     "AgentResult",
+    "AgentStream",
+    "ArgumentsGrown",
+    "AsyncAgentStream",
     "AsyncStream",
     "BudgetTooSmall",
     "Call",
+    "CallDone",
+    "CallStarted",
     "Choice",
     "Confidence",
     "Context",
@@ -105,17 +121,22 @@ __all__ = [
     "Pending",
     "Regex",
     "Result",
+    "ResultGrown",
+    "RunFinished",
     "RunPaused",
     "RunState",
     "SchemaError",
+    "StepRefused",
     "Stream",
     "StructkitError",
     "TextGrown",
+    "Thought",
     "Token",
     "TokenRefused",
     "Tool",
     "ToolCall",
     "ToolError",
+    "Toolset",
     "UnresolvedReference",
     "UnsatisfiableSchema",
     "UnsupportedKeyword",
@@ -153,8 +174,13 @@ __all__ = [
 _HOMES = {
     "Agent": "structkit.tools.agent",
     "AgentResult": "structkit.tools.state",
+    "AgentStream": "structkit.tools.stream",
+    "ArgumentsGrown": "structkit.tools.events",
+    "AsyncAgentStream": "structkit.tools.stream",
     "AsyncStream": "structkit.generate.stream",
     "Call": "structkit.functions.call",
+    "CallDone": "structkit.tools.events",
+    "CallStarted": "structkit.tools.events",
     "Choice": "structkit.targets",
     "Confidence": "structkit.generate.confidence",
     "Context": "structkit.tools.context",
@@ -171,13 +197,18 @@ _HOMES = {
     "Pending": "structkit.tools.state",
     "Regex": "structkit.targets",
     "Result": "structkit.generate.result",
+    "ResultGrown": "structkit.tools.events",
+    "RunFinished": "structkit.tools.events",
     "RunPaused": "structkit.tools.state",
     "RunState": "structkit.tools.state",
+    "StepRefused": "structkit.tools.events",
     "Stream": "structkit.generate.stream",
     "TextGrown": "structkit.generate.events",
+    "Thought": "structkit.tools.events",
     "Token": "structkit.generate.result",
     "Tool": "structkit.tools.tool",
     "ToolCall": "structkit.tools.state",
+    "Toolset": "structkit.tools.toolset",
     "Usage": "structkit.generate.result",
     "Vocabulary": "structkit.vocabulary.vocabulary",
     "aclassify": "structkit.classify",
