@@ -54,7 +54,7 @@ def first_difference(left: Automaton, right: Automaton, most: int = 600) -> byte
     """The shortest text that one of the automata holds and the other does not, `None` if there is none.
 
     Pairs of the places at which a text can be are compared, breadth first, until there are no more or `most`: with
-    recursion there is no end of them. Exponents are left out: only numbers without bounds have them, whatever the
+    recursion there is no end of them. Exponents and -0 are left out: numbers without bounds have them, whatever the
     bounds of several alternatives come to together.
     """
     start = left.first(), right.first()
@@ -65,7 +65,8 @@ def first_difference(left: Automaton, right: Automaton, most: int = 600) -> byte
         if left.can_end(pair[0]) != right.can_end(pair[1]):
             return texts[pair]
         for byte in telling_bytes((left, pair[0]), (right, pair[1])):
-            if chr(byte) in "eE" and texts[pair][-1:].isdigit():
+            before = texts[pair][-1:]
+            if (before.isdigit() and byte in b"eE") or (before == b"-" and byte in b"0"):
                 continue
             following = left.step(pair[0], byte), right.step(pair[1], byte)
             if following not in texts and (following[0] or following[1]):

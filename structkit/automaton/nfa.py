@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from structkit.automaton import subset
 from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key
 from structkit.automaton.kernels import BITS
+from structkit.automaton.optional import in_runs, optional_run
 from structkit.automaton.utf8 import byte_sequences
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
@@ -177,6 +178,9 @@ class _Builder:
     def link(self, source: int, target: int) -> None:
         self.nfa.silent.extend((source, target))
 
+    def edge(self, source: int, byte: int, target: int) -> None:
+        self.nfa.edges.extend((source, byte, byte, target, KEEP))
+
     def text(self, value: str, start: int) -> int:
         return self.run(value.encode(), start) if value else start
 
@@ -312,10 +316,11 @@ class _Builder:
         """Two tracks run side by side, before and after the first written part, so that size stays linear."""
         nothing: int | None = start
         written: int | None = None
-        for part in parts:
-            if part.most == 0:
+        for run in in_runs(part for part in parts if part.most != 0):
+            if len(run) > 1:
+                written = optional_run(self, run, separator, nothing, written)
                 continue
-            entry = self.state()
+            part, entry = run[0], self.state()
             if nothing is not None:
                 self.link(nothing, entry)
             if written is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -55,7 +55,7 @@ def run(
     """
     if settings.beams > 1:
         with TURNS.of(model):
-            return Job(0, model, prompt, target, settings).search()
+            return Job(0, model, prompt, target, settings).search(cancelled)
     count = settings.best_of
     batch = Batch(size=count, progress=False, keep_errors=count > 1)
     if count > 1:
@@ -65,6 +65,13 @@ def run(
     if not found:
         raise cast("Exception", results[0])
     return max(found, key=_by_the_token)
+
+
+def _note(error: Exception, note: str) -> None:
+    """Say where an error comes from, as Python 3.11 and later can."""
+    add: Callable[[str], None] | None = getattr(error, "add_note", None)
+    if add is not None:
+        add(note)
 
 
 def _by_the_token(result: Result[object]) -> float:
@@ -111,6 +118,8 @@ def run_many(
             outcome = outcomes[job.number] = job.outcome(driven)
             progress.advance()
             if isinstance(outcome, Exception) and not batch.keep_errors:
+                if len(jobs) > 1:
+                    _note(outcome, f"it was raised for prompts[{job.number}]")
                 raise outcome
     for guide in {id(job.guide): job.guide for job in jobs if job.guide}.values():
         guide.save()
@@ -284,9 +293,12 @@ class Job:
         except ValueError as error:
             self._refused.append((text, error))
             return refusal_of(error, text, is_json=target.is_json)
+        except Exception as error:  # a validator is anyone's code
+            _note(error, f"a validator of {target.name} raised it for {text:.200}")
+            raise
         return None
 
-    def search(self) -> Result[object]:
+    def search(self, cancelled: threading.Event | None = None) -> Result[object]:
         """The likeliest value that a beam search finds."""
         begin = time.perf_counter()
         prompt_ids, settings, model = self.encoded(), self._settings, self._model
@@ -300,7 +312,9 @@ class Job:
         if self._compiled.target.field_limits() is not None:
             raise GenerationError("a beam search does not know MaxTokens; leave out one of them")
         budget = budget_of(guide, settings.max_tokens, model.context_length, len(prompt_ids))
-        found = search(rows, prompt_ids, guide.cursor(), beams=settings.beams, budget=budget)
+        found = search(
+            rows, prompt_ids, guide.cursor(), beams=settings.beams, budget=budget, cancelled=cancelled
+        )
         tokens = guide.vocabulary.tokens
         for beam in found:
             text = b"".join(tokens[token] for token in beam.token_ids)

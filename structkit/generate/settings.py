@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import TypedDict, cast
 
 from structkit.generate.processors import MASK, AnyProcessor, Penalty
@@ -177,8 +178,7 @@ class Settings:
                 raise TypeError(f"processors are callables as in transformers, not {processor!r}")
         if self.draft is not None and not hasattr(self.draft, "session"):
             raise TypeError(f"draft must be a model, such as structkit.load(...), not {self.draft!r}")
-        check_whole("retries", self.retries, 0)
-        _check_type("retries", self.retries, int, "a whole number")
+        _check_count("retries", self.retries, 0)
         _check_type("describe", self.describe, bool, "True or False")
         _check_type("confidence", self.confidence, bool, "True or False")
         _check_type("forced", self.forced, bool, "True or False")
@@ -210,8 +210,9 @@ class Settings:
             raise TypeError(f"{function}() has no argument {unknown[0]!r}; it takes {takes}")
         thinking = options.get("thinking", False)
         speculate = options.get("speculate", True)
-        check_whole("thinking", None if isinstance(thinking, bool) else thinking, 0)
-        check_whole("speculate", None if isinstance(speculate, bool) else speculate, 0)
+        for name, value in (("thinking", thinking), ("speculate", speculate)):
+            if not isinstance(value, bool):
+                _check_count(name, value, 0)
         return cls(
             max_tokens=options.get("max_tokens"),
             sampling=Sampling(
@@ -284,7 +285,7 @@ class Batch:
 
 def _beams(function: str, options: Options) -> int:
     count = options.get("beams", 1)
-    check_whole("beams", count, 1)
+    _check_count("beams", count, 1)
     if count > 1 and function not in _ONE:
         raise ValueError(f"{function}() writes one value for each prompt; beams are for extract and generate")
     if count > 1 and options.get("temperature"):
@@ -297,7 +298,7 @@ def _beams(function: str, options: Options) -> int:
 
 def _best_of(function: str, options: Options) -> int:
     count = options.get("best_of", 1)
-    check_whole("best_of", count, 1)
+    _check_count("best_of", count, 1)
     if count > 1 and function not in _ONE:
         raise ValueError(
             f"{function}() writes one value for each prompt; best_of is for extract and generate"
@@ -316,6 +317,11 @@ def _processors(options: Options) -> tuple[AnyProcessor, ...]:
         return tuple(processors)
     check_number("repetition_penalty", penalty, 0, math.inf, above=True)
     return (Penalty(penalty), *processors)
+
+
+def _check_count(name: str, value: object, low: int) -> None:
+    _check_type(name, value, Integral, "a whole number")
+    check_whole(name, cast("int", value), low)
 
 
 def _check_type(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
