@@ -72,8 +72,19 @@ if TYPE_CHECKING:
     from structkit.targets import Choice, JsonSchema, Regex
     from structkit.tools.agent import Agent
     from structkit.tools.context import Context
+    from structkit.tools.events import (
+        ArgumentsGrown,
+        CallDone,
+        CallStarted,
+        ResultGrown,
+        RunFinished,
+        StepRefused,
+        Thought,
+    )
     from structkit.tools.state import AgentResult, Pending, RunPaused, RunState, ToolCall
+    from structkit.tools.stream import AgentStream, AsyncAgentStream
     from structkit.tools.tool import Tool, tool
+    from structkit.tools.toolset import Toolset
     from structkit.vocabulary.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -82,9 +93,14 @@ __all__ = [
     "Agent",
     "AgentError",
     "AgentResult",
+    "AgentStream",
+    "ArgumentsGrown",
+    "AsyncAgentStream",
     "AsyncStream",
     "BudgetTooSmall",
     "Call",
+    "CallDone",
+    "CallStarted",
     "Choice",
     "Confidence",
     "Context",
@@ -108,18 +124,23 @@ __all__ = [
     "Quote",
     "Regex",
     "Result",
+    "ResultGrown",
+    "RunFinished",
     "RunPaused",
     "RunState",
     "SchemaError",
     "Span",
+    "StepRefused",
     "Stream",
     "StructkitError",
     "TextGrown",
+    "Thought",
     "Token",
     "TokenRefused",
     "Tool",
     "ToolCall",
     "ToolError",
+    "Toolset",
     "UnresolvedReference",
     "UnsatisfiableSchema",
     "UnsupportedKeyword",
@@ -157,8 +178,13 @@ __all__ = [
 _HOMES = {
     "Agent": "structkit.tools.agent",
     "AgentResult": "structkit.tools.state",
+    "AgentStream": "structkit.tools.stream",
+    "ArgumentsGrown": "structkit.tools.events",
+    "AsyncAgentStream": "structkit.tools.stream",
     "AsyncStream": "structkit.generate.stream",
     "Call": "structkit.functions.call",
+    "CallDone": "structkit.tools.events",
+    "CallStarted": "structkit.tools.events",
     "Choice": "structkit.targets",
     "Confidence": "structkit.generate.confidence",
     "Context": "structkit.tools.context",
@@ -176,14 +202,19 @@ _HOMES = {
     "Quote": "structkit.schema.quote",
     "Regex": "structkit.targets",
     "Result": "structkit.generate.result",
+    "ResultGrown": "structkit.tools.events",
+    "RunFinished": "structkit.tools.events",
     "RunPaused": "structkit.tools.state",
     "RunState": "structkit.tools.state",
     "Span": "structkit.generate.spans",
+    "StepRefused": "structkit.tools.events",
     "Stream": "structkit.generate.stream",
     "TextGrown": "structkit.generate.events",
+    "Thought": "structkit.tools.events",
     "Token": "structkit.generate.result",
     "Tool": "structkit.tools.tool",
     "ToolCall": "structkit.tools.state",
+    "Toolset": "structkit.tools.toolset",
     "Usage": "structkit.generate.result",
     "Vocabulary": "structkit.vocabulary.vocabulary",
     "aclassify": "structkit.classify",

@@ -1,0 +1,60 @@
+"""What a model has read in one step is not read again in the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.docs.blocks import needs_demo
+
+pytest.importorskip("torch", reason="torch is not installed")
+
+import structkit as sk
+from structkit.generate.kept import KeptRow, keeping
+from structkit.messages import User
+from structkit.models.single import SingleRow
+from structkit.testing import ScriptedModel
+from structkit.tools import drive
+from structkit.tools.run import Run
+from structkit.tools.state import RunState
+
+
+def calculate(expression: str) -> int:
+    """Calculate an expression."""
+    return 391
+
+
+def get_weather(city: str) -> str:
+    """The weather in a city."""
+    return "sunny"
+
+
+def test_a_run_that_remembers_is_the_same_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_demo()
+    kept: list[KeptRow] = []
+
+    def noted(rows: Any) -> Any:
+        made = keeping(rows)
+        if isinstance(made, KeptRow):
+            kept.append(made)
+        return made
+
+    monkeypatch.setattr(drive, "keeping", noted)
+    agent = sk.Agent(sk.load(), tools=[calculate, get_weather], result=int, max_steps=4)
+
+    def run(keep: bool) -> sk.AgentResult[object]:
+        state = RunState(agent="", messages=(User(content="Calculate 17 * 23."),), pending=())
+        return drive.drive(Run(agent._setup, state, None), agent._setup.model, keep=keep)
+
+    with_cache, without = run(True), run(False)
+    assert with_cache.messages == without.messages
+    assert with_cache.steps > 1
+    assert len(kept) == 1
+    read = without.usage.prompt_tokens + without.usage.generated_tokens
+    assert kept[0].read_tokens < 0.7 * read
+
+
+def test_models_that_begin_anew_each_time_are_left_to_it() -> None:
+    rows = SingleRow(ScriptedModel([]))
+    assert keeping(rows) is rows
