@@ -13,7 +13,17 @@ from structkit.vocabulary.vocabulary import Vocabulary
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Batching", "Logits", "LogitsModel", "Message", "ReadsAhead", "Rows", "Session", "Thinking"]
+__all__ = [
+    "Batching",
+    "Chatting",
+    "Logits",
+    "LogitsModel",
+    "Message",
+    "ReadsAhead",
+    "Rows",
+    "Session",
+    "Thinking",
+]
 
 Logits: TypeAlias = "NDArray[np.float32] | torch.Tensor"
 """float[rows, width]; of torch only where the model computes on an accelerator. Whoever gets them may write on them."""
@@ -171,6 +181,16 @@ class Batching(Protocol):
         Args:
             prefix: Tokens that every sequence will begin with; they are read once.
         """
+        ...
+
+
+@runtime_checkable
+class Chatting(Protocol):
+    """A model that knows whether it can take messages; one that does not say is taken to."""
+
+    @property
+    def takes_messages(self) -> bool:
+        """Whether there is a chat template."""
         ...
 
 
