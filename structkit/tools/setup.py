@@ -14,7 +14,7 @@ from structkit.errors import AgentError
 from structkit.generate.guides import GUIDES, Compiled
 from structkit.generate.settings import Settings
 from structkit.messages import CallPart, Calls, Message, Output, User
-from structkit.models.base import LogitsModel
+from structkit.models.base import Conversing, LogitsModel
 from structkit.models.base import Message as Turn
 from structkit.targets import Target
 from structkit.tools.format import Format
@@ -31,6 +31,9 @@ LEAST_OUTPUT = 24
 
 _MARGIN = 8
 """Tokens by which a chat template may write a turn longer than the one that was measured."""
+
+_SPOKEN = {"system": "", "user": "User: ", "assistant": "Assistant: "}
+"""What stands before a turn where there is no chat template."""
 
 _KEPT = 64
 """Sets of available tools whose language is kept."""
@@ -106,9 +109,12 @@ class Setup:
             return ""
         return self.format.described(self.tools, self.result, self.parallel)
 
-    def turns(self, messages: Sequence[Message]) -> list[Turn]:
-        """A conversation as the model is shown it."""
-        return self.format.turns(messages, self.description, self.instructions)
+    def turns(self, messages: Sequence[Message]) -> list[Turn] | str:
+        """A conversation as the model is shown it; as one text for models without a chat template."""
+        turns = self.format.turns(messages, self.description, self.instructions)
+        if not isinstance(self.model, Conversing) or self.model.takes_messages:
+            return turns
+        return "\n\n".join([*(_SPOKEN[turn["role"]] + turn["content"] for turn in turns), "Assistant:"])
 
     def opened(self, tool: Ready) -> str:
         """What stands before the arguments of a call."""

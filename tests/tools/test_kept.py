@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -53,6 +54,20 @@ def test_a_run_that_remembers_is_the_same_run(monkeypatch: pytest.MonkeyPatch) -
     assert len(kept) == 1
     read = without.usage.prompt_tokens + without.usage.generated_tokens
     assert kept[0].read_tokens < 0.7 * read
+
+
+def test_a_model_without_a_chat_template_reads_a_transcript() -> None:
+    needs_demo()
+    demo = sk.load()
+    plain = type(demo)(demo.model, copy.copy(demo.tokenizer), name="plain")
+    plain.tokenizer.chat_template = None
+    agent = sk.Agent(plain, tools=[calculate], result=bool, max_steps=3, instructions="Be brief.")
+    result = agent.run("Calculate 17 * 23.")
+    assert isinstance(result.value, bool)
+    told = agent._setup.turns(result.messages[:-1])
+    assert isinstance(told, str)
+    assert told.startswith("Be brief.\n\nUser: Calculate 17 * 23.\n\nAnswer with JSON.")
+    assert told.endswith("\n\nAssistant:")
 
 
 def test_models_that_begin_anew_each_time_are_left_to_it() -> None:
