@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -57,7 +58,7 @@ class Guides:
             StructkitError: See `structkit.targets.read_target`.
         """
         name = key_of(target)
-        key = None if name is None else (name, writing)
+        key = None if name is None else (name, writing, _today())
         read = self._read.find(key)
         if read is None:
             read = read_target(target, policy=writing.policy, limits=writing.limits)
@@ -75,7 +76,7 @@ class Guides:
             StructkitError: See `structkit.compile`.
         """
         name = key_of(target)
-        key = None if name is None else (name, vocabulary, writing)
+        key = None if name is None else (name, vocabulary, writing, _today())
         kept = self._kept.find(key)
         if kept is not None and kept.source in (None, source):
             return kept
@@ -107,6 +108,11 @@ class _Recent(Generic[T]):
             self._kept.move_to_end(key)
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
+
+
+def _today() -> dt.date:
+    """The day for which a guide is good: what is past or future changes with it."""
+    return dt.date.today()
 
 
 def _make(read: Target[object], vocabulary: Vocabulary, writing: Writing, source: str | None) -> Compiled:
