@@ -60,6 +60,9 @@ if TYPE_CHECKING:
     from structkit.guide.guide import Cursor, Guide
     from structkit.limits import Limits
     from structkit.many import aextract_many, agenerate_many, extract_many, generate_many
+    from structkit.proof.check import check
+    from structkit.proof.report import CheckReport, Counterexample, Refusal
+    from structkit.proof.sample import sample
     from structkit.schema.max_tokens import MaxTokens
     from structkit.streaming import astream, stream
     from structkit.targets import Choice, JsonSchema, Regex
@@ -70,8 +73,10 @@ __version__ = "0.1.0"
 __all__ = [
     "AsyncStream",
     "BudgetTooSmall",
+    "CheckReport",
     "Choice",
     "Confidence",
+    "Counterexample",
     "Cursor",
     "FieldDone",
     "FieldRefused",
@@ -87,6 +92,7 @@ __all__ = [
     "MaxTokens",
     "ModelFailed",
     "PatternError",
+    "Refusal",
     "Regex",
     "Result",
     "SchemaError",
@@ -109,6 +115,7 @@ __all__ = [
     "agenerate",
     "agenerate_many",
     "astream",
+    "check",
     "classify",
     "compile",
     "explain",
@@ -120,6 +127,7 @@ __all__ = [
     "load",
     "preview_prompt",
     "processors",
+    "sample",
     "stream",
     "testing",
     "to_json_schema",
@@ -128,8 +136,10 @@ __all__ = [
 
 _HOMES = {
     "AsyncStream": "structkit.generate.stream",
+    "CheckReport": "structkit.proof.report",
     "Choice": "structkit.targets",
     "Confidence": "structkit.generate.confidence",
+    "Counterexample": "structkit.proof.report",
     "Cursor": "structkit.guide.guide",
     "FieldDone": "structkit.generate.events",
     "FieldRefused": "structkit.generate.events",
@@ -140,6 +150,7 @@ _HOMES = {
     "Limits": "structkit.limits",
     "LogitsProcessor": "structkit.generate.processor",
     "MaxTokens": "structkit.schema.max_tokens",
+    "Refusal": "structkit.proof.report",
     "Regex": "structkit.targets",
     "Result": "structkit.generate.result",
     "Stream": "structkit.generate.stream",
@@ -151,10 +162,12 @@ _HOMES = {
     "aextract_many": "structkit.many",
     "agenerate_many": "structkit.many",
     "astream": "structkit.streaming",
+    "check": "structkit.proof.check",
     "classify": "structkit.classify",
     "explain": "structkit.explain",
     "extract_many": "structkit.many",
     "generate_many": "structkit.many",
+    "sample": "structkit.proof.sample",
     "stream": "structkit.streaming",
 }
 """Where the classes live; errors live in `structkit.errors`, functions in `structkit.api`."""

@@ -28,24 +28,28 @@ UPSTREAM = {
     "compile": {"identity", "targets", "regex", "automaton", "vocabulary", "index", "guide"},
     "explain": {"targets", "schema", "regex", "automaton"},
     "models": {"vocabulary", "demo"},
-    "testing": {"vocabulary", "models"},
+    "testing": {"vocabulary", "models", "proof", "targets"},
     "generate": {"targets", "compile", "guide", "automaton", "vocabulary", "models", "regex", "schema"},
+    "proof": {"targets", "compile", "guide", "models", "regex", "schema", "generate"},
     "api": {"targets", "compile", "guide", "vocabulary", "models", "regex", "generate"},
     "classify": {"targets", "models", "generate"},
     "processors": {"generate"},
     "many": {"targets", "models", "generate"},
     "streaming": {"targets", "models", "generate"},
-    "cli": {"api", "targets", "generate", "models"},
+    "pytest_plugin": {"models", "vocabulary"},
+    "cli": {"api", "explain", "proof", "targets", "generate", "models"},
     "__main__": {"cli"},
 }
 """What each room may import besides itself, `errors` and `limits`. Nobody may import `api` but `cli`."""
 
 DOORS = {
-    "pydantic": {"schema/output.py", "schema/parts.py"},
-    "pydantic_core": {"schema/output.py", "schema/parts.py"},
+    "pydantic": {"schema/judge.py", "schema/output.py", "schema/parts.py"},
+    "pydantic_core": {"schema/judge.py", "schema/output.py", "schema/parts.py"},
+    "hypothesis": {"proof/strategy.py"},
     "interegular": {"regex/parse.py"},
     "jsonschema": {"schema/check.py"},
     "referencing": {"schema/check.py"},
+    "pytest": {"pytest_plugin.py"},
     "numba": {"automaton/jit.py", "automaton/notice.py"},
     "torch": {"generate/device.py", "generate/processors.py", "models/local.py", "models/rows.py"},
     "tqdm": {"generate/progress.py"},
@@ -58,7 +62,18 @@ ANYWHERE = {"numpy", "typing_extensions"}
 NOWHERE = {"http", "marshal", "pickle", "shelve", "socket", "subprocess", "urllib.request"}
 """Untrusted bytes are never unpickled, nothing is fetched but by transformers, and no process is started."""
 
-LAZY = {"interegular", "jsonschema", "numba", "referencing", "torch", "transformers", "tokenizers", "tqdm"}
+LAZY = {
+    "hypothesis",
+    "interegular",
+    "jsonschema",
+    "numba",
+    "pydantic",
+    "referencing",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "tqdm",
+}
 """What `import structkit` must not import."""
 
 
