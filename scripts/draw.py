@@ -18,6 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from structkit.automaton.dfa import DEAD, Dfa
+from structkit.automaton.kernels import BITS
 from structkit.automaton.link import link
 from structkit.targets import read_target
 
@@ -68,7 +69,7 @@ def read_edges(dfa: Dfa) -> Iterator[Edge]:
     for state, targets in enumerate(dfa.targets):
         after = targets[dfa.classes]
         for target in np.unique(after[after != DEAD]):
-            yield Edge(state, int(target) >> 2, spans(np.flatnonzero(after == target).tolist()))
+            yield Edge(state, int(target) >> BITS, spans(np.flatnonzero(after == target).tolist()))
 
 
 def spans(numbers: list[int]) -> str:

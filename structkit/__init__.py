@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from structkit import processors, testing
+    from structkit import messages, processors, testing
     from structkit.api import (
         aextract,
         agenerate,
@@ -36,15 +36,18 @@ if TYPE_CHECKING:
     )
     from structkit.classify import aclassify, classify
     from structkit.errors import (
+        AgentError,
         BudgetTooSmall,
         GenerationError,
         GrammarError,
         LimitExceeded,
         ModelFailed,
         PatternError,
+        Pause,
         SchemaError,
         StructkitError,
         TokenRefused,
+        ToolError,
         UnresolvedReference,
         UnsatisfiableSchema,
         UnsupportedKeyword,
@@ -52,10 +55,12 @@ if TYPE_CHECKING:
         VocabularyError,
     )
     from structkit.explain import explain
+    from structkit.functions.call import Call
     from structkit.generate.confidence import Confidence
     from structkit.generate.events import FieldDone, FieldRefused, FieldStarted, Finished, TextGrown
     from structkit.generate.processor import LogitsProcessor
     from structkit.generate.result import Result, Token, Usage
+    from structkit.generate.spans import Span
     from structkit.generate.stream import AsyncStream, Stream
     from structkit.guide.guide import Cursor, Guide
     from structkit.limits import Limits
@@ -64,18 +69,29 @@ if TYPE_CHECKING:
     from structkit.proof.report import CheckReport, Counterexample, Refusal
     from structkit.proof.sample import sample
     from structkit.schema.max_tokens import MaxTokens
+    from structkit.schema.policy import configure
+    from structkit.schema.quote import Quote
     from structkit.streaming import astream, stream
     from structkit.targets import Choice, JsonSchema, Regex
+    from structkit.tools.agent import Agent
+    from structkit.tools.context import Context
+    from structkit.tools.state import AgentResult, Pending, RunPaused, RunState, ToolCall
+    from structkit.tools.tool import Tool, tool
     from structkit.vocabulary.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Agent",
+    "AgentError",
+    "AgentResult",
     "AsyncStream",
     "BudgetTooSmall",
+    "Call",
     "CheckReport",
     "Choice",
     "Confidence",
+    "Context",
     "Counterexample",
     "Cursor",
     "FieldDone",
@@ -92,15 +108,24 @@ __all__ = [
     "MaxTokens",
     "ModelFailed",
     "PatternError",
+    "Pause",
+    "Pending",
+    "Quote",
     "Refusal",
     "Regex",
     "Result",
+    "RunPaused",
+    "RunState",
     "SchemaError",
+    "Span",
     "Stream",
     "StructkitError",
     "TextGrown",
     "Token",
     "TokenRefused",
+    "Tool",
+    "ToolCall",
+    "ToolError",
     "UnresolvedReference",
     "UnsatisfiableSchema",
     "UnsupportedKeyword",
@@ -118,6 +143,7 @@ __all__ = [
     "check",
     "classify",
     "compile",
+    "configure",
     "explain",
     "extract",
     "extract_many",
@@ -125,6 +151,7 @@ __all__ = [
     "generate",
     "generate_many",
     "load",
+    "messages",
     "preview_prompt",
     "processors",
     "sample",
@@ -132,13 +159,18 @@ __all__ = [
     "testing",
     "to_json_schema",
     "to_regex",
+    "tool",
 ]
 
 _HOMES = {
+    "Agent": "structkit.tools.agent",
+    "AgentResult": "structkit.tools.state",
     "AsyncStream": "structkit.generate.stream",
+    "Call": "structkit.functions.call",
     "CheckReport": "structkit.proof.report",
     "Choice": "structkit.targets",
     "Confidence": "structkit.generate.confidence",
+    "Context": "structkit.tools.context",
     "Counterexample": "structkit.proof.report",
     "Cursor": "structkit.guide.guide",
     "FieldDone": "structkit.generate.events",
@@ -150,12 +182,19 @@ _HOMES = {
     "Limits": "structkit.limits",
     "LogitsProcessor": "structkit.generate.processor",
     "MaxTokens": "structkit.schema.max_tokens",
+    "Pending": "structkit.tools.state",
+    "Quote": "structkit.schema.quote",
     "Refusal": "structkit.proof.report",
     "Regex": "structkit.targets",
     "Result": "structkit.generate.result",
+    "RunPaused": "structkit.tools.state",
+    "RunState": "structkit.tools.state",
+    "Span": "structkit.generate.spans",
     "Stream": "structkit.generate.stream",
     "TextGrown": "structkit.generate.events",
     "Token": "structkit.generate.result",
+    "Tool": "structkit.tools.tool",
+    "ToolCall": "structkit.tools.state",
     "Usage": "structkit.generate.result",
     "Vocabulary": "structkit.vocabulary.vocabulary",
     "aclassify": "structkit.classify",
@@ -164,11 +203,13 @@ _HOMES = {
     "astream": "structkit.streaming",
     "check": "structkit.proof.check",
     "classify": "structkit.classify",
+    "configure": "structkit.schema.policy",
     "explain": "structkit.explain",
     "extract_many": "structkit.many",
     "generate_many": "structkit.many",
     "sample": "structkit.proof.sample",
     "stream": "structkit.streaming",
+    "tool": "structkit.tools.tool",
 }
 """Where the classes live; errors live in `structkit.errors`, functions in `structkit.api`."""
 
@@ -177,7 +218,7 @@ def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that `import structkit` takes a moment and no numba."""
     if name not in __all__:
         raise AttributeError(f"module 'structkit' has no attribute {name!r}")
-    if name in ("processors", "testing"):
+    if name in ("messages", "processors", "testing"):
         return import_module(f"structkit.{name}")
     home = _HOMES.get(name, "structkit.errors" if name[0].isupper() else "structkit.api")
     value: object = getattr(import_module(home), name)

@@ -1,18 +1,20 @@
 """The public functions: thin, typed, and nothing of their own.
 
 The result's type is that of the third argument: `Person` for `Person`, `str` for `Regex`, an option's type
-for `Choice`, and `object` for a JSON Schema.
+for `Choice`, a `Call` of what a function returns for the function, and `object` for a JSON Schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias, TypeVar, overload
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeAlias, TypeVar, overload
 
 from typing_extensions import TypeForm, Unpack
 
 from structkit.compile import compile
+from structkit.functions.call import Call
 from structkit.generate.drive import in_thread
+from structkit.generate.examples import shots_of
 from structkit.generate.generation import asked_prompt, run
 from structkit.generate.prompt import Prompt, show_prompt
 from structkit.generate.result import Result
@@ -20,9 +22,9 @@ from structkit.generate.settings import Options, Settings
 from structkit.limits import Limits
 from structkit.models.base import LogitsModel
 from structkit.models.local import from_transformers, load
-from structkit.regex.from_schema import Whitespace
 from structkit.regex.show import show
-from structkit.targets import AnyTarget, Defaults, TextTarget, read_target
+from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
+from structkit.targets import AnyTarget, TextTarget, read_target
 
 __all__ = [
     "aextract",
@@ -50,19 +52,30 @@ def extract(model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: 
 def extract(model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]) -> T: ...
 @overload
 def extract(model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[Options]) -> object: ...
+@overload
+def extract(
+    model: LogitsModel,
+    prompt: Prompt,
+    target: Callable[..., Coroutine[Any, Any, T]],
+    **options: Unpack[Options],
+) -> Call[T]: ...
+@overload
+def extract(
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
+) -> Call[T]: ...
 def extract(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> object:
     """Have a model write a value of a type, and validate it.
 
     Args:
         model: A model, such as `structkit.load()`.
         prompt: A text, or messages such as `{"role": "user", "content": "..."}`.
-        target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
+        target: A type, a function, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
         **options: How it is written, such as `max_tokens`, `temperature`, `seed`, `system`, `timeout` or `retries`: all
             of them are in `structkit.generate.settings.Options`.
 
     Returns:
-        The value: an instance of the type, the text for `Regex`, the option for `Choice`, and what
-        `json.loads` gives for a JSON Schema.
+        The value: an instance of the type, a `Call` of the function, the text for `Regex`, the option for `Choice`,
+        and what `json.loads` gives for a JSON Schema.
 
     Raises:
         StructkitError: See `generate`.
@@ -86,6 +99,17 @@ def generate(
 def generate(
     model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[Options]
 ) -> Result[object]: ...
+@overload
+def generate(
+    model: LogitsModel,
+    prompt: Prompt,
+    target: Callable[..., Coroutine[Any, Any, T]],
+    **options: Unpack[Options],
+) -> Result[Call[T]]: ...
+@overload
+def generate(
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
+) -> Result[Call[T]]: ...
 def generate(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
 ) -> Result[object]:
@@ -94,7 +118,7 @@ def generate(
     Args:
         model: A model, such as `structkit.load()`. It writes one sequence at a time; others wait.
         prompt: A text, or messages such as `{"role": "user", "content": "..."}`.
-        target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
+        target: A type, a function, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
         **options: How it is written, such as `max_tokens`, `temperature`, `seed`, `system`, `timeout` or `retries`: all
             of them are in `structkit.generate.settings.Options`.
 
@@ -133,6 +157,17 @@ async def aextract(
 async def aextract(
     model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[Options]
 ) -> object: ...
+@overload
+async def aextract(
+    model: LogitsModel,
+    prompt: Prompt,
+    target: Callable[..., Coroutine[Any, Any, T]],
+    **options: Unpack[Options],
+) -> Call[T]: ...
+@overload
+async def aextract(
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
+) -> Call[T]: ...
 async def aextract(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
 ) -> object:
@@ -161,6 +196,17 @@ async def agenerate(
 async def agenerate(
     model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[Options]
 ) -> Result[object]: ...
+@overload
+async def agenerate(
+    model: LogitsModel,
+    prompt: Prompt,
+    target: Callable[..., Coroutine[Any, Any, T]],
+    **options: Unpack[Options],
+) -> Result[Call[T]]: ...
+@overload
+async def agenerate(
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
+) -> Result[Call[T]]: ...
 async def agenerate(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
 ) -> Result[object]:
@@ -189,8 +235,9 @@ def preview_prompt(model: LogitsModel, prompt: Prompt, target: AnyTarget, **opti
     """
     settings = Settings.read("preview_prompt", options)
     writing = settings.writing
-    read = read_target(target, defaults=writing.defaults, limits=writing.limits)
-    return show_prompt(model, asked_prompt(prompt, read, settings))
+    read = read_target(target, policy=writing.policy, limits=writing.limits)
+    shots = shots_of(settings.examples, read, writing, settings.source) if settings.examples else ()
+    return show_prompt(model, asked_prompt(model, prompt, read, settings, shots))
 
 
 def to_json_schema(target: AnyTarget) -> dict[str, object]:
@@ -208,8 +255,10 @@ def to_json_schema(target: AnyTarget) -> dict[str, object]:
 def to_regex(
     target: AnyTarget,
     *,
-    whitespace: Whitespace = "spaced",
-    defaults: Defaults = "always",
+    whitespace: Whitespace | None = None,
+    defaults: Defaults | None = None,
+    order: Order | None = None,
+    null: NullFields | None = None,
     limits: Limits = Limits(),  # noqa: B008
 ) -> str:
     """The regex of a target's texts: the second visible step of the pipeline.
@@ -218,6 +267,8 @@ def to_regex(
         target: The target.
         whitespace: As for `generate`.
         defaults: As for `generate`.
+        order: As for `generate`.
+        null: As for `generate`.
         limits: As for `generate`.
 
     Returns:
@@ -231,8 +282,11 @@ def to_regex(
     >>> print(to_regex(bool))
     true|false
     """
-    target_read = read_target(target, defaults=defaults, limits=limits)
-    return show(target_read.rules(whitespace=whitespace, limits=limits), limits)
+    policy = Policy(whitespace=whitespace, defaults=defaults, order=order, null=null)
+    target_read = read_target(target, policy=policy, limits=limits)
+    # Quotes have no regex, whatever they are taken from.
+    rules = target_read.rules(whitespace=whitespace, order=order, source=" ? ", limits=limits)
+    return show(rules, limits)
 
 
 async def _in_turn(

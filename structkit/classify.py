@@ -90,7 +90,7 @@ def _classify(
     settings: Settings,
     cancelled: threading.Event | None = None,
 ) -> dict[object, float]:
-    read = read_target(target, defaults=settings.writing.defaults, limits=settings.writing.limits)
+    read = read_target(target, policy=settings.writing.policy, limits=settings.writing.limits)
     texts = read.choices(())
     if texts is None or "..." in texts:
         raise SchemaError(

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
-from typing import Literal
 
 from structkit.automaton.automaton import Automaton
 from structkit.automaton.builder import Builder
@@ -18,6 +17,7 @@ from structkit.index.kept import load
 from structkit.index.store import address_of, remove
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
+from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
 from structkit.targets import AnyTarget, read_target
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -28,9 +28,11 @@ def compile(
     target: AnyTarget,
     vocabulary: Vocabulary,
     *,
-    whitespace: Literal["spaced", "compact"] = "spaced",
-    defaults: Literal["always", "may_omit"] = "always",
-    order: Literal["declared", "any"] = "declared",
+    whitespace: Whitespace | None = None,
+    defaults: Defaults | None = None,
+    order: Order | None = None,
+    null: NullFields | None = None,
+    source: str | None = None,
     limits: Limits = Limits(),  # noqa: B008
     precompute: bool = False,
     cache: bool = True,
@@ -38,12 +40,16 @@ def compile(
     """Compile a target to a guide over a vocabulary.
 
     Args:
-        target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
+        target: A type, a function, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
         vocabulary: The tokens.
-        whitespace: `"spaced"` writes JSON as `json.dumps` does, `"compact"` without spaces.
-        defaults: `"always"` writes fields that have a default too; `"may_omit"` leaves that to the model.
-        order: `"declared"` writes keys as the target lists them; `"any"` lets the model choose, each key at most once
-            (but in unique items, and in objects whose keys are counted besides, where it would be ambiguous).
+        whitespace: `"spaced"`, the default, writes JSON as `json.dumps` does, `"compact"` without spaces.
+        defaults: `"always"`, the default, writes fields that have a default too; `"may_omit"` leaves that to the model.
+        order: `"declared"`, the default, writes keys as the target lists them; `"any"` lets the model choose, each key
+            at most once (but in unique items, and in objects whose keys are counted besides, where it would be
+            ambiguous).
+        null: What is written of a field `X | None = None` that has no value: `"always"` writes `null`, `"omit"` leaves
+            it out, `"may_omit"` allows both; by default `defaults` decides. See `structkit.configure`.
+        source: The text that fields with `structkit.Quote` are taken from. A guide of quotes is not kept on disk.
         limits: What may be built.
         precompute: Make all masks now instead of when they are first asked for.
         cache: Keep the guide on disk, in `STRUCTKIT_CACHE_DIR` or the platform's cache folder: what is compiled now,
@@ -65,25 +71,29 @@ def compile(
     b'alse'
     """
     begin = time.perf_counter()
+    policy = Policy(whitespace=whitespace, defaults=defaults, order=order, null=null)
 
     def rules(target: AnyTarget) -> Rules:
-        read = read_target(target, defaults=defaults, limits=limits)
-        return read.rules(whitespace=whitespace, order=order, limits=limits)
+        read = read_target(target, policy=policy, limits=limits)
+        return read.rules(whitespace=whitespace, order=order, source=source, limits=limits)
 
+    if source is not None and read_target(target, policy=policy, limits=limits).has_quotes:
+        cache = False
     text = identity_of(target) if cache else None
     guide, address = None, ""
     if text is not None:
-        address = address_of(vocabulary.fingerprint, whitespace, order, _shown(limits), text.text)
+        style = whitespace or "spaced", order or "declared"
+        address = address_of(vocabulary.fingerprint, *style, _shown(limits), text.text)
         guide = _kept(address, vocabulary, limits, lambda source: _again(text, source, rules, limits))
     if guide is None:
-        source = text.source() if text is not None else b""
+        given = text.source() if text is not None else b""
         automaton = link(rules(target), limits)
-        if cache and not source:
+        if cache and not given:
             address = address_of(vocabulary.fingerprint, _shown(limits), automaton.builder.fingerprint)
             guide = _alike(address, vocabulary, limits, automaton.builder)
         if guide is None:
             automaton = Automaton(automaton.builder.tables, limits, automaton.builder)
-            guide = Guide(automaton, vocabulary, address=address, source=source)
+            guide = Guide(automaton, vocabulary, address=address, source=given)
             with suppress(StructkitError):  # who asks for the first mask is told
                 guide.begin()
                 guide.save()

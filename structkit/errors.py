@@ -10,6 +10,9 @@ StructkitError                      ends with its place: "... at `$.items[2].age
 ├─ GrammarError                     a grammar, with line, column and caret
 ├─ VocabularyError                  a token the language needs does not exist, or a tokenizer cannot be read
 ├─ LimitExceeded                    which limit, its value, what was being built
+├─ AgentError                       an agent that cannot be made, or that cannot go on from a state
+├─ ToolError                        raised by a tool: what the model is told instead of an output
+├─ Pause                            raised by a tool: the run stops until somebody has decided
 └─ GenerationError                  something went wrong while decoding
    ├─ TokenRefused                  a token that the mask forbids
    ├─ BudgetTooSmall                fewer tokens than the shortest value needs
@@ -23,15 +26,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 __all__ = [
+    "AgentError",
     "BudgetTooSmall",
     "GenerationError",
     "GrammarError",
     "LimitExceeded",
     "ModelFailed",
     "PatternError",
+    "Pause",
     "SchemaError",
     "StructkitError",
     "TokenRefused",
+    "ToolError",
     "UnresolvedReference",
     "UnsatisfiableSchema",
     "UnsupportedKeyword",
@@ -161,6 +167,27 @@ class LimitExceeded(StructkitError):
         )
         self.limit = limit
         self.value = value
+
+
+class AgentError(StructkitError):
+    """An agent that cannot be made of its tools and its result, or a state that it cannot go on from."""
+
+
+class ToolError(StructkitError):
+    """Raised by a tool: the model is told its message in the place of an output, and the run goes on.
+
+    >>> def lookup(name: str) -> str:
+    ...     raise ToolError(f"nobody is called {name}; give the full name")
+    """
+
+
+class Pause(StructkitError):
+    """Raised by a tool: the run stops, and goes on when somebody has decided; see `structkit.RunPaused`.
+
+    >>> def pay(euros: float) -> None:
+    ...     if euros > 100:
+    ...         raise Pause("more than 100 euros")
+    """
 
 
 class GenerationError(StructkitError):

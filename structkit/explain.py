@@ -10,14 +10,14 @@ from typing import Literal, TypeAlias
 
 from structkit.errors import PatternError, SchemaError, UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.regex.from_schema import Order
 from structkit.regex.nodes import Rules
 from structkit.schema.keywords import DEPENDENTS, how
 from structkit.schema.lenient import keyword_of
 from structkit.schema.nodes import Unenforced
 from structkit.schema.place import Place, joined, step
+from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
 from structkit.schema.references import References, subschemas
-from structkit.targets import AnyTarget, Defaults, JsonSchema, read_target
+from structkit.targets import AnyTarget, JsonSchema, read_target
 
 __all__ = ["Cost", "Explanation", "How", "Row", "explain"]
 
@@ -85,16 +85,22 @@ class Explanation:
 def explain(
     target: AnyTarget,
     *,
-    defaults: Defaults = "always",
-    order: Order = "declared",
+    whitespace: Whitespace | None = None,
+    defaults: Defaults | None = None,
+    order: Order | None = None,
+    null: NullFields | None = None,
+    source: str | None = None,
     limits: Limits = Limits(),  # noqa: B008
 ) -> Explanation:
     """Say what of a target is enforced, and what that costs; nothing that can be refused is raised.
 
     Args:
         target: A type, a JSON Schema as a dict or `JsonSchema`, `Regex` or `Choice`.
+        whitespace: As for `generate`.
         defaults: As for `generate`.
         order: As for `generate`.
+        null: As for `generate`.
+        source: What fields with `Quote` are taken from; needed if there are any.
         limits: As for `generate`.
 
     >>> found = explain({"type": "array", "not": {"uniqueItems": True}})
@@ -105,6 +111,7 @@ def explain(
         SchemaError: The target is no schema, or no value satisfies it.
         LimitExceeded: It is too large.
     """
+    policy = Policy(whitespace=whitespace, defaults=defaults, order=order, null=null)
     schema: Mapping[str, object] = {}
     left: How = "refused"
     if isinstance(target, Mapping):
@@ -117,10 +124,10 @@ def explain(
     name, cost = getattr(target, "__name__", repr(target)), None
     unenforced: tuple[Unenforced, ...] = ()
     try:
-        read = read_target(target, defaults=defaults, limits=limits)
+        read = read_target(target, policy=policy, limits=limits)
         name, schema = read.name, read.json_schema()
         begin = time.perf_counter()
-        rules = read.rules(order=order, limits=limits)
+        rules = read.rules(whitespace=whitespace, order=order, source=source, limits=limits)
         cost, unenforced = _cost(rules, limits, begin), rules.unenforced
     except (UnsupportedKeyword, PatternError) as error:
         unenforced = (Unenforced(error.place or "$", keyword_of(error), error.message),)

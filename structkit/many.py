@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Literal, TypeAlias, TypeVar, cast, overload
 
@@ -22,7 +22,7 @@ __all__ = ["aextract_many", "agenerate_many", "extract_many", "generate_many"]
 T = TypeVar("T")
 
 Prompts: TypeAlias = Sequence[Prompt]
-SchemaOrTargets: TypeAlias = "Mapping[str, object] | Sequence[AnyTarget]"
+SchemaOrTargets: TypeAlias = "Mapping[str, object] | Callable[..., object] | Sequence[AnyTarget]"
 Targets: TypeAlias = "AnyTarget | Sequence[AnyTarget]"
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar, overload
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeVar, overload
 
 from typing_extensions import TypeForm, Unpack
 
+from structkit.functions.call import Call
 from structkit.generate.prompt import Prompt
 from structkit.generate.settings import Options, Settings
 from structkit.generate.stream import AsyncStream, Stream
@@ -30,6 +31,17 @@ def stream(
 def stream(
     model: LogitsModel, prompt: Prompt, target: Mapping[str, object], **options: Unpack[Options]
 ) -> Stream[object]: ...
+@overload
+def stream(
+    model: LogitsModel,
+    prompt: Prompt,
+    target: Callable[..., Coroutine[Any, Any, T]],
+    **options: Unpack[Options],
+) -> Stream[Call[T]]: ...
+@overload
+def stream(
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
+) -> Stream[Call[T]]: ...
 def stream(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
 ) -> Stream[object]:
@@ -64,6 +76,17 @@ def astream(
 def astream(
     model: LogitsModel, prompt: Prompt, target: Mapping[str, object], **options: Unpack[Options]
 ) -> AsyncStream[object]: ...
+@overload
+def astream(
+    model: LogitsModel,
+    prompt: Prompt,
+    target: Callable[..., Coroutine[Any, Any, T]],
+    **options: Unpack[Options],
+) -> AsyncStream[Call[T]]: ...
+@overload
+def astream(
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
+) -> AsyncStream[Call[T]]: ...
 def astream(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
 ) -> AsyncStream[object]:

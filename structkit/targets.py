@@ -1,55 +1,57 @@
 """Targets: what a user may ask for, read into one closed family that knows its texts and their values.
 
-A target is a Python type, a JSON Schema as a dict, a `Regex` or a `Choice`. Whatever it is, the rest of
+A target is a Python type, a function, a JSON Schema as a dict, a `Regex` or a `Choice`. Whatever it is, the rest of
 structkit asks it the same: which texts (`rules`), which value a text is (`value`), how to tell a model
 (`description`), and what it is called in messages (`name`).
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Generic, Literal, TypeAlias, TypeVar, cast
 
 from typing_extensions import TypeForm
 
 from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import SchemaError
+from structkit.functions.output import FunctionOutput
+from structkit.functions.signature import is_function
 from structkit.limits import Limits
-from structkit.regex.from_schema import Order, Whitespace, lower
+from structkit.regex.from_schema import lower
 from structkit.regex.nodes import Call, Node, Rules, Text
-from structkit.regex.options import options
+from structkit.regex.options import option_text, options
 from structkit.regex.parse import parse
 from structkit.schema.check import check
 from structkit.schema.choices import choices_at
 from structkit.schema.describe import describe
+from structkit.schema.fit import fitted
 from structkit.schema.heading import headed
 from structkit.schema.max_tokens import KEYWORD, max_tokens_at
 from structkit.schema.nodes import Document
 from structkit.schema.output import OutputType
 from structkit.schema.parts import Part
+from structkit.schema.policy import Order, Policy, Whitespace
+from structkit.schema.quote import QUOTE_KEYWORD, Quote
 from structkit.schema.read import read
+from structkit.schema.said import said_at, says
+from structkit.schema.values import hint_of
 
 __all__ = [
     "AnyTarget",
     "Choice",
-    "Defaults",
     "JsonSchema",
     "Regex",
     "Target",
     "TextTarget",
     "given_of",
-    "key_of",
     "read_target",
 ]
 
 T_co = TypeVar("T_co", covariant=True)
-
-Defaults: TypeAlias = Literal["always", "may_omit"]
 
 _SHOWN = 40
 """Characters of a target that its name shows; names are for messages."""
@@ -120,7 +122,7 @@ class Choice(TextTarget[T_co]):
         raw = self.raw
         for position, option in enumerate(self.options):
             place = f"options[{position}]"
-            text = _text(option, whitespace, raw=raw, place=place)
+            text = option_text(option, whitespace, raw=raw, place=place)
             if text in texts:
                 raise SchemaError(f"the option {text!r} is given twice; each must be different", place=place)
             texts[text] = option
@@ -156,7 +158,10 @@ class JsonSchema(TextTarget[object]):
             raise ValueError(f"additional must be 'open' or 'closed', not {self.additional!r}")
 
 
-AnyTarget: TypeAlias = "TypeForm[object] | TextTarget[object] | Mapping[str, object] | Target[object]"
+Function: TypeAlias = "Callable[..., object]"
+AnyTarget: TypeAlias = (
+    "TypeForm[object] | TextTarget[object] | Mapping[str, object] | Function | Target[object]"
+)
 """What `read_target` takes."""
 
 
@@ -176,11 +181,12 @@ class Target(ABC, Generic[T_co]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
-        """The language of the target's texts."""
+        """The language of the target's texts; `source` is what its quotes are taken from."""
 
     @abstractmethod
     def value(self, text: str) -> T_co:
@@ -198,9 +204,32 @@ class Target(ABC, Generic[T_co]):
         """The texts of the values that are possible at a place of a value; see `choices_at`."""
         return None
 
+    def forms(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+        """The JSON values that may be written for a value that a person gives, each with what it is read as.
+
+        Raises:
+            ValueError: It is none of the target's.
+        """
+        yield value, value
+
+    @property
+    def own_whitespace(self) -> Whitespace | None:
+        """The style that the target itself asks for, if it does."""
+        return None
+
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
         """The tokens that a part of a value may have, by its place; `None` if none is bounded. See `MaxTokens`."""
         return None
+
+    @cached_property
+    def has_quotes(self) -> bool:
+        """Whether there are parts of a source in it, so that its texts depend on that."""
+        return says(self.json_schema(), QUOTE_KEYWORD)
+
+    def quote(self, path: Sequence[str | int]) -> Quote | None:
+        """What the value at a place is quoted from, if it is a quote."""
+        found = said_at(self.json_schema(), QUOTE_KEYWORD, path)
+        return Quote.read(found[0]) if found else None
 
     @property
     def is_json(self) -> bool:
@@ -215,16 +244,15 @@ class Target(ABC, Generic[T_co]):
 def read_target(
     target: AnyTarget,
     *,
-    defaults: Defaults = "always",
+    policy: Policy = Policy(),  # noqa: B008
     limits: Limits = Limits(),  # noqa: B008
 ) -> Target[object]:
     """Read what a user asked for.
 
     Args:
-        target: A type that pydantic can describe, a JSON Schema as a dict, a `Regex`, a `Choice`, or a target
-            that was read before.
-        defaults: `"always"` writes fields that have a default too; `"may_omit"` leaves that to the model. A
-            JSON Schema says itself what is required.
+        target: A type that pydantic can describe, a function, a JSON Schema as a dict, a `Regex`, a `Choice`; or a
+            type or target that was read before.
+        policy: What the call says about how values are written. A JSON Schema says itself what is required.
         limits: How large a schema may be.
 
     Raises:
@@ -235,7 +263,7 @@ def read_target(
     'no'
     >>> read_target(3)
     Traceback (most recent call last):
-    structkit.errors.SchemaError: 3 is no target; give a type, a JSON Schema as a dict, ...
+    structkit.errors.SchemaError: 3 is no target; give a type, a function, a JSON Schema as a dict, ...
     """
     if isinstance(target, Target):
         return target
@@ -247,52 +275,28 @@ def read_target(
         target = JsonSchema(target)
     if isinstance(target, JsonSchema):
         texts = AutomatonTexts(python=False, limits=limits)
-        closed = target.additional == "closed"
         document = read(
             target.schema,
             limits=limits,
             texts=texts,
-            closed=closed,
+            closed=target.additional == "closed",
             strict=target.strict,
             resources=target.resources,
         )
         return _SchemaTarget(target, document)
-    # Pydantic would take a function as a type, and call it with what the model wrote.
     given: object = target
-    if isinstance(given, (str, bytes, int, float, list, tuple, set)) or inspect.isroutine(given):
-        raise SchemaError(
-            f"{_short(repr(given))} is no target; give a type, a JSON Schema as a dict, "
-            f"structkit.Regex(...) or structkit.Choice([...]){_hint(given)}"
-        )
-    form = cast("TypeForm[object]", target)
     texts = AutomatonTexts(python=True, limits=limits)
-    return _TypeTarget(OutputType.of(form, defaults=defaults, limits=limits, texts=texts))
-
-
-def key_of(target: AnyTarget) -> Hashable | None:
-    """A key under which what was made for a target may be kept; `None` if there is none.
-
-    Targets of one key are the same: `A | B` and `B | A` are equal for Python, but pydantic tries the first
-    one first, so the spelling counts too.
-
-    >>> key_of(int | None) == key_of(int | None), key_of(int | None) == key_of(None | int)
-    (True, False)
-    """
-    try:
-        if isinstance(target, Choice):
-            return ("choice", target.raw, tuple(target.texts()))
-        if isinstance(target, Mapping):
-            json.dumps(
-                target
-            )  # only JSON has a key; but JSON writes the names 1 and "1" alike, repr does not
-            return ("schema", repr(target))
-        if isinstance(target, JsonSchema):
-            return (key_of(target.schema), key_of(target.resources), target.additional, target.strict)
-        key = (target, "" if isinstance(target, (type, Target)) else repr(target))
-        hash(key)
-    except (TypeError, ValueError, RecursionError):
-        return None
-    return key
+    if is_function(given):
+        return _TypeTarget(FunctionOutput.of_function(given, policy=policy, limits=limits, texts=texts))
+    if isinstance(given, OutputType):
+        return _TypeTarget(given)
+    if isinstance(given, (str, bytes, int, float, list, tuple, set)):
+        raise SchemaError(
+            f"{_short(repr(given))} is no target; give a type, a function, a JSON Schema as a dict, "
+            f"structkit.Regex(...) or structkit.Choice([...]){hint_of(given)}"
+        )
+    form = cast("TypeForm[object]", given)
+    return _TypeTarget(OutputType.of(form, policy=policy, limits=limits, texts=texts))
 
 
 def given_of(target: AnyTarget) -> Regex | Choice[object] | JsonSchema | None:
@@ -322,17 +326,28 @@ class _TypeTarget(Target[object]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
-        return lower(self.output.document, whitespace=whitespace, order=order, limits=limits)
+        whitespace = whitespace or self.own_whitespace
+        document = self.output.document
+        return lower(document, whitespace=whitespace, order=order, source=source, limits=limits)
 
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
         return _field_limits(self.output.json_schema)
 
     def value(self, text: str) -> object:
         return self.output.validate(text)
+
+    def forms(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+        for meant, dump in self.output.dumps(value, sparse=sparse):
+            yield meant, fitted(self.output.document, dump)
+
+    @property
+    def own_whitespace(self) -> Whitespace | None:
+        return self.output.whitespace
 
     def part(self) -> Part:
         return self.output.part
@@ -366,20 +381,26 @@ class _SchemaTarget(Target[object]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         document, strict = self.document, self.given.strict
-        if order == "declared":
+        if order != "any":
             document = headed(document, AutomatonTexts(python=False, limits=limits))
-        return lower(document, whitespace=whitespace, order=order, strict=strict, limits=limits)
+        return lower(
+            document, whitespace=whitespace, order=order, strict=strict, source=source, limits=limits
+        )
 
     def value(self, text: str) -> object:
         value: object = json.loads(text)
         if not self.given.strict:
             check(value, self.given.schema, self.given.resources)
         return value
+
+    def forms(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+        yield value, fitted(self.document, value)
 
     def description(self) -> str:
         return f"JSON of this type:\n{describe(self.document)}"
@@ -399,8 +420,9 @@ class _RegexTarget(Target[str]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         return Rules(parse(self.given.pattern, search=False, unicode=True, limits=limits), {})
@@ -433,8 +455,9 @@ class _ChoiceTarget(Target[object]):
     def rules(
         self,
         *,
-        whitespace: Whitespace = "spaced",
-        order: Order = "declared",
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         rules: dict[str, Node] = {}
@@ -443,7 +466,7 @@ class _ChoiceTarget(Target[object]):
             rules[name] = node
             return Call(name)
 
-        start = options(map(Text, self.given.texts(whitespace)), rule, "$")
+        start = options(map(Text, self.given.texts(whitespace or "spaced")), rule, "$")
         return Rules(start, rules, late=frozenset(rules))
 
     def value(self, text: str) -> object:
@@ -462,35 +485,7 @@ class _ChoiceTarget(Target[object]):
 
 
 def _field_limits(schema: Mapping[str, object]) -> Callable[[Sequence[str | int]], int | None] | None:
-    if f'"{KEYWORD}"' not in json.dumps(schema, default=str):
-        return None
-    return partial(max_tokens_at, schema)
-
-
-def _text(option: object, whitespace: Whitespace, *, raw: bool, place: str) -> str:
-    """What is written for an option."""
-    separators = (", ", ": ") if whitespace == "spaced" else (",", ":")
-    try:
-        if raw and isinstance(option, str):
-            text = str.__str__(option)  # str() would give the name of a member of a str Enum
-        else:
-            text = json.dumps(option, ensure_ascii=False, allow_nan=False, separators=separators)
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise SchemaError("an option holds half of a surrogate pair", place=place) from error
-    except (TypeError, ValueError, RecursionError) as error:
-        raise SchemaError(f"an option must be a JSON value: {error}", place=place) from error
-    return text
-
-
-def _hint(target: object) -> str:
-    if isinstance(target, str):
-        return f"; a pattern is written Regex({_short(repr(target))})"
-    if isinstance(target, (list, tuple, set)):
-        return "; a list of options is written Choice([...])"
-    if inspect.isroutine(target):
-        return "; a function is no type"
-    return ""
+    return partial(max_tokens_at, schema) if says(schema, KEYWORD) else None
 
 
 def _short(text: str) -> str:

@@ -8,8 +8,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 import structkit as sk
+from structkit.identity import key_of
 from structkit.regex.show import show
-from structkit.targets import Choice, Regex, key_of, read_target
+from structkit.targets import Choice, Regex, read_target
 
 
 class Letter(str, enum.Enum):
@@ -79,8 +80,8 @@ def test_options_that_cannot_be(options: list[Any], message: str) -> None:
         (True, "give a type"),
         (b"x", "give a type"),
         (object(), "object"),
-        (lambda: 1, "a function is no type"),
-        (print, "a function is no type"),
+        (lambda: 1, "a lambda has no name"),
+        (print, "any number of arguments"),
     ],
 )
 def test_what_is_no_target_says_what_is(target: Any, hint: str) -> None:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from structkit.automaton import kernels, unique
 from structkit.automaton.builder import Builder
-from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa
+from structkit.automaton.dfa import DEAD, KEEP, LEAVE, Dfa
 from structkit.automaton.frames import Frame, Memory
+from structkit.automaton.kernels import BITS, OPERATION
 from structkit.automaton.shortest import Shortest
 from structkit.automaton.tables import UNBUILT, Tables, cut
 from structkit.errors import LimitExceeded
@@ -47,6 +48,7 @@ class Automaton:
         tables: The arrays of these rules, those of one moment; see `Tables`.
         rule_of: The rule of each state.
         counters: The rounds that each rule's counter needs, and those that it allows, -1 for any number.
+        strides: The most rounds that one byte begins in each rule whose counter has an end; at least 1.
         lock: Held while a rule is built.
         frames: The frames made, but for those forgotten.
     """
@@ -66,6 +68,7 @@ class Automaton:
         # One number of these is read several times faster than one of an array.
         self.rule_of: list[int] = []
         self.counters: list[tuple[int, int]] = []
+        self.strides: dict[int, int] = {}
         self._final = bytearray()
         self._live = bytearray()
         self._calls: dict[int, tuple[tuple[int, int, int, bool], ...]] = {}
@@ -115,6 +118,8 @@ class Automaton:
         self.counters += [(0, -1)] * (len(tables.start) - len(self.counters))
         for rule in rules:
             self.counters[rule] = (int(tables.least[rule]), int(tables.most[rule]))
+            if self.counters[rule][1] >= 0:
+                self.strides[rule] = _stride(tables, *self._states[rule])
         self._final += tables.final[first:].tobytes()
         self._live += tables.live[first:].tobytes()
         self.rule_of += added
@@ -216,9 +221,9 @@ class Automaton:
             target = int(self.targets[self.row[frame.state] + self.classes[rule, byte]])
             if target == DEAD:
                 continue
-            count = self.counted(rule, frame.count, target & 3)
+            count = self.counted(rule, frame.count, target & OPERATION)
             if count is not None:
-                moved.append(self.frame(target >> 2, count, frame.below, frame.memory))
+                moved.append(self.frame(target >> BITS, count, frame.below, frame.memory))
         return self.settle(moved, kept)
 
     def read(self, frames: frozenset[Frame], kept: bytes, text: bytes) -> tuple[frozenset[Frame], bytes]:
@@ -362,7 +367,7 @@ class Automaton:
     def _after(self, state: int) -> list[int]:
         """Where a byte, or a call of what is not unique, leads from a state in its rule."""
         row, width = int(self.row[state]), self.tables.width(*self.states_of(self.rule_of[state]))
-        after = [target >> 2 for target in self.targets[row : row + width].tolist() if target != DEAD]
+        after = [target >> BITS for target in self.targets[row : row + width].tolist() if target != DEAD]
         calls = range(self.call_first[state], self.call_first[state + 1])
         return after + [int(self.call_next[call]) for call in calls if not self.call_unique[call]]
 
@@ -379,7 +384,7 @@ class Automaton:
                 if byte is None or self.call_first[state] < self.call_first[state + 1]:
                     break
                 text.append(byte)
-                state = int(self.targets[self.row[state] + self.classes[rule, byte]]) >> 2
+                state = int(self.targets[self.row[state] + self.classes[rule, byte]]) >> BITS
             alone = bool(self.final[state]) and not self.live[state]
             self._only_texts[rule] = bytes(text) if alone else None
         return self._only_texts[rule]
@@ -397,8 +402,11 @@ class Automaton:
         if state not in self._bytes:
             targets = self.targets[int(self.row[state]) + self.classes[self.rule[state]].astype(np.int32)]
             self._bytes[state] = tuple(
-                (operation, tuple(np.flatnonzero((targets != DEAD) & (targets & 3 == operation)).tolist()))
-                for operation in np.unique(targets[targets != DEAD] & 3).tolist()
+                (
+                    operation,
+                    tuple(np.flatnonzero((targets != DEAD) & (targets & OPERATION == operation)).tolist()),
+                )
+                for operation in np.unique(targets[targets != DEAD] & OPERATION).tolist()
             )
         return self._bytes[state]
 
@@ -425,14 +433,19 @@ class Automaton:
         if operation == KEEP:
             return count
         least, most = self.counters[rule]
-        if operation == TICK:
-            if most >= 0:
-                return count + 1 if count < most else None
-            return min(count + 1, least)
-        if operation == LEAVE and count < least:
-            return None
-        return count
+        if operation == LEAVE:
+            return count if count >= least else None
+        if most >= 0:
+            return count + operation if count + operation <= most else None
+        return min(count + operation, least)
 
     def _is_final(self, frame: Frame) -> bool:
         state = frame.state
         return self._final[state] == 1 and frame.count >= self.counters[self.rule_of[state]][0]
+
+
+def _stride(tables: Tables, first: int, stop: int) -> int:
+    """The most rounds that one byte begins in the states from `first` to before `stop`, or 1."""
+    end = tables.row[stop] if stop < len(tables.row) else len(tables.targets)
+    operations = tables.targets[tables.row[first] : end] & OPERATION  # of `DEAD` this is `LEAVE`
+    return max(1, int(operations[operations != LEAVE].max(initial=0)))

@@ -1,11 +1,12 @@
 """Deterministic automata over bytes, with calls of other rules and one counter.
 
 A `Dfa` is the automaton of one rule. Bytes that no state tells apart share a class. A transition is one number,
-`next_state << 2 | operation`; `DEAD` where there is none. The operations drive the rule's counter, which counts
+`next_state << BITS | operation`; `DEAD` where there is none. The operations drive the rule's counter, which counts
 the rounds of one large repetition so that it need not be unrolled:
 
 - `KEEP`: nothing;
 - `TICK`: a round begins: allowed while fewer than `most` have begun;
+- a larger number: so many rounds begin, or must follow from here; allowed if no more than `most` have begun then;
 - `LEAVE`: the repetition is over: allowed once `least` rounds have begun.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -21,16 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton import kernels
-from structkit.regex.nodes import Both, Node, Repeat, Rules, Unique
+from structkit.automaton.kernels import BITS, FAR, OPERATION
+from structkit.regex.nodes import Both, Node, Repeat, Rules, Substring, Unique
 
-__all__ = ["DEAD", "KEEP", "LEAVE", "TICK", "Dfa", "Key", "intersection", "node_of", "trim"]
+__all__ = ["DEAD", "KEEP", "LEAVE", "TICK", "Dfa", "Key", "intersection", "node_of", "rounds_to_end", "trim"]
 
-Key: TypeAlias = str | Repeat | Unique | Both
+Key: TypeAlias = str | Repeat | Unique | Both | Substring
 """What a call names: a rule of the target, or a node that became a rule of its own: a large repetition, alone or
-within a pattern, or a unique text."""
+within a pattern, a unique text, or a quote."""
 
 DEAD = -1
-KEEP, TICK, LEAVE = 0, 1, 2
+KEEP, TICK, LEAVE = 0, kernels.TICK, kernels.LEAVE
 
 
 def node_of(rules: Rules, key: Key | None) -> Node:
@@ -42,7 +44,7 @@ def node_of(rules: Rules, key: Key | None) -> Node:
             return rules.rules[key]
         case Unique(node):
             return node
-        case Repeat() | Both():
+        case Repeat() | Both() | Substring():
             return key
 
 
@@ -52,7 +54,7 @@ class Dfa:
 
     Attributes:
         classes: uint8[256], the class of each byte.
-        targets: int32[states, classes], `next_state << 2 | operation` or `DEAD`.
+        targets: int32[states, classes], `next_state << BITS | operation` or `DEAD`.
         final: bool[states], whether the rule may end here (once `least` rounds are done).
         calls: `(state, callee, state after the callee, operation)`, ordered by state.
         least: Rounds that the counted repetition needs; 0 without one.
@@ -97,7 +99,7 @@ class Dfa:
             target = int(self.targets[state, self.classes[byte]])
             if target == DEAD:
                 return False
-            state = target >> 2
+            state = target >> BITS
         return bool(self.final[state])
 
 
@@ -130,17 +132,23 @@ def intersection(left: Dfa, right: Dfa, most_states: int, *, negate: bool = Fals
     )
 
 
+def rounds_to_end(dfa: Dfa) -> NDArray[np.int32]:
+    """int32[states]: the fewest rounds that begin on a way from each to an end; `FAR` where there is none."""
+    rounds = np.where(dfa.final, 0, FAR).astype(np.int32)
+    kernels.fewest_rounds(dfa.targets, rounds)
+    return rounds
+
+
 def trim(dfa: Dfa) -> Dfa:
-    """Without the states from which no end can be reached. The start stays, even if it is one."""
-    alive = dfa.final.copy()
-    kernels.spread(dfa.targets, alive)
+    """An automaton without calls, without the states from which no end can be reached; but the start stays."""
+    alive = rounds_to_end(dfa) < FAR
     if alive.all():
         return dfa
     alive[0] = True
     numbers = np.cumsum(alive) - 1
     kept = dfa.targets[alive]
-    lives = (kept != DEAD) & alive[kept >> 2]
+    lives = (kept != DEAD) & alive[kept >> BITS]
     if not dfa.final.any():
         lives[:] = False
-    targets = np.where(lives, numbers[kept >> 2] << 2 | kept & 3, DEAD)
-    return Dfa(dfa.classes, targets.astype(np.int32), dfa.final[alive])
+    targets = np.where(lives, numbers[kept >> BITS] << BITS | kept & OPERATION, DEAD)
+    return replace(dfa, targets=targets.astype(np.int32), final=dfa.final[alive])

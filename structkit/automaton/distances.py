@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from structkit.automaton.jit import helper, inlined, kernel
-from structkit.automaton.kernels import END, FAR
+from structkit.automaton.kernels import BITS, END, FAR, LEAVE, OPERATION, TICK
 
 __all__ = ["distances", "lay_out"]
 
@@ -52,8 +52,13 @@ def _sweep(
                 hop[state] = END
             for klass in range(width[rule[state]]):
                 target = targets[row[state] + klass]
-                if target >= 0 and end[target >> 2] < FAR and min(end[target >> 2] + 1, FAR - 1) < best:
-                    best = min(end[target >> 2] + 1, FAR - 1)
+                if target < 0 or end[target >> BITS] >= FAR:
+                    continue
+                # Where no rounds are needed the way does without them: there may be no room for another one.
+                if least[rule[state]] == 0 and 0 < target & OPERATION < LEAVE:
+                    continue
+                if min(end[target >> BITS] + 1, FAR - 1) < best:
+                    best = min(end[target >> BITS] + 1, FAR - 1)
                     hop[state] = first_byte[rule[state], klass]
             for call in range(call_first[state], call_first[state + 1]):
                 far = _through(end, start, least, rounds, call_rule[call], call_next[call])
@@ -78,10 +83,10 @@ def _one_round(
             continue
         for klass in range(width[r]):
             target = targets[row[state] + klass]
-            if target >= 0 and target & 3 == 1 and end[target >> 2] < FAR:
-                shortest = min(shortest, max(end[target >> 2] + 1 - end[state], 0))
+            if target >= 0 and target & OPERATION == TICK and end[target >> BITS] < FAR:
+                shortest = min(shortest, max(end[target >> BITS] + 1 - end[state], 0))
         for call in range(call_first[state], call_first[state + 1]):
-            if call_operation[call] == 1:
+            if call_operation[call] == TICK:
                 far = _through(end, start, least, rounds, call_rule[call], call_next[call])
                 if far < FAR:
                     shortest = min(shortest, max(far - end[state], 0))
@@ -104,7 +109,7 @@ def _different_rounds(
         cheapest = np.int64(-1)
         nearest = -1
         for call in range(call_first[start[r]], call_first[stop[r]]):
-            if call_operation[call] != 1 or not call_unique[call] or seen[call_rule[call]]:
+            if call_operation[call] != TICK or not call_unique[call] or seen[call_rule[call]]:
                 continue
             cost = _through(end, start, least, rounds, call_rule[call], call_next[call])
             if nearest < 0 or cost < cheapest:

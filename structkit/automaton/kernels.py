@@ -9,7 +9,10 @@ import numpy as np
 
 from structkit.automaton.jit import helper, kernel
 
-__all__ = ["END", "FAR", "FULL", "TOO_MANY", "counted", "glide", "place", "product", "spread"]
+__all__ = [
+    "BITS", "END", "FAR", "FULL", "LEAVE", "OPERATION", "TICK", "TOO_MANY", "counted", "fewest_rounds", "glide",
+    "place", "product",
+]
 
 FAR = 1 << 29
 """No end can be reached. Distances that are larger are told as one less."""
@@ -18,16 +21,25 @@ END = -(1 << 30)
 """The hop of a state at which the rule ends."""
 
 
+BITS = 6
+"""The bits of a transition that say what it does to the counter; see `structkit.automaton.dfa`."""
+
+OPERATION = (1 << BITS) - 1
+"""The operation of a transition."""
+
+TICK, LEAVE = 1, OPERATION
+
+
 @helper
 def counted(count, operation, least, most):
     """The counter after an operation, or -1 if it is forbidden."""
-    if operation == 1:
-        if most >= 0:
-            return count + 1 if count < most else -1
-        return min(count + 1, least)
-    if operation == 2 and count < least:
-        return -1
-    return count
+    if operation == 0:
+        return count
+    if operation == LEAVE:
+        return count if count >= least else -1
+    if most >= 0:
+        return count + operation if count + operation <= most else -1
+    return min(count + operation, least)
 
 
 @kernel
@@ -47,12 +59,12 @@ def glide(row, targets, classes, rule, quiet, least, most, state, count, text, a
     inside = rule[state]
     while at < len(text):
         target = targets[row[state] + classes[inside, text[at]]]
-        if target < 0 or not quiet[target >> 2]:
+        if target < 0 or not quiet[target >> BITS]:
             break
-        after = counted(count, target & 3, least[inside], most[inside])
+        after = counted(count, target & OPERATION, least[inside], most[inside])
         if after < 0:
             break
-        state, count = target >> 2, after
+        state, count = target >> BITS, after
         at += 1
     return at, state, count
 
@@ -84,7 +96,7 @@ def place(
         live[at] = False
         for klass in range(width):
             target = dfa_targets[state, klass]
-            targets[row[at] + klass] = target + (base << 2) if target >= 0 else target
+            targets[row[at] + klass] = target + (base << BITS) if target >= 0 else target
             live[at] |= target >= 0
         silent = True
         while call < len(calls) and calls[call, 0] == state:
@@ -99,26 +111,31 @@ def place(
 
 
 @kernel
-def spread(targets, alive):
-    """Mark the states from which a marked one is reached.
+def fewest_rounds(targets, rounds):
+    """The fewest rounds that begin on a way from each state to one that has 0 at first (Bellman 1958).
 
     Sweeps from the last state to the first: most transitions lead to later states, so few sweeps settle all.
 
     Args:
-        targets: int32[states, classes], `next_state << 2 | operation`, negative where there is none.
-        alive: bool[states], holds the marks and receives more.
+        targets: int32[states, classes], `next_state << BITS | operation`, negative where there is none.
+        rounds: int32[states], 0 or `FAR`, receives the rounds; `FAR` where there is no way.
     """
     changed = True
     while changed:
         changed = False
-        for state in range(len(alive) - 1, -1, -1):
-            if alive[state]:
+        for state in range(len(rounds) - 1, -1, -1):
+            if rounds[state] == 0:
                 continue
             for target in targets[state]:
-                if target >= 0 and alive[target >> 2]:
-                    alive[state] = True
+                if target < 0 or rounds[target >> BITS] >= rounds[state]:
+                    continue
+                operation = target & OPERATION
+                far = rounds[target >> BITS] + (0 if operation == LEAVE else operation)
+                if far < rounds[state]:
+                    rounds[state] = far
                     changed = True
-                    break
+                    if far == 0:
+                        break
 
 
 TOO_MANY = -2
@@ -153,12 +170,12 @@ def product(left, right, negate, slots, pairs, targets):
             break
         a, b = pairs[current] // side, pairs[current] % side - 1
         for klass in range(left.shape[1]):
-            after = left[a, klass] >> 2
+            after = left[a, klass] >> BITS
             other = np.int64(right[b, klass]) if b >= 0 else np.int64(-1)
             if after < 0 or (other < 0 and not negate):
                 targets[current, klass] = -1
                 continue
-            pair = after * side + (other >> 2) + 1
+            pair = after * side + (other >> BITS) + 1
             slot = _slot(pair, slots, pairs)
             if slots[slot] < 0:
                 if found == len(pairs):
@@ -166,7 +183,7 @@ def product(left, right, negate, slots, pairs, targets):
                 slots[slot] = found
                 pairs[found] = pair
                 found += 1
-            targets[current, klass] = slots[slot] << 2 | (other & 3 if other >= 0 else 0)
+            targets[current, klass] = slots[slot] << BITS | (other & OPERATION if other >= 0 else 0)
     return found
 
 

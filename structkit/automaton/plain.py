@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from structkit.automaton import subset
 from structkit.automaton.build import Ambiguous
-from structkit.automaton.dfa import DEAD, Dfa, Key
+from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key
+from structkit.automaton.kernels import BITS, OPERATION
 from structkit.automaton.nfa import Nfa
 from structkit.automaton.tables import UNBUILT, Tables
 
@@ -48,7 +49,7 @@ def determinise(nfa: Nfa) -> Dfa:
             operations = {operation for _, operation in moves}
             if len(operations) > 1:
                 raise Ambiguous
-            row.append(number(closed(t for t, _ in moves)) << 2 | operations.pop() if moves else DEAD)
+            row.append(number(closed(t for t, _ in moves)) << BITS | operations.pop() if moves else DEAD)
         rows.append(row)
         leaves = sorted((call for call in nfa.calls if call[0] in members), key=lambda call: call[0])
         for key, operation in dict.fromkeys((key, operation) for _, key, _, operation in leaves):
@@ -67,7 +68,7 @@ def product(left: Dfa, right: Dfa, *, negate: bool) -> Dfa:
 
     def after(dfa: Dfa, state: int, byte: int) -> tuple[int, int]:
         target = int(dfa.targets[state, dfa.classes[byte]]) if state >= 0 else DEAD
-        return (target >> 2, target & 3) if target != DEAD else (-1, 0)
+        return (target >> BITS, target & OPERATION) if target != DEAD else (-1, 0)
 
     queue = [(0, 0)]
     rows: list[list[int]] = []
@@ -80,7 +81,7 @@ def product(left: Dfa, right: Dfa, *, negate: bool) -> Dfa:
                 continue
             if (to, other) not in queue:
                 queue.append((to, other))
-            row.append(queue.index((to, other)) << 2 | operation)
+            row.append(queue.index((to, other)) << BITS | operation)
         rows.append(row)
     final = np.array([bool(left.final[a]) and (b >= 0 and bool(right.final[b])) != negate for a, b in queue])
     return Dfa(classes.astype(np.uint8), np.array(rows, np.int32), final, (), right.least, right.most)
@@ -104,13 +105,15 @@ def fits(tables: Tables, tokens: NDArray[np.int32], most_rounds: int, most_token
         end = int(tables.row[stop]) if stop < len(tables.row) else len(tables.targets)
         width, rest = divmod(end - offset, len(states))
         targets = tables.targets[offset : max(offset, end)]
+        operations = targets[targets != DEAD] & OPERATION
         if (
             rest
             or end > len(tables.targets)
             or not 0 < width <= 256
             or not (tables.row[states] == offset + width * np.arange(len(states))).all()
             or not (tables.classes[rule] < width).all()
-            or not ((targets == DEAD) | np.isin(targets >> 2, states) & (targets & 3 < 3)).all()
+            or not ((targets == DEAD) | np.isin(targets >> BITS, states)).all()
+            or (tables.most[rule] < 0 and not np.isin(operations, (KEEP, TICK, LEAVE)).all())
         ):
             return False
         offset = end
@@ -126,7 +129,7 @@ def fits(tables: Tables, tokens: NDArray[np.int32], most_rounds: int, most_token
     return bool(
         ((tables.call_rule >= 0) & (tables.call_rule < len(start))).all()
         and ((tables.call_next >= 0) & (tables.call_next < len(tables.row))).all()
-        and ((tables.call_operation >= 0) & (tables.call_operation < 3)).all()
+        and ((tables.call_operation >= 0) & (tables.call_operation <= OPERATION)).all()
         and (tables.rule[tables.call_next] == tables.rule[callers]).all()
         and ((tables.least >= 0) & (tables.least <= most_rounds)).all()
         and (tables.most >= -1).all()

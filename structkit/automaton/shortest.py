@@ -15,6 +15,7 @@ from structkit.automaton.alive import first_bytes
 from structkit.automaton.dfa import DEAD, KEEP, TICK
 from structkit.automaton.distances import distances
 from structkit.automaton.frames import Frame, Memory
+from structkit.automaton.kernels import BITS, OPERATION
 
 if TYPE_CHECKING:
     from structkit.automaton.automaton import Automaton
@@ -120,7 +121,10 @@ def shortest_text(automaton: Automaton, frame: Frame) -> bytes | None:
             text.append(step)
             target = int(automaton.targets[automaton.row[state] + automaton.classes[rule, step]])
             at = automaton.frame(
-                target >> 2, automaton.counted(rule, at.count, target & 3) or 0, at.below, at.memory
+                target >> BITS,
+                automaton.counted(rule, at.count, target & OPERATION) or 0,
+                at.below,
+                at.memory,
             )
     return bytes(text)
 
@@ -131,8 +135,8 @@ def _round(automaton: Automaton, frame: Frame, rule: int, step: int) -> int:
     end, best, farthest = shortest.end, step, 2 * kernels.FAR
     row, memory = int(automaton.row[frame.state]), frame.memory
     for klass, target in enumerate(automaton.targets[row : row + int(shortest.width[rule])].tolist()):
-        if target != DEAD and target & 3 == TICK and end[target >> 2] < farthest:
-            best, farthest = int(shortest.first_byte[rule, klass]), int(end[target >> 2])
+        if target != DEAD and target & OPERATION == TICK and end[target >> BITS] < farthest:
+            best, farthest = int(shortest.first_byte[rule, klass]), int(end[target >> BITS])
     for call in range(automaton.call_first[frame.state], automaton.call_first[frame.state + 1]):
         far = int(end[automaton.start[automaton.call_rule[call]]]) + int(end[automaton.call_next[call]])
         if automaton.call_operation[call] == TICK and far < farthest:
@@ -155,10 +159,10 @@ def _find_rounds(automaton: Automaton, rule: int) -> Mapping[int, int]:
     for state in range(first, stop):
         row = int(automaton.row[state])
         for klass, target in enumerate(automaton.targets[row : row + int(shortest.width[rule])].tolist()):
-            if target != DEAD and target & 3 == KEEP:
+            if target != DEAD and target & OPERATION == KEEP:
                 step = int(shortest.first_byte[rule, klass])
-                into.setdefault(target >> 2, []).append((state, step))
-            elif target != DEAD and target & 3 == TICK:
+                into.setdefault(target >> BITS, []).append((state, step))
+            elif target != DEAD and target & OPERATION == TICK:
                 begins.append(state)
         for call in range(automaton.call_first[state], automaton.call_first[state + 1]):
             if automaton.call_operation[call] == TICK:

@@ -6,6 +6,7 @@ from __future__ import annotations
 # fmt: off
 # ruff: noqa: D417
 from structkit.automaton.jit import kernel
+from structkit.automaton.kernels import BITS, LEAVE, OPERATION, TICK
 
 __all__ = ["fits"]
 
@@ -16,6 +17,8 @@ def fits(
     start, least, most, tokens, most_rounds, most_tokens,
 ):
     """Whether no position in the tables lies outside an array. They may hold anything, but have the right sizes.
+
+    Several rounds begin at once only where a counter has an end.
 
     Args:
         row: With all up to `most` as in `structkit.automaton.tables.Tables`.
@@ -55,7 +58,9 @@ def fits(
                 return False
         for at in range(offset, end):
             target = targets[at]
-            if target != -1 and not (first <= target >> 2 < stop and target & 3 < 3):
+            if target != -1 and not first <= target >> BITS < stop:
+                return False
+            if target != -1 and TICK < target & OPERATION < LEAVE and most[number] < 0:
                 return False
         first, offset, built = stop, end, built - 1
     if built != 0 or offset != len(targets) or call_first[0] != 0 or call_first[len(row)] != len(call_rule):
@@ -66,7 +71,7 @@ def fits(
         for call in range(call_first[state], call_first[state + 1]):
             if not (0 <= call < len(call_rule) and 0 <= call_rule[call] < len(start)):
                 return False
-            if not (0 <= call_next[call] < len(row) and 0 <= call_operation[call] < 3):
+            if not (0 <= call_next[call] < len(row) and 0 <= call_operation[call] <= OPERATION):
                 return False
             if rule[call_next[call]] != rule[state]:
                 return False

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.jit import inlined, kernel
-from structkit.automaton.kernels import FULL, TOO_MANY
+from structkit.automaton.kernels import BITS, FULL, TOO_MANY
 
 __all__ = ["AMBIGUOUS", "by_source", "byte_classes", "determinise", "with_runs"]
 
@@ -237,7 +237,7 @@ def determinise(
                 calls[made_calls, 2], calls[made_calls, 3] = number, items[1, item]
                 made_calls += 1
             elif state >= 0:
-                targets[state, item] = number << 2 | items[1, item]
+                targets[state, item] = number << BITS | items[1, item]
     return states, made_calls
 
 

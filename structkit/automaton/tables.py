@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from structkit.automaton import kernels
 from structkit.automaton.dfa import DEAD, Dfa, Key
+from structkit.automaton.kernels import BITS
 
 __all__ = ["UNBUILT", "GrowingTables", "Tables", "cut"]
 
@@ -24,7 +25,7 @@ class Tables(NamedTuple):
 
     Attributes:
         row: int32[states], where the state's transitions begin in `targets`.
-        targets: int32[...], `next_state << 2 | operation` by byte class, or `DEAD`; see `structkit.automaton.dfa`.
+        targets: int32[...], `next_state << BITS | operation` by byte class, or `DEAD`; see `structkit.automaton.dfa`.
         classes: uint8[rules, 256], the class of each byte in each rule.
         rule: int32[states], the rule that the state belongs to.
         final: bool[states], whether the rule may end here.
@@ -70,7 +71,7 @@ class Tables(NamedTuple):
         kept = ~self.call_unique
         first = np.concatenate([[0], np.cumsum(kept)])[self.call_first].astype(np.int32)
         return self._replace(
-            targets=np.where(needs_unique[self.targets >> 2], DEAD, self.targets).astype(np.int32),
+            targets=np.where(needs_unique[self.targets >> BITS], DEAD, self.targets).astype(np.int32),
             quiet=(np.diff(first) == 0) & ~self.final & self.live,
             call_first=first,
             call_rule=self.call_rule[kept],
@@ -147,7 +148,7 @@ def cut(tables: Tables, rule: int, first: int, stop: int) -> Dfa:
     most = int(tables.most[rule])
     return Dfa(
         tables.classes[rule].copy(),
-        np.where(targets < 0, targets, targets - (first << 2)).astype(np.int32),
+        np.where(targets < 0, targets, targets - (first << BITS)).astype(np.int32),
         tables.final[first:stop].copy(),
         (),
         int(tables.least[rule]),

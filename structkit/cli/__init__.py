@@ -178,13 +178,11 @@ def _add_compiling(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--defaults",
         choices=["always", "may_omit"],
-        default="always",
-        help="whether fields with a default are always written, the default, or may be omitted",
+        help="whether fields with a default are always written, as they are by default, or may be omitted",
     )
     command.add_argument(
         "--order",
         choices=["declared", "any"],
-        default="declared",
         help="of keys: declared, the default, or any",
     )
 
@@ -204,6 +202,17 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seed", type=int, metavar="N", help="makes sampling repeatable")
     command.add_argument(
         "--order", choices=["declared", "any"], help="of keys: declared, the default, or as the model likes"
+    )
+    command.add_argument(
+        "--whitespace", choices=["spaced", "compact"], help="spaced, the default, or no spaces in the JSON"
+    )
+    command.add_argument(
+        "--defaults", choices=["always", "may_omit"], help="whether fields with a default are always written"
+    )
+    command.add_argument(
+        "--null",
+        choices=["always", "may_omit", "omit"],
+        help="what to write of optional fields without a value",
     )
     many = command.add_argument_group("a file of prompts")
     many.add_argument("--input", metavar="FILE", help="JSON lines: texts, or objects with a prompt and an id")

@@ -100,8 +100,9 @@ def read_options(arguments: argparse.Namespace) -> Options:
     options = Options(max_tokens=arguments.max_tokens, seed=arguments.seed)
     if arguments.temperature is not None:
         options["temperature"] = arguments.temperature
-    if arguments.order is not None:
-        options["order"] = arguments.order
+    for name in ("order", "whitespace", "defaults", "null"):
+        if (value := getattr(arguments, name)) is not None:
+            options[name] = value
     Settings.read("extract", options)
     return options
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from structkit.errors import ModelFailed
 from structkit.generate import kernels
+from structkit.generate.draft import Draft
 from structkit.generate.sample import Sampling, allowed_logits, allows, failure, logsumexp, pick
 from structkit.models.base import Logits
 
@@ -47,6 +48,7 @@ class Ask:
         scored: Whether the log-probability is wanted.
         candidates: With `scored`, tokens of which the probability without the mask is wanted.
         place: The step, for errors.
+        draft: Gives up to so many tokens that may well follow, the one asked for first.
     """
 
     token_ids: list[int]
@@ -59,6 +61,7 @@ class Ask:
     scored: bool = False
     candidates: tuple[int, ...] = ()
     place: str | None = None
+    draft: Callable[[int], Draft] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from structkit.generate.chooser import Choices
 from structkit.generate.fields import Field, Fields, Path, show_path
-from structkit.generate.flow import Written
+from structkit.generate.plan import Written
 from structkit.generate.result import Result
 from structkit.schema.choices import OTHER
 from structkit.schema.parts import Part

@@ -7,162 +7,26 @@ the one that was chosen. Sync, async and batch drivers run the same flow.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias, cast
+from collections.abc import Generator, Sequence
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import BudgetTooSmall, TokenRefused, VocabularyError
+from structkit.errors import BudgetTooSmall, TokenRefused
 from structkit.generate.bans import Bans
 from structkit.generate.choose import Ask, Told
-from structkit.generate.chooser import Choices, Chooser
-from structkit.generate.field_budget import FieldBudgets, FieldLimits
+from structkit.generate.chooser import Chooser
+from structkit.generate.draft import Draft, Drafts
+from structkit.generate.field_budget import FieldBudgets
 from structkit.generate.fields import Path
-from structkit.generate.processors import Stack
-from structkit.generate.result import FinishReason
-from structkit.generate.sample import Sampling, allows, only_id
+from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Score
+from structkit.generate.sample import allows, only_id
+from structkit.generate.spelling import Speller, whole_characters
 from structkit.guide.guide import Cursor
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Decoded", "Flow", "Plan", "Refusal", "Score", "Written", "decode"]
-
-Spell: TypeAlias = Callable[[str], Sequence[int]]
-"""Text to the tokens that the model's own tokenizer would write for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """What a flow asks for: how likely the model finds several ways to go on; see `Rows.score`.
-
-    Attributes:
-        branches: The tokens of each way.
-    """
-
-    branches: list[list[int]]
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a text of the language is no value after all.
-
-    Attributes:
-        error: What the validators said.
-        start: The byte at which the value begins that they name.
-        end: The byte after it.
-        path: Its path.
-    """
-
-    error: Exception
-    start: int
-    end: int
-    path: Path = ()
-
-
-Check: TypeAlias = Callable[[str], "Refusal | None"]
-"""Looks at a complete text."""
-
-
-class Written:
-    """The tokens of a sequence so far; whoever looks on may see them grow.
-
-    Attributes:
-        token_ids: The tokens, the end token not included.
-        scores: For each the log-probability among the allowed tokens and the probability that the mask removed; 0
-            where it was not sampled or not scored.
-        forced: For each whether it was not sampled, because nothing else could follow.
-        text: Their bytes.
-        kept: The bytes that were never taken back since this was last set to the length of the text.
-        refused: The value that is written anew from there.
-    """
-
-    def __init__(self) -> None:
-        self.token_ids: list[int] = []
-        self.scores: list[tuple[float, float]] = []
-        self.forced: list[bool] = []
-        self.text = bytearray()
-        self.kept = 0
-        self.refused: Path = ()
-
-    def cut(self, tokens: int, length: int, refused: Path = ()) -> None:
-        """Take back all but the first tokens, which have so many bytes, to write a value anew."""
-        if length < self.kept:
-            self.refused = refused
-        del self.token_ids[tokens:], self.scores[tokens:], self.forced[tokens:], self.text[length:]
-        self.kept = min(self.kept, length)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """How a sequence is written.
-
-    Attributes:
-        budget: The most tokens, the end token not counted.
-        sampling: How tokens are chosen.
-        row: The number of the sequence among those of one call; each draws its own random numbers.
-        spell: The model's tokenizer, to write forced text in its own tokens.
-        forced: Whether forced text is taken without asking the model; else the model chooses its tokens.
-        check: Looks at the complete text; a value that it refuses is taken back and written anew.
-        retries: How often.
-        scored: Whether log-probabilities are wanted.
-        choices: With `scored`, the texts among which there is a choice at a place, so that they are scored too.
-        is_json: Whether the text is JSON.
-        field_limits: The tokens that a value at a place may have, if any is bounded.
-        timeout: Seconds after which the shortest way to the end is taken.
-        thoughts: Tokens that the model may write freely before; 0 for none.
-        end_of_thinking: The tokens that end them.
-        processors: What else changes the logits.
-        written: Where the tokens are written.
-    """
-
-    budget: int
-    sampling: Sampling
-    row: int = 0
-    spell: Spell | None = None
-    forced: bool = True
-    check: Check | None = None
-    retries: int = 0
-    scored: bool = False
-    choices: Choices | None = None
-    is_json: bool = True
-    field_limits: FieldLimits | None = None
-    timeout: float | None = None
-    thoughts: int = 0
-    end_of_thinking: tuple[int, ...] = ()
-    processors: Stack | None = None
-    written: Written = field(default_factory=Written)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decoded:
-    """A complete text of the language, as tokens.
-
-    Attributes:
-        token_ids: The tokens, the end token not included.
-        finish_reason: See `Result.finish_reason`.
-        forced_tokens: How many of the tokens were not sampled.
-        seconds: Time spent in the flow itself: masks, cursor, sampling, forced text.
-        refused: The texts that were refused.
-        refusal: Why the last of them was, if no other could be written; the tokens mean nothing then.
-        read: The tokens that the model has read.
-        choices: At each place where there was a choice, the probability of each text.
-        thinking: What was written freely before.
-    """
-
-    token_ids: tuple[int, ...]
-    finish_reason: FinishReason
-    forced_tokens: int
-    seconds: float
-    refused: tuple[str, ...]
-    refusal: Refusal | None
-    read: int
-    choices: Mapping[Path, Mapping[str, float]]
-    thinking: str | None
-
-
-Flow: TypeAlias = "Generator[Ask | Score, Told | list[NDArray[np.float32]], Decoded]"
-"""A `Told` answers an `Ask`, a list of arrays a `Score`."""
+__all__ = ["decode"]
 
 
 def decode(
@@ -210,12 +74,13 @@ class _Decoding:
         self.unread = list(prompt_ids)
         self.back = read
         self.read = 0
-        self.spelled: dict[str, list[int]] = {}
+        self.speller = Speller(plan.spell, vocabulary)
+        self.drafts: Drafts | None = None
         self.bans = Bans()
         self.paths: dict[int, Path] = {}
         self.refused: list[str] = []
         self.limited = False
-        self.shortened = False
+        self.shortened: int | None = None
         self.begin = 0.0
         self.thinking: str | None = None
         self.deadline = None if plan.timeout is None else time.perf_counter() + plan.timeout
@@ -249,7 +114,7 @@ class _Decoding:
         for token in ends:
             self.mask[token >> 5] |= np.uint32(1 << (token & 31))
         thoughts: list[int] = []
-        after = self.spell("\n\n")
+        after = self.speller.tokens("\n\n")
         mark = b"".join(tokens[token] if token < len(tokens) else b"" for token in ends)
         text = b""
         while len(thoughts) < self.plan.thoughts and not self.late():
@@ -317,7 +182,7 @@ class _Decoding:
 
     def only_token(self) -> int | None:
         """The token that must follow, if the model need not be asked."""
-        if self.limited and not self.shortened:
+        if self.limited and self.shortened is None:
             return None  # the model is asked, to learn whether it would have gone another way
         return only_id(self.mask)
 
@@ -326,7 +191,7 @@ class _Decoding:
         asked = time.perf_counter()
         choice = None
         if self.chooser is not None and (not self.plan.thoughts or self.thinking is not None):
-            choice = self.chooser.begins(self.written.text, self.spell, self.left)
+            choice = self.chooser.begins(self.written.text, self.speller.tokens, self.left)
         told = cast("Told", (yield self.ask(() if choice is None else choice.first)))
         if choice is not None:
             scores = cast("list[NDArray[np.float32]]", (yield Score(choice.branches)))
@@ -339,7 +204,7 @@ class _Decoding:
         ask = Ask(
             token_ids=self.unread,
             mask=self.mask,
-            free=self.free if self.limited and not self.shortened else None,
+            free=self.free if self.limited and self.shortened is None else None,
             sampling=self.plan.sampling,
             generator=self.generator,
             back=self.back,
@@ -347,10 +212,26 @@ class _Decoding:
             scored=self.plan.scored,
             candidates=candidates,
             place=f"token {len(self.written.token_ids)}",
+            draft=self.draft if self.drafting and not candidates else None,
         )
         self.read += len(self.unread)
         self.unread, self.back = [], 0
         return ask
+
+    @property
+    def drafting(self) -> bool:
+        """Whether what follows may be drafted: thoughts are not."""
+        return self.plan.speculate > 0 and (self.plan.thoughts == 0 or self.thinking is not None)
+
+    def draft(self, most: int) -> Draft:
+        """Up to so many tokens that may well come next, and for which there is room."""
+        begin = time.perf_counter()
+        if self.drafts is None:
+            self.drafts = self.plan.drafting(self.prompt_ids, self.vocabulary, self.speller)
+        most = min(most, self.plan.speculate, self.left - 1)
+        draft = self.drafts.draft(self.cursor, most)
+        self.begin -= time.perf_counter() - begin - draft.seconds  # it is asked for in the model's time
+        return draft
 
     def adjust(self, row: NDArray[np.float32], mask: NDArray[np.uint32]) -> NDArray[np.float32]:
         """The logits after the processors."""
@@ -360,8 +241,8 @@ class _Decoding:
 
     def hear(self, told: Told) -> int:
         """The token chosen; notice when the model would rather have gone where the budget has no room."""
-        if told.wanted is not None:
-            self.shortened = not allows(self.mask, told.wanted)
+        if told.wanted is not None and not allows(self.mask, told.wanted):
+            self.shortened = len(self.written.token_ids)
         return told.token
 
     def force(self) -> None:
@@ -389,20 +270,12 @@ class _Decoding:
 
     def spelling(self, forced: bytes) -> list[int]:
         """The tokens that the model's tokenizer writes for forced bytes, if it can."""
-        text = _whole_characters(forced)
+        text = whole_characters(forced)
         if (
             not self.plan.forced or len(forced) < 2 or not text
         ):  # one byte leaves only a choice between tokens
             return []
-        return self.spell(text)
-
-    def spell(self, text: str) -> list[int]:
-        """The tokens that the model's tokenizer writes for a text, if it can write exactly that."""
-        if self.plan.spell is None:
-            return []
-        if text not in self.spelled:
-            self.spelled[text] = _spell(text, self.plan.spell, self.vocabulary)
-        return self.spelled[text]
+        return self.speller.tokens(text)
 
     def keep(self, token_ids: list[int], score: tuple[float, float], *, forced: bool) -> None:
         """Write tokens that the cursor has taken."""
@@ -437,6 +310,8 @@ class _Decoding:
             count -= 1
             length -= len(self.vocabulary.tokens[written.token_ids[count]])
         taken = len(written.token_ids) - count
+        if self.shortened is not None and self.shortened >= count:
+            self.shortened = None
         self.cursor.rollback(taken)
         self.left += taken
         written.cut(count, length, self.paths.get(start, ()))
@@ -454,7 +329,7 @@ class _Decoding:
 
     def decoded(self, refusal: Refusal | None) -> Decoded:
         """What was written, at the end."""
-        shortened = self.shortened or (self.left == 0 and not self.cursor.must_end)
+        shortened = self.shortened is not None or (self.left == 0 and not self.cursor.must_end)
         return Decoded(
             token_ids=tuple(self.written.token_ids),
             finish_reason="budget" if shortened else "stop",
@@ -473,21 +348,3 @@ def _text_mask(vocabulary: Vocabulary) -> NDArray[np.uint32]:
     is_text = np.zeros(32 * vocabulary.words, bool)
     is_text[: vocabulary.size] = [bool(token) for token in vocabulary.tokens]
     return np.packbits(is_text, bitorder="little").view(np.uint32)
-
-
-def _whole_characters(text: bytes) -> str:
-    """The text up to the first character that is not whole: forced bytes may end, or begin, inside of one."""
-    try:
-        return text.decode()
-    except UnicodeDecodeError as error:
-        return text[: error.start].decode()
-
-
-def _spell(text: str, spell: Spell, vocabulary: Vocabulary) -> list[int]:
-    """The tokens of a text, or none if the tokenizer cannot write exactly this text."""
-    try:
-        ids = list(spell(text))
-    except VocabularyError:
-        return []
-    pieces = [vocabulary.tokens[i] if 0 <= i < vocabulary.size else b"" for i in ids]
-    return ids if all(pieces) and b"".join(pieces) == text.encode() else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from structkit.generate.fields import Field, Fields, Path
-from structkit.generate.flow import Refusal
+from structkit.generate.plan import Refusal
 from structkit.generate.prompt import Prompt
 from structkit.models.base import Message
 

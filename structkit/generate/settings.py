@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypedDict, cast, get_args
+from numbers import Integral
+from typing import TypedDict, cast
 
 from structkit.generate.processors import MASK, AnyProcessor, Penalty
 from structkit.generate.sample import Sampling, check_number, check_whole
 from structkit.limits import Limits
-from structkit.regex.from_schema import Order, Whitespace
-from structkit.targets import Defaults
+from structkit.models.base import LogitsModel
+from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
 
 __all__ = ["Batch", "Options", "Settings", "Writing"]
 
@@ -51,6 +52,10 @@ class Options(TypedDict, total=False):
     describe: bool
     """Whether the description of the target is added to the prompt; by default it is."""
 
+    examples: Sequence[tuple[str, object]]
+    """Texts with the right answers, to be shown before the prompt: `[(text, Person(...)), ...]`. They are validated,
+    and written exactly as the model has to write; models with a chat template read them as turns of a conversation."""
+
     system: str | None
     """A system message to put before the prompt."""
 
@@ -65,6 +70,15 @@ class Options(TypedDict, total=False):
     forced: bool
     """Whether text that must come next is taken without sampling, in the tokenizer's own tokens; by default
     it is. Without it the model chooses the tokens of such text too."""
+
+    speculate: bool | int
+    """Whether text that may well come next, such as a value copied from the prompt and the key after it, is read by the
+    model in one pass and checked there, and in how many tokens; by default in up to 24, as long as it pays. What is
+    written is the same without it. Models that keep a state instead of the tokens do without."""
+
+    draft: LogitsModel | None
+    """A smaller model with the same tokens, which drafts where else values are looked up in the prompt. What is written
+    is the same without it. It pays where it takes far less time than the model."""
 
     beams: int
     """Without a temperature: how many hypotheses a beam search follows; the likeliest text of all is returned that the
@@ -92,6 +106,14 @@ class Options(TypedDict, total=False):
     order: Order
     """`"declared"`, the default, writes keys in the order of the target; `"any"` leaves the order to the model."""
 
+    null: NullFields
+    """What is written of a field `X | None = None` that has no value: `"always"` writes `null`, `"omit"` leaves the
+    field out, `"may_omit"` allows both. By default `defaults` decides. A class may say these four itself; see
+    `structkit.configure`."""
+
+    source: str | None
+    """The text that fields with `structkit.Quote` are taken from; by default it is the prompt."""
+
     limits: Limits
     """What may be built for the target."""
 
@@ -99,8 +121,11 @@ class Options(TypedDict, total=False):
 _ONE = frozenset({"extract", "aextract", "generate", "agenerate"})
 """The functions that return one value."""
 
-_NOT_WITH_BEAMS = ("processors", "repetition_penalty", "thinking", "timeout")
+_NOT_WITH_BEAMS = ("draft", "processors", "repetition_penalty", "thinking", "timeout")
 """The options that a beam search does not know."""
+
+_DRAFTED = 24
+"""Tokens of a draft when nobody says how many."""
 
 _THOUGHTS = 1_024
 """Tokens of thoughts when nobody says how many."""
@@ -113,19 +138,21 @@ _CONFIDENT = frozenset({"generate", "agenerate", "stream", "astream", "classify"
 class Writing:
     """How values are written: part of what a guide is made for."""
 
-    whitespace: Whitespace = "spaced"
-    defaults: Defaults = "always"
-    order: Order = "declared"
+    whitespace: Whitespace | None = None
+    defaults: Defaults | None = None
+    order: Order | None = None
+    null: NullFields | None = None
     limits: Limits = field(default_factory=Limits)
 
+    @property
+    def policy(self) -> Policy:
+        """What the call says about how values are written."""
+        return Policy(whitespace=self.whitespace, defaults=self.defaults, order=self.order, null=self.null)
+
     def __post_init__(self) -> None:
-        for name, value, known in (
-            ("whitespace", self.whitespace, get_args(Whitespace)),
-            ("defaults", self.defaults, get_args(Defaults)),
-            ("order", self.order, get_args(Order)),
-        ):
-            if value not in known:
-                raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, not {value!r}")
+        if not isinstance(self.order, (str, type(None))):
+            raise ValueError(f"order must be 'declared' or 'any', not {self.order!r}")
+        self.policy  # noqa: B018 (it checks)
         _check_type("limits", self.limits, Limits, "structkit.Limits(...)")
 
 
@@ -138,7 +165,11 @@ class Settings:
     writing: Writing = field(default_factory=Writing)
     describe: bool = True
     system: str | None = None
+    source: str | None = None
+    examples: tuple[tuple[str, object], ...] = ()
     forced: bool = True
+    speculate: int = _DRAFTED
+    draft: LogitsModel | None = None
     beams: int = 1
     best_of: int = 1
     retries: int = 2
@@ -154,11 +185,13 @@ class Settings:
         for processor in self.processors:
             if not (callable(processor) or hasattr(processor, "begin") or processor is MASK):
                 raise TypeError(f"processors are callables as in transformers, not {processor!r}")
-        check_whole("retries", self.retries, 0)
-        _check_type("retries", self.retries, int, "a whole number")
+        if self.draft is not None and not hasattr(self.draft, "session"):
+            raise TypeError(f"draft must be a model, such as structkit.load(...), not {self.draft!r}")
+        _check_count("retries", self.retries, 0)
         _check_type("describe", self.describe, bool, "True or False")
         _check_type("confidence", self.confidence, bool, "True or False")
         _check_type("forced", self.forced, bool, "True or False")
+        _check_type("source", self.source, (str, type(None)), "a text or None")
         _check_type("system", self.system, (str, type(None)), "a text or None")
 
     @classmethod
@@ -186,7 +219,10 @@ class Settings:
             takes = ", ".join([*known, *more])
             raise TypeError(f"{function}() has no argument {unknown[0]!r}; it takes {takes}")
         thinking = options.get("thinking", False)
-        check_whole("thinking", None if isinstance(thinking, bool) else thinking, 0)
+        speculate = options.get("speculate", True)
+        for name, value in (("thinking", thinking), ("speculate", speculate)):
+            if not isinstance(value, bool):
+                _check_count(name, value, 0)
         return cls(
             max_tokens=options.get("max_tokens"),
             sampling=Sampling(
@@ -198,14 +234,19 @@ class Settings:
                 seed=options.get("seed"),
             ),
             writing=Writing(
-                whitespace=options.get("whitespace", "spaced"),
-                defaults=options.get("defaults", "always"),
-                order=options.get("order", "declared"),
+                whitespace=options.get("whitespace"),
+                defaults=options.get("defaults"),
+                order=options.get("order"),
+                null=options.get("null"),
                 limits=options.get("limits", Limits()),
             ),
             describe=options.get("describe", True),
             system=options.get("system"),
+            source=options.get("source"),
+            examples=_examples(options),
             forced=options.get("forced", True),
+            speculate=_DRAFTED if speculate is True else int(speculate),
+            draft=options.get("draft"),
             beams=_beams(function, options),
             best_of=_best_of(function, options),
             retries=options.get("retries", 2),
@@ -256,7 +297,7 @@ class Batch:
 
 def _beams(function: str, options: Options) -> int:
     count = options.get("beams", 1)
-    check_whole("beams", count, 1)
+    _check_count("beams", count, 1)
     if count > 1 and function not in _ONE:
         raise ValueError(f"{function}() writes one value for each prompt; beams are for extract and generate")
     if count > 1 and options.get("temperature"):
@@ -269,7 +310,7 @@ def _beams(function: str, options: Options) -> int:
 
 def _best_of(function: str, options: Options) -> int:
     count = options.get("best_of", 1)
-    check_whole("best_of", count, 1)
+    _check_count("best_of", count, 1)
     if count > 1 and function not in _ONE:
         raise ValueError(
             f"{function}() writes one value for each prompt; best_of is for extract and generate"
@@ -277,6 +318,17 @@ def _best_of(function: str, options: Options) -> int:
     if count > 1 and not options.get("temperature"):
         raise ValueError("best_of needs a temperature above 0: without one all values are the same")
     return count
+
+
+def _examples(options: Options) -> tuple[tuple[str, object], ...]:
+    examples: object = options.get("examples", ())
+    if isinstance(examples, (str, bytes, Mapping)) or not isinstance(examples, Sequence):
+        raise TypeError(f"examples must be a list of texts with their answers, not {examples!r:.60}")
+    for number, example in enumerate(examples):
+        pair = isinstance(example, (tuple, list)) and len(example) == 2
+        if not pair or not isinstance(example[0], str):
+            raise TypeError(f"examples[{number}] must be a text and its answer, not {example!r:.60}")
+    return tuple((text, value) for text, value in examples)
 
 
 def _processors(options: Options) -> tuple[AnyProcessor, ...]:
@@ -288,6 +340,11 @@ def _processors(options: Options) -> tuple[AnyProcessor, ...]:
         return tuple(processors)
     check_number("repetition_penalty", penalty, 0, math.inf, above=True)
     return (Penalty(penalty), *processors)
+
+
+def _check_count(name: str, value: object, low: int) -> None:
+    _check_type(name, value, Integral, "a whole number")
+    check_whole(name, cast("int", value), low)
 
 
 def _check_type(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:

@@ -11,12 +11,11 @@ from typing import Generic, TypeVar, cast
 from structkit.errors import GenerationError
 from structkit.generate.drive import TURNS, Driven, drive_all
 from structkit.generate.events import Event, Finished, Observer
-from structkit.generate.generation import Job
+from structkit.generate.generation import Job, begin_rows
 from structkit.generate.prompt import Prompt
 from structkit.generate.result import Result
 from structkit.generate.settings import Settings
 from structkit.models.base import LogitsModel
-from structkit.models.single import rows_of
 from structkit.targets import AnyTarget
 
 __all__ = ["AsyncStream", "Stream"]
@@ -33,6 +32,7 @@ class Stream(Generic[T_co]):
     def __init__(self, model: LogitsModel, prompt: Prompt, target: AnyTarget, settings: Settings) -> None:
         self._job = Job(0, model, prompt, target, settings)
         self._model = model
+        self._settings = settings
         self._observer: Observer | None = None
         self._result: Result[T_co] | None = None
         self._error: Exception | None = None
@@ -97,9 +97,11 @@ class Stream(Generic[T_co]):
         steps = None
         try:
             while True:
-                with TURNS.of(self._model):  # others may use the model between two steps
+                with TURNS.held(
+                    self._model, self._settings.draft
+                ):  # others may use the model between two steps
                     if steps is None:
-                        steps = drive_all([self._job.flow()], rows_of(self._model), 1)
+                        steps = drive_all([self._job.flow()], begin_rows(self._model, self._settings), 1)
                     step = next(steps)
                 if step is not None:
                     yield from self._end(step)

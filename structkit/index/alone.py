@@ -111,10 +111,12 @@ def _walked(index: Index, rule: int, state: int) -> Row:
 def _rounds(index: Index, rule: int, state: int, *, counted: bool) -> tuple[NDArray[np.uint32], Rounds]:
     automaton, trie = index.automaton, index.vocabulary.trie
     mask = np.zeros(index.vocabulary.words, np.uint32)
-    taken = np.full(index.vocabulary.size if counted else 0, -1, np.int16)
-    exits, exit_taken = np.empty(len(trie.byte), np.int32), np.empty(len(trie.byte), np.int16)
-    worst = np.full(2 * (index.vocabulary.longest + 1), -1, np.int32)
-    states, marks = np.empty(len(worst), np.int32), np.empty(len(worst), np.int16)
+    longest = index.vocabulary.longest + 1
+    worst = np.full(2 * longest * automaton.strides.get(rule, 1), -1, np.int32)
+    small = np.int16 if len(worst) < 1 << 15 else np.int32
+    taken = np.full(index.vocabulary.size if counted else 0, -1, small)
+    exits, exit_taken = np.empty(len(trie.byte), np.int32), np.empty(len(trie.byte), small)
+    states, marks = np.empty(longest, np.int32), np.empty(longest, small)
     found = kernels.rounds(
         trie.byte, trie.depth, trie.end, trie.first, trie.ids,
         automaton.row, automaton.targets, automaton.classes, automaton.final, index.tokens,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from structkit.automaton.jit import kernel
+from structkit.automaton.kernels import BITS, LEAVE, OPERATION
 
 __all__ = ["differ", "part", "rounds", "usual"]
 
@@ -28,11 +29,13 @@ def rounds(
     Args:
         mask: uint32[words], receives the bits of the tokens that some counter allows.
         taken: int16[tokens] or, where nothing is counted, int16[0]; receives twice the rounds that a token begins,
-            plus 1 if it leaves the repetition; of a token that no counter allows it stays as it is.
+            plus 1 if it leaves the repetition; of a token that no counter allows it stays as it is. As are the others
+            of int16, it is of int32 where tokens may begin too many rounds for that.
         exits: int32[trie nodes], receives the nodes at which the rule can end if enough rounds have begun.
         exit_taken: int16[trie nodes], receives the rounds that have begun there.
-        worst: int32[2 * longest token + 2], receives by what is in `taken` the most tokens needed after such a token,
-            without those of the rounds that are still needed then; where there is none, it stays as it is.
+        worst: int32[2 * rounds that a token may begin + 2], receives by what is in `taken` the most tokens needed
+            after such a token, without those of the rounds that are still needed then; where there is none, it stays as
+            it is.
         states: int32[longest token + 1], scratch: the states on the way to the current node.
         marks: int16[longest token + 1], scratch: what is in `taken`, on that way.
 
@@ -50,18 +53,19 @@ def rounds(
             node = trie_end[node]
             continue
         mark = marks[depth - 1]
-        if target & 3 == 1:
-            mark += 2
-        elif target & 3 == 2:
+        operation = target & OPERATION
+        if operation == LEAVE:
             mark |= 1
-        states[depth] = target >> 2
+        else:
+            mark += 2 * operation
+        states[depth] = target >> BITS
         marks[depth] = mark
-        if final[target >> 2]:
+        if final[target >> BITS]:
             exits[found] = node
             exit_taken[found] = mark >> 1
             found += 1
         if trie_first[node] < trie_first[node + 1]:
-            worst[mark] = max(worst[mark], tokens[0, target >> 2])
+            worst[mark] = max(worst[mark], tokens[0, target >> BITS])
             for i in range(trie_first[node], trie_first[node + 1]):
                 token = trie_ids[i]
                 mask[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
@@ -96,8 +100,8 @@ def differ(
     while node < trie_end[0]:
         depth = trie_depth[node]
         klass = classes[rule, trie_byte[node]]
-        left = targets[row[mine[depth - 1]] + klass] >> 2 if mine[depth - 1] >= 0 else -1
-        right = targets[row[theirs[depth - 1]] + klass] >> 2 if theirs[depth - 1] >= 0 else -1
+        left = targets[row[mine[depth - 1]] + klass] >> BITS if mine[depth - 1] >= 0 else -1
+        right = targets[row[theirs[depth - 1]] + klass] >> BITS if theirs[depth - 1] >= 0 else -1
         if left == right:
             node = trie_end[node]
             continue
@@ -133,12 +137,12 @@ def usual(targets, classes, state, mostly, sizes):
     best = -1
     most = mostly - 1
     for klass in range(targets.shape[1]):
-        target = targets[state, klass] >> 2
+        target = targets[state, klass] >> BITS
         if target < 0:
             continue
         count = 0
         for other in range(targets.shape[1]):
-            if targets[state, other] >> 2 == target:
+            if targets[state, other] >> BITS == target:
                 count += sizes[other]
         if count > most:
             best, most = target, count
@@ -167,7 +171,7 @@ def part(targets, classes, final, state, numbers, order, table):
     at = 0
     while at < found:
         for byte in range(256):
-            target = targets[order[at], classes[byte]] >> 2
+            target = targets[order[at], classes[byte]] >> BITS
             if target < 0:
                 table[at, byte] = -1
                 continue

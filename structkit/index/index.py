@@ -32,6 +32,7 @@ from structkit.index.rows import (
     shared_rounds,
     shared_rows,
 )
+from structkit.index.scratch import pool_of
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["FAR", "Index"]
@@ -83,6 +84,7 @@ class Index:
             self._needs = Needs(automaton, vocabulary)
         else:
             self._needs = Needs(automaton, vocabulary, kept.tokens, tight=kept.tight)
+        self._scratches = pool_of(vocabulary)
         trie = vocabulary.trie
         children = (trie.child_first, trie.child_count, trie.child_byte, trie.child_node)
         self._trie = (trie.depth, trie.first, trie.ids, *children)
@@ -297,12 +299,20 @@ class Index:
 
     def _key(self, exits: int, frame: Frame) -> RowKey:
         """Frames with equal keys have equal rows: no token is long enough to tell larger counts apart."""
-        least, most = self.automaton.counters[self.automaton.rule_of[frame.state]]
+        rule = self.automaton.rule_of[frame.state]
+        least, most = self.automaton.counters[rule]
         if least == 0 and most < 0:
             return exits, frame.state, 0, -1
         longest = self.vocabulary.longest + 1
         needed = min(max(least - frame.count, 0), longest)
-        return exits, frame.state, needed, -1 if most < 0 else min(most - frame.count, longest)
+        if most < 0:
+            return exits, frame.state, needed, -1
+        return (
+            exits,
+            frame.state,
+            needed,
+            min(most - frame.count, longest * self.automaton.strides[rule]),
+        )
 
     def _walk(
         self,
@@ -315,27 +325,30 @@ class Index:
         forgetful: bool = False,
     ) -> Row:
         mask = np.zeros(self.vocabulary.words, np.uint32)
-        exits = np.empty(len(self._trie[0]), np.int32)
-        room = kernels.ARENA
+        scratch = self._scratches.take()
+        arena, room = scratch.arena, kernels.ARENA
         while True:
             tables = self._tables(forgetful)
             missing = np.zeros(len(tables.start) + 1, bool)
             found, worst = kernels.walk(
-                *self._trie, *tables, self.tokens, nodes, frame.state, frame.count, left,
-                np.empty((room, kernels.COLUMNS), np.int64), salt, mask, exits, signs, missing,
+                *self._trie, *tables, self.tokens, nodes, frame.state, frame.count, left, arena, salt,
+                mask, scratch.exits, signs, missing,
             )  # fmt: skip
             if missing[-1]:
                 for rule in np.flatnonzero(missing[:-1]).tolist():
                     self.automaton.enter(rule)
             elif found >= 0:
                 mask.setflags(write=False)
-                return Row(mask, exits[:found].copy(), worst - self.pending(frame))
+                row = Row(mask, scratch.exits[:found].copy(), worst - self.pending(frame))
+                self._scratches.give(scratch)
+                return row
             else:
                 room *= 8
-            if room > kernels.ARENA * 8**3:
-                raise LimitExceeded(
-                    "configurations", self.automaton.limits.configurations, "the ways to read one token"
-                )
+                if room > kernels.ARENA * 8**3:
+                    raise LimitExceeded(
+                        "configurations", self.automaton.limits.configurations, "the ways to read one token"
+                    )
+                arena = np.empty((room, kernels.COLUMNS), np.int64)
             mask[:] = 0
             signs[:] = 0
 

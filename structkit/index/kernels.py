@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from structkit.automaton.jit import helper, inlined, kernel
-from structkit.automaton.kernels import FAR, counted
+from structkit.automaton.kernels import BITS, FAR, OPERATION, counted
 from structkit.automaton.lengths import TO_DIFFER
 
 __all__ = ["ARENA", "COLUMNS", "FAR", "OVERFLOW", "group", "walk"]
@@ -161,12 +161,12 @@ def _move(arena, bottom, low, high, byte, row, targets, classes, rule, least, mo
         target = targets[row[state] + classes[r, byte]]
         if target < 0:
             continue
-        count = counted(arena[frame, COUNT], target & 3, least[r], most[r])
+        count = counted(arena[frame, COUNT], target & OPERATION, least[r], most[r])
         if count < 0:
             continue
         if top + 2 >= len(arena) or end + 2 >= len(arena):
             return OVERFLOW, end
-        position = _intern(arena, bottom, top, target >> 2, count, arena[frame, BELOW], arena[frame, REST])
+        position = _intern(arena, bottom, top, target >> BITS, count, arena[frame, BELOW], arena[frame, REST])
         if position == top:
             top += 1
             arena[end, ACTIVE] = position
@@ -274,11 +274,13 @@ def walk(
                 only = arena[low - 1, ACTIVE]
                 inside = rule[arena[only, STATE]]
                 target = targets[row[arena[only, STATE]] + classes[inside, byte]]
-                after = counted(arena[only, COUNT], target & 3, least[inside], most[inside]) if target >= 0 else -1
+                if target < 0:
+                    continue
+                after = counted(arena[only, COUNT], target & OPERATION, least[inside], most[inside])
                 if after < 0:
                     continue
-                if quiet[target >> 2]:
-                    arena[top, STATE] = target >> 2
+                if quiet[target >> BITS]:
+                    arena[top, STATE] = target >> BITS
                     arena[top, COUNT] = after
                     arena[top, BELOW] = arena[only, BELOW]
                     arena[top, REST] = arena[only, REST]

@@ -57,15 +57,16 @@ class Rounds:
     """What a state of a counted rule allows, for all counts at once; see `kernels.rounds`.
 
     Attributes:
-        taken: int16[tokens], twice the rounds that a token begins, plus 1 if it leaves the repetition; -1 for none.
+        taken: int16[tokens] or int32, twice the rounds that a token begins, plus 1 if it leaves the repetition; -1 for
+            none.
         exits: int32[...], the trie nodes at which the rule can end if enough rounds have begun.
-        exit_taken: int16[...], the rounds that have begun there.
+        exit_taken: int16[...] or int32, the rounds that have begun there.
         worst: int32[...], by what is in `taken` the most tokens needed after such a token; -1 where there is none.
     """
 
-    taken: NDArray[np.int16]
+    taken: NDArray[np.int16] | NDArray[np.int32]
     exits: NDArray[np.int32]
-    exit_taken: NDArray[np.int16]
+    exit_taken: NDArray[np.int16] | NDArray[np.int32]
     worst: NDArray[np.int32]
 
     @property

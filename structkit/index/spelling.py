@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from structkit.automaton.jit import helper, kernel
-from structkit.automaton.kernels import END, FAR
+from structkit.automaton.kernels import BITS, END, FAR, LEAVE, OPERATION, TICK
 from structkit.automaton.lengths import TO_DIFFER
 
 __all__ = ["fewest_tokens", "path", "split"]
@@ -75,12 +75,12 @@ def _fewest(
             state = start[callee]
         else:
             target = targets[row[state] + classes[rule[state], step]]
-            if target & 3 == 2 and least[rule[state]] > 0 and node != 0:
+            if target & OPERATION == LEAVE and least[rule[state]] > 0 and node != 0:
                 break
             node = roots[step] if node == 0 else _child(trie_byte, trie_end, node, step)
             if node < 0:
                 break
-            state = target >> 2
+            state = target >> BITS
             if trie_first[node] < trie_first[node + 1]:
                 best = min(best, _sum(1, _sum(tokens[0, state], rest)))
     return min(best, FAR)
@@ -132,7 +132,7 @@ def fewest_tokens(
                     continue
                 for klass in range(width[r]):
                     target = targets[row[state] + klass]
-                    if target >= 0 and target & 3 == 1:
+                    if target >= 0 and target & OPERATION == TICK:
                         needs = _fewest(
                             trie_byte, trie_end, trie_first,
                             row, targets, classes, rule, call_rule, call_next, call_unique, start, least, hop, tokens,
@@ -140,7 +140,7 @@ def fewest_tokens(
                         )
                         shortest = min(shortest, needs - tokens[0, state])
                 for call in range(call_first[state], call_first[state + 1]):
-                    if call_operation[call] == 1:
+                    if call_operation[call] == TICK:
                         callee = call_rule[call]
                         needs = _sum(tokens[0, start[callee]], least[callee] * tokens[1, callee])
                         needs = _sum(_sum(needs, TO_DIFFER * call_unique[call]), tokens[0, call_next[call]])

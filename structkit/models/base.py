@@ -13,7 +13,17 @@ from structkit.vocabulary.vocabulary import Vocabulary
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Batching", "Logits", "LogitsModel", "Message", "Rows", "Session", "Thinking"]
+__all__ = [
+    "Batching",
+    "Conversing",
+    "Logits",
+    "LogitsModel",
+    "Message",
+    "ReadsAhead",
+    "Rows",
+    "Session",
+    "Thinking",
+]
 
 Logits: TypeAlias = "NDArray[np.float32] | torch.Tensor"
 """float[rows, width]; of torch only where the model computes on an accelerator. Whoever gets them may write on them."""
@@ -145,6 +155,23 @@ class Rows(Protocol):
 
 
 @runtime_checkable
+class ReadsAhead(Protocol):
+    """A batch that tells the logits of several tokens of each row at once, and takes tokens back at little cost."""
+
+    def read(self, token_ids: Sequence[Sequence[int]], last: int) -> Logits:
+        """Feed tokens to each row; see `Rows.feed`.
+
+        Returns:
+            float[rows, last, width], the logits of the tokens that follow each of the last tokens of a row; without
+            meaning where it was fed fewer.
+
+        Raises:
+            ModelFailed: See `Rows.feed`.
+        """
+        ...
+
+
+@runtime_checkable
 class Batching(Protocol):
     """A model that computes several sequences at once."""
 
@@ -154,6 +181,16 @@ class Batching(Protocol):
         Args:
             prefix: Tokens that every sequence will begin with; they are read once.
         """
+        ...
+
+
+@runtime_checkable
+class Conversing(Protocol):
+    """A model that knows whether it takes messages, and not only texts; one that does not know takes both."""
+
+    @property
+    def takes_messages(self) -> bool:
+        """Whether there is a chat template."""
         ...
 
 

@@ -147,6 +147,7 @@ class TransformersRows:
         self.overhead = 24 if self._device.type == "cpu" else 256
         self._cache = _Cache()
         self._lengths: list[int] = []
+        self._surplus: list[int] = []
         self._prefix = list(prefix)
         self._prefix_cache = _Cache()
         if prefix:
@@ -166,17 +167,26 @@ class TransformersRows:
         fresh = [list(ids[known:] if shared else ids) for ids in sequences]
         logits = self._run(cache, lengths, fresh, 1)[:, -1]
         if self._lengths:
+            self._settle()
             cache = _Cache(
                 mine.joined(theirs) for mine, theirs in zip(self._cache.parts, cache.parts, strict=True)
             )
         self._cache = cache
         self._lengths += lengths
+        self._surplus += [0] * len(lengths)
         return _host(logits)
 
     @torch.inference_mode()
     def feed(self, token_ids: Sequence[Sequence[int]]) -> Logits:
         """Feed tokens to each row; see `Rows.feed`."""
+        self._settle()
         return _host(self._run(self._cache, self._lengths, token_ids, 1)[:, -1])
+
+    @torch.inference_mode()
+    def read(self, token_ids: Sequence[Sequence[int]], last: int) -> Logits:
+        """Feed tokens to each row and tell the logits after several; see `ReadsAhead`."""
+        self._settle()
+        return _host(self._run(self._cache, self._lengths, token_ids, last)[:, -last:])
 
     @torch.inference_mode()
     def score(self, row: int, branches: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
@@ -186,6 +196,7 @@ class TransformersRows:
         asked = [number for number, branch in enumerate(branches) if len(branch) > 1]
         if not asked:
             return scores
+        self._settle()
         length = self._lengths[row]
         cache = self._cache.take([row] * len(asked), self._total - length)
         fresh = [branches[number][:-1] for number in asked]
@@ -202,12 +213,7 @@ class TransformersRows:
         if not 0 <= count <= self._lengths[row]:
             raise ModelFailed(f"row {row} has {self._lengths[row]} tokens, so {count} cannot be taken back")
         self._lengths[row] -= count
-        total = self._total
-        for layer in self._cache.parts if count else []:
-            if len(self._lengths) == 1:
-                layer.see(total - count)
-            else:
-                layer.shift(row, count, total - count)
+        self._surplus[row] += count
 
     @torch.inference_mode()
     def keep(self, rows: Sequence[int]) -> None:
@@ -216,14 +222,28 @@ class TransformersRows:
             return
         total = self._total
         self._lengths = [self._lengths[row] for row in rows]
+        self._surplus = [self._surplus[row] for row in rows]
         if not rows:
             self._cache = _Cache()
             return
-        self._cache = self._cache.take(rows, total - max(self._lengths))
+        held = map(sum, zip(self._lengths, self._surplus, strict=True))
+        self._cache = self._cache.take(rows, total - max(held))
 
     @property
     def _total(self) -> int:
         return self._cache.length
+
+    def _settle(self) -> None:
+        """Take out of the cache what was taken back: what all rows have too much of is cut, the rest moves them."""
+        if not any(self._surplus):
+            return
+        total, common = self._total, min(self._surplus)
+        for layer in self._cache.parts:
+            layer.see(total - common)
+            for row, surplus in enumerate(self._surplus):
+                if surplus > common:
+                    layer.shift(row, surplus - common, total - surplus)
+        self._surplus = [0] * len(self._surplus)
 
     def _run(
         self, cache: _Cache, lengths: list[int], fresh: Sequence[Sequence[int]], last: int

@@ -12,9 +12,9 @@ from structkit.limits import Limits
 from structkit.models.scripted import byte_vocabulary
 from structkit.proof.chance import Chance
 from structkit.proof.walk import Walks
-from structkit.regex.from_schema import Order
+from structkit.schema.policy import Defaults, Order, Policy
 from structkit.schema.references import subschemas
-from structkit.targets import AnyTarget, Defaults, Target, read_target
+from structkit.targets import AnyTarget, Target, read_target
 
 __all__ = ["Compiling", "Language"]
 
@@ -23,13 +23,16 @@ _NAMES = 500
 
 
 class Compiling(TypedDict, total=False):
-    """The keyword arguments of `sample`, `check` and `testing.strategy` that say what the language is."""
+    """The keyword arguments of `sample`, `check` and `testing.strategy` that say what the language is.
 
-    defaults: Defaults
-    """`"always"`, the default, writes fields that have a default too; `"may_omit"` leaves some of them out."""
+    Where they are not given, what the type says of itself counts; see `structkit.configure`.
+    """
 
-    order: Order
-    """`"declared"`, the default, writes keys as the target lists them; `"any"` in any order."""
+    defaults: Defaults | None
+    """`"always"` writes fields that have a default too; `"may_omit"` leaves some of them out."""
+
+    order: Order | None
+    """`"declared"` writes keys as the target lists them; `"any"` in any order."""
 
     limits: Limits
     """What may be built."""
@@ -57,8 +60,8 @@ class Language:
         cls,
         target: AnyTarget,
         *,
-        defaults: Defaults = "always",
-        order: Order = "declared",
+        defaults: Defaults | None = None,
+        order: Order | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Language:
         """Compile a target.
@@ -66,7 +69,7 @@ class Language:
         Raises:
             StructkitError: As `structkit.compile` does.
         """
-        read = read_target(target, defaults=defaults, limits=limits)
+        read = read_target(target, policy=Policy(defaults=defaults, order=order), limits=limits)
         guide = compile(read, byte_vocabulary(), order=order, limits=limits, cache=False)
         names = _names(read.json_schema()) if read.is_json else ()
         return cls(read, Walks(guide, is_json=read.is_json, names=names))

@@ -11,6 +11,7 @@ from typing import cast
 
 from typing_extensions import TypeForm
 
+from structkit.functions.signature import is_function
 from structkit.proof.mutants import Hints
 from structkit.schema.check import NotValid, checker
 from structkit.schema.judge import Judge, Refused
@@ -50,7 +51,7 @@ def oracle_of(target: AnyTarget, read: Target[object]) -> Oracle:
     given = given_of(target)
     if isinstance(given, JsonSchema):
         return _of_schema(given, unenforced=bool(not given.strict and read.rules().unenforced))
-    if given is None and not isinstance(target, Target):
+    if given is None and not isinstance(target, Target) and not is_function(target):
         return _of_type(cast("TypeForm[object]", target), read.json_schema())
     return Oracle(_of_value(read), None, Hints.of({}))
 
@@ -92,7 +93,7 @@ def _of_schema(given: JsonSchema, *, unenforced: bool) -> Oracle:
 
 
 def _of_value(read: Target[object]) -> Callable[[str], Refused | None]:
-    """For `Regex`, `Choice` and targets that were read: whether there is a value."""
+    """For `Regex`, `Choice`, functions and targets that were read: whether there is a value."""
     given = given_of(read)
     pattern = re.compile(given.pattern) if isinstance(given, Regex) else None
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal, TypeAlias
 
 from structkit.errors import LimitExceeded, PatternError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
@@ -63,12 +62,10 @@ from structkit.schema.nodes import (
     Union,
 )
 from structkit.schema.place import step
+from structkit.schema.policy import Order, Whitespace
 from structkit.schema.relax import relaxed
 
-__all__ = ["Order", "Whitespace", "lower"]
-
-Whitespace: TypeAlias = Literal["spaced", "compact"]
-Order: TypeAlias = Literal["declared", "any"]
+__all__ = ["lower"]
 
 _SEPARATORS = {"spaced": (", ", ": "), "compact": (",", ":")}
 
@@ -91,19 +88,22 @@ _HEIGHT = 16
 def lower(
     document: Document,
     *,
-    whitespace: Whitespace = "spaced",
-    order: Order = "declared",
+    whitespace: Whitespace | None = None,
+    order: Order | None = None,
     strict: bool = True,
+    source: str | None = None,
     limits: Limits = Limits(),  # noqa: B008
 ) -> Rules:
     """The language of the canonical JSON texts of a document's values.
 
     Args:
         document: The schema and its definitions.
-        whitespace: `spaced` writes `{"a": 1, "b": [1, 2]}`, `compact` writes `{"a":1,"b":[1,2]}`.
-        order: `declared` writes keys as the schema lists them; `any` lets them come in any order, but where that
-            would write one value in several ways (in unique items), or where keys are counted besides.
+        whitespace: `spaced`, the default, writes `{"a": 1, "b": [1, 2]}`, `compact` writes `{"a":1,"b":[1,2]}`.
+        order: `declared`, the default, writes keys as the schema lists them; `any` lets them come in any
+            order, but where that would write one value in several ways (in unique items), or where keys are counted
+            besides.
         strict: Whether what cannot be enforced is an error; else the language is larger than the schema.
+        source: What quotes are taken from that name no source of their own.
         limits: Bounds digits, nodes and patterns.
 
     Returns:
@@ -121,7 +121,7 @@ def lower(
         PatternError: A pattern that cannot be read.
         LimitExceeded: The schema is too large or too deep.
     """
-    lowering = _Lowering(document, whitespace, order, strict, limits)
+    lowering = _Lowering(document, whitespace or "spaced", order or "declared", strict, source, limits)
     try:
         start = lowering.run(document.root)
     except RecursionError:
@@ -142,8 +142,15 @@ class _Lowering:
     """The walk over one document; `rules` fills up as it goes."""
 
     def __init__(
-        self, document: Document, whitespace: Whitespace, order: Order, strict: bool, limits: Limits
+        self,
+        document: Document,
+        whitespace: Whitespace,
+        order: Order,
+        strict: bool,
+        source: str | None,
+        limits: Limits,
     ) -> None:
+        self.source = source
         self.strict = strict
         self.unenforced: list[Unenforced] = []
         self.uses = uses(document, any_order=order == "any")
@@ -383,7 +390,8 @@ class _Lowering:
 
     def object(self, schema: Object, place: str) -> Node:
         """The entries in braces."""
-        if self.order == "any" and not self.once and (bounds := any_order(schema)) is not None:
+        unordered = self.order == "any" or schema.any_order
+        if unordered and not self.once and (bounds := any_order(schema)) is not None:
             return self.unordered(schema, place, *bounds)
         places = [place + step(prop.name) for prop in schema.properties]
         values = [self.value(prop.value, at) for prop, at in zip(schema.properties, places, strict=True)]

@@ -96,7 +96,7 @@ def _several(schema: Schema, any_order: bool) -> bool:
         if isinstance(current, Anything | Number):
             return True
         if isinstance(current, Object) and (
-            current.additional or (any_order and len(current.properties) > 1)
+            current.additional or ((any_order or current.any_order) and len(current.properties) > 1)
         ):
             return True
         pending += [child for child, _ in children(current, "")]

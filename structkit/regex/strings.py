@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from structkit.errors import SchemaError
+from structkit.errors import SchemaError, UnsupportedKeyword
 from structkit.regex.chars import ANY, chars, complement, intersection, union
 from structkit.regex.nodes import (
     EMPTY,
@@ -29,13 +29,13 @@ from structkit.regex.nodes import (
     Part,
     Repeat,
     Seq,
+    Substring,
     Text,
     Unique,
     Unordered,
     alt,
     seq,
 )
-from structkit.regex.rules import is_larger
 
 __all__ = [
     "ESCAPED",
@@ -44,6 +44,7 @@ __all__ = [
     "SPELLED",
     "closed",
     "escape",
+    "is_quoting",
     "json_text",
     "lengths",
     "other_text",
@@ -142,6 +143,13 @@ def escape(node: Node) -> Node:
         case Unordered(entries):
             escaped_entries = (Entry(Unique(escape(e.key.node)), escape(e.rest), e.counts) for e in entries)
             return replace(node, entries=tuple(escaped_entries))
+        case Substring(spelled=True):
+            message = (
+                "a quote cannot be part of JSON inside a string; use the type itself instead of Json[...]"
+            )
+            raise UnsupportedKeyword("contentSchema", message)
+        case Substring():
+            return replace(node, spelled=True)
         case Call(rule):
             return Call(rule + SPELLED)
         case Multiple():
@@ -165,10 +173,19 @@ def closed(body: Node) -> Node:
     >>> closed(Both(Text('"'), Repeat(ANY, 0, 100))) == Both(Text('\\""'), text_body(0, 100), end="")
     True
     """
+    if isinstance(body, Substring):
+        return replace(body, spelled=True, closed=True)
+    if isinstance(body, Both) and is_quoting(body):
+        return Both(closed(body.left), closed(body.right), body.negate, end="")
     if isinstance(body, Both) and isinstance(body.right, Repeat) and not body.negate:
         # The quote belongs to both sides: where they end without it, nearly every token would have to be read on.
         return Both(closed(body.left), closed(body.right), end="")
     return seq(escape(body), QUOTE)
+
+
+def is_quoting(node: Node) -> bool:
+    """Whether all texts of a node are quotes of a source."""
+    return isinstance(node, Substring) or (isinstance(node, Both) and is_quoting(node.left))
 
 
 @lru_cache(maxsize=1024)
@@ -205,17 +222,13 @@ def other_text(texts: Iterable[str]) -> Node:
     return Both(text_body(0, None), Alt(bodies), negate=True, end="")
 
 
-def raw_text(
-    languages: Iterable[Node], least: int = 0, most: int | None = None, *, counted: bool = True
-) -> Node:
+def raw_text(languages: Iterable[Node], least: int = 0, most: int | None = None) -> Node:
     """The raw texts that are in every one of the languages and have `least` to `most` characters.
 
     Args:
         languages: The languages.
         least: The fewest characters.
         most: The most.
-        counted: Whether lengths beside a small language are counted. A count does not know how much a text still
-            needs, so one might be begun that cannot be ended in time; else they are written out.
 
     Returns:
         `Repeat(ANY, least, most)` where the languages forbid nothing.
@@ -230,12 +243,7 @@ def raw_text(
     if body == _EVERY or lengths == NEVER:
         return lengths
     # Lengths come last, so that nothing else is multiplied by them.
-    whole = _within(lengths, body)
-    return (
-        whole
-        if counted or not isinstance(whole, Both)
-        else replace(whole, right=_written_out(whole, lengths))
-    )
+    return _within(lengths, body)
 
 
 def _within(left: Node, right: Node) -> Node:
@@ -275,24 +283,6 @@ def _with_lengths(node: Node, least: int, most: int | None) -> Node:
         tight = EMPTY if high == 0 else Repeat(repeat.part, low, high)
         return seq(*parts[: flexible[0]], tight, *parts[flexible[0] + 1 :])
     return Both(node, Repeat(ANY, least, most))
-
-
-def _written_out(whole: Both, lengths: Node) -> Node:
-    """The right side of an intersection: lengths, beside a small node, in pieces too small to be counted."""
-    least, most = (lengths.least, lengths.most) if isinstance(lengths, Repeat) else (0, None)
-    if whole.right != lengths or not most or is_larger(whole.left, _PRODUCT // most):
-        return whole.right
-    pieces = [min(_PIECE, most - start) for start in range(0, most, _PIECE)]
-    needed = [
-        min(max(least - start, 0), size) for start, size in zip(range(0, most, _PIECE), pieces, strict=True)
-    ]
-    return Seq(tuple(Repeat(ANY, low, high) for low, high in zip(needed, pieces, strict=True)))
-
-
-_PRODUCT = 3_000
-"""Nodes of a language times a length that is not counted beside it: about so many states, made in 0.1 s."""
-
-_PIECE = 4
 
 
 def _smaller(left: int | None, right: int | None) -> int | None:
@@ -336,6 +326,8 @@ def lengths(node: Node) -> tuple[int | None, int | None]:
             return lengths(inner)
         case Multiple():
             return 1, None
+        case Substring(source):
+            return 1, len(source)
         case Joined() | Unordered() | Call():
             return 0, None
 

@@ -43,7 +43,7 @@ def string_texts(
         UnsupportedKeyword: A format that is forbidden, and of which not all texts are known.
     """
     languages = _languages(schema, python, limits, place, wide, once)
-    return raw_text(languages, schema.min_length, schema.max_length, counted=not python)
+    return raw_text(languages, schema.min_length, schema.max_length)
 
 
 def uncertain_formats(schema: String) -> list[str]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from enum import Flag
+from enum import Enum, Flag
 from functools import partial
-from typing import TypeAlias
+from types import NoneType, UnionType
+from typing import Annotated, Literal, TypeAlias, Union, get_args, get_origin
 
+from structkit.schema.keywords import OPTIONAL
 from structkit.schema.moments import JsonObject, format_of, refused
 
 __all__ = [
@@ -20,15 +22,16 @@ __all__ = [
     "OWN_TYPES",
     "FieldAt",
     "bounds_of",
+    "decimal_of",
     "encoded",
     "explained",
     "is_readable",
     "keys_of",
     "largest_multiple",
     "members_of",
+    "name_of",
     "nested",
     "owner_of",
-    "power_of_ten",
     "pushed",
     "url_of",
     "with_flags",
@@ -213,6 +216,8 @@ def nested(fields: Iterable[FieldAt]) -> JsonObject:
         properties[str(name)] = _at(group)
     needed = [str(name) for name, group in groups.items() if any(required for _, required, _ in group)]
     described: JsonObject = {"type": "object", "properties": properties}
+    if len(needed) < len(properties):
+        described[OPTIONAL] = [name for name in properties if name not in needed]
     return {**described, "required": needed} if needed else described
 
 
@@ -329,7 +334,38 @@ _FLAGS_COMBINED = 10
 """Members of a flag whose combinations are all written."""
 
 
-def power_of_ten(exponent: int) -> Decimal:
+def decimal_of(schema: Core, described: JsonObject) -> JsonObject:
+    """A decimal: a number, where a float can hold its digits, or a string.
+
+    Args:
+        schema: Its core schema.
+        described: The numbers within its bounds.
+    """
+    digits, places = (
+        value if isinstance(value := schema.get(key), int) else None
+        for key in ("max_digits", "decimal_places")
+    )
+    of = schema.get("multiple_of")
+    bounds = {key: str(value) for key, value in schema.items() if key in _RANGES}
+    step = None if of is None else str(of)
+    said = {"max_digits": digits, "decimal_places": places, "bounds": bounds or None, "multiple_of": step}
+    text = format_of("decimal", **said)
+    if places is None and digits is None:
+        return {"anyOf": [described, text]}
+    if places is None or max(places, digits or 0) > _EXACT_DIGITS:
+        return text
+    fixed: JsonObject = {"type": "number", "multipleOf": _power_of_ten(-places)}
+    if digits is not None:
+        above = _power_of_ten(max(digits - places, 0))
+        fixed |= {"exclusiveMinimum": -above, "exclusiveMaximum": above}
+    return {"anyOf": [{"allOf": [described, fixed]}, text]}
+
+
+_EXACT_DIGITS = 15
+"""Decimal digits that survive the float through which pydantic reads a number of JSON."""
+
+
+def _power_of_ten(exponent: int) -> Decimal:
     """Ten to a power, exactly."""
     return Decimal(10**exponent) if exponent >= 0 else Decimal((0, (1,), exponent))
 
@@ -341,6 +377,21 @@ def with_flags(pattern: re.Pattern[str]) -> str:
 
 
 _FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
+
+
+def name_of(target: object) -> str:
+    """What a type is called: `list[Person]` for `list[package.module.Person]`; what `Annotated` adds is left out."""
+    origin, arguments = get_origin(target), get_args(target)
+    if origin is Annotated:
+        return name_of(arguments[0])
+    if origin in (Union, UnionType):
+        return " | ".join(map(name_of, arguments))
+    if origin is Literal:
+        return f"Literal[{', '.join(str(value) if isinstance(value, Enum) else repr(value) for value in arguments)}]"
+    if target is Ellipsis:
+        return "..."
+    name = "None" if target in (None, NoneType) else getattr(origin or target, "__name__", repr(target))
+    return f"{name}[{', '.join(map(name_of, arguments))}]" if arguments and isinstance(origin, type) else name
 
 
 def explained(name: str, error: Exception) -> str:

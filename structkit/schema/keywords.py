@@ -18,6 +18,7 @@ __all__ = [
     "IMPLEMENTED",
     "KINDS",
     "OPTIONAL",
+    "ORDER",
     "PYTHON_FORMATS",
     "REFUSAL",
     "STRIPPED",
@@ -125,6 +126,9 @@ ANNOTATIONS: frozenset[str] = frozenset(
 
 OPTIONAL = "structkit:optional"
 """A private keyword of `output.py`: the properties that may be left out even if fields with a default are written."""
+
+ORDER = "structkit:order"
+"""A private keyword of `output.py`: `"any"` where the keys of an object come in any order, whatever the call says."""
 
 REFUSAL = "structkit:refused"
 """A private keyword of `output.py`: why the type that stands here is not supported."""

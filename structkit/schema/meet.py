@@ -256,6 +256,7 @@ class Meeting:
             additional=additional,
             min_properties=max(node.min_properties for node in nodes),
             max_properties=_least(node.max_properties for node in nodes),
+            any_order=any(node.any_order for node in nodes),
         )
         some = self.among((choice for node in nodes for choice in node.some), additional, at)
         return self.with_some(merged, some, at)

@@ -193,6 +193,8 @@ class Object(_Node):
     """Of the keys of each choice of groups at least one is there; each group lies within one of `additional`."""
     min_properties: int = 0
     max_properties: int | None = None
+    any_order: bool = False
+    """Whether the keys may come in any order, though not all objects of the document do."""
 
 
 @hashed_once

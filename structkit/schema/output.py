@@ -8,28 +8,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from enum import Enum
 from functools import cached_property
-from types import NoneType, UnionType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Generic,
-    Literal,
-    TypeAlias,
-    TypeVar,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-)
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
-from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import PydanticOmit, SchemaValidator, core_schema, to_json, to_jsonable_python
+from pydantic.json_schema import GenerateJsonSchema, JsonRef
+from pydantic_core import (
+    PydanticOmit,
+    SchemaValidator,
+    core_schema,
+    to_json,
+    to_jsonable_python,
+)
 from pydantic_core import SchemaError as CoreSchemaError
 from typing_extensions import TypeForm
 
@@ -41,29 +33,33 @@ from structkit.schema.core import (
     OWN_TYPES,
     FieldAt,
     bounds_of,
+    decimal_of,
     encoded,
     explained,
     is_readable,
     keys_of,
     largest_multiple,
     members_of,
+    name_of,
     nested,
     owner_of,
-    power_of_ten,
     pushed,
     url_of,
     with_flags,
 )
-from structkit.schema.keywords import CONTENT, OPTIONAL, REFUSAL, STRIPPED
+from structkit.schema.dump import dumps
+from structkit.schema.keywords import CONTENT, OPTIONAL, ORDER, REFUSAL, STRIPPED
 from structkit.schema.moments import date_of, datetime_of, duration_of, format_of, refused, time_of
 from structkit.schema.nodes import Document
 from structkit.schema.parts import Part
+from structkit.schema.policy import Policy, Whitespace, policy_of, without_null
 from structkit.schema.read import read
 from structkit.schema.texts import UNDECIDED, Texts
 
 __all__ = ["OutputType"]
 
 T = TypeVar("T")
+S = TypeVar("S", bound=Mapping[str, Any])
 JsonObject = dict[str, object]
 
 
@@ -79,19 +75,23 @@ class OutputType(Generic[T]):
     Attributes:
         name: The name of the type, for messages and prompts.
         document: The type as Schema nodes.
+        whitespace: The style that the type itself asks for, if it does.
     """
 
-    def __init__(self, adapter: TypeAdapter[T], name: str, document: Document) -> None:
+    def __init__(
+        self, adapter: TypeAdapter[T], name: str, document: Document, whitespace: Whitespace | None = None
+    ) -> None:
         self._adapter = adapter
         self.name = name
         self.document = document
+        self.whitespace = whitespace
 
     @classmethod
     def of(
         cls,
         target: TypeForm[T],
         *,
-        defaults: Literal["always", "may_omit"] = "always",
+        policy: Policy = Policy(),  # noqa: B008
         limits: Limits = Limits(),  # noqa: B008
         texts: Texts = UNDECIDED,
     ) -> OutputType[T]:
@@ -99,7 +99,7 @@ class OutputType(Generic[T]):
 
         Args:
             target: Anything that a pydantic field may be annotated with, or a `TypeAdapter` of it.
-            defaults: `"always"`: fields with a default are written too; `"may_omit"`: they may be left out.
+            policy: What the call says about how its values are written.
             limits: Bounds the size of the schema.
             texts: Decides what patterns say about names.
 
@@ -109,12 +109,11 @@ class OutputType(Generic[T]):
             UnsatisfiableSchema: The type has no value that can be written as JSON.
             LimitExceeded: The type is too large or too deep.
         """
-        name = _name(target)
+        given: object = target
+        name = name_of(given._type if isinstance(given, TypeAdapter) else given)
         try:
-            given: object = target
             adapter: TypeAdapter[T] = given if isinstance(given, TypeAdapter) else TypeAdapter(target)
-            generator = _PythonSchema if defaults == "always" else _PythonSchemaWithTags
-            schema = adapter.json_schema(schema_generator=generator)
+            schema = adapter.json_schema(schema_generator=_generator(policy))
         except (
             PydanticUserError,
             PydanticUndefinedAnnotation,
@@ -125,7 +124,9 @@ class OutputType(Generic[T]):
             raise SchemaError(explained(name, error), place="$") from error
         except RecursionError:
             raise LimitExceeded("schema_depth", limits.schema_depth, f"the type {name}", place="$") from None
-        return cls(adapter, name, read(schema, python=True, defaults=defaults, limits=limits, texts=texts))
+        defaults = policy.defaults or "always"
+        document = read(schema, python=True, defaults=defaults, limits=limits, texts=texts)
+        return cls(adapter, name, document, policy_of(adapter._type).whitespace)
 
     @cached_property
     def part(self) -> Part:
@@ -137,6 +138,10 @@ class OutputType(Generic[T]):
         """The JSON Schema as pydantic writes it."""
         return dict(self._adapter.json_schema())
 
+    def dumps(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+        """The JSON values that serializers write for a Python value; see `structkit.schema.dump.dumps`."""
+        return dumps(self._adapter, value, sparse=sparse)
+
     def validate(self, text: str) -> T:
         """The instance that a JSON text stands for.
 
@@ -146,30 +151,10 @@ class OutputType(Generic[T]):
         return self._adapter.validate_json(text)
 
 
-def _name(target: object) -> str:
-    """`list[Person]` for `list[package.module.Person]`; what `Annotated` adds is left out."""
-    if isinstance(target, TypeAdapter):
-        return _name(target._type)
-    origin, arguments = get_origin(target), get_args(target)
-    if origin is Annotated:
-        return _name(arguments[0])
-    if origin in (Union, UnionType):
-        return " | ".join(map(_name, arguments))
-    if origin is Literal:
-        return f"Literal[{', '.join(str(value) if isinstance(value, Enum) else repr(value) for value in arguments)}]"
-    if target is Ellipsis:
-        return "..."
-    name = "None" if target in (None, NoneType) else getattr(origin or target, "__name__", repr(target))
-    return f"{name}[{', '.join(map(_name, arguments))}]" if arguments and isinstance(origin, type) else name
-
-
 _DIGITS_AS_KEYS = "structkit:digits"
 """A private keyword: an enum whose values pydantic also accepts as strings, and so as keys."""
 
 _NO_JSON = "has no JSON form"
-
-_EXACT_DIGITS = 15
-"""Decimal digits that survive the float through which pydantic reads a number of JSON."""
 
 if TYPE_CHECKING:  # several of these are younger than the oldest pydantic that is supported
     _Field: TypeAlias = core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField
@@ -184,7 +169,8 @@ if TYPE_CHECKING:  # several of these are younger than the oldest pydantic that 
 class _PythonSchema(GenerateJsonSchema):
     """Pydantic's generator, corrected where its schema is not what pydantic accepts."""
 
-    requires_tags = False
+    call = Policy()
+    _class: object = None
     _sets = 0
 
     def generate_inner(self, schema: core_schema.CoreSchema) -> JsonObject:
@@ -238,13 +224,22 @@ class _PythonSchema(GenerateJsonSchema):
         self, named_required_fields: Sequence[tuple[str, bool, _Field | core_schema.ComputedField]]
     ) -> JsonObject:
         fields: list[FieldAt] = []
-        for name, required, field in named_required_fields:
+        policy = self.call.over(policy_of(self._class))
+        for name, required, field in policy.sorted(named_required_fields, name_of(self._class)):
+            optional = without_null(cast("Mapping[str, Any]", field).get("schema", {}))
+            if optional is not None:
+                required = policy.null_fields == "always"
+                if policy.null_fields == "omit":
+                    field = cast("_Field", {**field, "schema": optional})
+            elif field["type"] != "typed-dict-field":
+                required = required or policy.writes_defaults
             try:
                 described = self.generate_inner(cast("core_schema.CoreSchema", field)).copy()
             except PydanticOmit:
                 continue
             fields.append((self._path(field, name), required, self.handle_ref_overrides(described)))
-        return {"properties": {}, **nested(fields)}
+        order: JsonObject = {ORDER: "any"} if policy.order == "any" else {}
+        return {"properties": {}, **nested(fields), **order}
 
     def _path(self, field: _Field | core_schema.ComputedField, name: str) -> Sequence[str | int]:
         """Where pydantic looks for a field: under its alias, its first plain one, or at the end of the first path."""
@@ -257,11 +252,22 @@ class _PythonSchema(GenerateJsonSchema):
             return next((path for path in paths if len(path) == 1), paths[0])
         return [alias if isinstance(alias, str) else name]
 
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonObject:
+        return self._owned(schema, super().model_schema)
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonObject:
+        return self._owned(schema, super().dataclass_schema)
+
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonObject:
-        described = super().typed_dict_schema(schema)
-        required, properties = described.get("required", ()), described.get("properties", {})
-        described[OPTIONAL] = [name for name in properties if name not in required]
-        return described
+        return self._owned(schema, super().typed_dict_schema)
+
+    def _owned(self, schema: S, describe: Callable[[S], JsonObject]) -> JsonObject:
+        """The schema of a class, whose fields are written as it says."""
+        outer, self._class = self._class, schema.get("cls")
+        try:
+            return describe(schema)
+        finally:
+            self._class = outer
 
     # Strings
 
@@ -353,23 +359,9 @@ class _PythonSchema(GenerateJsonSchema):
         return {"allOf": [described, {"type": "number", "minimum": -most, "maximum": most}]}
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonObject:
-        """A number, where a float can hold its digits, or a string."""
         described: JsonObject = {"type": "number"}
         self.update_with_validations(described, schema, self.ValidationsMapping.numeric)
-        digits, places, of = schema.get("max_digits"), schema.get("decimal_places"), schema.get("multiple_of")
-        bounds = {key: str(value) for key, value in schema.items() if key in ("ge", "gt", "le", "lt")}
-        step = None if of is None else str(of)
-        said = {"max_digits": digits, "decimal_places": places, "bounds": bounds or None, "multiple_of": step}
-        text = format_of("decimal", **said)
-        if places is None and digits is None:
-            return {"anyOf": [described, text]}
-        if places is None or (digits or 0) > _EXACT_DIGITS or places > _EXACT_DIGITS:
-            return text
-        fixed: JsonObject = {"type": "number", "multipleOf": power_of_ten(-places)}
-        if digits is not None:
-            above = power_of_ten(max(digits - places, 0))
-            fixed |= {"exclusiveMinimum": -above, "exclusiveMaximum": above}
-        return {"anyOf": [{"allOf": [described, fixed]}, text]}
+        return decimal_of(schema, described)
 
     # Choices
 
@@ -428,11 +420,18 @@ class _PythonSchema(GenerateJsonSchema):
         described = super().tagged_union_schema(schema)
         branches = described.pop("oneOf")
         tag = described.pop("discriminator", {}).get("propertyName")
-        if self.requires_tags and tag is not None:
+        if tag is not None:
             # Without its tag pydantic does not know the branch, even where the tag has a default.
             present = {"type": "object", "required": [tag], "additionalProperties": True}
-            branches = [{"allOf": [branch, present]} for branch in branches]
+            branches = [
+                {"allOf": [branch, present]} if self._may_lack(branch, tag) else branch for branch in branches
+            ]
         return {**described, "anyOf": branches}
+
+    def _may_lack(self, branch: dict[str, Any], key: str) -> bool:
+        """Whether an object may be written without a key; one that is not known yet might."""
+        plain = self.get_schema_from_definitions(JsonRef(branch["$ref"])) if "$ref" in branch else branch
+        return not self.call.writes_defaults if plain is None else key in plain.get(OPTIONAL, ())
 
     # Objects with any keys
 
@@ -475,10 +474,9 @@ class _PythonSchema(GenerateJsonSchema):
         return refused("keys of this type are not supported; use dict[str, ...], or a list of pairs")
 
 
-class _PythonSchemaWithTags(_PythonSchema):
-    """For `defaults="may_omit"`, where the tag of a discriminated union must be written all the same."""
-
-    requires_tags = True
+def _generator(call: Policy) -> type[_PythonSchema]:
+    """The generator for a call."""
+    return type(_PythonSchema.__name__, (_PythonSchema,), {"call": call})
 
 
 def _written(value: object) -> object:

@@ -5,6 +5,7 @@ Draft 2020-12 (https://json-schema.org/draft/2020-12/json-schema-validation) and
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -134,6 +135,7 @@ class _Reading:
         self._exclusive: list[tuple[Sequence[Schema], Place]] = []
         self._count = 0
         self._depth = 0
+        self._known: dict[tuple[bytes, str, tuple[str, ...]], Schema] = {}
 
     def run(self) -> tuple[Ref, dict[str, Schema], list[str]]:
         """The root, all definitions and their order; `found` are then the places of `oneOf` to be read exactly."""
@@ -162,9 +164,15 @@ class _Reading:
             raise LimitExceeded(
                 "schema_depth", self._limits.schema_depth, "the nesting of the schema", place=at.path
             )
+        key = self._key(raw, at)
+        if key is not None and (known := self._known.get(key)) is not None:
+            return known
         self._depth += 1
         try:
-            return self._read(raw, at)
+            node = self._read(raw, at)
+            if key is not None:
+                self._known[key] = node
+            return node
         except PatternError as error:
             if error.place is not None:
                 raise
@@ -172,6 +180,15 @@ class _Reading:
             raise PatternError(message, pattern=pattern, column=column, place=at.path) from None
         finally:
             self._depth -= 1
+
+    def _key(self, raw: Mapping[str, object], at: Place) -> tuple[bytes, str, tuple[str, ...]] | None:
+        """What tells apart the schemas of a large document, which often says one thing in many places.
+
+        `None` where the place matters as well, or a schema is as soon read as told apart.
+        """
+        if self._count < _MANY or self.python or self._layout is not None:
+            return None
+        return hashlib.blake2b(repr(raw).encode(), digest_size=16).digest(), at.base, at.scope
 
     def _charge(self, nodes: int, at: Place) -> None:
         self._count += nodes
@@ -353,6 +370,9 @@ class _Reading:
         scope = self._references.dynamic(start.scope)
         return self._definitions.reference((target.pointer, scope), stem, make)
 
+
+_MANY = 100
+"""Schemas that are read before it is looked whether one comes again."""
 
 _DEPENDENT = ("dependencies", "dependentRequired", "dependentSchemas")
 _LAST_WITH_LONE_REFS = 7

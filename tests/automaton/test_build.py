@@ -2,10 +2,15 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from structkit.automaton.automaton import Automaton
 from structkit.automaton.build import regular, rule_dfa
+from structkit.automaton.dfa import DEAD
+from structkit.automaton.kernels import BITS
 from structkit.automaton.link import link
 from structkit.automaton.utf8 import byte_sequences
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
@@ -42,7 +47,7 @@ def test_linked_rules_are_fullmatch(node: Node, text: str) -> None:
     assert (automaton is not None and automaton.accepts(text.encode())) == matches(node, text)
 
 
-def _linked(node: Node) -> object:
+def _linked(node: Node) -> Automaton | None:
     try:
         return link(Rules(node, {}))
     except UnsatisfiableSchema:
@@ -138,11 +143,38 @@ def test_pattern_with_large_lengths_is_counted(least: int, most: int | None) -> 
     letter = Chars(((0x61, 0x7A), (0xE9, 0xE9)))
     body = Both(Repeat(Alt((Text("ab"), Text("éé"), Text("c")))), Repeat(letter, least, most))
     automaton = link(Rules(Seq((Text('"'), body, Text('"'))), {}))
-    assert len(automaton.row) < 200, "large counts are not unrolled"
+    assert len(automaton.row) < 200 + 5 * least, "only the rounds that are needed are written out"
     for rounds in (0, 29, 30, 44, 45, 89, 90, 91, 2000):
         for text in ("c" * rounds, "ab" * rounds, "éé" * rounds, "c" * rounds + "a"):
             fits = not text.endswith("a") and least <= len(text) and (most is None or len(text) <= most)
             assert automaton.accepts(f'"{text}"'.encode()) == fits
+
+
+@given(plain_nodes, st.integers(0, 40), st.none() | st.integers(0, 60))
+@example(Seq((Repeat(Text("a"), 1, None), Repeat(Seq((Text("."), Repeat(Text("b"), 1, None)))))), 0, 33)
+@example(Repeat(Text("ab")), 0, 29)
+@example(Repeat(Text("ab")), 19, 0)
+@example(Repeat(Alt((Text("a" * 9), Text("é")))), 20, 20)
+@example(Seq((Repeat(Text("a")), Text("b" * 12))), 0, 50)
+@example(Alt((Repeat(Text("a")), Text("b" * 80), Text("é" * 50))), 31, 8)
+@example(Repeat(Seq((Text("a"), Repeat(Text("b" * 70), 0, 1)))), 0, 60)
+def test_a_pattern_of_bounded_length_has_no_dead_ends(node: Node, least: int, room: int | None) -> None:
+    bounded = Both(node, Repeat(Chars(((0, 0x10FFFF),)), least, None if room is None else least + room))
+    automaton, written_out = _linked(bounded), regular(bounded)
+    assert (automaton is None) == written_out.is_empty
+    if automaton is None:
+        return
+    places = {(automaton.first(), 0): b""}
+    waiting = list(places)
+    for frames, state in waiting:
+        row, text = written_out.targets[state, written_out.classes], places[frames, state]
+        assert set(automaton.next_bytes(frames)) == set(np.flatnonzero(row != DEAD).tolist()), text
+        assert automaton.can_end(frames) == written_out.final[state], text
+        for target, byte in zip(*np.unique(row, return_index=True), strict=True):
+            after = automaton.step(frames, byte), int(target) >> BITS
+            if target != DEAD and after not in places and len(places) < 500:
+                places[after] = text + bytes((byte,))
+                waiting.append(after)
 
 
 @pytest.mark.parametrize(("least", "most"), [(0, 30), (2, 30), (25, 40), (30, None), (0, 1000)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structkit.generate.drive import drive_all
-from structkit.generate.flow import Decoded, Flow
+from structkit.generate.plan import Decoded, Flow
 from structkit.models.base import Rows
 
 __all__ = ["drive"]

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
 
 import structkit as sk
-from structkit.generate.flow import Decoded, Flow, Plan, decode
+from structkit.generate.flow import decode
+from structkit.generate.plan import Decoded, Flow, Plan
 from structkit.generate.sample import Sampling
 from structkit.models.single import SingleRow, rows_of
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary

@@ -73,6 +73,10 @@ def test_many_threads() -> None:
         ({"system": ["x"]}, TypeError, "system must be a text"),
         ({"limits": {}}, TypeError, "limits must be structkit.Limits"),
         ({"temperature": -1}, ValueError, "temperature"),
+        ({"thinking": None}, TypeError, "thinking must be a whole number, not None"),
+        ({"best_of": None}, TypeError, "best_of must be a whole number, not None"),
+        ({"beams": None}, TypeError, "beams must be a whole number, not None"),
+        ({"speculate": None}, TypeError, "speculate must be a whole number, not None"),
     ],
 )
 def test_options_are_checked(options: dict[str, object], error: type[Exception], message: str) -> None:

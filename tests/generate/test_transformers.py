@@ -7,7 +7,8 @@ import pytest
 from pydantic import BaseModel
 
 import structkit as sk
-from structkit.generate.flow import Plan, decode
+from structkit.generate.flow import decode
+from structkit.generate.plan import Plan
 from structkit.generate.sample import Sampling
 from structkit.models.single import SingleRow
 from tests.generate.driving import drive

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structkit.automaton.automaton import Automaton
@@ -14,9 +14,9 @@ from structkit.errors import LimitExceeded, TokenRefused, UnsatisfiableSchema, V
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.reference import ReferenceCursor
 from structkit.limits import Limits
-from structkit.regex.nodes import Alt, Call, Chars, Node, Repeat, Rules, Seq, Text
+from structkit.regex.nodes import Alt, Both, Call, Chars, Node, Repeat, Rules, Seq, Text
 from structkit.vocabulary.vocabulary import Vocabulary
-from tests.languages import recursive_rules, vocabulary
+from tests.languages import plain_nodes, recursive_rules, vocabulary
 
 V = vocabulary()
 END = 300
@@ -64,19 +64,35 @@ def test_any_budget_that_fits_is_met(rules: Rules, extra: int, data: st.DataObje
     cursor = Guide(automaton, V).cursor()
     fewest = cursor.tokens_to_end()
     assert fewest == 0 or automaton.remembers or not cursor.fits(fewest - 1)
-    budget = fewest + extra
+    _ends_in(cursor, fewest + extra, data)
+
+
+@given(plain_nodes, st.integers(0, 20), st.none() | st.integers(0, 30), st.integers(0, 12), st.data())
+@example(Repeat(Alt((Text("bbbb"), Text("é0")))), 19, 0, 3, None)
+@example(Repeat(Alt((Text("aaaa"), Text("b")))), 15, 15, 0, None)
+def test_a_pattern_of_bounded_length_ends_in_any_budget_that_fits(
+    node: Node, least: int, room: int | None, extra: int, data: st.DataObject | None
+) -> None:
+    most = None if room is None else least + room
+    automaton = _linked(Rules(Both(node, Repeat(Chars(((0, 0x10FFFF),)), least, most)), {}))
+    if automaton is not None:
+        cursor = Guide(automaton, V).cursor()
+        _ends_in(cursor, cursor.tokens_to_end() + extra, data)
+
+
+def _ends_in(cursor: Cursor, budget: int, data: st.DataObject | None) -> None:
     text = b""
     for left in range(budget, -1, -1):
         allowed = _mask(cursor, left)
         assert allowed, "the mask never narrows to nothing"
         tokens = [token for token in allowed if token != END]
-        if not tokens or (END in allowed and data.draw(st.booleans())):
+        if not tokens or (END in allowed and data is not None and data.draw(st.booleans())):
             break
-        token = data.draw(st.sampled_from(tokens))
+        token = tokens[0] if data is None else data.draw(st.sampled_from(tokens))
         cursor.advance(token)
         text += V.tokens[token]
         assert cursor.fits(left - 1)
-    assert cursor.can_end and automaton.accepts(text)
+    assert cursor.can_end and cursor.guide.automaton.accepts(text)
 
 
 @given(recursive_rules, st.data())

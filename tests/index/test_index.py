@@ -12,7 +12,7 @@ from structkit.automaton.shortest import shortest_text
 from structkit.errors import UnsatisfiableSchema
 from structkit.index import plain
 from structkit.index.index import FAR, Index
-from structkit.regex.nodes import Alt, Chars, Repeat, Rules, Text, seq
+from structkit.regex.nodes import Alt, Both, Chars, Node, Repeat, Rules, Text, seq
 from structkit.regex.strings import other_text
 from structkit.testing import small_vocabulary
 from tests.languages import recursive_rules, texts, vocabulary
@@ -63,6 +63,24 @@ def test_a_counted_row_is_that_of_its_own_walk(end: str, least: int, most: int |
     index = Index(automaton, V)
     assert automaton.dfa(0).most == most
     for count in range(0, 90 if most is None else most + 1):
+        for state in range(len(automaton.row)):
+            frame = automaton.frame(state, count)
+            row, walked = index.row(frame), index.within(None, frame, 1 << 40, 0, None)
+            assert (row.mask == walked.mask).all()
+            assert row.exits.tolist() == walked.exits.tolist()
+            assert row.growth == walked.growth or not row.mask.any()
+
+
+@pytest.mark.parametrize(
+    "separated", [Text("ab"), seq(Text("0"), Repeat(Chars(((0x61, 0x62),)), 2, 12)), Text("é")]
+)
+def test_a_row_of_a_pattern_that_must_go_on_is_that_of_its_own_walk(separated: Node) -> None:
+    letter = Chars(((0x61, 0x62),))
+    pattern = seq(Repeat(letter, 1, None), Repeat(seq(Text(","), separated)))
+    automaton = link(Rules(Both(pattern, Repeat(Chars(((0, 0x10FFFF),)), 2, 90)), {}))
+    index, most = Index(automaton, V), automaton.counters[0][1]
+    assert automaton.strides[0] > 1
+    for count in range(most + 1):
         for state in range(len(automaton.row)):
             frame = automaton.frame(state, count)
             row, walked = index.row(frame), index.within(None, frame, 1 << 40, 0, None)

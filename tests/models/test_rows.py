@@ -91,6 +91,16 @@ class _Walk:
         self.sequences = [old + new for old, new in zip(self.sequences, fresh, strict=True)]
         self.compare(logits, self.sequences)
 
+    def read(self) -> None:
+        fresh = [self.tokens(self.random.choice([1, 1, 3, 5])) for _ in self.sequences]
+        last = self.random.randint(1, max(map(len, fresh)))
+        logits = self.rows.read(fresh, last)
+        self.sequences = [old + new for old, new in zip(self.sequences, fresh, strict=True)]
+        assert logits.shape[1] == last
+        for row, new, sequence in zip(logits, fresh, self.sequences, strict=True):
+            told = min(last, len(new))
+            np.testing.assert_allclose(row[-told:], self.owner.whole(sequence)[-told:], atol=1e-5)
+
     def back(self) -> None:
         row, count = self.random.randrange(len(self.sequences)), self.random.randint(0, 3)
         self.rows.back(row, count)
@@ -122,10 +132,12 @@ def test_a_row_is_what_it_is_alone(kind: str) -> None:
     assert can_batch(owner)
     for seed in range(3):
         walk = _Walk(owner, seed)
-        for _ in range(20):
+        for _ in range(24):
             if not walk.sequences:
                 walk.add()
-            step = walk.random.choice(["add", "feed", "feed", "feed", "back", "keep", "score"])
+            step = walk.random.choice(
+                ["add", "feed", "feed", "read", "read", "back", "back", "keep", "score"]
+            )
             if step != "add" or len(walk.sequences) < 5:
                 getattr(walk, step)()
 

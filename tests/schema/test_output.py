@@ -18,6 +18,7 @@ from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema, Un
 from structkit.limits import Limits
 from structkit.schema.nodes import Array, Const, Integer, Number, Object, Ref, String, Union
 from structkit.schema.output import OutputType
+from structkit.schema.policy import Policy
 from structkit.schema.read import read
 from tests.schema.python_types import (
     READ,
@@ -40,7 +41,7 @@ from tests.schema.values import values_of
 @pytest.mark.parametrize("defaults", ["always", "may_omit"])
 @pytest.mark.parametrize("name", READ)
 def test_what_the_nodes_admit_pydantic_accepts(name: str, defaults: Literal["always", "may_omit"]) -> None:
-    output: OutputType[object] = OutputType.of(READ[name], defaults=defaults)
+    output: OutputType[object] = OutputType.of(READ[name], policy=Policy(defaults=defaults))
 
     @settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
@@ -146,7 +147,7 @@ def test_validation_errors_are_pydantic_s() -> None:
 
 
 def _required(target: Any, defaults: Literal["always", "may_omit"] = "always") -> dict[str, bool]:
-    root = OutputType.of(target, defaults=defaults).document.root
+    root = OutputType.of(target, policy=Policy(defaults=defaults)).document.root
     assert isinstance(root, Object) and not root.additional
     return {key.name: key.required for key in root.properties}
 
@@ -174,14 +175,14 @@ def test_a_recursive_default_can_be_omitted() -> None:
 
     with pytest.raises(UnsatisfiableSchema):
         OutputType.of(Chain)
-    OutputType.of(Chain, defaults="may_omit")
+    OutputType.of(Chain, policy=Policy(defaults="may_omit"))
 
 
 def test_the_tag_of_a_discriminated_union_is_never_omitted() -> None:
-    for output in (OutputType.of(Pet), OutputType.of(Pet, defaults="may_omit")):
+    for output in (OutputType.of(Pet), OutputType.of(Pet, policy=Policy(defaults="may_omit"))):
         assert holds(output.document, {"kind": "cat", "lives": 9})
         assert not holds(output.document, {"lives": 9})
-    assert holds(OutputType.of(Cat | Dog, defaults="may_omit").document, {"lives": 9})
+    assert holds(OutputType.of(Cat | Dog, policy=Policy(defaults="may_omit")).document, {"lives": 9})
 
 
 def test_nodes_of_some_types() -> None:

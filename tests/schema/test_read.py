@@ -347,3 +347,33 @@ def test_random_schemas_agree_with_jsonschema(schema: object, other: object, val
         except RecursionError:  # jsonschema follows a reference to the schema itself for ever
             reject()
         assert (document is not None and holds(document, value)) == valid
+
+
+def test_what_a_large_schema_says_again_is_read_once_for_each_base() -> None:
+    many = {f"k{i}": {"type": "integer", "minimum": i} for i in range(120)}
+    same = {"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "required": ["a"]}
+    schema = {
+        "properties": {
+            **many,
+            "one": {"oneOf": [same, {"type": "null"}]},
+            "two": {"oneOf": [same, {"type": "null"}]},
+        },
+        "$defs": {
+            "x": {"type": "string"},
+            "other": {"$id": "https://example.com/other", "$defs": {"x": {"type": "boolean"}}, "items": same},
+        },
+        "additionalProperties": {"$ref": "https://example.com/other"},
+    }
+    document = read(schema)
+    for value, valid in (
+        ({"one": {"a": "x"}, "two": {"a": "x"}}, True),
+        ({"two": {"a": True}}, False),
+        ({"two": None, "else": [{"a": True}]}, True),
+        ({"else": [{"a": "x"}]}, False),
+    ):
+        assert holds(document, value) == valid == Draft202012Validator(schema).is_valid(value), value
+
+
+def test_a_large_schema_is_not_read_as_often_as_it_says_one_thing() -> None:
+    large = {"properties": {f"k{i}": {"type": "string", "maxLength": i} for i in range(500)}}
+    read({"properties": {f"p{i}": large for i in range(900)}}, limits=Limits(schema_nodes=3_000))

@@ -98,6 +98,57 @@ def targets_that_are_no_types(model: sk.testing.ScriptedModel) -> None:
     assert_type(sk.extract(model, "x", {"type": "integer"}), object)
 
 
+def weather(city: str, days: int = 1) -> list[str]:
+    return [city] * days
+
+
+async def lookup(name: str) -> Person:
+    return Person(name=name, age=0)
+
+
+class Shop:
+    def price(self, item: str) -> float:
+        return float(len(item))
+
+
+async def functions(model: sk.testing.ScriptedModel) -> None:
+    assert_type(sk.extract(model, "x", weather), sk.Call[list[str]])
+    assert_type(sk.extract(model, "x", lookup), sk.Call[Person])
+    assert_type(sk.extract(model, "x", Shop().price), sk.Call[float])
+    assert_type(sk.generate(model, "x", weather), sk.Result[sk.Call[list[str]]])
+    assert_type(await sk.aextract(model, "x", lookup), sk.Call[Person])
+    assert_type(sk.extract(model, "x", weather).run(), list[str])
+    assert_type(await sk.extract(model, "x", lookup).arun(), Person)
+
+
+def agents(model: sk.testing.ScriptedModel) -> None:
+    agent = sk.Agent(model, tools=[weather, lookup, Shop().price], result=Person, max_steps=8)
+    assert_type(agent, sk.Agent[Person])
+    assert_type(agent.run("x"), sk.AgentResult[Person])
+    assert_type(agent.run("x").value, Person)
+    assert_type(sk.Agent(model).run("x").value, str)
+    assert_type(sk.Agent(model, [weather], result=int | None).run("x").value, int | None)
+    assert_type(sk.Agent(model, result=sk.Choice([1, 2])).run("x").value, int)
+    assert_type(sk.Agent(model, result={"type": "null"}).run("x").value, object)
+    assert_type(sk.testing.exercise(agent), list[sk.AgentResult[Person]])
+
+
+@sk.tool(max_calls=3)
+def stocked(context: sk.Context[dict[str, int]], item: str) -> int:
+    assert_type(context.deps, dict[str, int])
+    return context.deps[item]
+
+
+async def tools(model: sk.testing.ScriptedModel, context: sk.Context[dict[str, int]]) -> None:
+    assert_type(stocked(context, "tea"), int)
+    assert_type(sk.tool(weather, retries=1)("Porto"), list[str])
+    agent = sk.Agent(model, [stocked, sk.tool(weather)], result=Person)
+    assert_type((await agent.arun("x", deps={"tea": 1})).value, Person)
+    stocked(context, 3)  # type: ignore[arg-type]
+    sk.Agent(model, tools=weather)  # type: ignore[call-overload]
+    sk.Agent(model, max_step=3)  # type: ignore[call-overload]
+
+
 def results(model: sk.testing.RandomModel) -> None:
     result = sk.generate(model, [{"role": "user", "content": "x"}], list[Person], max_tokens=20, seed=1)
     assert_type(result, sk.Result[list[Person]])

@@ -1,0 +1,68 @@
+"""A call: a function with the arguments that a model wrote for it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar, cast
+
+__all__ = ["Call"]
+
+R_co = TypeVar("R_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Call(Generic[R_co]):
+    """A function and its arguments, not yet called: the value of a function as a target.
+
+    Attributes:
+        function: The function.
+        name: Its name.
+        arguments: The values of its parameters by name, in the types that it declares; those that the model left out
+            with their defaults.
+
+    >>> def add(a: int, b: int = 1) -> int:
+    ...     return a + b
+    >>> call = Call(add, "add", {"a": 2, "b": 3})
+    >>> call.run()
+    5
+    """
+
+    function: Callable[..., object]
+    name: str
+    arguments: Mapping[str, object]
+
+    def run(self) -> R_co:
+        """Call the function; an async one is run to its end.
+
+        Raises:
+            RuntimeError: The function is async and an event loop runs in this thread; await `arun` there.
+            Exception: What the function raises.
+        """
+        made = self.function(**self.arguments)
+        if not inspect.isawaitable(made):
+            return cast("R_co", made)
+        awaited = _awaited(cast("Awaitable[R_co]", made))
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(awaited)
+        awaited.close()
+        if inspect.iscoroutine(made):
+            made.close()
+        raise RuntimeError(f"{self.name} is async and an event loop runs here; write `await call.arun()`")
+
+    async def arun(self) -> R_co:
+        """Call the function, and await what it returns if it is async; one that is not blocks the event loop."""
+        made = self.function(**self.arguments)
+        return await cast("Awaitable[R_co]", made) if inspect.isawaitable(made) else cast("R_co", made)
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        return f"Call({self.name}({arguments}))"
+
+
+async def _awaited(made: Awaitable[R_co]) -> R_co:
+    return await made

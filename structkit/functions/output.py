@@ -1,0 +1,113 @@
+"""A function as a Python type: the object of its arguments is written, and a bound call comes back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import cast
+
+from typing_extensions import TypeForm
+
+from structkit.errors import SchemaError
+from structkit.functions.call import Call
+from structkit.functions.signature import Signature, read_signature
+from structkit.limits import Limits
+from structkit.schema.arguments import arguments_type
+from structkit.schema.output import OutputType
+from structkit.schema.policy import Policy
+from structkit.schema.texts import UNDECIDED, Texts
+
+__all__ = ["FunctionOutput"]
+
+
+class FunctionOutput(OutputType[object]):
+    """The arguments of a function; see `OutputType`. What is validated is a `Call`.
+
+    Pydantic would take a function as a type too, and call it with what the model wrote.
+
+    Attributes:
+        signature: The function.
+    """
+
+    def __init__(self, arguments: OutputType[object], signature: Signature) -> None:
+        super().__init__(arguments._adapter, signature.name, arguments.document)
+        self.signature = signature
+
+    @classmethod
+    def read(
+        cls,
+        signature: Signature,
+        *,
+        description: str | None = None,
+        policy: Policy = Policy(),  # noqa: B008
+        limits: Limits = Limits(),  # noqa: B008
+        texts: Texts = UNDECIDED,
+    ) -> FunctionOutput:
+        """Read the parameters of a function. One that has a default may be left out, as in any call.
+
+        Args:
+            signature: The function.
+            description: What it does, if not what its docstring says.
+            policy: What the call says about how values are written.
+            limits: Bounds the size of the schema.
+            texts: Decides what patterns say about names.
+
+        Raises:
+            SchemaError: A parameter is of a type that no JSON is read as; the error names it.
+            LimitExceeded: The types are too large or too deep.
+
+        >>> from structkit.functions.signature import read_signature
+        >>> def add(a: int, b: int = 1) -> int:
+        ...     return a + b
+        >>> FunctionOutput.read(read_signature(add)).validate('{"a": 2}')
+        Call(add(a=2, b=1))
+        """
+        said = signature.description if description is None else description
+        made = arguments_type(
+            signature.name,
+            {each.name: (each.annotation, each.required, each.description) for each in signature.parameters},
+            said,
+        )
+        try:
+            read = OutputType.of(made, policy=policy, limits=limits, texts=texts)
+        except SchemaError as error:
+            raise _placed(signature, error, limits) from error
+        return cls(read, signature)
+
+    @classmethod
+    def of_function(
+        cls, function: Callable[..., object], *, policy: Policy, limits: Limits, texts: Texts
+    ) -> FunctionOutput:
+        """Read a function; see `read`."""
+        return cls.read(read_signature(function), policy=policy, limits=limits, texts=texts)
+
+    def dumps(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+        """The arguments of a call, or those given as a dict, as JSON."""
+        given = dict(value.arguments) if isinstance(value, Call) else value
+        for _, dump in super().dumps(given, sparse=sparse):
+            with suppress(ValueError):
+                yield self.validate(json.dumps(dump)), dump
+
+    def validate(self, text: str) -> Call[object]:
+        """The call that a JSON text stands for.
+
+        Raises:
+            pydantic.ValidationError: The text is not JSON, or the types of the parameters refuse it.
+        """
+        written = super().validate(text)
+        arguments = self.signature.arguments(written if isinstance(written, dict) else {})
+        return Call(self.signature.function, self.signature.name, arguments)
+
+
+def _placed(signature: Signature, error: SchemaError, limits: Limits) -> SchemaError:
+    """The error with the name of the first parameter that is at fault."""
+    for each in signature.parameters:
+        try:
+            OutputType.of(cast("TypeForm[object]", each.annotation), limits=limits)
+        except SchemaError as found:
+            return SchemaError(
+                f"the parameter {each.name} of {signature.name} is of a type that cannot be written: {found}",
+                place=f"{signature.name}({each.name})",
+            )
+    return SchemaError(f"the parameters of {signature.name} cannot be written: {error}", place=signature.name)

@@ -1,0 +1,182 @@
+"""Signatures: what a function's parameters, annotations and docstring say of how a model may call it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, TypeGuard, get_origin
+
+from typing_extensions import get_type_hints
+
+from structkit.errors import SchemaError
+from structkit.functions.docstring import read_docstring
+
+__all__ = ["Parameter", "Signature", "is_function", "read_signature"]
+
+_KINDS = {
+    inspect.Parameter.VAR_POSITIONAL: "stands for any number of arguments; take a list",
+    inspect.Parameter.VAR_KEYWORD: "stands for any names; take a dict, or name the parameters",
+    inspect.Parameter.POSITIONAL_ONLY: "has no name that an argument can be given by; leave out the `/`",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter that a model writes.
+
+    Attributes:
+        name: Its name.
+        annotation: Its type.
+        required: Whether it has no default.
+        default: Its default, if it has one.
+        description: What the docstring says of it.
+    """
+
+    name: str
+    annotation: object
+    required: bool
+    default: object
+    description: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How a function may be called.
+
+    Attributes:
+        function: The function.
+        name: Its name.
+        description: What its docstring says before the first section.
+        parameters: Those that a model writes.
+        first: The annotation of the first parameter, if that is given by the caller and not by the model.
+    """
+
+    function: Callable[..., object]
+    name: str
+    description: str
+    parameters: tuple[Parameter, ...]
+    first: object = None
+
+    def arguments(self, written: Mapping[str, object]) -> dict[str, object]:
+        """The arguments of a call: those that were written, and the defaults of the others."""
+        return {each.name: written.get(each.name, each.default) for each in self.parameters}
+
+
+def is_function(given: object) -> TypeGuard[Callable[..., object]]:
+    """Whether something is a function or method, or a `functools.partial` of one.
+
+    >>> is_function(len), is_function(int)
+    (True, False)
+    """
+    return inspect.isroutine(given) or (isinstance(given, partial) and is_function(given.func))
+
+
+def read_signature(
+    function: Callable[..., object], *, name: str | None = None, given: type | None = None
+) -> Signature:
+    """Read how a function may be called.
+
+    Args:
+        function: A function, a method of an instance, or a `functools.partial`.
+        name: What it is called, if not by its own name.
+        given: A class; a first parameter that is annotated with it is given by the caller.
+
+    Raises:
+        SchemaError: A parameter has no annotation, or one that cannot be resolved, or no name to be given by; or the
+            function has no name. The error names both.
+
+    >>> def add(a: int, b: int = 1) -> int:
+    ...     '''Add two numbers.
+    ...
+    ...     Args:
+    ...         a: The first.
+    ...     '''
+    ...     return a + b
+    >>> found = read_signature(add)
+    >>> found.description, [(each.name, each.required, each.description) for each in found.parameters]
+    ('Add two numbers.', [('a', True, 'The first.'), ('b', False, None)])
+    """
+    inner = _unwrapped(function)
+    called = name or str(getattr(inner, "__name__", "<function>"))
+    if called.startswith("<"):
+        raise SchemaError(
+            f"a {called.strip('<>')} has no name for a model to call it by; write a def", place=called
+        )
+    parameters = list(_parameters(function, called))
+    hints = _hints(inner, parameters, called)
+    first = hints.get(parameters[0].name) if parameters else None
+    is_given = given is not None and (first is given or get_origin(first) is given)
+    docstring = read_docstring(inspect.getdoc(inner))
+    return Signature(
+        function,
+        called,
+        docstring.description,
+        tuple(
+            _parameter(each, hints, called, docstring.parameters)
+            for each in parameters[1 if is_given else 0 :]
+        ),
+        first if is_given else None,
+    )
+
+
+def _unwrapped(function: Callable[..., object]) -> Callable[..., object]:
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def _parameters(function: Callable[..., object], called: str) -> list[inspect.Parameter]:
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError) as error:
+        raise SchemaError(
+            f"Python does not know the parameters of {called}; wrap it in a def", place=called
+        ) from error
+    bound: Mapping[str, object] = function.keywords if isinstance(function, partial) else {}
+    return [each for name, each in parameters.items() if name not in bound]
+
+
+def _hints(
+    function: Callable[..., object], parameters: list[inspect.Parameter], called: str
+) -> dict[str, object]:
+    """The annotations of the parameters; that of what is returned may be anything."""
+    inner = inspect.unwrap(getattr(function, "__func__", function))
+    free, cells = (
+        getattr(getattr(inner, "__code__", None), "co_freevars", ()),
+        getattr(inner, "__closure__", None),
+    )
+    local = {name: cell.cell_contents for name, cell in zip(free, cells or (), strict=False)}
+    known: dict[str, Any] = getattr(inner, "__globals__", {})
+    written = {each.name: each.annotation for each in parameters if each.annotation is not each.empty}
+    try:
+        return dict(
+            get_type_hints(
+                SimpleNamespace(__annotations__=written), known, local or None, include_extras=True
+            )
+        )
+    except (NameError, TypeError, SyntaxError, AttributeError) as error:
+        raise SchemaError(
+            f"an annotation of {called} cannot be resolved: {error}; define the type at the top of its module",
+            place=called,
+        ) from error
+
+
+def _parameter(
+    parameter: inspect.Parameter, hints: Mapping[str, object], called: str, described: Mapping[str, str]
+) -> Parameter:
+    name, place = parameter.name, f"{called}({parameter.name})"
+    if parameter.kind in _KINDS:
+        raise SchemaError(f"the parameter {name} of {called} {_KINDS[parameter.kind]}", place=place)
+    if name == "self" and name not in hints:
+        raise SchemaError(f"{called} is the method of a class; give that of an instance", place=place)
+    if name not in hints:
+        raise SchemaError(
+            f"the parameter {name} of {called} has no annotation; write its type, such as {name}: str",
+            place=place,
+        )
+    required = parameter.default is inspect.Parameter.empty
+    default = None if required else parameter.default
+    return Parameter(name, hints[name], required, default, described.get(name))

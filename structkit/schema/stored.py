@@ -1,0 +1,58 @@
+"""Values as JSON text and back, where it is not a model that writes them: messages, states, what a tool returns."""
+
+from __future__ import annotations
+
+import json
+from typing import Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+from typing_extensions import TypeForm
+
+__all__ = ["Form", "json_text_of"]
+
+T = TypeVar("T")
+
+
+class Form(Generic[T]):
+    """How the values of a type are stored.
+
+    >>> form = Form(list[int])
+    >>> form.loads(form.dumps([1, 2]))
+    [1, 2]
+    """
+
+    def __init__(self, form: TypeForm[T]) -> None:
+        self._adapter: TypeAdapter[T] = TypeAdapter(form)
+
+    def dumps(self, value: T) -> str:
+        """The JSON text of a value."""
+        return self._adapter.dump_json(value).decode()
+
+    def loads(self, text: str | bytes) -> T:
+        """The value of a JSON text.
+
+        Raises:
+            ValueError: It is none; the first thing that is wrong, and where.
+        """
+        try:
+            return self._adapter.validate_json(text, strict=True)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"])) or "$"
+            raise ValueError(f"{first['msg']} at `{place}`") from error
+
+
+def json_text_of(value: object) -> str:
+    """The JSON text of anything that pydantic can write: models, dataclasses, dates, sets.
+
+    Raises:
+        ValueError: It cannot be written as JSON.
+
+    >>> json_text_of({"days": {1, 2}})
+    '{"days": [1, 2]}'
+    """
+    try:
+        return json.dumps(to_jsonable_python(value), ensure_ascii=False)
+    except PydanticSerializationError as error:
+        raise ValueError(str(error)) from error

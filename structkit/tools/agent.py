@@ -1,0 +1,290 @@
+"""Agents: a model, the functions that it may call, and the type of what it ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Generic, TypeVar, cast, overload
+
+from typing_extensions import TypeForm, Unpack
+
+from structkit.errors import AgentError
+from structkit.generate.sample import check_whole
+from structkit.generate.settings import Options, Settings
+from structkit.messages import Message, User
+from structkit.models.base import LogitsModel
+from structkit.targets import AnyTarget, TextTarget, read_target
+from structkit.tools.context import Context
+from structkit.tools.drive import drive, drive_async
+from structkit.tools.format import JsonFormat
+from structkit.tools.ready import make_ready
+from structkit.tools.run import Decisions, Run
+from structkit.tools.setup import Setup
+from structkit.tools.state import AgentResult, RunState, check_history
+from structkit.tools.tool import AnyTool, Tool, tool
+
+__all__ = ["Agent"]
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Agent(Generic[T_co]):
+    """A model that may call functions, and ends with a value of a type.
+
+    In each step the model writes either a call, `{"name": "f", "arguments": {"a": 1}}`, or the result, as JSON. Both
+    are decoded under one guide: no call is malformed, none is of a tool that is not there or has reached its limit, and
+    in the last step only the result remains. So a run ends in a value of the type, within `max_steps` steps. A call's
+    output, or its error, is told to the model, and the next step follows.
+
+    An agent is a value: runs share nothing but compiled guides, and may go on at once in several threads.
+
+    >>> from structkit.testing import ScriptedModel
+    >>> def add(a: int, b: int) -> int:
+    ...     return a + b
+    >>> model = ScriptedModel(['{"name": "add", "arguments": {"a": 2, "b": 3}}', '"It is 5."'])
+    >>> result = Agent(model, tools=[add], result=str).run("What is 2 + 3?")
+    >>> result.value, [(call.name, call.arguments, call.output) for call in result.calls]
+    ('It is 5.', [('add', {'a': 2, 'b': 3}, 5)])
+    """
+
+    @overload
+    def __init__(
+        self: Agent[str],
+        model: LogitsModel,
+        tools: Iterable[AnyTool] = (),
+        *,
+        instructions: str | None = None,
+        max_steps: int = 8,
+        parallel: int = 1,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[T],
+        model: LogitsModel,
+        tools: Iterable[AnyTool] = (),
+        *,
+        result: TypeForm[T],
+        instructions: str | None = None,
+        max_steps: int = 8,
+        parallel: int = 1,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[T],
+        model: LogitsModel,
+        tools: Iterable[AnyTool] = (),
+        *,
+        result: TextTarget[T],
+        instructions: str | None = None,
+        max_steps: int = 8,
+        parallel: int = 1,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[object],
+        model: LogitsModel,
+        tools: Iterable[AnyTool] = (),
+        *,
+        result: Mapping[str, object],
+        instructions: str | None = None,
+        max_steps: int = 8,
+        parallel: int = 1,
+        **options: Unpack[Options],
+    ) -> None: ...
+    def __init__(
+        self,
+        model: LogitsModel,
+        tools: Iterable[AnyTool] = (),
+        *,
+        result: AnyTarget = str,
+        instructions: str | None = None,
+        max_steps: int = 8,
+        parallel: int = 1,
+        **options: Unpack[Options],
+    ) -> None:
+        """Read the tools and the result, and compile the language of the steps.
+
+        Args:
+            model: A model, such as `structkit.load()`.
+            tools: Functions and methods, sync or async: signature and docstring say what the model is told. What must
+                be said otherwise is said with `structkit.tool`.
+            result: What a run ends with: anything that `structkit.extract` takes.
+            instructions: A system message for every run.
+            max_steps: How often the model is asked at most, the result included.
+            parallel: How many calls the model may write in one step, alone or in a list; they are made at once, and
+                their outputs are told in order.
+            **options: Those of `structkit.extract`. `max_tokens` is for all steps of a run together: calls always leave
+                the room that the result needs. `timeout` is for a run, too: after so many seconds only the result
+                remains, and is brought to its end.
+
+        Raises:
+            SchemaError: A tool's parameters, or the result, cannot be written; the error names tool and parameter.
+            AgentError: Two tools have one name, something is no tool, or the result could be taken for a call.
+            ValueError: A number is out of its range.
+            TypeError: An option is not what it should be.
+        """
+        check_whole("max_steps", max_steps, 1)
+        check_whole("parallel", parallel, 1)
+        if "system" in options:
+            raise TypeError("an agent's system message is given as instructions=...")
+        settings = Settings.read("Agent", options)
+        writing = settings.writing
+        self._setup = Setup(
+            model=model,
+            tools=make_ready(_listed(tools), writing),
+            result=read_target(result, policy=writing.policy, limits=writing.limits),
+            format=JsonFormat(writing.whitespace or "spaced"),
+            instructions=instructions,
+            max_steps=max_steps,
+            parallel=parallel,
+            settings=settings,
+        )
+        self._setup.check()
+
+    @property
+    def tools(self) -> tuple[Tool[..., object], ...]:
+        """The tools."""
+        return tuple(each.tool for each in self._setup.tools)
+
+    @property
+    def openings(self) -> tuple[str, ...]:
+        """What stands before the arguments of each tool's calls, such as `{"name": "f", "arguments": `."""
+        return tuple(self._setup.opened(each) for each in self._setup.tools)
+
+    def run(self, prompt: str, *, messages: Sequence[Message] = (), deps: object = None) -> AgentResult[T_co]:
+        """Have the model call functions until it gives the result.
+
+        Args:
+            prompt: What the user says.
+            messages: Those of an earlier run, to go on with its conversation.
+            deps: What tools with a `structkit.Context` are given.
+
+        Raises:
+            RunPaused: A call needs approval; its `state` goes on with `resume`.
+            ValidationFailed: Validators refused the result and those written anew.
+            BudgetTooSmall: `max_tokens`, or the context, is smaller than the shortest result.
+            AgentError: A tool returned what cannot be written as JSON.
+            StructkitError: See `structkit.generate`.
+            TypeError: The prompt is no text, the messages are none of an agent, or `deps` is not what a tool takes.
+            Exception: One that a tool declares as fatal.
+        """
+        return self._typed(drive(self._begin(prompt, messages, deps).flow(), self._setup.model))
+
+    async def arun(
+        self, prompt: str, *, messages: Sequence[Message] = (), deps: object = None
+    ) -> AgentResult[T_co]:
+        """`run` for async programs: the model, and tools that are not async, work in threads."""
+        flow = self._begin(prompt, messages, deps).flow()
+        return self._typed(await drive_async(flow, self._setup.model))
+
+    def resume(
+        self, state: RunState, *, approvals: bool | Decisions = False, deps: object = None
+    ) -> AgentResult[T_co]:
+        """Go on with a run that was paused, in this process or another.
+
+        Args:
+            state: That of `RunPaused`, or of `RunState.loads`.
+            approvals: For each call that waits, by its id, whether it may be made; a text says why not, and the model
+                is told. `True` or `False` for all of them. A call that nothing is said of waits on.
+            deps: As for `run`.
+
+        Raises:
+            AgentError: The state is that of an agent with other tools or another result, or a call that is decided
+                about does not wait.
+            Exception: See `run`.
+        """
+        run, decisions = self._resumed(state, approvals, deps)
+        return self._typed(drive(run.flow(decisions), self._setup.model))
+
+    async def aresume(
+        self, state: RunState, *, approvals: bool | Decisions = False, deps: object = None
+    ) -> AgentResult[T_co]:
+        """`resume` for async programs."""
+        run, decisions = self._resumed(state, approvals, deps)
+        return self._typed(await drive_async(run.flow(decisions), self._setup.model))
+
+    def with_model(self, model: LogitsModel) -> Agent[T_co]:
+        """The same agent with another model, such as a scripted one in a test.
+
+        >>> from structkit.testing import RandomModel, ScriptedModel
+        >>> agent = Agent(RandomModel())
+        >>> agent.with_model(ScriptedModel(['"Hello."'])).run("Hi").value
+        'Hello.'
+        """
+        made: Agent[T_co] = Agent.__new__(Agent)
+        made._setup = replace(self._setup, model=model)
+        made._setup.check()
+        return made
+
+    def as_tool(self, name: str, description: str | None = None) -> Tool[..., T_co]:
+        """This agent as a tool of another one: the model writes its prompt, and is told its value.
+
+        It is given the dependencies of the run that calls it, and none of its conversation.
+
+        Args:
+            name: What the other model calls it by.
+            description: What the other model is told of it; by default its instructions.
+
+        Raises:
+            AgentError: One of its tools requires approval, for which nobody could be asked.
+        """
+        asking = [each.name for each in self._setup.tools if each.tool.requires_approval]
+        if asking:
+            raise AgentError(
+                f"{asking[0]} requires approval, so an agent that has it cannot be a tool", place=name
+            )
+
+        def ask(context: Context[object], prompt: str) -> T_co:
+            return self.run(prompt, deps=context.deps).value
+
+        return tool(ask, name=name, description=description or self._setup.instructions or "")
+
+    def __repr__(self) -> str:
+        names = ", ".join(tool.name for tool in self.tools)
+        return f"<Agent {self._setup.model.name}: {names} -> {self._setup.result.name}>"
+
+    def _begin(self, prompt: str, messages: Sequence[Message], deps: object) -> Run:
+        if not isinstance(prompt, str):
+            raise TypeError(
+                f"the prompt of an agent is a text, not {prompt!r:.60}; a conversation goes into messages="
+            )
+        history = check_history(messages)
+        state = RunState(
+            agent=self._setup.fingerprint,
+            messages=(*history, User(content=prompt)),
+            pending=(),
+            first=len(history),
+        )
+        return Run(self._setup, state, deps)
+
+    def _resumed(self, state: RunState, approvals: bool | Decisions, deps: object) -> tuple[Run, Decisions]:
+        if not isinstance(state, RunState):
+            raise TypeError(f"resume takes the state of a RunPaused, or of RunState.loads, not {state!r:.60}")
+        if state.agent != self._setup.fingerprint:
+            raise AgentError(
+                "the state is that of an agent with other tools or another result", place="state"
+            )
+        waiting = [each.id for each in state.pending]
+        decisions = dict.fromkeys(waiting, approvals) if isinstance(approvals, bool) else approvals
+        strange = next((each for each in decisions if each not in waiting), None)
+        if strange is not None or not waiting:
+            raise AgentError(
+                f"no call {strange or ''} waits in this state; those that do are {', '.join(waiting) or 'none'}",
+                place="approvals",
+            )
+        return Run(self._setup, state, deps), decisions
+
+    def _typed(self, result: AgentResult[object]) -> AgentResult[T_co]:
+        return cast("AgentResult[T_co]", result)
+
+
+def _listed(tools: object) -> Sequence[AnyTool]:
+    if isinstance(tools, Iterable) and not isinstance(tools, (str, bytes, Mapping)):
+        return tuple(tools)
+    raise TypeError(
+        f"tools is a list of functions, not {tools!r:.60}; write [{getattr(tools, '__name__', tools)}]"
+    )

@@ -1,0 +1,153 @@
+"""Calls made: one in the caller's thread, several at once, async ones on an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as Late
+from threading import Thread
+from types import TracebackType
+from typing import TypeVar, cast
+
+from structkit.errors import ToolError
+from structkit.tools.run import Due, Outcome
+
+__all__ = ["Executor", "execute"]
+
+T = TypeVar("T")
+
+
+class Executor:
+    """Makes calls for a run that is not async. Async tools share one event loop, which runs as long as the run does.
+
+    A context manager.
+    """
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: Thread | None = None
+
+    def execute(self, calls: Sequence[Due]) -> list[Outcome]:
+        """Make calls.
+
+        Returns:
+            What came of each, in their order.
+        """
+        alone = len(calls) == 1
+        if alone and not calls[0].ready.is_async and calls[0].ready.tool.timeout is None:
+            return [_now(calls[0])]  # in this thread, where a connection to a database may be at home
+        begun = time.perf_counter()
+        futures = [self._begin(each) for each in calls]
+        return [_wait(each, future, begun) for each, future in zip(calls, futures, strict=True)]
+
+    def _begin(self, due: Due) -> Future[Outcome]:
+        if not due.ready.is_async:
+            return _in_thread(lambda: _now(due))
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = Thread(target=_serve, args=(self._loop,), daemon=True, name="structkit-tools")
+            self._thread.start()
+        return asyncio.run_coroutine_threadsafe(_awaited(due), self._loop)
+
+    def __enter__(self) -> Executor:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._loop is not None and self._thread is not None:
+            asyncio.run_coroutine_threadsafe(_ended(self._loop), self._loop)
+            self._thread.join(1.0)
+
+
+async def execute(calls: Sequence[Due]) -> list[Outcome]:
+    """Make calls for a run that is async: async tools as tasks, others in threads.
+
+    Returns:
+        What came of each, in their order.
+    """
+    return list(await asyncio.gather(*(_awaited(each) for each in calls)))
+
+
+async def _awaited(due: Due) -> Outcome:
+    begun = time.perf_counter()
+    timeout = due.ready.tool.timeout
+    if due.ready.is_async:
+        made: Awaitable[Outcome] = _run(due)
+    else:
+        made = asyncio.wrap_future(_in_thread(lambda: _now(due)))
+    try:
+        return await asyncio.wait_for(made, timeout)
+    except asyncio.TimeoutError:
+        return Outcome(error=_late(due), seconds=time.perf_counter() - begun)
+
+
+async def _run(due: Due) -> Outcome:
+    begun = time.perf_counter()
+    try:
+        output = await cast("Awaitable[object]", due.ready.begin(due.call, due.context))
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # judged by the run, which knows what is fatal
+        return Outcome(error=error, seconds=time.perf_counter() - begun)
+    return Outcome(output, seconds=time.perf_counter() - begun)
+
+
+def _now(due: Due) -> Outcome:
+    begun = time.perf_counter()
+    try:
+        output = due.ready.begin(due.call, due.context)
+        if inspect.iscoroutine(output):  # of a function that does not look async
+            output = asyncio.run(output)
+    except Exception as error:
+        return Outcome(error=error, seconds=time.perf_counter() - begun)
+    return Outcome(output, seconds=time.perf_counter() - begun)
+
+
+def _wait(due: Due, future: Future[Outcome], begun: float) -> Outcome:
+    timeout = due.ready.tool.timeout
+    left = (
+        None if timeout is None or due.ready.is_async else max(0.0, timeout - (time.perf_counter() - begun))
+    )
+    try:
+        return future.result(left)
+    except Late:
+        return Outcome(error=_late(due), seconds=time.perf_counter() - begun)
+
+
+def _late(due: Due) -> ToolError:
+    return ToolError(f"there was no output within {due.ready.tool.timeout:g} seconds")
+
+
+def _in_thread(work: Callable[[], T]) -> Future[T]:
+    """Begin work in a thread of its own, which does not keep the program alive: it may hang."""
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # whoever stops waiting for it does not stop it
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        try:
+            future.set_result(context.run(work))
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=run, daemon=True, name="structkit-tool").start()
+    return future
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.close()
+
+
+async def _ended(loop: asyncio.AbstractEventLoop) -> None:
+    """End an event loop and what still runs on it."""
+    others = [task for task in asyncio.all_tasks(loop) if task is not asyncio.current_task(loop)]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    loop.stop()

@@ -1,0 +1,121 @@
+"""Tools made ready for an agent: their arguments as targets, and how they are called."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import cast, get_args
+
+from structkit.automaton.texts import AutomatonTexts
+from structkit.errors import AgentError
+from structkit.functions.call import Call
+from structkit.functions.output import FunctionOutput
+from structkit.functions.signature import read_signature
+from structkit.generate.settings import Writing
+from structkit.targets import AnyTarget, JsonSchema, Target, read_target
+from structkit.tools.context import Context
+from structkit.tools.tool import AnyTool, Tool, as_tool
+
+__all__ = ["Ready", "make_ready"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """A tool whose parameters were read.
+
+    Attributes:
+        tool: The tool.
+        target: The object of its arguments.
+        first: The annotation of its first parameter, if that takes the context.
+    """
+
+    tool: Tool[..., object]
+    target: Target[object]
+    first: object = None
+
+    @property
+    def name(self) -> str:
+        """What the model calls it by."""
+        return self.tool.name
+
+    @property
+    def is_async(self) -> bool:
+        """Whether it is to be awaited."""
+        function: object = self.tool.function
+        while isinstance(function, partial):
+            function = function.func
+        return inspect.iscoroutinefunction(function)
+
+    def call(self, arguments: str) -> Call[object]:
+        """The call that a JSON text of arguments stands for, not yet called.
+
+        Raises:
+            ValueError: The types of the parameters refuse them.
+        """
+        value = self.target.value(arguments)
+        if isinstance(value, Call):
+            return Call(self.tool.function, self.name, value.arguments)
+        return Call(self.tool.function, self.name, cast("Mapping[str, object]", value))
+
+    def begin(self, call: Call[object], context: Context[object]) -> object:
+        """Call it; what an async tool returns must be awaited."""
+        first = () if self.first is None else (context,)
+        return self.tool.function(*first, **call.arguments)
+
+    def needs_approval(self, call: Call[object]) -> bool:
+        """Whether somebody must approve of a call."""
+        asked = self.tool.requires_approval
+        return asked(call) if callable(asked) else asked
+
+    def check_deps(self, deps: object) -> None:
+        """Refuse dependencies that are not what the tool wants.
+
+        Raises:
+            TypeError: They are of another type.
+        """
+        wanted = next(iter(get_args(self.first)), object)
+        if (
+            isinstance(wanted, type)
+            and not getattr(wanted, "_is_protocol", False)
+            and not isinstance(deps, wanted)
+        ):
+            raise TypeError(
+                f"{self.name} takes a Context[{wanted.__name__}], and the run was given {deps!r:.60}; "
+                f"pass deps=... of type {wanted.__name__}"
+            )
+
+
+def make_ready(tools: Iterable[AnyTool], writing: Writing) -> tuple[Ready, ...]:
+    """Read the parameters of tools.
+
+    Raises:
+        SchemaError: A function cannot be called by a model; the error names it and its parameter.
+        AgentError: Something is no tool, or two tools have one name.
+    """
+    ready = tuple(_ready(as_tool(each), writing) for each in tools)
+    names: set[str] = set()
+    for each in ready:
+        if each.name in names:
+            raise AgentError(
+                f"two tools are called {each.name}; name one of them otherwise with structkit.tool(f, name=...)",
+                place="tools",
+            )
+        names.add(each.name)
+    return ready
+
+
+def _ready(tool: Tool[..., object], writing: Writing) -> Ready:
+    if tool.schema is not None:
+        return Ready(tool, read_target(JsonSchema(tool.schema, additional="closed"), limits=writing.limits))
+    function: Callable[..., object] = tool.function
+    signature = read_signature(function, name=tool.name, given=Context)
+    output = FunctionOutput.read(
+        signature,
+        description=tool.description,
+        policy=writing.policy,
+        limits=writing.limits,
+        texts=AutomatonTexts(python=True, limits=writing.limits),
+    )
+    return Ready(tool, read_target(cast("AnyTarget", output)), signature.first)

@@ -1,0 +1,420 @@
+"""The run of an agent, written once, without a model and without calling anything.
+
+It is a generator: it asks for a step to be written, or for calls to be made, and is told what came of them. What runs
+it (sync, async, as a stream) is in `drive.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, cast
+
+from structkit.errors import AgentError, BudgetTooSmall, Pause, ToolError, ValidationFailed
+from structkit.functions.call import Call
+from structkit.generate.generation import budget_of
+from structkit.generate.prompt import Prompt
+from structkit.generate.result import Result
+from structkit.generate.settings import Settings
+from structkit.messages import Answer, Calls, Message, Output
+from structkit.schema.stored import json_text_of
+from structkit.tools.context import Context
+from structkit.tools.ready import Ready
+from structkit.tools.setup import LEAST_OUTPUT, NO_MORE, Setup
+from structkit.tools.state import (
+    AgentResult,
+    Pending,
+    RunPaused,
+    RunState,
+    ToolCall,
+    add_usage,
+    counts_of,
+    new_calls,
+    with_note,
+)
+from structkit.tools.step import Offer, Refused, StepTarget, Written
+
+__all__ = ["Do", "Due", "Flow", "Outcome", "Run", "Write"]
+
+_DENIED = "nobody approved of this call"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A step is to be written: with which language, after which prompt, and how; and its number."""
+
+    target: StepTarget
+    prompt: Prompt
+    settings: Settings
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A call that is to be made."""
+
+    id: str
+    ready: Ready
+    call: Call[object]
+    context: Context[object]
+
+
+@dataclass(frozen=True, slots=True)
+class Do:
+    """Calls are to be made, at once if there are several."""
+
+    calls: tuple[Due, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a call: its output, or what it raised; and the seconds it took."""
+
+    output: object = None
+    error: BaseException | None = None
+    seconds: float = 0.0
+
+
+Flow: TypeAlias = "Generator[Write | Do, Result[object] | Sequence[Outcome], AgentResult[object]]"
+"""A `Result` answers `Write`, one `Outcome` for each call answers `Do`."""
+
+Decisions: TypeAlias = "Mapping[str, bool | str]"
+"""For each call that waits: whether it may be made; a text says why not."""
+
+_Why: TypeAlias = Literal["stop", "steps", "budget"]
+
+
+class Run:
+    """One run, and what it keeps count of.
+
+    Attributes:
+        messages: The conversation so far.
+    """
+
+    def __init__(self, setup: Setup, state: RunState, deps: object) -> None:
+        self.messages: list[Message] = list(state.messages)
+        self._setup = setup
+        self._state = state
+        self._deps = deps
+        self._steps = state.steps
+        self._usage = state.usage
+        self._failures = dict(state.failures)
+        self._records: dict[str, ToolCall] = {}
+        self._offered: tuple[Offer, ...] = ()
+        self._begin = time.perf_counter() - state.seconds
+        self._by_name = {tool.name: tool for tool in setup.tools}
+        for tool in setup.tools:
+            if tool.first is not None:
+                tool.check_deps(deps)
+
+    def flow(self, decisions: Decisions | None = None) -> Flow:
+        """The run: steps until the result is written.
+
+        Args:
+            decisions: Those about the calls that the state waits for.
+
+        Raises:
+            BudgetTooSmall: The tokens of the run do not suffice for the shortest result.
+            RunPaused: A call waits for somebody to decide.
+            ValidationFailed: Validators refused the result and those written anew.
+        """
+        if self._state.pending:
+            self._offered = self._offers()
+            yield from self._act(self._waiting(), decisions or {}, self._state.done)
+        while True:
+            step = yield from self._write()
+            if isinstance(step, AgentResult):
+                return step
+            if step:
+                yield from self._act(step, {}, ())
+
+    def _write(self) -> Generator[Write | Do, object, AgentResult[object] | list[Due]]:
+        """Have a step written: the result, or calls that are due."""
+        offers = self._offers()
+        turns = self._setup.turns(self.messages)
+        target, max_tokens, why = self._bounded(offers, turns)
+        self._offered = target.offers
+        self._steps += 1
+        settings = replace(
+            self._setup.settings, max_tokens=max_tokens, timeout=self._time_left(), describe=False
+        )
+        try:
+            told = yield Write(target, turns, settings, self._steps)
+        except ValidationFailed as failed:
+            if not isinstance(failed.error, Refused):
+                raise
+            self._refused(failed)
+            return []
+        result = cast("Result[object]", told)
+        self._usage = add_usage(self._usage, result.usage)
+        if isinstance(result.value, tuple) and result.value and isinstance(result.value[0], Written):
+            return self._due(cast("tuple[Written, ...]", result.value))
+        self.messages.append(Answer(content=result.text))
+        return AgentResult(
+            value=result.value,
+            calls=self._calls(),
+            messages=tuple(self.messages),
+            usage=self._usage,
+            steps=self._steps,
+            finish_reason="budget" if result.finish_reason == "budget" else why,
+        )
+
+    def _offers(self) -> tuple[Offer, ...]:
+        """The tools that can be called in the next step."""
+        left = self._time_left()
+        if self._steps + 1 >= self._setup.max_steps or left == 0:
+            return ()
+        counts = counts_of(self.messages[self._state.first :])
+        context = self._context()
+        offers = []
+        for ready in self._setup.tools:
+            tool = ready.tool
+            if self._failures.get(ready.name, 0) > tool.retries:
+                continue
+            if tool.available is not None and not tool.available(context):
+                continue
+            offer = self._setup.offer(ready, counts.get(ready.name, 0))
+            if offer is not None:
+                offers.append(offer)
+        return tuple(offers)
+
+    def _bounded(self, offers: Sequence[Offer], turns: Prompt) -> tuple[StepTarget, int | None, _Why]:
+        """The language of the next step, its tokens, and why there is no other.
+
+        Calls leave the room that the result needs; where they cannot, only the result remains.
+        """
+        setup = self._setup
+        most = setup.settings.max_tokens
+        left = None if most is None else most - self._usage.generated_tokens
+        if (
+            left is not None
+            and left < setup.need
+            and not setup.compiled(setup.last).guide.cursor().fits(left)
+        ):
+            raise BudgetTooSmall(setup.need, left, place="max_tokens of the run")
+        if not offers:
+            late = self._time_left() == 0
+            return setup.last, left, "budget" if late else "steps" if setup.tools else "stop"
+        bounds = [] if left is None else [left - setup.need]
+        if setup.model.context_length is not None:
+            room = setup.model.context_length - len(setup.model.encode(turns)) - setup.settings.thoughts
+            bounds.append(room - setup.need - setup.reserve)
+        target = setup.target(offers)
+        if not bounds:
+            return target, None, "stop"
+        guide = setup.compiled(target).guide
+        if min(bounds) <= 0 or not guide.cursor().fits(min(bounds)):
+            return setup.last, left, "budget"
+        return target, min(*bounds, budget_of(guide, None, None, 0)), "stop"
+
+    def _time_left(self) -> float | None:
+        timeout = self._setup.settings.timeout
+        return None if timeout is None else max(0.0, timeout - (time.perf_counter() - self._begin))
+
+    def _context(self, *, approved: bool = False) -> Context[object]:
+        return Context(
+            deps=self._deps,
+            step=max(1, self._steps),
+            messages=tuple(self.messages),
+            usage=self._usage,
+            approved=approved,
+        )
+
+    def _due(self, written: Sequence[Written]) -> list[Due]:
+        """Note calls that were written."""
+        message = new_calls(self.messages, [(each.ready.name, each.arguments) for each in written])
+        self.messages.append(message)
+        return [
+            Due(part.id, each.ready, each.call, self._context())
+            for part, each in zip(message.calls, written, strict=True)
+        ]
+
+    def _waiting(self) -> list[Due]:
+        """The calls of the step that the state waits in."""
+        message = self.messages[-1]
+        if not isinstance(message, Calls):
+            raise AgentError("the last message of the state has no calls to decide about", place="state")
+        due = []
+        for part in message.calls:
+            ready = self._by_name.get(part.name)
+            try:
+                call = None if ready is None else ready.call(part.arguments)
+            except ValueError as error:
+                raise AgentError(
+                    f"the arguments of {part.id} in the state: {error}", place="state"
+                ) from error
+            if ready is None or call is None:
+                raise AgentError(
+                    f"the state has a call of {part.name}, which is no tool of this agent", place="state"
+                )
+            due.append(Due(part.id, ready, call, self._context()))
+        return due
+
+    def _act(
+        self, calls: Sequence[Due], decisions: Decisions, done: Sequence[Output]
+    ) -> Generator[Write | Do, object, None]:
+        """Have calls made, and note what came of them."""
+        outputs = {output.id: output for output in done}
+        now: list[Due] = []
+        pending: list[Pending] = []
+        for each in calls:
+            decision = decisions.get(each.id)
+            if each.id in outputs:
+                continue
+            if decision is False or isinstance(decision, str):
+                outputs[each.id] = self._failed(each, decision or _DENIED, 0.0)
+            elif decision is None and each.ready.needs_approval(each.call):
+                pending.append(_pending(each, calls, self.messages, "it requires approval"))
+            else:
+                now.append(replace(each, context=self._context(approved=decision is True)))
+        outcomes = cast("Sequence[Outcome]", (yield Do(tuple(now)))) if now else ()
+        for each, outcome in zip(now, outcomes, strict=True):
+            if isinstance(outcome.error, Pause):
+                pending.append(_pending(each, calls, self.messages, outcome.error.message))
+            else:
+                outputs[each.id] = self._told(each, outcome)
+        if pending:
+            raise self._paused(pending, tuple(outputs.values()))
+        self._note(self._shortened([outputs[each.id] for each in calls]))
+
+    def _told(self, due: Due, outcome: Outcome) -> Output:
+        """What the model is told of a call that was made."""
+        error, name = outcome.error, due.ready.name
+        if error is not None:
+            if isinstance(error, due.ready.tool.fatal) or not isinstance(error, Exception):
+                raise error
+            said = error.message if isinstance(error, ToolError) else f"{type(error).__name__}: {error}"
+            return self._failed(due, said.strip(), outcome.seconds, error)
+        try:
+            content = outcome.output if isinstance(outcome.output, str) else json_text_of(outcome.output)
+        except ValueError as cause:
+            raise AgentError(
+                f"{name} returned a {type(outcome.output).__name__}, which cannot be written as JSON; return a text, "
+                f"a model, or other values that pydantic can write: {cause}",
+                place=name,
+            ) from cause
+        self._failures[name] = 0
+        self._record(due, output=outcome.output, seconds=outcome.seconds)
+        return Output(id=due.id, name=name, content=_readable(content))
+
+    def _failed(self, due: Due, said: str, seconds: float, raised: Exception | None = None) -> Output:
+        self._failures[due.ready.name] = self._failures.get(due.ready.name, 0) + 1
+        self._record(due, error=said, raised=raised, seconds=seconds)
+        return Output(id=due.id, name=due.ready.name, content=_readable(said), failed=True)
+
+    def _record(
+        self,
+        due: Due,
+        *,
+        output: object = None,
+        error: str | None = None,
+        raised: Exception | None = None,
+        seconds: float,
+    ) -> None:
+        self._records[due.id] = ToolCall(
+            id=due.id,
+            name=due.ready.name,
+            arguments=dict(due.call.arguments),
+            output=output,
+            error=error,
+            raised=raised,
+            seconds=seconds,
+        )
+
+    def _refused(self, failed: ValidationFailed) -> None:
+        """Note calls whose arguments were refused, and what was written anew too."""
+        refused = cast("Refused", failed.error)
+        encode = self._setup.model.encode_text
+        written = sum(len(encode(text)) for text in failed.attempts)
+        self._usage = replace(self._usage, generated_tokens=self._usage.generated_tokens + written)
+        message = new_calls(self.messages, refused.written)
+        self.messages.append(message)
+        outputs = []
+        for part in message.calls:
+            call: Call[object] = Call(
+                self._by_name[part.name].tool.function, part.name, json.loads(part.arguments)
+            )
+            due = Due(part.id, self._by_name[part.name], call, self._context())
+            outputs.append(self._failed(due, f"the arguments are refused: {refused}", 0.0))
+        self._note(self._shortened(outputs))
+
+    def _note(self, outputs: Sequence[Output]) -> None:
+        """Note outputs, and tell what the model cannot call any more."""
+        before = {offer.ready.name for offer in self._offered}
+        after = {offer.ready.name for offer in self._offers()}
+        gone = sorted(before - after)
+        note = f"{', '.join(gone)} cannot be called any more." if gone else ""
+        self.messages += with_note(outputs, note if after else NO_MORE)
+
+    def _shortened(self, outputs: Sequence[Output]) -> list[Output]:
+        """The outputs, cut where they would take more than half of the room that the result leaves."""
+        setup = self._setup
+        context = setup.model.context_length
+        if context is None:
+            return list(outputs)
+        empty = [replace(output, content="") for output in outputs]
+        turns = setup.turns([*self.messages, *with_note(empty, NO_MORE)])
+        room = context - len(setup.model.encode(turns)) - setup.need - setup.reserve
+        each = max(LEAST_OUTPUT, room // (2 * len(outputs)))
+        return [replace(output, content=self._cut(output.content, each)) for output in outputs]
+
+    def _cut(self, text: str, most: int) -> str:
+        encode = self._setup.model.encode_text
+        tokens = len(encode(text))
+        kept = text
+        while tokens > most and kept:
+            kept = kept[: min(len(kept) - 1, len(kept) * most // (2 * tokens))]
+            shown = f"{kept} ... ({len(text) - len(kept)} more characters)"
+            tokens = len(encode(shown))
+            if tokens <= most:
+                return shown
+        return kept or "..."
+
+    def _paused(self, pending: Sequence[Pending], done: tuple[Output, ...]) -> RunPaused:
+        state = RunState(
+            agent=self._setup.fingerprint,
+            messages=tuple(self.messages),
+            pending=tuple(pending),
+            done=done,
+            first=self._state.first,
+            steps=self._steps,
+            failures=self._failures,
+            usage=self._usage,
+            seconds=time.perf_counter() - self._begin,
+        )
+        waiting = ", ".join(f"{each.id} ({each.name}: {each.reason})" for each in pending)
+        return RunPaused(
+            f"calls wait for somebody to decide: {waiting}; go on with agent.resume(error.state, approvals=...)",
+            state=state,
+        )
+
+    def _calls(self) -> tuple[ToolCall, ...]:
+        """The calls of this run, those before it was resumed included."""
+        told = {message.id: message for message in self.messages if isinstance(message, Output)}
+        calls = []
+        for message in self.messages[self._state.first :]:
+            for part in message.calls if isinstance(message, Calls) else ():
+                record, output = self._records.get(part.id), told[part.id]
+                if record is None:
+                    arguments = dict(self._by_name[part.name].call(part.arguments).arguments)
+                    said = {"error": output.content} if output.failed else {"output": output.content}
+                    record = ToolCall(id=part.id, name=part.name, arguments=arguments, **said)  # type: ignore[arg-type]
+                calls.append(record)
+        return tuple(calls)
+
+
+def _pending(due: Due, calls: Sequence[Due], messages: Sequence[Message], reason: str) -> Pending:
+    (arguments,) = (
+        part.arguments
+        for message in messages[-1:]
+        for part in (message.calls if isinstance(message, Calls) else ())
+        if part.id == due.id
+    )
+    return Pending(id=due.id, name=due.ready.name, arguments=arguments, reason=reason)
+
+
+def _readable(text: str) -> str:
+    """A text as the tokenizer can read it: without halves of surrogate pairs."""
+    return text.encode(errors="replace").decode()

@@ -1,0 +1,153 @@
+"""What an agent is made of: its model, tools and result, and the guides of the steps that it may make."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+
+from structkit.errors import AgentError
+from structkit.generate.guides import GUIDES, Compiled
+from structkit.generate.settings import Settings
+from structkit.messages import CallPart, Calls, Message, Output, User
+from structkit.models.base import LogitsModel
+from structkit.models.base import Message as Turn
+from structkit.targets import Target
+from structkit.tools.format import Format
+from structkit.tools.ready import Ready
+from structkit.tools.step import Offer, StepTarget
+
+__all__ = ["NO_MORE", "Setup"]
+
+NO_MORE = "No function can be called any more; give the answer."
+"""What the model is told before the step in which only the result remains."""
+
+LEAST_OUTPUT = 24
+"""Tokens of an output that are always shown to the model, however little room its context has."""
+
+_MARGIN = 8
+"""Tokens by which a chat template may write a turn longer than the one that was measured."""
+
+_KEPT = 64
+"""Sets of available tools whose language is kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """An agent, as its runs see it.
+
+    Attributes:
+        model: The model.
+        tools: The tools.
+        result: What a run ends in.
+        format: How calls are written.
+        instructions: What the model is told before all.
+        max_steps: Steps in a run, the last included.
+        parallel: Calls in a step.
+        settings: How values are written; its tokens and seconds are those of a whole run.
+    """
+
+    model: LogitsModel
+    tools: tuple[Ready, ...]
+    result: Target[object]
+    format: Format
+    instructions: str | None
+    max_steps: int
+    parallel: int
+    settings: Settings
+    _targets: OrderedDict[object, StepTarget] = field(default_factory=OrderedDict, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def target(self, offers: Sequence[Offer]) -> StepTarget:
+        """The language of a step; that of a set of tools is made once."""
+        key = tuple((offer.ready.name, offer.left) for offer in offers)
+        with self._lock:
+            if key not in self._targets:
+                self._targets[key] = StepTarget(tuple(offers), self.result, self.format, self.parallel)
+                while len(self._targets) > _KEPT:
+                    self._targets.popitem(last=False)
+            self._targets.move_to_end(key)
+            return self._targets[key]
+
+    def compiled(self, target: StepTarget) -> Compiled:
+        """The guide of a step."""
+        return GUIDES.get(target, self.model.vocabulary, self.settings.writing)
+
+    @cached_property
+    def last(self) -> StepTarget:
+        """The language of the last step."""
+        return self.target(())
+
+    @cached_property
+    def need(self) -> int:
+        """The fewest tokens of a result."""
+        return self.compiled(self.last).guide.cursor().tokens_to_end()
+
+    @cached_property
+    def reserve(self) -> int:
+        """The tokens that one more step adds to the conversation, with little of its outputs and without its calls."""
+        asked: tuple[Message, ...] = (User(content="x"),)
+        calls = tuple(
+            CallPart(id=str(n), name=self.tools[0].name, arguments="{}") for n in range(self.parallel)
+        )
+        told = (Output(id=call.id, name=call.name, content="", failed=True, note=NO_MORE) for call in calls)
+        before = len(self.model.encode(self.turns(asked)))
+        after = len(self.model.encode(self.turns((*asked, Calls(calls=calls), *told))))
+        return after - before + _MARGIN + LEAST_OUTPUT * self.parallel
+
+    @cached_property
+    def description(self) -> str:
+        """What the model is told of the tools and the result."""
+        if not self.settings.describe:
+            return ""
+        return self.format.described(self.tools, self.result, self.parallel)
+
+    def turns(self, messages: Sequence[Message]) -> list[Turn]:
+        """A conversation as the model is shown it."""
+        return self.format.turns(messages, self.description, self.instructions)
+
+    def opened(self, tool: Ready) -> str:
+        """What stands before the arguments of a call."""
+        return self.format.opened(tool.name)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells the tools and the result from others, in every process."""
+        said = [[tool.name, tool.target.json_schema()] for tool in self.tools] + [self.result.json_schema()]
+        return hashlib.sha256(json.dumps(said, sort_keys=True, default=repr).encode()).hexdigest()[:16]
+
+    def check(self) -> None:
+        """Compile what can be compiled before a run, and refuse results that could be taken for calls.
+
+        Raises:
+            AgentError: The result can be written like a call.
+            StructkitError: See `structkit.compile`.
+        """
+        automaton = self.compiled(self.last).guide.automaton
+        if not self.tools:
+            return
+        several = (self.format.around().before,) if self.parallel > 1 else ()
+        for tool in self.tools:
+            for before in ("", *several):
+                opened = before + self.opened(tool)
+                frames, _ = automaton.read(automaton.first(), b"", opened.encode())
+                if frames:
+                    raise AgentError(
+                        f"the result {self.result.name} can be written like a call of {tool.name}, so no one could "
+                        f"tell them apart; name the tool or the fields of the result otherwise",
+                        place="result",
+                    )
+        if self.max_steps > 1:
+            self.compiled(self.target([offer for tool in self.tools if (offer := self.offer(tool, 0))]))
+
+    def offer(self, tool: Ready, calls: int) -> Offer | None:
+        """A tool that was called so often, in a step; `None` if it cannot be called any more."""
+        most = tool.tool.max_calls
+        if most is None:
+            return Offer(tool)
+        left = most - calls
+        return None if left <= 0 else Offer(tool, left if left < self.parallel else None)

@@ -1,0 +1,216 @@
+"""The language of one step of an agent: the calls of every tool that is available, and the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from structkit.functions.call import Call
+from structkit.limits import Limits
+from structkit.regex.join import Joiner
+from structkit.regex.nodes import Node, Rules, Text, alt, seq
+from structkit.schema.parts import Part
+from structkit.schema.policy import Order, Whitespace
+from structkit.targets import Target
+from structkit.tools.format import Format
+from structkit.tools.ready import Ready
+
+__all__ = ["Offer", "StepTarget", "Written"]
+
+_COUNTED = 256
+"""Counts of calls left that are told apart within one step; beyond, a step has only as many calls as any tool has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A tool in a step.
+
+    Attributes:
+        ready: The tool.
+        left: How often it may still be called, if that is less than the calls that a step may have.
+    """
+
+    ready: Ready
+    left: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A call as it was written, and what it means."""
+
+    ready: Ready
+    arguments: str
+    call: Call[object]
+
+
+class Refused(ValueError):
+    """The types of a tool's parameters refuse what was written.
+
+    Attributes:
+        path: Where.
+        written: The names and arguments of all calls of the step.
+    """
+
+    def __init__(
+        self, error: Exception, path: tuple[object, ...], written: Sequence[tuple[str, str]]
+    ) -> None:
+        super().__init__(str(error))
+        self.path = path
+        self.written = tuple(written)
+
+
+@dataclass(frozen=True, eq=False)
+class StepTarget(Target[object]):
+    """What may be written in a step; the value is a tuple of `Written`, or the value of the result.
+
+    Attributes:
+        offers: The tools; none where only the result remains.
+        result: The result.
+        format: How calls are written.
+        most: Calls in one step.
+    """
+
+    offers: tuple[Offer, ...]
+    result: Target[object]
+    format: Format
+    most: int = 1
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return " | ".join([*(offer.ready.name for offer in self.offers), self.result.name])
+
+    @property
+    def is_json(self) -> bool:
+        """Whether all of its texts are JSON."""
+        return self.result.is_json and (self.format.is_json or not self.offers)
+
+    def json_schema(self) -> dict[str, object]:
+        """The calls and the result."""
+        calls = [
+            {
+                "type": "object",
+                "properties": {
+                    "name": {"const": each.ready.name},
+                    "arguments": each.ready.target.json_schema(),
+                },
+                "required": ["name", "arguments"],
+            }
+            for each in self.offers
+        ]
+        return {"anyOf": [*calls, self.result.json_schema()]}
+
+    def rules(
+        self,
+        *,
+        whitespace: Whitespace | None = None,
+        order: Order | None = None,
+        source: str | None = None,
+        limits: Limits = Limits(),  # noqa: B008
+    ) -> Rules:
+        """The language."""
+        joiner = Joiner()
+        calls: list[Node] = []
+        for each in self.offers:
+            arguments = each.ready.target.rules(
+                whitespace=whitespace, order=order, source=source, limits=limits
+            )
+            opened = Text(self.format.opened(each.ready.name))
+            called = joiner.add(f"arguments of {each.ready.name}", arguments)
+            calls.append(
+                joiner.rule(f"call of {each.ready.name}", seq(opened, called, Text(self.format.closed())))
+            )
+        result = joiner.add(
+            "result", self.result.rules(whitespace=whitespace, order=order, source=source, limits=limits)
+        )
+        several = [_Several(self, calls, joiner).node()] if self.most > 1 and calls else []
+        return joiner.rules(alt([*calls, *several, result]))
+
+    def value(self, text: str) -> object:
+        """What a text of the language says.
+
+        Raises:
+            ValueError: Validators refuse it.
+        """
+        by_name = {each.ready.name: each.ready for each in self.offers}
+        written = self.format.split(text, list(by_name))
+        if written is None:
+            return self.result.value(text)
+        several = not text.startswith(self.format.opened(written[0][0]))
+        found = []
+        for position, (name, arguments) in enumerate(written):
+            try:
+                found.append(Written(by_name[name], arguments, by_name[name].call(arguments)))
+            except ValueError as error:
+                place = ((position,) if several else ()) + ("arguments", *_location(error))
+                raise Refused(error, place if self.is_json else (), written) from error
+        return tuple(found)
+
+    def part(self) -> Part | None:
+        """That of the result, where nothing else remains."""
+        return None if self.offers else self.result.part()
+
+    def choices(self, path: Sequence[str | int]) -> tuple[str, ...] | None:
+        """Those of the result, where nothing else remains."""
+        return None if self.offers else self.result.choices(path)
+
+    def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
+        """The limits of a call's arguments and of the result."""
+        return self._limits
+
+    @cached_property
+    def _limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
+        result = self.result.field_limits()
+        return result if not self.offers else None
+
+    def description(self) -> None:
+        """The agent tells the model itself."""
+        return
+
+
+class _Several:
+    """Several calls in one step, of which none is of a tool that has no calls left."""
+
+    def __init__(self, step: StepTarget, calls: Sequence[Node], joiner: Joiner) -> None:
+        self._around = step.format.around()
+        self._calls = calls
+        self._joiner = joiner
+        self._made: dict[tuple[tuple[int, ...], int], Node] = {}
+        self._left = tuple(min(each.left or step.most, step.most) for each in step.offers)
+        self._most = step.most
+        counts = 1
+        for left in self._left:
+            counts *= left + 1 if left < step.most else 1
+        if counts * step.most > _COUNTED:
+            self._most = min(self._left)
+            self._left = tuple(self._most for _ in self._left)
+
+    def node(self) -> Node:
+        """From one call to as many as there may be."""
+        return seq(Text(self._around.before), self._from(self._left, self._most))
+
+    def _from(self, left: tuple[int, ...], slots: int) -> Node:
+        key = (left, slots)
+        if key not in self._made:
+            nodes = []
+            for number, call in enumerate(self._calls):
+                if not left[number]:
+                    continue
+                limited = self._left[number] < self._most
+                after = (*left[:number], left[number] - limited, *left[number + 1 :])
+                nodes.append(seq(call, self._after(after, slots - 1)))
+            self._made[key] = self._joiner.rule(f"calls {slots} {left}", alt(nodes))
+        return self._made[key]
+
+    def _after(self, left: tuple[int, ...], slots: int) -> Node:
+        end = Text(self._around.after)
+        if not slots or not any(left):
+            return end
+        return alt([end, seq(Text(self._around.between), self._from(left, slots))])
+
+
+def _location(error: ValueError) -> tuple[object, ...]:
+    errors: Callable[[], list[dict[str, object]]] | None = getattr(error, "errors", None)
+    found = errors()[0].get("loc") if callable(errors) else None
+    return found if isinstance(found, tuple) else ()

@@ -1,0 +1,200 @@
+"""Functions as targets: a model writes the arguments, and a bound call comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+import structkit as sk
+from structkit.functions.docstring import read_docstring
+from structkit.functions.signature import read_signature
+from structkit.testing import RandomModel, ScriptedModel
+
+
+class Place(BaseModel):
+    city: str
+    country: str | None = None
+
+
+@dataclass
+class Night:
+    arrival: date
+
+
+def book(place: Place, night: Night, beds: Literal[1, 2] = 2, *, note: str = "-") -> tuple[Any, ...]:
+    """Book a room.
+
+    Not a house.
+
+    Args:
+        place: Where.
+        beds: How many beds
+            are wanted.
+
+    Returns:
+        What was booked.
+    """
+    return place, night, beds, note
+
+
+async def wait(seconds: Annotated[float, Field(ge=0, le=0)]) -> str:
+    """Wait."""
+    await asyncio.sleep(seconds)
+    return "waited"
+
+
+class Shop:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def price(self, item: str) -> str:
+        return f"{self.name} {item}"
+
+    @classmethod
+    def open(cls, hour: int) -> Shop:
+        return cls(f"from {hour}")
+
+
+def test_a_call_has_typed_arguments_and_runs() -> None:
+    text = '{"place": {"city": "Porto", "country": null}, "night": {"arrival": "2026-11-21"}, "beds": 1}'
+    call = sk.extract(ScriptedModel([text]), "A room.", book)
+    wanted = {"place": Place(city="Porto"), "night": Night(date(2026, 11, 21)), "beds": 1, "note": "-"}
+    assert (call.function, call.name, call.arguments) == (book, "book", wanted)
+    assert call.run() == tuple(wanted.values())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_call_of_a_random_model_can_be_run(seed: int) -> None:
+    place, night, beds, _ = sk.extract(RandomModel(seed, brevity=4), "x", book, max_tokens=120).run()
+    assert isinstance(place, Place)
+    assert isinstance(night, Night)
+    assert beds in (1, 2)
+
+
+def test_async_functions_run_from_both_worlds() -> None:
+    model = ScriptedModel(['{"seconds": 0}'] * 3)
+    assert sk.extract(model, "x", wait).run() == "waited"
+
+    async def main() -> None:
+        call = await sk.aextract(model, "x", wait)
+        assert await call.arun() == "waited"
+        with pytest.raises(RuntimeError, match="arun"):
+            call.run()
+
+    asyncio.run(main())
+    assert asyncio.run(sk.extract(model, "x", wait).arun()) == "waited"
+
+
+@pytest.mark.parametrize(
+    ("function", "text", "value"),
+    [
+        (Shop("Ana's").price, '{"item": "lamp"}', "Ana's lamp"),
+        (
+            partial(book, beds=1),
+            '{"place": {"city": "X", "country": "Y"}, "night": {"arrival": "2026-01-01"}}',
+            None,
+        ),
+        (partial(Shop("B").price), '{"item": "tea"}', "B tea"),
+    ],
+)
+def test_methods_and_partials(function: Callable[..., object], text: str, value: object) -> None:
+    call = sk.extract(ScriptedModel([text]), "x", function)
+    assert call.run() == value if value else "beds" not in call.arguments
+
+
+def test_a_class_is_a_type_and_its_methods_are_functions() -> None:
+    assert sk.extract(ScriptedModel(['{"hour": 9}']), "x", Shop.open).run().name == "from 9"
+
+
+def test_the_description_says_what_the_docstring_says() -> None:
+    shown = sk.preview_prompt(ScriptedModel([]), "A room.", book)
+    assert '"place": {"city": string, "country": string | null} /* Where. */' in shown
+    assert '"beds"?: 1 | 2 /* How many beds are wanted. */' in shown
+    assert "/* Book a room. Not a house. */" in shown
+    assert "What was booked" not in shown
+
+
+def test_every_function_takes_functions() -> None:
+    assert sk.to_regex(Shop.open) == r'\{"hour": (?:0|-?[1-9][0-9]{0,17})\}'
+    assert sk.to_json_schema(Shop("x").price)["required"] == ["item"]
+    assert [
+        call.name for call in sk.extract_many(ScriptedModel(['{"seconds": 0}'] * 2), ["x", "y"], wait)
+    ] == ["wait"] * 2
+    stream = sk.stream(ScriptedModel(['{"seconds": 0}']), "x", wait)
+    assert isinstance(stream.result.value, sk.Call)
+    assert sk.compile(wait, RandomModel().vocabulary).cursor().forced_bytes() == b'{"seconds": 0'
+
+
+@pytest.mark.parametrize(
+    "docstring",
+    [
+        "Add.\n\nArgs:\n    a: The first.\n    b (int): The second.\n\nRaises:\n    ValueError: Never.",
+        "Add.\n\nParameters\n----------\na : int\n    The first.\nb : int\n    The second.\n\nReturns\n-------\nint",
+        "Add.\n\n:param a: The first.\n:param int b: The second.\n:returns: The sum.",
+    ],
+    ids=["google", "numpy", "sphinx"],
+)
+def test_three_styles_say_the_same(docstring: str) -> None:
+    found = read_docstring(docstring)
+    assert (found.description, dict(found.parameters)) == ("Add.", {"a": "The first.", "b": "The second."})
+
+
+def test_a_plain_docstring_is_the_description() -> None:
+    assert read_docstring(None).description == read_docstring("  ").description == ""
+    assert read_docstring("One line: no more.").description == "One line: no more."
+
+
+def test_annotations_of_local_types_are_found() -> None:
+    class Local(BaseModel):
+        x: int
+
+    def take(it: Local) -> Local:
+        return it
+
+    def lost(it: Lost) -> None:  # type: ignore[name-defined]  # noqa: F821
+        """Lose it."""
+
+    with pytest.raises(sk.SchemaError, match=r"Local.*top of its module"):
+        read_signature(take)  # no closure holds it, so nothing leads from the function to it
+    take.__annotations__["it"] = Local  # what is returned may be anything
+    assert sk.extract(ScriptedModel(['{"it": {"x": 1}}']), "x", take).run() == Local(x=1)
+    with pytest.raises(sk.SchemaError, match="Lost"):
+        read_signature(lost)
+
+    def held(it: Local) -> type[Local]:
+        return Local
+
+    assert read_signature(held).parameters[0].annotation is Local
+
+
+def bad_star(*names: str) -> None: ...
+def bad_stars(**names: str) -> None: ...
+def bad_none(name) -> None: ...  # type: ignore[no-untyped-def]
+def bad_slash(name: str, /) -> None: ...
+def bad_type(good: int, bad: Callable[[], int]) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (bad_star, "parameter names of bad_star stands for any number.* at `bad_star(names)`"),
+        (bad_stars, "parameter names of bad_stars stands for any names.* at `bad_stars(names)`"),
+        (bad_none, "parameter name of bad_none has no annotation.* at `bad_none(name)`"),
+        (bad_slash, "parameter name of bad_slash has no name.* at `bad_slash(name)`"),
+        (bad_type, "parameter bad of bad_type is of a type.* at `bad_type(bad)`"),
+        (Shop.price, "price is the method of a class"),
+        (lambda x: x, "a lambda has no name"),
+        (dict.fromkeys, "parameter iterable of fromkeys"),
+    ],
+)
+def test_what_cannot_be_called_says_why(function: Callable[..., object], message: str) -> None:
+    with pytest.raises(sk.SchemaError, match=re.sub(r"([()])", r"\\\1", message)):
+        sk.extract(ScriptedModel([]), "x", function)

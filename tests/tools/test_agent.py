@@ -1,0 +1,458 @@
+"""Agents, driven call by call by a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import AfterValidator, BaseModel, field_validator
+
+import structkit as sk
+from structkit import messages
+from structkit.testing import RandomModel, ScriptedModel
+
+
+class Plain(BaseModel):
+    city: str
+    celsius: int
+
+
+class Answer(BaseModel):
+    city: str
+    celsius: int
+
+    @field_validator("celsius")
+    @classmethod
+    def possible(cls, celsius: int) -> int:
+        if celsius > 60:
+            raise ValueError("no city is that hot")
+        return celsius
+
+
+def weather(city: str, days: int = 1) -> dict[str, int]:
+    """The weather in a city.
+
+    Args:
+        city: Which city.
+    """
+    return {"celsius": 17 + days}
+
+
+def fail(text: str) -> str:
+    raise KeyError(text)
+
+
+def call(name: str, /, **arguments: object) -> str:
+    return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+
+
+ANSWER = '{"city": "Porto", "celsius": 18}'
+
+
+def test_a_run_calls_tools_and_ends_with_a_typed_value() -> None:
+    model = ScriptedModel([call("weather", city="Porto"), call("weather", city="Braga", days=3), ANSWER])
+    result = sk.Agent(model, tools=[weather], result=Answer, max_steps=8).run("How warm is Porto?")
+    assert result.value == Answer(city="Porto", celsius=18)
+    assert [(each.name, each.arguments, each.output, each.error) for each in result.calls] == [
+        ("weather", {"city": "Porto", "days": 1}, {"celsius": 18}, None),
+        ("weather", {"city": "Braga", "days": 3}, {"celsius": 20}, None),
+    ]
+    assert (result.steps, result.finish_reason) == (3, "stop")
+    assert [message.kind for message in result.messages] == [
+        "user",
+        "calls",
+        "output",
+        "calls",
+        "output",
+        "answer",
+    ]
+    assert result.usage.generated_tokens > 30 < result.usage.prompt_tokens
+    assert "/* The weather in a city. */" in model.prompts[0]
+    assert model.prompts[2].endswith('user: weather returned: {"celsius": 20}')
+    assert model.prompts[1].startswith(model.prompts[0])
+
+
+def test_the_same_in_async_programs() -> None:
+    seen: list[str] = []
+
+    async def slow(city: str) -> str:
+        await asyncio.sleep(0)
+        seen.append(threading.current_thread().name)
+        return city.upper()
+
+    def quick(city: str) -> str:
+        seen.append(threading.current_thread().name)
+        return city.lower()
+
+    replies = [call("slow", city="Porto"), call("quick", city="Porto"), '"done"']
+    agent = sk.Agent(ScriptedModel(replies * 2), tools=[slow, quick])
+    later = asyncio.run(agent.arun("x"))
+    now = agent.run("x")
+    assert later.value == now.value == "done"
+    assert [each.output for each in later.calls] == [each.output for each in now.calls] == ["PORTO", "porto"]
+    assert seen == ["MainThread", "structkit-tool", "structkit-tools", "MainThread"]
+
+
+def test_results_of_every_kind() -> None:
+    targets: list[tuple[Any, str, object]] = [
+        (int, "7", 7),
+        (sk.Choice(["yes", "no"]), "no", "no"),
+        (sk.Regex("[a-z]+!"), "hey!", "hey!"),
+        ({"type": "array", "items": {"type": "integer"}}, "[1, 2]", [1, 2]),
+        (Answer | None, "null", None),
+        (list[date], '["2026-11-21"]', [date(2026, 11, 21)]),
+    ]
+    for target, text, value in targets:
+        model = ScriptedModel([call("weather", city="Porto"), text])
+        result = sk.Agent(model, tools=[weather], result=target).run("x")
+        assert (result.value, len(result.calls)) == (value, 1)
+
+
+def test_only_the_result_remains_in_the_last_step() -> None:
+    model = ScriptedModel([call("weather", city="Porto")] * 2 + [ANSWER])
+    result = sk.Agent(model, tools=[weather], result=Answer, max_steps=3).run("x")
+    assert (len(result.calls), result.steps, result.finish_reason) == (2, 3, "steps")
+    assert model.prompts[-1].endswith("No function can be called any more; give the answer.")
+    alone = sk.Agent(ScriptedModel([ANSWER]), tools=[weather], result=Answer, max_steps=1).run("x")
+    assert (alone.value.celsius, alone.finish_reason) == (18, "steps")
+    assert sk.Agent(ScriptedModel(['"Hi"'])).run("x").finish_reason == "stop"
+
+
+def test_a_tool_that_reached_its_limit_disappears() -> None:
+    once = sk.tool(weather, max_calls=1)
+    model = ScriptedModel([call("weather", city="A"), call("weather", city="B"), call("add", a=1), ANSWER])
+
+    def add(a: int) -> int:
+        return a + 1
+
+    result = sk.Agent(model, tools=[once, add], result=Answer).run("x")
+    first, *others = [each.name for each in result.calls]
+    assert first == "weather" not in others
+    assert "weather cannot be called any more." in model.prompts[1]
+
+
+def test_errors_are_told_and_the_run_goes_on() -> None:
+    def lookup(name: str) -> str:
+        raise sk.ToolError(f"nobody is called {name}")
+
+    model = ScriptedModel([call("lookup", name="Ana"), call("fail", text="x"), ANSWER])
+    result = sk.Agent(model, tools=[lookup, fail], result=Answer).run("x")
+    assert [each.error for each in result.calls] == ["nobody is called Ana", "KeyError: 'x'"]
+    assert isinstance(result.calls[1].raised, KeyError)
+    assert "lookup failed: nobody is called Ana" in model.prompts[1]
+    assert "fail failed: KeyError: 'x'" in model.prompts[2]
+
+
+def test_a_tool_that_keeps_failing_disappears() -> None:
+    model = ScriptedModel([call("fail", text="x")] * 2 + [ANSWER])
+    result = sk.Agent(model, tools=[sk.tool(fail, retries=1)], result=Answer).run("x")
+    assert (len(result.calls), result.finish_reason) == (2, "steps")
+
+
+def test_fatal_errors_end_the_run() -> None:
+    agent = sk.Agent(ScriptedModel([call("fail", text="x")]), tools=[sk.tool(fail, fatal=LookupError)])
+    with pytest.raises(KeyError):
+        agent.run("x")
+
+
+def test_what_cannot_be_told_is_an_error_of_the_program() -> None:
+    def opened() -> object:
+        return threading.Lock()
+
+    with pytest.raises(sk.AgentError, match=r"opened returned a lock.* at `opened`"):
+        sk.Agent(ScriptedModel([call("opened")]), tools=[opened]).run("x")
+
+
+def test_a_tool_that_hangs_is_left_to_itself() -> None:
+    ended = threading.Event()
+
+    def hang() -> None:
+        ended.wait(20)
+
+    async def wait() -> None:
+        await asyncio.sleep(20)
+
+    tools = [sk.tool(hang, timeout=0.05), sk.tool(wait, timeout=0.05)]
+    begun = time.perf_counter()
+    for run in (lambda agent: agent.run("x"), lambda agent: asyncio.run(agent.arun("x"))):
+        result = run(sk.Agent(ScriptedModel([call("hang"), call("wait"), '"late"']), tools=tools))
+        assert [each.error for each in result.calls] == ["there was no output within 0.05 seconds"] * 2
+    assert time.perf_counter() - begun < 15
+    ended.set()
+
+
+def test_a_tool_that_recurses_is_told() -> None:
+    def endless(n: int) -> int:
+        return endless(n + 1)
+
+    result = sk.Agent(ScriptedModel([call("endless", n=0), '"no"']), tools=[endless]).run("x")
+    assert "RecursionError" in (result.calls[0].error or "")
+
+
+@dataclass
+class Db:
+    rows: dict[str, int]
+
+
+def stock(context: sk.Context[Db], item: str) -> int:
+    """How many there are."""
+    assert context.step == 1
+    assert isinstance(context.messages[-1], messages.Calls)
+    return context.deps.rows[item]
+
+
+def test_the_context_is_given_and_not_written() -> None:
+    agent = sk.Agent(ScriptedModel([call("stock", item="lamp"), '"3"']), tools=[stock])
+    result = agent.run("x", deps=Db({"lamp": 3}))
+    assert (result.calls[0].output, result.calls[0].arguments) == (3, {"item": "lamp"})
+    for deps in (None, {"lamp": 3}):
+        with pytest.raises(TypeError, match=r"stock takes a Context\[Db\].*pass deps="):
+            agent.run("x", deps=deps)
+    with pytest.raises(sk.SchemaError):
+        sk.extract(ScriptedModel([]), "x", stock)  # nobody could give it
+
+
+def test_several_turns_and_messages_as_json() -> None:
+    first = sk.Agent(
+        ScriptedModel([call("weather", city="Porto"), ANSWER]), tools=[weather], result=Answer
+    ).run("Porto?")
+    text = messages.dumps(first.messages)
+    assert json.loads(text)[1]["calls"][0]["arguments"] == '{"city": "Porto"}'
+    assert messages.loads(text) == first.messages
+    model = ScriptedModel([call("weather", city="Braga"), ANSWER])
+    second = sk.Agent(model, tools=[weather], result=Answer).run("And Braga?", messages=messages.loads(text))
+    assert second.messages[: len(first.messages)] == first.messages
+    assert [each.id for each in second.calls] == ["call_2"]
+    assert model.prompts[0].count("To call a function") == 1
+    assert "assistant: " + ANSWER + "\nuser: And Braga?" in model.prompts[0]
+    with pytest.raises(ValueError, match="kind"):
+        messages.loads('[{"content": "Hi", "kind": "nobody"}]')
+    with pytest.raises(TypeError, match="none of them"):
+        sk.Agent(ScriptedModel([])).run("x", messages=[{"role": "user", "content": "x"}])  # type: ignore[list-item]
+    with pytest.raises(sk.AgentError, match="call_1 among the messages has no output"):
+        sk.Agent(ScriptedModel([])).run("x", messages=first.messages[:2])
+
+
+def test_an_agent_as_a_tool() -> None:
+    inner = sk.Agent(
+        ScriptedModel([call("stock", item="tea"), '"two teas"']), tools=[stock], instructions="Count."
+    )
+    model = ScriptedModel([call("counter", prompt="How much tea?"), '"two"'])
+    result = sk.Agent(model, tools=[inner.as_tool("counter")]).run("Tea?", deps=Db({"tea": 2}))
+    assert (result.value, result.calls[0].output) == ("two", "two teas")
+    assert "/* Count. */" in model.prompts[0]
+
+
+def test_instructions_come_first() -> None:
+    model = ScriptedModel(['"Hi"'])
+    sk.Agent(model, instructions="Be brief.").run("Hello.")
+    assert model.prompts[0].startswith("system: Be brief.\nuser: Hello.")
+
+
+def test_the_result_is_repaired_as_everywhere() -> None:
+    hot = '{"city": "Porto", "celsius": 99}'
+    result = sk.Agent(ScriptedModel([hot, ANSWER]), tools=[weather], result=Answer).run("x")
+    assert result.value.celsius == 18
+    with pytest.raises(sk.ValidationFailed, match="no city is that hot"):
+        sk.Agent(ScriptedModel([hot]), tools=[weather], result=Answer, retries=0).run("x")
+
+
+def even(number: int) -> int:
+    if number % 2:
+        raise ValueError("it is odd")
+    return number
+
+
+def test_arguments_that_validators_refuse() -> None:
+    def half(number: Annotated[int, AfterValidator(even)]) -> int:
+        return number // 2
+
+    mended = sk.Agent(
+        ScriptedModel([call("half", number=3), call("half", number=4), '"2"']), tools=[half]
+    ).run("x")
+    assert [each.output for each in mended.calls] == [2]
+    model = ScriptedModel([call("half", number=3), '"never"'])
+    told = sk.Agent(model, tools=[half], retries=0).run("x")
+    assert told.calls[0].arguments == {"number": 3}
+    assert "it is odd" in (told.calls[0].error or "")
+    assert "half failed: the arguments are refused" in model.prompts[1]
+
+
+def test_parallel_calls_run_at_once_and_are_told_in_order() -> None:
+    together = threading.Barrier(3, timeout=10)
+
+    def meet(name: str) -> str:
+        together.wait()
+        return name
+
+    async def ameet(name: str) -> str:
+        await asyncio.to_thread(together.wait)
+        return name
+
+    three = "[" + ", ".join([call("meet", name="a"), call("ameet", name="b"), call("meet", name="c")]) + "]"
+    agent = sk.Agent(ScriptedModel([three, '"met"'] * 2), tools=[meet, ameet], parallel=3)
+    for result in (agent.run("x"), asyncio.run(agent.arun("x"))):
+        assert [each.output for each in result.calls] == ["a", "b", "c"]
+        assert [each.id for each in result.calls] == ["call_1", "call_2", "call_3"]
+        assert result.steps == 2
+
+
+def test_one_call_of_several_possible_ones_is_written_as_it_is() -> None:
+    agent = sk.Agent(
+        ScriptedModel([call("weather", city="Porto"), ANSWER]), tools=[weather], result=Answer, parallel=3
+    )
+    assert len(agent.run("x").calls) == 1
+
+
+def test_a_list_of_calls_keeps_to_the_limits_of_each_tool() -> None:
+    def other() -> None: ...
+
+    once = sk.tool(weather, max_calls=2)
+    a, b = call("weather", city="A"), call("other")
+    agent = sk.Agent(
+        ScriptedModel([f"[{a}, {b}, {a}, {a}]", ANSWER]), tools=[once, other], result=Answer, parallel=4
+    )
+    assert [each.name for each in agent.run("x").calls].count("weather") == 2
+
+
+def test_a_budget_for_the_whole_run_leaves_room_for_the_result() -> None:
+    shortest = sk.Agent(RandomModel(), tools=[weather], result=Plain)._setup.need
+    for budget in (shortest, shortest + 5, shortest + 40, 150):
+        for seed in range(5):
+            result = sk.Agent(RandomModel(seed), tools=[weather], result=Plain, max_tokens=budget).run("x")
+            assert result.usage.generated_tokens <= budget
+    with pytest.raises(sk.BudgetTooSmall):
+        sk.Agent(RandomModel(), tools=[weather], result=Plain, max_tokens=shortest - 1).run("x")
+
+
+@pytest.mark.parametrize("context", [300, 500, 1_000])
+def test_a_short_context_is_enough(context: int) -> None:
+    def essay(about: str) -> str:
+        return "It is a long story. " * 400
+
+    for seed in range(8):
+        model = RandomModel(seed, brevity=3, context_length=context)
+        result = sk.Agent(model, tools=[essay], result=Plain, max_steps=20).run("x")
+        assert isinstance(result.value, Plain)
+        for each in result.messages:
+            assert not isinstance(each, messages.Output) or "..." in each.content
+
+
+def test_the_time_of_a_run_ends_it() -> None:
+    def slow() -> str:
+        time.sleep(0.2)
+        return "slow"
+
+    result = sk.Agent(ScriptedModel([call("slow")] * 7 + ['"end"']), tools=[slow], timeout=0.3).run("x")
+    assert (len(result.calls) < 7, result.finish_reason) == (True, "budget")
+
+
+def test_a_seed_makes_a_run_the_same_and_its_steps_differ() -> None:
+    def say(word: Literal["a", "b", "c", "d", "e", "f", "g", "h"]) -> None: ...
+
+    def run(seed: int) -> list[object]:
+        model = ScriptedModel([lambda _: ""] * 6)
+        agent = sk.Agent(model, tools=[say], result=Literal["end"], max_steps=6, temperature=5.0, seed=seed)  # type: ignore[arg-type]
+        return [each.arguments["word"] for each in agent.run("x").calls]
+
+    assert run(1) == run(1)
+    assert len({tuple(map(str, run(seed))) for seed in range(6)}) > 1
+
+
+def test_guides_are_compiled_once() -> None:
+    agent = sk.Agent(ScriptedModel([call("weather", city="A"), ANSWER] * 2), tools=[weather], result=Answer)
+    assert agent.run("x").usage.compile_seconds == agent.run("x").usage.compile_seconds == 0
+
+
+def test_methods_and_decorated_methods_are_tools() -> None:
+    class Shop:
+        def __init__(self, prices: dict[str, int]) -> None:
+            self.prices = prices
+
+        def price(self, item: str) -> int:
+            return self.prices[item]
+
+        @sk.tool(name="sale-price", max_calls=1)
+        def sale(self, item: str) -> float:
+            return self.prices[item] / 2
+
+    shop = Shop({"tea": 4})
+    assert shop.sale("tea") == 2
+    model = ScriptedModel([call("price", item="tea"), call("sale-price", item="tea"), '"4"'])
+    assert [each.output for each in sk.Agent(model, tools=[shop.price, shop.sale]).run("x").calls] == [4, 2]
+
+
+class Callish(BaseModel):
+    name: Literal["weather"]
+    arguments: dict[str, int]
+
+
+def plain(x) -> None: ...  # type: ignore[no-untyped-def]
+def unwritable(x: Callable[[], int]) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (
+            lambda m: sk.Agent(m, tools=[weather, sk.tool(fail, name="weather")]),
+            sk.AgentError,
+            "two tools are called weather",
+        ),
+        (lambda m: sk.Agent(m, tools=[plain]), sk.SchemaError, r"parameter x of plain has no annotation"),
+        (
+            lambda m: sk.Agent(m, tools=[unwritable]),
+            sk.SchemaError,
+            r"parameter x of unwritable .* at `unwritable\(x\)`",
+        ),
+        (lambda m: sk.Agent(m, tools=[lambda x: x]), sk.AgentError, "no name for a tool"),
+        (lambda m: sk.Agent(m, tools=[Answer]), sk.AgentError, "the class Answer is no tool"),
+        (lambda m: sk.Agent(m, tools=weather), TypeError, r"list of functions.*write \[weather\]"),
+        (
+            lambda m: sk.Agent(m, tools=[weather], result=Callish),
+            sk.AgentError,
+            "taken|written like a call of weather",
+        ),
+        (
+            lambda m: sk.Agent(m, tools=[weather], result=dict[str, Any]),
+            sk.AgentError,
+            "like a call of weather",
+        ),
+        (
+            lambda m: sk.Agent(m, tools=[weather], result=list[Callish], parallel=2),
+            sk.AgentError,
+            "like a call",
+        ),
+        (lambda m: sk.Agent(m, tools=[weather], result=Callable[[], int]), sk.SchemaError, "JSON"),
+        (lambda m: sk.Agent(m, max_steps=0), ValueError, "max_steps"),
+        (lambda m: sk.Agent(m, parallel=0), ValueError, "parallel"),
+        (lambda m: sk.Agent(m, system="x"), TypeError, "instructions"),
+        (lambda m: sk.Agent(m, max_token=3), TypeError, "max_token"),
+        (lambda m: sk.Agent(m).run(["x"]), TypeError, "prompt of an agent is a text"),
+        (lambda m: sk.tool(weather, name="a b"), sk.AgentError, "'a b' is no name"),
+        (lambda m: sk.tool(weather, retries=-1), ValueError, "retries"),
+        (lambda m: sk.tool(weather, timeout=0), ValueError, "timeout"),
+    ],
+)
+def test_what_cannot_work_says_so_before_a_run(
+    make: Callable[[ScriptedModel], object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        make(ScriptedModel([]))
+
+
+def test_a_result_that_merely_resembles_a_call_is_fine() -> None:
+    class Named(BaseModel):
+        name: str
+        age: int
+
+    agent = sk.Agent(ScriptedModel(['{"name": "weather", "age": 3}']), tools=[weather], result=Named)
+    assert agent.run("x").value.name == "weather"
+    sk.Agent(ScriptedModel([]), tools=[weather], result=list[Callish])  # no lists of calls without parallel

@@ -1,0 +1,170 @@
+"""The random model runs any agent: no call is malformed, every run ends in a value, within all its limits."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from datetime import date
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field, TypeAdapter
+
+import structkit as sk
+from structkit import messages
+from structkit.testing import RandomModel, byte_vocabulary, exercise
+
+
+class Size(Enum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+class Item(BaseModel):
+    name: Annotated[str, Field(max_length=5)]
+    sizes: Annotated[list[Size], Field(max_length=2)]
+    parts: Annotated[list[Item], Field(max_length=1)] = []
+
+
+TYPES: list[Any] = [
+    int,
+    bool,
+    float | None,
+    Annotated[str, Field(max_length=8)],
+    Annotated[int, Field(ge=0, le=9)],
+    Literal["a", 1, None],
+    date,
+    Size,
+    Item,
+    Annotated[set[int], Field(max_length=3)],
+    tuple[bool, Size],
+    Annotated[dict[str, bool], Field(max_length=1)],
+]
+
+RESULTS: list[Any] = [
+    int,
+    Size,
+    Item,
+    Literal["end"],
+    Annotated[str, Field(max_length=9)],
+    sk.Choice(["yes", "no"]),
+]
+
+
+def some_tool(chance: random.Random, number: int) -> tuple[sk.Tool[..., Any], dict[str, Any]]:
+    """A tool of random parameters, which checks what it is given, and may fail."""
+    types = {f"p{n}": chance.choice(TYPES) for n in range(chance.randrange(4))}
+    required = {name: chance.random() < 0.7 for name in types}
+    fails = chance.random() < 0.2
+
+    def function(**arguments: object) -> str:
+        assert arguments.keys() == types.keys()
+        for name, value in arguments.items():
+            if value is not None or required[name]:
+                TypeAdapter(types[name]).validate_python(value, strict=True)
+        if fails:
+            raise sk.ToolError("not today")
+        return "y" * chance.randrange(50)
+
+    import inspect
+
+    kinds = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=types[name],
+            default=inspect.Parameter.empty if required[name] else None,
+        )
+        for name in types
+    ]
+    function.__signature__ = inspect.Signature(kinds)  # type: ignore[attr-defined]
+    function.__name__ = f"tool_{number}"
+    limits = {"max_calls": chance.choice([None, 1, 2]), "retries": chance.randrange(3)}
+    return sk.tool(function, **limits), limits
+
+
+def check(result: sk.AgentResult[Any], agent: dict[str, Any], limits: dict[str, dict[str, Any]]) -> None:
+    """A run kept to everything that was said."""
+    assert 1 <= result.steps <= agent["max_steps"]
+    assert result.usage.generated_tokens <= agent["max_tokens"]
+    assert isinstance(result.messages[-1], messages.Answer)
+    in_a_row = dict.fromkeys(limits, 0)
+    for call in result.calls:
+        assert call.name in limits
+        in_a_row[call.name] = in_a_row[call.name] + 1 if call.error else 0
+        assert in_a_row[call.name] <= limits[call.name]["retries"] + agent["parallel"]
+        assert call.error in (None, "not today")  # else the tool was given something wrong
+    for name, limit in limits.items():
+        made = sum(call.name == name for call in result.calls)
+        assert limit["max_calls"] is None or made <= limit["max_calls"]
+    for message in result.messages:
+        if isinstance(message, messages.Calls):
+            assert 1 <= len(message.calls) <= agent["parallel"]
+            for part in message.calls:
+                assert isinstance(json.loads(part.arguments), dict)
+    assert messages.loads(messages.dumps(result.messages)) == result.messages
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_500_runs_of_agents_with_random_tools(block: int) -> None:
+    vocabulary = byte_vocabulary()
+    calls = 0
+    for group in range(5):
+        chance = random.Random(100 * block + group)
+        made = [some_tool(chance, number) for number in range(chance.randrange(1, 5))]
+        limits = {tool.name: limit for tool, limit in made}
+        result = chance.choice(RESULTS)
+        told = {
+            "max_steps": chance.randrange(1, 9),
+            "parallel": chance.choice([1, 1, 3]),
+            "max_tokens": chance.randrange(300, 600),
+        }
+        agent = sk.Agent(RandomModel(0, vocabulary), [tool for tool, _ in made], result=result, **told)
+        for seed in range(5):  # noise alone
+            model = RandomModel(seed, vocabulary, brevity=chance.choice([0.0, 3.0]))
+            check(agent.with_model(model).run("x"), told, limits)
+        results = exercise(agent, 5, seed=1000 * block + 10 * group)  # calls as often as results
+        for run in results:
+            check(run, told, limits)
+            calls += len(run.calls)
+    assert calls > 10, "the tools were hardly called"
+
+
+def half(number: Annotated[int, Field(ge=0, le=3)]) -> float:
+    return 1 / number
+
+
+def test_exercise_finds_what_a_tool_did_not_think_of() -> None:
+    agent = sk.Agent(RandomModel(), tools=[half], max_tokens=200)
+    with pytest.raises(
+        sk.AgentError, match=r"half\(number=0\) raised ZeroDivisionError.* at `seed=\d+`"
+    ) as caught:
+        exercise(agent)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_exercise_approves_and_denies() -> None:
+    def pay(euros: Annotated[int, Field(ge=0, le=9)]) -> str:
+        if euros > 5:
+            raise sk.Pause("much")
+        return "paid"
+
+    agent = sk.Agent(RandomModel(), tools=[sk.tool(pay, requires_approval=True)], result=bool, max_steps=3)
+    results = exercise(agent, 30)
+    errors = {call.error for result in results for call in result.calls}
+    assert errors >= {None, "not now", "nobody approved of this call"}
+
+
+def _runs(run: Callable[[], sk.AgentResult[Any]]) -> list[tuple[str, object]]:
+    return [(call.name, call.arguments) for call in run().calls]
+
+
+def test_the_same_seed_is_the_same_run() -> None:
+    def look(number: int) -> None: ...
+
+    agent = sk.Agent(RandomModel(), tools=[look], result=bool)
+    first, second = exercise(agent, 5, seed=3), exercise(agent, 5, seed=3)
+    assert [each.messages for each in first] == [each.messages for each in second]
+    assert _runs(lambda: first[0]) == _runs(lambda: second[0])
