@@ -65,6 +65,9 @@ if TYPE_CHECKING:
     from structkit.guide.guide import Cursor, Guide
     from structkit.limits import Limits
     from structkit.many import aextract_many, agenerate_many, extract_many, generate_many
+    from structkit.proof.check import check
+    from structkit.proof.report import CheckReport, Counterexample, Refusal
+    from structkit.proof.sample import sample
     from structkit.schema.max_tokens import MaxTokens
     from structkit.schema.policy import configure
     from structkit.schema.quote import Quote
@@ -101,9 +104,11 @@ __all__ = [
     "Call",
     "CallDone",
     "CallStarted",
+    "CheckReport",
     "Choice",
     "Confidence",
     "Context",
+    "Counterexample",
     "Cursor",
     "FieldDone",
     "FieldRefused",
@@ -122,6 +127,7 @@ __all__ = [
     "Pause",
     "Pending",
     "Quote",
+    "Refusal",
     "Regex",
     "Result",
     "ResultGrown",
@@ -155,6 +161,7 @@ __all__ = [
     "agenerate",
     "agenerate_many",
     "astream",
+    "check",
     "classify",
     "compile",
     "configure",
@@ -168,6 +175,7 @@ __all__ = [
     "messages",
     "preview_prompt",
     "processors",
+    "sample",
     "stream",
     "testing",
     "to_json_schema",
@@ -185,9 +193,11 @@ _HOMES = {
     "Call": "structkit.functions.call",
     "CallDone": "structkit.tools.events",
     "CallStarted": "structkit.tools.events",
+    "CheckReport": "structkit.proof.report",
     "Choice": "structkit.targets",
     "Confidence": "structkit.generate.confidence",
     "Context": "structkit.tools.context",
+    "Counterexample": "structkit.proof.report",
     "Cursor": "structkit.guide.guide",
     "FieldDone": "structkit.generate.events",
     "FieldRefused": "structkit.generate.events",
@@ -200,6 +210,7 @@ _HOMES = {
     "MaxTokens": "structkit.schema.max_tokens",
     "Pending": "structkit.tools.state",
     "Quote": "structkit.schema.quote",
+    "Refusal": "structkit.proof.report",
     "Regex": "structkit.targets",
     "Result": "structkit.generate.result",
     "ResultGrown": "structkit.tools.events",
@@ -221,11 +232,13 @@ _HOMES = {
     "aextract_many": "structkit.many",
     "agenerate_many": "structkit.many",
     "astream": "structkit.streaming",
+    "check": "structkit.proof.check",
     "classify": "structkit.classify",
     "configure": "structkit.schema.policy",
     "explain": "structkit.explain",
     "extract_many": "structkit.many",
     "generate_many": "structkit.many",
+    "sample": "structkit.proof.sample",
     "stream": "structkit.streaming",
     "tool": "structkit.tools.tool",
 }
