@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +15,16 @@ import structkit as sk
 PLUGIN = ("-p", "structkit.pytest_plugin", "-p", "no:cacheprovider")
 
 
+@pytest.fixture(autouse=True)
+def _this_structkit(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    """Tests that are run from another folder import the structkit that is tested here."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]))
+
+
 def _run(pytester: pytest.Pytester, source: str, *arguments: str) -> pytest.RunResult:
     pytester.makepyfile(source)
     loaded = pytester.plugins or any("structkit" in name for name in _entry_points())
-    return pytester.runpytest_inprocess(*(() if loaded else PLUGIN), *arguments)
+    return pytester.runpytest_subprocess(*(() if loaded else PLUGIN), *arguments)
 
 
 def _entry_points() -> list[str]:
