@@ -318,7 +318,7 @@ def _alike(allowed: tuple[int, ...]) -> list[list[int]]:
     """Digits, small and capital letters and spaces are each one way, and so is each other mark of ASCII.
 
     >>> _alike(tuple(b"-01"))
-    [[45], [48, 49]]
+    [[48, 49], [45]]
     """
     ways: dict[int, list[int]] = {}
     for byte in allowed:
