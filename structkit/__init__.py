@@ -60,12 +60,14 @@ if TYPE_CHECKING:
     from structkit.generate.events import FieldDone, FieldRefused, FieldStarted, Finished, TextGrown
     from structkit.generate.processor import LogitsProcessor
     from structkit.generate.result import Result, Token, Usage
+    from structkit.generate.spans import Span
     from structkit.generate.stream import AsyncStream, Stream
     from structkit.guide.guide import Cursor, Guide
     from structkit.limits import Limits
     from structkit.many import aextract_many, agenerate_many, extract_many, generate_many
     from structkit.schema.max_tokens import MaxTokens
     from structkit.schema.policy import configure
+    from structkit.schema.quote import Quote
     from structkit.streaming import astream, stream
     from structkit.targets import Choice, JsonSchema, Regex
     from structkit.tools.agent import Agent
@@ -119,6 +121,7 @@ __all__ = [
     "PatternError",
     "Pause",
     "Pending",
+    "Quote",
     "Regex",
     "Result",
     "ResultGrown",
@@ -126,6 +129,7 @@ __all__ = [
     "RunPaused",
     "RunState",
     "SchemaError",
+    "Span",
     "StepRefused",
     "Stream",
     "StructkitError",
@@ -195,12 +199,14 @@ _HOMES = {
     "LogitsProcessor": "structkit.generate.processor",
     "MaxTokens": "structkit.schema.max_tokens",
     "Pending": "structkit.tools.state",
+    "Quote": "structkit.schema.quote",
     "Regex": "structkit.targets",
     "Result": "structkit.generate.result",
     "ResultGrown": "structkit.tools.events",
     "RunFinished": "structkit.tools.events",
     "RunPaused": "structkit.tools.state",
     "RunState": "structkit.tools.state",
+    "Span": "structkit.generate.spans",
     "StepRefused": "structkit.tools.events",
     "Stream": "structkit.generate.stream",
     "TextGrown": "structkit.generate.events",

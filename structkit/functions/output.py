@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import cast
 
 from typing_extensions import TypeForm
@@ -79,6 +81,13 @@ class FunctionOutput(OutputType[object]):
     ) -> FunctionOutput:
         """Read a function; see `read`."""
         return cls.read(read_signature(function), policy=policy, limits=limits, texts=texts)
+
+    def dumps(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+        """The arguments of a call, or those given as a dict, as JSON."""
+        given = dict(value.arguments) if isinstance(value, Call) else value
+        for _, dump in super().dumps(given, sparse=sparse):
+            with suppress(ValueError):
+                yield self.validate(json.dumps(dump)), dump
 
     def validate(self, text: str) -> Call[object]:
         """The call that a JSON text stands for.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TypedDict, cast
@@ -51,6 +51,10 @@ class Options(TypedDict, total=False):
 
     describe: bool
     """Whether the description of the target is added to the prompt; by default it is."""
+
+    examples: Sequence[tuple[str, object]]
+    """Texts with the right answers, to be shown before the prompt: `[(text, Person(...)), ...]`. They are validated,
+    and written exactly as the model has to write; models with a chat template read them as turns of a conversation."""
 
     system: str | None
     """A system message to put before the prompt."""
@@ -107,6 +111,9 @@ class Options(TypedDict, total=False):
     field out, `"may_omit"` allows both. By default `defaults` decides. A class may say these four itself; see
     `structkit.configure`."""
 
+    source: str | None
+    """The text that fields with `structkit.Quote` are taken from; by default it is the prompt."""
+
     limits: Limits
     """What may be built for the target."""
 
@@ -158,6 +165,8 @@ class Settings:
     writing: Writing = field(default_factory=Writing)
     describe: bool = True
     system: str | None = None
+    source: str | None = None
+    examples: tuple[tuple[str, object], ...] = ()
     forced: bool = True
     speculate: int = _DRAFTED
     draft: LogitsModel | None = None
@@ -182,6 +191,7 @@ class Settings:
         _check_type("describe", self.describe, bool, "True or False")
         _check_type("confidence", self.confidence, bool, "True or False")
         _check_type("forced", self.forced, bool, "True or False")
+        _check_type("source", self.source, (str, type(None)), "a text or None")
         _check_type("system", self.system, (str, type(None)), "a text or None")
 
     @classmethod
@@ -232,6 +242,8 @@ class Settings:
             ),
             describe=options.get("describe", True),
             system=options.get("system"),
+            source=options.get("source"),
+            examples=_examples(options),
             forced=options.get("forced", True),
             speculate=_DRAFTED if speculate is True else int(speculate),
             draft=options.get("draft"),
@@ -306,6 +318,17 @@ def _best_of(function: str, options: Options) -> int:
     if count > 1 and not options.get("temperature"):
         raise ValueError("best_of needs a temperature above 0: without one all values are the same")
     return count
+
+
+def _examples(options: Options) -> tuple[tuple[str, object], ...]:
+    examples: object = options.get("examples", ())
+    if isinstance(examples, (str, bytes, Mapping)) or not isinstance(examples, Sequence):
+        raise TypeError(f"examples must be a list of texts with their answers, not {examples!r:.60}")
+    for number, example in enumerate(examples):
+        pair = isinstance(example, (tuple, list)) and len(example) == 2
+        if not pair or not isinstance(example[0], str):
+            raise TypeError(f"examples[{number}] must be a text and its answer, not {example!r:.60}")
+    return tuple((text, value) for text, value in examples)
 
 
 def _processors(options: Options) -> tuple[AnyProcessor, ...]:

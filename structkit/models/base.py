@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Batching",
-    "Chatting",
+    "Conversing",
     "Logits",
     "LogitsModel",
     "Message",
@@ -185,8 +185,8 @@ class Batching(Protocol):
 
 
 @runtime_checkable
-class Chatting(Protocol):
-    """A model that knows whether it can take messages; one that does not say is taken to."""
+class Conversing(Protocol):
+    """A model that knows whether it takes messages, and not only texts; one that does not know takes both."""
 
     @property
     def takes_messages(self) -> bool:

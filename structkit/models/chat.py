@@ -68,6 +68,11 @@ class PromptEncoder:
         pieces = re.split(f"{start}([^{start}{end}]*){end}|[{start}{end}]", rendered)
         return self._opened(self._encode_pieces([piece or "" for piece in pieces]))
 
+    @property
+    def takes_messages(self) -> bool:
+        """Whether there is a template for messages."""
+        return self._tokenizer.chat_template is not None or _is_mistral_common(self._tokenizer)
+
     def encode_text(self, text: str) -> list[int]:
         """Spell text in the middle of a sequence as the tokenizer would; see `LogitsModel.encode_text`.
 

@@ -165,6 +165,11 @@ class TransformersModel:
         """
         return self._encoder.encode(prompt)
 
+    @property
+    def takes_messages(self) -> bool:
+        """Whether the tokenizer has a chat template; see `Conversing`."""
+        return self._encoder.takes_messages
+
     def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:
         """Turn a prompt into the first tokens of a sequence that begins with thoughts; see `Thinking`.
 

@@ -194,14 +194,15 @@ class Agent(Generic[T_co]):
         >>> from structkit.testing import ScriptedModel
         >>> def add(a: int, b: int) -> int:
         ...     return a + b
-        >>> model = ScriptedModel(['{"name": "add", "arguments": {"a": 2, "b": 3}}', "5"])
-        >>> for event in Agent(model, tools=[add], result=int).stream("2 + 3?"):
+        >>> model = ScriptedModel(['{"name": "add", "arguments": {"a": 2, "b": 3}}', '"It is 5."'])
+        >>> for event in Agent(model, tools=[add], result=str).stream("2 + 3?"):
         ...     print(type(event).__name__)
         CallStarted
         ArgumentsGrown
         ...
         CallDone
         ResultGrown
+        ...
         RunFinished
         """
         return AgentStream(events(self._begin(prompt, messages, deps), self._setup.model))

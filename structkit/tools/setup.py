@@ -14,7 +14,7 @@ from structkit.errors import AgentError
 from structkit.generate.guides import GUIDES, Compiled
 from structkit.generate.settings import Settings
 from structkit.messages import CallPart, Calls, Message, Output, User
-from structkit.models.base import Chatting, LogitsModel
+from structkit.models.base import Conversing, LogitsModel
 from structkit.models.base import Message as Turn
 from structkit.targets import Target
 from structkit.tools.format import Format
@@ -112,7 +112,7 @@ class Setup:
     def turns(self, messages: Sequence[Message]) -> list[Turn] | str:
         """A conversation as the model is shown it; as one text for models without a chat template."""
         turns = self.format.turns(messages, self.description, self.instructions)
-        if not isinstance(self.model, Chatting) or self.model.takes_messages:
+        if not isinstance(self.model, Conversing) or self.model.takes_messages:
             return turns
         return "\n\n".join([*(_SPOKEN[turn["role"]] + turn["content"] for turn in turns), "Assistant:"])
 

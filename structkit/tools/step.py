@@ -106,19 +106,24 @@ class StepTarget(Target[object]):
         *,
         whitespace: Whitespace | None = None,
         order: Order | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         """The language."""
         joiner = Joiner()
         calls: list[Node] = []
         for each in self.offers:
-            arguments = each.ready.target.rules(whitespace=whitespace, order=order, limits=limits)
+            arguments = each.ready.target.rules(
+                whitespace=whitespace, order=order, source=source, limits=limits
+            )
             opened = Text(self.format.opened(each.ready.name))
             called = joiner.add(f"arguments of {each.ready.name}", arguments)
             calls.append(
                 joiner.rule(f"call of {each.ready.name}", seq(opened, called, Text(self.format.closed())))
             )
-        result = joiner.add("result", self.result.rules(whitespace=whitespace, order=order, limits=limits))
+        result = joiner.add(
+            "result", self.result.rules(whitespace=whitespace, order=order, source=source, limits=limits)
+        )
         several = [_Several(self, calls, joiner).node()] if self.most > 1 and calls else []
         return joiner.rules(alt([*calls, *several, result]))
 

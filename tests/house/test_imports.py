@@ -30,7 +30,17 @@ UPSTREAM = {
     "explain": {"targets", "schema", "regex", "automaton"},
     "models": {"vocabulary", "demo"},
     "testing": {"vocabulary", "models", "tools"},
-    "generate": {"targets", "compile", "guide", "automaton", "vocabulary", "models", "regex", "schema"},
+    "generate": {
+        "targets",
+        "identity",
+        "compile",
+        "guide",
+        "automaton",
+        "vocabulary",
+        "models",
+        "regex",
+        "schema",
+    },
     "api": {
         "targets",
         "compile",
@@ -65,8 +75,14 @@ UPSTREAM = {
 
 DOORS = {
     "griffe": {"functions/docstring.py"},
-    "pydantic": {"schema/arguments.py", "schema/output.py", "schema/parts.py", "schema/stored.py"},
-    "pydantic_core": {"schema/output.py", "schema/parts.py", "schema/stored.py"},
+    "pydantic": {
+        "schema/arguments.py",
+        "schema/dump.py",
+        "schema/output.py",
+        "schema/parts.py",
+        "schema/stored.py",
+    },
+    "pydantic_core": {"schema/dump.py", "schema/output.py", "schema/parts.py", "schema/stored.py"},
     "interegular": {"regex/parse.py"},
     "jsonschema": {"schema/check.py"},
     "referencing": {"schema/check.py"},
