@@ -152,11 +152,6 @@ class TransformersModel:
         """How many tokens the model was made to read, if its configuration says so."""
         return self._context_length
 
-    @property
-    def takes_messages(self) -> bool:
-        """Whether the tokenizer has a chat template."""
-        return self._encoder.takes_messages
-
     def encode(self, prompt: str | Sequence[Message]) -> list[int]:
         """Turn a prompt into the first tokens of a sequence; see `LogitsModel.encode`.
 
