@@ -35,11 +35,6 @@ class PromptEncoder:
         # Splitting control tokens is a switch inside the tokenizer, which threads would turn under each other.
         self._lock = Lock()
 
-    @property
-    def takes_messages(self) -> bool:
-        """Whether there is a chat template for messages."""
-        return _is_mistral_common(self._tokenizer) or self._tokenizer.chat_template is not None
-
     def encode(self, prompt: str | Sequence[Message], *, thinking: bool = False) -> list[int]:
         """Turn a prompt into the first tokens of a sequence; see `LogitsModel.encode`.
 

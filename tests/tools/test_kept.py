@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import AfterValidator
 
 from tests.docs.blocks import needs_demo
 
@@ -31,7 +32,15 @@ def get_weather(city: str) -> str:
     return "sunny"
 
 
-def test_a_run_that_remembers_is_the_same_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def fresh(number: int) -> int:
+    """Refuses what the model would say first, and again."""
+    if number in (391, 3910, 1):
+        raise ValueError("say something else")
+    return number
+
+
+@pytest.mark.parametrize("result", [int, Annotated[int, AfterValidator(fresh)]], ids=["int", "refused"])
+def test_a_run_that_remembers_is_the_same_run(result: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_demo()
     kept: list[KeptRow] = []
 
@@ -42,7 +51,7 @@ def test_a_run_that_remembers_is_the_same_run(monkeypatch: pytest.MonkeyPatch) -
         return made
 
     monkeypatch.setattr(drive, "keeping", noted)
-    agent = sk.Agent(sk.load(), tools=[calculate, get_weather], result=int, max_steps=4)
+    agent = sk.Agent(sk.load(), tools=[calculate, get_weather], result=result, max_steps=4)
 
     def run(keep: bool) -> sk.AgentResult[object]:
         state = RunState(agent="", messages=(User(content="Calculate 17 * 23."),), pending=())
@@ -53,7 +62,7 @@ def test_a_run_that_remembers_is_the_same_run(monkeypatch: pytest.MonkeyPatch) -
     assert with_cache.steps > 1
     assert len(kept) == 1
     read = without.usage.prompt_tokens + without.usage.generated_tokens
-    assert kept[0].read_tokens < 0.7 * read
+    assert kept[0].read_tokens < 0.8 * read
 
 
 def test_a_model_without_a_chat_template_reads_a_transcript() -> None:
