@@ -32,12 +32,19 @@ def main() -> None:
     options = read_options()
     model = sk.load(options.model)
     lines = ["| held out | exercises | fields right | whole answers right |", "| --- | ---: | ---: | ---: |"]
+    same: list[str] = []
     for name, make in SETS.items():
         examples = make(options.seed, options.count)
         answers = [answer(model, example, options.max_tokens) for example in examples]
         lines.append(row(name, grade(examples, answers)))
+        if options.forced:
+            free = [answer(model, example, options.max_tokens, forced=False) for example in examples]
+            equal = sum(a == b for a, b in zip(answers, free, strict=True))
+            same.append(f"{row(name, grade(examples, free))} {equal / len(free):.1%} |")
         if options.wrong:
             show_wrong(examples, answers, options.wrong)
+    if same:
+        lines += ["", "Without forced text, and how often the answer is the same:", "", *same]
     sys.stdout.write("\n".join(lines) + "\n")
 
 
@@ -50,12 +57,20 @@ def read_options() -> argparse.Namespace:
     parser.add_argument(
         "--wrong", type=int, default=0, help="how many wrong answers of each set to print to standard error"
     )
+    parser.add_argument(
+        "--forced",
+        action="store_true",
+        help="compare with answers in which the model chooses the tokens of all text",
+    )
     return parser.parse_args()
 
 
-def answer(model: LogitsModel, example: Example, max_tokens: int) -> str:
+def answer(model: LogitsModel, example: Example, max_tokens: int, *, forced: bool = True) -> str:
     """The model's answer, greedy, as it is written."""
-    return sk.generate(model, example.text, python_type(example.shape), max_tokens=max_tokens).text
+    shape = python_type(example.shape)
+    return sk.generate(
+        model, example.text, shape, max_tokens=max_tokens, forced=forced, confidence=False
+    ).text
 
 
 def row(name: str, result: Grade) -> str:

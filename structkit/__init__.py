@@ -60,18 +60,34 @@ if TYPE_CHECKING:
     from structkit.generate.events import FieldDone, FieldRefused, FieldStarted, Finished, TextGrown
     from structkit.generate.processor import LogitsProcessor
     from structkit.generate.result import Result, Token, Usage
+    from structkit.generate.spans import Span
     from structkit.generate.stream import AsyncStream, Stream
     from structkit.guide.guide import Cursor, Guide
     from structkit.limits import Limits
     from structkit.many import aextract_many, agenerate_many, extract_many, generate_many
+    from structkit.proof.check import check
+    from structkit.proof.report import CheckReport, Counterexample, Refusal
+    from structkit.proof.sample import sample
     from structkit.schema.max_tokens import MaxTokens
     from structkit.schema.policy import configure
+    from structkit.schema.quote import Quote
     from structkit.streaming import astream, stream
     from structkit.targets import Choice, JsonSchema, Regex
     from structkit.tools.agent import Agent
     from structkit.tools.context import Context
+    from structkit.tools.events import (
+        ArgumentsGrown,
+        CallDone,
+        CallStarted,
+        ResultGrown,
+        RunFinished,
+        StepRefused,
+        Thought,
+    )
     from structkit.tools.state import AgentResult, Pending, RunPaused, RunState, ToolCall
+    from structkit.tools.stream import AgentStream, AsyncAgentStream
     from structkit.tools.tool import Tool, tool
+    from structkit.tools.toolset import Toolset
     from structkit.vocabulary.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -80,12 +96,19 @@ __all__ = [
     "Agent",
     "AgentError",
     "AgentResult",
+    "AgentStream",
+    "ArgumentsGrown",
+    "AsyncAgentStream",
     "AsyncStream",
     "BudgetTooSmall",
     "Call",
+    "CallDone",
+    "CallStarted",
+    "CheckReport",
     "Choice",
     "Confidence",
     "Context",
+    "Counterexample",
     "Cursor",
     "FieldDone",
     "FieldRefused",
@@ -103,19 +126,27 @@ __all__ = [
     "PatternError",
     "Pause",
     "Pending",
+    "Quote",
+    "Refusal",
     "Regex",
     "Result",
+    "ResultGrown",
+    "RunFinished",
     "RunPaused",
     "RunState",
     "SchemaError",
+    "Span",
+    "StepRefused",
     "Stream",
     "StructkitError",
     "TextGrown",
+    "Thought",
     "Token",
     "TokenRefused",
     "Tool",
     "ToolCall",
     "ToolError",
+    "Toolset",
     "UnresolvedReference",
     "UnsatisfiableSchema",
     "UnsupportedKeyword",
@@ -130,6 +161,7 @@ __all__ = [
     "agenerate",
     "agenerate_many",
     "astream",
+    "check",
     "classify",
     "compile",
     "configure",
@@ -144,6 +176,7 @@ __all__ = [
     "messages",
     "preview_prompt",
     "processors",
+    "sample",
     "stream",
     "testing",
     "to_json_schema",
@@ -154,11 +187,18 @@ __all__ = [
 _HOMES = {
     "Agent": "structkit.tools.agent",
     "AgentResult": "structkit.tools.state",
+    "AgentStream": "structkit.tools.stream",
+    "ArgumentsGrown": "structkit.tools.events",
+    "AsyncAgentStream": "structkit.tools.stream",
     "AsyncStream": "structkit.generate.stream",
     "Call": "structkit.functions.call",
+    "CallDone": "structkit.tools.events",
+    "CallStarted": "structkit.tools.events",
+    "CheckReport": "structkit.proof.report",
     "Choice": "structkit.targets",
     "Confidence": "structkit.generate.confidence",
     "Context": "structkit.tools.context",
+    "Counterexample": "structkit.proof.report",
     "Cursor": "structkit.guide.guide",
     "FieldDone": "structkit.generate.events",
     "FieldRefused": "structkit.generate.events",
@@ -170,26 +210,36 @@ _HOMES = {
     "LogitsProcessor": "structkit.generate.processor",
     "MaxTokens": "structkit.schema.max_tokens",
     "Pending": "structkit.tools.state",
+    "Quote": "structkit.schema.quote",
+    "Refusal": "structkit.proof.report",
     "Regex": "structkit.targets",
     "Result": "structkit.generate.result",
+    "ResultGrown": "structkit.tools.events",
+    "RunFinished": "structkit.tools.events",
     "RunPaused": "structkit.tools.state",
     "RunState": "structkit.tools.state",
+    "Span": "structkit.generate.spans",
+    "StepRefused": "structkit.tools.events",
     "Stream": "structkit.generate.stream",
     "TextGrown": "structkit.generate.events",
+    "Thought": "structkit.tools.events",
     "Token": "structkit.generate.result",
     "Tool": "structkit.tools.tool",
     "ToolCall": "structkit.tools.state",
+    "Toolset": "structkit.tools.toolset",
     "Usage": "structkit.generate.result",
     "Vocabulary": "structkit.vocabulary.vocabulary",
     "aclassify": "structkit.classify",
     "aextract_many": "structkit.many",
     "agenerate_many": "structkit.many",
     "astream": "structkit.streaming",
+    "check": "structkit.proof.check",
     "classify": "structkit.classify",
     "configure": "structkit.schema.policy",
     "explain": "structkit.explain",
     "extract_many": "structkit.many",
     "generate_many": "structkit.many",
+    "sample": "structkit.proof.sample",
     "stream": "structkit.streaming",
     "tool": "structkit.tools.tool",
 }

@@ -14,6 +14,7 @@ from typing_extensions import TypeForm, Unpack
 from structkit.compile import compile
 from structkit.functions.call import Call
 from structkit.generate.drive import in_thread
+from structkit.generate.examples import shots_of
 from structkit.generate.generation import asked_prompt, run
 from structkit.generate.prompt import Prompt, show_prompt
 from structkit.generate.result import Result
@@ -235,7 +236,8 @@ def preview_prompt(model: LogitsModel, prompt: Prompt, target: AnyTarget, **opti
     settings = Settings.read("preview_prompt", options)
     writing = settings.writing
     read = read_target(target, policy=writing.policy, limits=writing.limits)
-    return show_prompt(model, asked_prompt(prompt, read, settings))
+    shots = shots_of(settings.examples, read, writing, settings.source) if settings.examples else ()
+    return show_prompt(model, asked_prompt(model, prompt, read, settings, shots))
 
 
 def to_json_schema(target: AnyTarget) -> dict[str, object]:
@@ -282,7 +284,9 @@ def to_regex(
     """
     policy = Policy(whitespace=whitespace, defaults=defaults, order=order, null=null)
     target_read = read_target(target, policy=policy, limits=limits)
-    return show(target_read.rules(whitespace=whitespace, order=order, limits=limits), limits)
+    # Quotes have no regex, whatever they are taken from.
+    rules = target_read.rules(whitespace=whitespace, order=order, source=" ? ", limits=limits)
+    return show(rules, limits)
 
 
 async def _in_turn(

@@ -32,6 +32,7 @@ def compile(
     defaults: Defaults | None = None,
     order: Order | None = None,
     null: NullFields | None = None,
+    source: str | None = None,
     limits: Limits = Limits(),  # noqa: B008
     precompute: bool = False,
     cache: bool = True,
@@ -48,6 +49,7 @@ def compile(
             ambiguous).
         null: What is written of a field `X | None = None` that has no value: `"always"` writes `null`, `"omit"` leaves
             it out, `"may_omit"` allows both; by default `defaults` decides. See `structkit.configure`.
+        source: The text that fields with `structkit.Quote` are taken from. A guide of quotes is not kept on disk.
         limits: What may be built.
         precompute: Make all masks now instead of when they are first asked for.
         cache: Keep the guide on disk, in `STRUCTKIT_CACHE_DIR` or the platform's cache folder: what is compiled now,
@@ -73,8 +75,10 @@ def compile(
 
     def rules(target: AnyTarget) -> Rules:
         read = read_target(target, policy=policy, limits=limits)
-        return read.rules(whitespace=whitespace, order=order, limits=limits)
+        return read.rules(whitespace=whitespace, order=order, source=source, limits=limits)
 
+    if source is not None and read_target(target, policy=policy, limits=limits).has_quotes:
+        cache = False
     text = identity_of(target) if cache else None
     guide, address = None, ""
     if text is not None:
@@ -82,14 +86,14 @@ def compile(
         address = address_of(vocabulary.fingerprint, *style, _shown(limits), text.text)
         guide = _kept(address, vocabulary, limits, lambda source: _again(text, source, rules, limits))
     if guide is None:
-        source = text.source() if text is not None else b""
+        given = text.source() if text is not None else b""
         automaton = link(rules(target), limits)
-        if cache and not source:
+        if cache and not given:
             address = address_of(vocabulary.fingerprint, _shown(limits), automaton.builder.fingerprint)
             guide = _alike(address, vocabulary, limits, automaton.builder)
         if guide is None:
             automaton = Automaton(automaton.builder.tables, limits, automaton.builder)
-            guide = Guide(automaton, vocabulary, address=address, source=source)
+            guide = Guide(automaton, vocabulary, address=address, source=given)
             with suppress(StructkitError):  # who asks for the first mask is told
                 guide.begin()
                 guide.save()

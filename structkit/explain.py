@@ -89,6 +89,7 @@ def explain(
     defaults: Defaults | None = None,
     order: Order | None = None,
     null: NullFields | None = None,
+    source: str | None = None,
     limits: Limits = Limits(),  # noqa: B008
 ) -> Explanation:
     """Say what of a target is enforced, and what that costs; nothing that can be refused is raised.
@@ -99,6 +100,7 @@ def explain(
         defaults: As for `generate`.
         order: As for `generate`.
         null: As for `generate`.
+        source: What fields with `Quote` are taken from; needed if there are any.
         limits: As for `generate`.
 
     >>> found = explain({"type": "array", "not": {"uniqueItems": True}})
@@ -125,7 +127,7 @@ def explain(
         read = read_target(target, policy=policy, limits=limits)
         name, schema = read.name, read.json_schema()
         begin = time.perf_counter()
-        rules = read.rules(whitespace=whitespace, order=order, limits=limits)
+        rules = read.rules(whitespace=whitespace, order=order, source=source, limits=limits)
         cost, unenforced = _cost(rules, limits, begin), rules.unenforced
     except (UnsupportedKeyword, PatternError) as error:
         unenforced = (Unenforced(error.place or "$", keyword_of(error), error.message),)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from structkit.errors import SchemaError
-from structkit.targets import AnyTarget, Choice, JsonSchema, Regex, given_of
+from structkit.targets import AnyTarget, Choice, JsonSchema, Regex, Target, given_of
 
-__all__ = ["Identity", "identity_of"]
+__all__ = ["Identity", "identity_of", "key_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +91,29 @@ def _text_of(given: Regex | Choice[object] | JsonSchema) -> str:
             return f"Choice {given.options!r}"
         case _:
             return _schema_text(given.additional, given.strict, given.schema, given.resources)
+
+
+def key_of(target: AnyTarget) -> Hashable | None:
+    """A key under which what was made for a target may be kept; `None` if there is none.
+
+    Targets of one key are the same: `A | B` and `B | A` are equal for Python, but pydantic tries the first
+    one first, so the spelling counts too.
+
+    >>> key_of(int | None) == key_of(int | None), key_of(int | None) == key_of(None | int)
+    (True, False)
+    """
+    try:
+        if isinstance(target, Choice):
+            return ("choice", target.raw, tuple(target.texts()))
+        if isinstance(target, Mapping):
+            json.dumps(
+                target
+            )  # only JSON has a key; but JSON writes the names 1 and "1" alike, repr does not
+            return ("schema", repr(target))
+        if isinstance(target, JsonSchema):
+            return (key_of(target.schema), key_of(target.resources), target.additional, target.strict)
+        key = (target, "" if isinstance(target, (type, Target)) else repr(target))
+        hash(key)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return key

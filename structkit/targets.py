@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Generic, Literal, TypeAlias, TypeVar, cast
 
 from typing_extensions import TypeForm
@@ -23,18 +23,22 @@ from structkit.functions.signature import is_function
 from structkit.limits import Limits
 from structkit.regex.from_schema import lower
 from structkit.regex.nodes import Call, Node, Rules, Text
-from structkit.regex.options import options
+from structkit.regex.options import option_text, options
 from structkit.regex.parse import parse
 from structkit.schema.check import check
 from structkit.schema.choices import choices_at
 from structkit.schema.describe import describe
+from structkit.schema.fit import fitted
 from structkit.schema.heading import headed
 from structkit.schema.max_tokens import KEYWORD, max_tokens_at
 from structkit.schema.nodes import Document
 from structkit.schema.output import OutputType
 from structkit.schema.parts import Part
 from structkit.schema.policy import Order, Policy, Whitespace
+from structkit.schema.quote import QUOTE_KEYWORD, Quote
 from structkit.schema.read import read
+from structkit.schema.said import said_at, says
+from structkit.schema.values import hint_of
 
 __all__ = [
     "AnyTarget",
@@ -44,7 +48,6 @@ __all__ = [
     "Target",
     "TextTarget",
     "given_of",
-    "key_of",
     "read_target",
 ]
 
@@ -119,7 +122,7 @@ class Choice(TextTarget[T_co]):
         raw = self.raw
         for position, option in enumerate(self.options):
             place = f"options[{position}]"
-            text = _text(option, whitespace, raw=raw, place=place)
+            text = option_text(option, whitespace, raw=raw, place=place)
             if text in texts:
                 raise SchemaError(f"the option {text!r} is given twice; each must be different", place=place)
             texts[text] = option
@@ -180,9 +183,10 @@ class Target(ABC, Generic[T_co]):
         *,
         whitespace: Whitespace | None = None,
         order: Order | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
-        """The language of the target's texts."""
+        """The language of the target's texts; `source` is what its quotes are taken from."""
 
     @abstractmethod
     def value(self, text: str) -> T_co:
@@ -200,9 +204,32 @@ class Target(ABC, Generic[T_co]):
         """The texts of the values that are possible at a place of a value; see `choices_at`."""
         return None
 
+    def forms(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+        """The JSON values that may be written for a value that a person gives, each with what it is read as.
+
+        Raises:
+            ValueError: It is none of the target's.
+        """
+        yield value, value
+
+    @property
+    def own_whitespace(self) -> Whitespace | None:
+        """The style that the target itself asks for, if it does."""
+        return None
+
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
         """The tokens that a part of a value may have, by its place; `None` if none is bounded. See `MaxTokens`."""
         return None
+
+    @cached_property
+    def has_quotes(self) -> bool:
+        """Whether there are parts of a source in it, so that its texts depend on that."""
+        return says(self.json_schema(), QUOTE_KEYWORD)
+
+    def quote(self, path: Sequence[str | int]) -> Quote | None:
+        """What the value at a place is quoted from, if it is a quote."""
+        found = said_at(self.json_schema(), QUOTE_KEYWORD, path)
+        return Quote.read(found[0]) if found else None
 
     @property
     def is_json(self) -> bool:
@@ -266,36 +293,10 @@ def read_target(
     if isinstance(given, (str, bytes, int, float, list, tuple, set)):
         raise SchemaError(
             f"{_short(repr(given))} is no target; give a type, a function, a JSON Schema as a dict, "
-            f"structkit.Regex(...) or structkit.Choice([...]){_hint(given)}"
+            f"structkit.Regex(...) or structkit.Choice([...]){hint_of(given)}"
         )
     form = cast("TypeForm[object]", given)
     return _TypeTarget(OutputType.of(form, policy=policy, limits=limits, texts=texts))
-
-
-def key_of(target: AnyTarget) -> Hashable | None:
-    """A key under which what was made for a target may be kept; `None` if there is none.
-
-    Targets of one key are the same: `A | B` and `B | A` are equal for Python, but pydantic tries the first
-    one first, so the spelling counts too.
-
-    >>> key_of(int | None) == key_of(int | None), key_of(int | None) == key_of(None | int)
-    (True, False)
-    """
-    try:
-        if isinstance(target, Choice):
-            return ("choice", target.raw, tuple(target.texts()))
-        if isinstance(target, Mapping):
-            json.dumps(
-                target
-            )  # only JSON has a key; but JSON writes the names 1 and "1" alike, repr does not
-            return ("schema", repr(target))
-        if isinstance(target, JsonSchema):
-            return (key_of(target.schema), key_of(target.resources), target.additional, target.strict)
-        key = (target, "" if isinstance(target, (type, Target)) else repr(target))
-        hash(key)
-    except (TypeError, ValueError, RecursionError):
-        return None
-    return key
 
 
 def given_of(target: AnyTarget) -> Regex | Choice[object] | JsonSchema | None:
@@ -327,16 +328,26 @@ class _TypeTarget(Target[object]):
         *,
         whitespace: Whitespace | None = None,
         order: Order | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
-        whitespace = whitespace or self.output.whitespace
-        return lower(self.output.document, whitespace=whitespace, order=order, limits=limits)
+        whitespace = whitespace or self.own_whitespace
+        document = self.output.document
+        return lower(document, whitespace=whitespace, order=order, source=source, limits=limits)
 
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
         return _field_limits(self.output.json_schema)
 
     def value(self, text: str) -> object:
         return self.output.validate(text)
+
+    def forms(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+        for meant, dump in self.output.dumps(value, sparse=sparse):
+            yield meant, fitted(self.output.document, dump)
+
+    @property
+    def own_whitespace(self) -> Whitespace | None:
+        return self.output.whitespace
 
     def part(self) -> Part:
         return self.output.part
@@ -372,18 +383,24 @@ class _SchemaTarget(Target[object]):
         *,
         whitespace: Whitespace | None = None,
         order: Order | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         document, strict = self.document, self.given.strict
         if order != "any":
             document = headed(document, AutomatonTexts(python=False, limits=limits))
-        return lower(document, whitespace=whitespace, order=order, strict=strict, limits=limits)
+        return lower(
+            document, whitespace=whitespace, order=order, strict=strict, source=source, limits=limits
+        )
 
     def value(self, text: str) -> object:
         value: object = json.loads(text)
         if not self.given.strict:
             check(value, self.given.schema, self.given.resources)
         return value
+
+    def forms(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+        yield value, fitted(self.document, value)
 
     def description(self) -> str:
         return f"JSON of this type:\n{describe(self.document)}"
@@ -405,6 +422,7 @@ class _RegexTarget(Target[str]):
         *,
         whitespace: Whitespace | None = None,
         order: Order | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         return Rules(parse(self.given.pattern, search=False, unicode=True, limits=limits), {})
@@ -439,6 +457,7 @@ class _ChoiceTarget(Target[object]):
         *,
         whitespace: Whitespace | None = None,
         order: Order | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         rules: dict[str, Node] = {}
@@ -466,31 +485,7 @@ class _ChoiceTarget(Target[object]):
 
 
 def _field_limits(schema: Mapping[str, object]) -> Callable[[Sequence[str | int]], int | None] | None:
-    if f'"{KEYWORD}"' not in json.dumps(schema, default=str):
-        return None
-    return partial(max_tokens_at, schema)
-
-
-def _text(option: object, whitespace: Whitespace, *, raw: bool, place: str) -> str:
-    """What is written for an option."""
-    separators = (", ", ": ") if whitespace == "spaced" else (",", ":")
-    try:
-        if raw and isinstance(option, str):
-            text = str.__str__(option)  # str() would give the name of a member of a str Enum
-        else:
-            text = json.dumps(option, ensure_ascii=False, allow_nan=False, separators=separators)
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise SchemaError("an option holds half of a surrogate pair", place=place) from error
-    except (TypeError, ValueError, RecursionError) as error:
-        raise SchemaError(f"an option must be a JSON value: {error}", place=place) from error
-    return text
-
-
-def _hint(target: object) -> str:
-    if isinstance(target, str):
-        return f"; a pattern is written Regex({_short(repr(target))})"
-    return "; a list of options is written Choice([...])" if isinstance(target, (list, tuple, set)) else ""
+    return partial(max_tokens_at, schema) if says(schema, KEYWORD) else None
 
 
 def _short(text: str) -> str:

@@ -1,8 +1,11 @@
-"""For tests: models without weights, and small vocabularies.
+"""For tests: models without weights, small vocabularies, and a hypothesis strategy.
 
 ```python
-from structkit.testing import RandomModel, ScriptedModel
+from structkit.testing import RandomModel, ScriptedModel, strategy
 ```
+
+`structkit.sample` makes example values without a model, and `structkit.check` proves that a type and its guide agree.
+With pytest there is the fixture `structkit_model`.
 """
 
 from __future__ import annotations
@@ -12,12 +15,22 @@ from typing import TYPE_CHECKING, TypeVar
 from structkit.models.scripted import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
 
 if TYPE_CHECKING:
+    from structkit.proof.strategy import strategy
     from structkit.tools.agent import Agent
     from structkit.tools.state import AgentResult
 
-__all__ = ["RandomModel", "ScriptedModel", "byte_vocabulary", "exercise", "small_vocabulary"]
+__all__ = ["RandomModel", "ScriptedModel", "byte_vocabulary", "exercise", "small_vocabulary", "strategy"]
 
 T = TypeVar("T")
+
+
+def __getattr__(name: str) -> object:
+    """Import the strategy when it is first used: it needs the kernels, and the models do not."""
+    if name != "strategy":
+        raise AttributeError(f"module 'structkit.testing' has no attribute {name!r}")
+    from structkit.proof.strategy import strategy
+
+    return strategy
 
 
 def exercise(

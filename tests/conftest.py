@@ -22,6 +22,8 @@ settings.register_profile("default", deadline=None, suppress_health_check=[Healt
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
+pytest_plugins = ["pytester"]
+
 ROOT = Path(__file__).parents[1]
 
 

@@ -155,6 +155,19 @@ def test_a_progress_bar(capsys: pytest.CaptureFixture[str]) -> None:
     assert "tqdm" in sys.modules
 
 
+def test_a_progress_bar_that_cannot_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(sk.StructkitError, match="pip install tqdm"):
+        sk.extract_many(ScriptedModel(["1", "2"]), ["a", "b"], int, progress=True)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="errors have notes since Python 3.11")
+def test_an_error_names_its_prompt() -> None:
+    with pytest.raises(sk.ModelFailed) as caught:
+        sk.extract_many(ScriptedModel(["1"]), ["a", "b"], int)
+    assert caught.value.__notes__ == ["it was raised for prompts[1]"]
+
+
 def test_the_best_of_several_is_the_likeliest_by_the_token(demo) -> None:
     options = {"temperature": 2.0, "seed": 5, "max_tokens": 60}
     several = sk.generate_many(demo, PEOPLE[:1] * 6, Person, confidence=True, **options)

@@ -8,8 +8,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 import structkit as sk
+from structkit.identity import key_of
 from structkit.regex.show import show
-from structkit.targets import Choice, Regex, key_of, read_target
+from structkit.targets import Choice, Regex, read_target
 
 
 class Letter(str, enum.Enum):

@@ -73,7 +73,7 @@ def _forget() -> None:
     for cache in (
         rows.shared_rows,
         rows.shared_rounds,
-        build.rule_dfa,
+        build._shared,
         build._alone,
         alive._alone,
         needs._alone,

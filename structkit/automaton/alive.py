@@ -13,7 +13,10 @@ from structkit.automaton.dfa import DEAD, Dfa, Key
 from structkit.automaton.distances import distances, lay_out
 from structkit.automaton.kernels import BITS, FAR
 
-__all__ = ["Alive", "alive", "first_bytes"]
+__all__ = ["LARGE", "Alive", "alive", "first_bytes"]
+
+LARGE = 500_000
+"""Transitions of an automaton about which nothing is remembered, for what it is made of is its target's own."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -49,7 +52,7 @@ def alive(dfa: Dfa, lengths: Mapping[Key, int]) -> Alive:
         lengths: For each rule that it calls the bytes of a text, `FAR` if it has none.
     """
     if not dfa.calls:
-        return _alone(dfa)
+        return _alone(dfa) if dfa.targets.size <= LARGE else _measured(dfa, {})
     found = _measured(dfa, lengths)
     dead = found.end >= FAR
     if not dead.any() and not any(length >= FAR for length in lengths.values()):

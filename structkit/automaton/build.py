@@ -11,20 +11,27 @@ from structkit.automaton import kernels, subset
 from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, intersection, rounds_to_end, trim
 from structkit.automaton.kernels import BITS, OPERATION
 from structkit.automaton.nfa import Nfa, build_nfa, is_large
+from structkit.automaton.quotes import quotes
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
-from structkit.regex.nodes import Both, Node
+from structkit.regex.nodes import Both, Node, Substring
+from structkit.regex.strings import is_quoting
 
 __all__ = ["Ambiguous", "build_rule", "product", "regular", "rule_dfa"]
 
 
-@lru_cache(maxsize=1024)
 def rule_dfa(node: Node, limits: Limits) -> Dfa:
     """What `build_rule` makes; rules that many targets have, such as the text of strings, are made once.
 
     Raises:
         LimitExceeded: The automaton would be too large.
     """
+    # Quotes are of a prompt of their own, and may be large.
+    return build_rule(node, limits) if is_quoting(node) else _shared(node, limits)
+
+
+@lru_cache(maxsize=1024)
+def _shared(node: Node, limits: Limits) -> Dfa:
     return build_rule(node, limits)
 
 
@@ -34,6 +41,8 @@ def build_rule(node: Node, limits: Limits) -> Dfa:
     Raises:
         LimitExceeded: The automaton would be too large.
     """
+    if isinstance(node, Substring):
+        return quotes(node, limits)
     if isinstance(node, Both) and not node.negate and is_large(node.right, limits):
         return _counted_product(node, limits)
     if isinstance(node, Both):
@@ -51,10 +60,14 @@ def regular(node: Node, limits: Limits = Limits(), rules: Mapping[str, Node] | N
         LimitExceeded: The automaton would be too large.
         SchemaError: The node is recursive.
     """
+    if is_quoting(node):
+        return _uncounted(node, limits, {})
     return _uncounted(node, limits, rules) if rules else _alone(node, limits)
 
 
 def _uncounted(node: Node, limits: Limits, rules: Mapping[str, Node]) -> Dfa:
+    if isinstance(node, Substring):
+        return quotes(node, limits)
     if isinstance(node, Both):
         return product(node, limits, rules)
     return _determinise(build_nfa(node, count=False, limits=limits, rules=rules), limits)
@@ -69,18 +82,25 @@ def _alone(node: Node, limits: Limits) -> Dfa:
 def product(node: Both, limits: Limits, rules: Mapping[str, Node] | None) -> Dfa:
     """The automaton of an intersection or a difference."""
     left, right = regular(node.left, limits, rules), regular(node.right, limits, rules)
-    result = intersection(left, right, limits.products, negate=node.negate)
+    return _intersection(node, left, right, limits)
+
+
+def _intersection(node: Both, left: Dfa, right: Dfa, limits: Limits) -> Dfa:
+    # A quote has many states of its own.
+    most = max(limits.products, limits.states) if is_quoting(node) else limits.products
+    result = intersection(left, right, most, negate=node.negate)
+    if result is None and is_quoting(node):
+        what = "a quote beside a pattern or a least length; drop that, or quote from a part of the source"
+        raise LimitExceeded("products", most, what)
     if result is None:
-        raise LimitExceeded("products", limits.products, "the combination of two patterns")
+        raise LimitExceeded("products", most, "the combination of two patterns")
     return result
 
 
 def _counted_product(node: Both, limits: Limits) -> Dfa:
     """A pattern whose texts are also a large repetition: the pattern's automaton, with the repetition's counter."""
     right = _needed_written_out(rule_dfa(node.right, limits), limits)
-    result = intersection(regular(node.left, limits), right, limits.products)
-    if result is None:
-        raise LimitExceeded("products", limits.products, "the combination of two patterns")
+    result = _intersection(node, regular(node.left, limits), right, limits)
     return _without_dead_ends(result) or product(node, limits, None)
 
 

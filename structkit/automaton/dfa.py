@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from structkit.automaton import kernels
 from structkit.automaton.kernels import BITS, FAR, OPERATION
-from structkit.regex.nodes import Both, Node, Repeat, Rules, Unique
+from structkit.regex.nodes import Both, Node, Repeat, Rules, Substring, Unique
 
 __all__ = ["DEAD", "KEEP", "LEAVE", "TICK", "Dfa", "Key", "intersection", "node_of", "rounds_to_end", "trim"]
 
-Key: TypeAlias = str | Repeat | Unique | Both
+Key: TypeAlias = str | Repeat | Unique | Both | Substring
 """What a call names: a rule of the target, or a node that became a rule of its own: a large repetition, alone or
-within a pattern, or a unique text."""
+within a pattern, a unique text, or a quote."""
 
 DEAD = -1
 KEEP, TICK, LEAVE = 0, kernels.TICK, kernels.LEAVE
@@ -44,7 +44,7 @@ def node_of(rules: Rules, key: Key | None) -> Node:
             return rules.rules[key]
         case Unique(node):
             return node
-        case Repeat() | Both():
+        case Repeat() | Both() | Substring():
             return key
 
 

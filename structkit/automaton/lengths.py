@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+import numpy as np
+
 from structkit.automaton.dfa import Key
 from structkit.automaton.kernels import FAR
 from structkit.regex.nodes import (
@@ -17,11 +19,13 @@ from structkit.regex.nodes import (
     Repeat,
     Rules,
     Seq,
+    Substring,
     Text,
     Unique,
     Unordered,
 )
 from structkit.regex.strings import text_body
+from structkit.regex.substrings import END, spelling
 
 __all__ = ["TO_DIFFER", "Lengths"]
 
@@ -94,6 +98,8 @@ class Lengths:
                 return len(chr(ranges[0][0]).encode()) if ranges else FAR
             case Multiple():
                 return 1
+            case Substring():
+                return _shortest_quote(node)
             case Call(rule):
                 known = self._known.get(rule)
                 if known is None:
@@ -135,6 +141,15 @@ class Lengths:
             if length < FAR:
                 return length
         return FAR
+
+
+def _shortest_quote(node: Substring) -> int:
+    found = spelling(node)
+    ends = np.flatnonzero(found.ends == END)
+    following = np.searchsorted(ends, found.starts, side="right")
+    reached = following < len(ends)
+    lengths = ends[following[reached]] - found.starts[reached]
+    return int(lengths.min()) + node.closed if len(lengths) else FAR
 
 
 def _are_texts(parts: tuple[Node, ...]) -> bool:

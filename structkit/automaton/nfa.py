@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from structkit.automaton import subset
 from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key
 from structkit.automaton.kernels import BITS
+from structkit.automaton.optional import in_runs, optional_run
 from structkit.automaton.utf8 import byte_sequences
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
@@ -26,11 +27,13 @@ from structkit.regex.nodes import (
     Part,
     Repeat,
     Seq,
+    Substring,
     Text,
     Unique,
     Unordered,
     seq,
 )
+from structkit.regex.strings import is_quoting
 
 __all__ = ["Nfa", "build_nfa", "is_large"]
 
@@ -167,6 +170,12 @@ class _Builder:
                 return self.repeat(node, start)
             case Chars(ranges):
                 return self.chars(ranges, start)
+            case Both() if self.rules is None and is_quoting(node):
+                return self.enter(node, start)
+            case Substring():
+                return (
+                    self.enter(node, start) if self.rules is None else self.embed(self.product(node), start)
+                )
             case Both(right=Repeat() as rounds, negate=False) if self.rules is None and self.is_large(rounds):
                 return self.enter(node, start)
             case Both():
@@ -176,6 +185,9 @@ class _Builder:
 
     def link(self, source: int, target: int) -> None:
         self.nfa.silent.extend((source, target))
+
+    def edge(self, source: int, byte: int, target: int) -> None:
+        self.nfa.edges.extend((source, byte, byte, target, KEEP))
 
     def text(self, value: str, start: int) -> int:
         return self.run(value.encode(), start) if value else start
@@ -312,10 +324,11 @@ class _Builder:
         """Two tracks run side by side, before and after the first written part, so that size stays linear."""
         nothing: int | None = start
         written: int | None = None
-        for part in parts:
-            if part.most == 0:
+        for run in in_runs(part for part in parts if part.most != 0):
+            if len(run) > 1:
+                written = optional_run(self, run, separator, nothing, written)
                 continue
-            entry = self.state()
+            part, entry = run[0], self.state()
             if nothing is not None:
                 self.link(nothing, entry)
             if written is not None:
@@ -399,10 +412,12 @@ class _Builder:
                 after = following[(10 * remainder + digit) % len(following)]
                 self.nfa.edges.extend((state, 0x30 + digit, 0x30 + digit, after, KEEP))
 
-    def product(self, node: Both) -> Dfa:
-        from structkit.automaton.build import product  # the two call each other, as nodes hold nodes
+    def product(self, node: Both | Substring) -> Dfa:
+        from structkit.automaton.build import product, regular  # the two call each other, as nodes hold nodes
 
-        return product(node, self.limits, self.rules)
+        return (
+            product(node, self.limits, self.rules) if isinstance(node, Both) else regular(node, self.limits)
+        )
 
     def embed(self, dfa: Dfa, start: int) -> int:
         """Copy a deterministic automaton in, with an edge for each run of bytes of one class."""
@@ -443,7 +458,7 @@ class _Builder:
                 size = self.size(left) + self.size(right)
             case Multiple(of, places):
                 size = of * (1 + places)
-            case Chars() | Call() | Unique():
+            case Chars() | Call() | Unique() | Substring():
                 size = 1
         self.sizes[id(node)] = (node, size)
         return size

@@ -1,8 +1,9 @@
-"""The command: `structkit extract "Ana Souza, 34, is a nurse." --type examples/person.py:Person`."""
+"""The command: `structkit extract "Ana is 34." --type examples/person.py:Person`, `structkit check module:Type`."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -18,6 +19,50 @@ examples:
   structkit extract --type examples/person.py:Person --input texts.jsonl --output people.jsonl --resume
 """
 
+_CHECK = (
+    "look for values about which a type and its guide disagree",
+    """
+
+Random sentences of the type's language are validated, and values that are accepted are fed back. A JSON Schema
+is checked with the package jsonschema. The type's module is run, as importing it would.""",
+    """\
+exit status:
+  0  they agree
+  1  there is a counterexample, or the type cannot be compiled
+  2  the arguments are wrong, or there is no such type
+
+examples:
+  structkit check package.models:Invoice
+  structkit check examples/person.py:Person --n 200 --seed 7
+  structkit check ticket.json --json
+""",
+)
+
+_EXPLAIN = (
+    "say keyword by keyword what of a type is enforced, and what that costs",
+    "",
+    """\
+exit status:
+  0  everything is enforced, or checked after
+  1  something is refused
+  2  the arguments are wrong, or there is no such type
+
+examples:
+  structkit explain package.models:Invoice
+  structkit explain ticket.json
+""",
+)
+
+_SAMPLE = (
+    "print example values of a type as lines of JSON, without a model",
+    "",
+    """\
+examples:
+  structkit sample package.models:Invoice --n 20
+  structkit sample ticket.json --seed 7
+""",
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
@@ -26,31 +71,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: What follows the command's name; by default what the shell gave.
 
     Returns:
-        0, or 1 after an error, of which one message was written to standard error.
+        0; or 1 after an error, of which one message was written to standard error, or where `check` or `explain` found
+        what they look for.
 
     Raises:
         SystemExit: With 2, after a mistake in the arguments; with 0, after `--help` and `--version`.
     """
     parsed = _parser().parse_args(arguments)
-    from structkit.cli.extract import (
+    run = _extract if parsed.command == "extract" else _prove
+    try:
+        output, status = run(parsed)
+    except structkit.StructkitError as error:
+        return _fail(str(error))
+    except ImportError as error:  # an extra that is not installed
+        return _fail(str(error))
+    except KeyboardInterrupt:
+        return _fail("interrupted")
+    _write(output)
+    return status
+
+
+def _extract(parsed: argparse.Namespace) -> tuple[str, int]:
+    from structkit.cli.extract import (  # slow, and --version needs none of it
         extract,
         read_options,
         read_prompt,
-    )  # slow, and --version needs none of it
+    )
 
     try:
         options = read_options(parsed)
         prompt = "" if parsed.input else read_prompt(parsed.prompt)
     except ValueError as error:
         parsed.parser.error(str(error))
+    return extract(parsed, prompt, options), 0
+
+
+def _prove(parsed: argparse.Namespace) -> tuple[str, int]:
+    from structkit.cli.prove import COMMANDS, read_target_of
+
     try:
-        output = extract(parsed, prompt, options)
-    except structkit.StructkitError as error:
-        return _fail(str(error))
-    except KeyboardInterrupt:
-        return _fail("interrupted")
-    _write(output)
-    return 0
+        target = read_target_of(parsed)
+    except structkit.SchemaError as error:
+        parsed.parser.error(str(error))
+    return COMMANDS[parsed.command](parsed, target)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -59,22 +122,72 @@ def _parser() -> argparse.ArgumentParser:
         description="Structured output from local language models.",
     )
     parser.add_argument("--version", action="version", version=f"structkit {structkit.__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    help_text = "read a text into an instance of a type, and print it"
-    _add_extract(
-        commands.add_parser(
-            "extract",
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+    for name, (help_text, details, epilog, add) in {
+        "extract": ("read a text into an instance of a type, and print it", "", _EXAMPLES, _add_extract),
+        "check": (*_CHECK, _add_check),
+        "explain": (*_EXPLAIN, _add_explain),
+        "sample": (*_SAMPLE, _add_sample),
+    }.items():
+        description = f"{help_text[0].upper()}{help_text[1:]}.{details}"
+        command = commands.add_parser(
+            name,
             help=help_text,
-            description=f"{help_text.capitalize()}.",
-            epilog=_EXAMPLES,
+            description=description,
+            epilog=epilog,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-    )
+        command.set_defaults(parser=command)
+        add(command)
     return parser
 
 
+def _add_check(command: argparse.ArgumentParser) -> None:
+    _add_target(command)
+    command.add_argument(
+        "--n", type=_count, default=1000, metavar="N", help="random sentences, 1000 by default"
+    )
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, other sentences")
+    _add_compiling(command)
+    command.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def _add_explain(command: argparse.ArgumentParser) -> None:
+    _add_target(command)
+    _add_compiling(command)
+    command.add_argument("--json", action="store_true", help="print the rows as JSON")
+
+
+def _add_sample(command: argparse.ArgumentParser) -> None:
+    _add_target(command)
+    command.add_argument("--n", type=_count, default=1, metavar="N", help="values, 1 by default")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, other values")
+    _add_compiling(command)
+
+
+def _add_target(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "target",
+        type=_target,
+        metavar="TARGET",
+        help="module:Type, path/to/file.py:Type, or a JSON Schema in path/to/file.json",
+    )
+
+
+def _add_compiling(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--defaults",
+        choices=["always", "may_omit"],
+        help="whether fields with a default are always written, as they are by default, or may be omitted",
+    )
+    command.add_argument(
+        "--order",
+        choices=["declared", "any"],
+        help="of keys: declared, the default, or any",
+    )
+
+
 def _add_extract(command: argparse.ArgumentParser) -> None:
-    command.set_defaults(parser=command)
     command.add_argument("prompt", nargs="?", default="-", help="the text; by default standard input")
     target = command.add_mutually_exclusive_group(required=True)
     target.add_argument(
@@ -122,6 +235,19 @@ def _place(where: str) -> tuple[str, str]:
     return source, name
 
 
+def _target(where: str) -> str:
+    if not where.endswith(".json"):
+        _place(where)
+    return where
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more, not {count}")
+    return count
+
+
 def _fail(message: str) -> int:
     sys.stderr.write(f"structkit: {message}\n")
     return 1
@@ -130,4 +256,8 @@ def _fail(message: str) -> int:
 def _write(text: str) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     # A terminal that cannot show a character gets its escape instead of a traceback.
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    try:
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads, such as `head`, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -50,7 +50,7 @@ def read_type(source: str, name: str) -> AnyTarget:
     """
     try:
         found: object = _import_file(Path(source)) if source.endswith(".py") else _import_module(source)
-    except Exception as error:  # a user's module may raise anything
+    except (Exception, SystemExit) as error:  # a user's module may raise anything
         raise SchemaError(f"{source} cannot be imported: {type(error).__name__}: {error}") from error
     for part in name.split("."):
         if not hasattr(found, part):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import cast
 
 from typing_extensions import TypeForm
@@ -75,15 +77,17 @@ class FunctionOutput(OutputType[object]):
 
     @classmethod
     def of_function(
-        cls,
-        function: Callable[..., object],
-        *,
-        policy: Policy,
-        limits: Limits,
-        texts: Texts,
+        cls, function: Callable[..., object], *, policy: Policy, limits: Limits, texts: Texts
     ) -> FunctionOutput:
         """Read a function; see `read`."""
         return cls.read(read_signature(function), policy=policy, limits=limits, texts=texts)
+
+    def dumps(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+        """The arguments of a call, or those given as a dict, as JSON."""
+        given = dict(value.arguments) if isinstance(value, Call) else value
+        for _, dump in super().dumps(given, sparse=sparse):
+            with suppress(ValueError):
+                yield self.validate(json.dumps(dump)), dump
 
     def validate(self, text: str) -> Call[object]:
         """The call that a JSON text stands for.

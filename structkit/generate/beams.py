@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import BudgetTooSmall
+from structkit.generate.drive import check_cancelled
 from structkit.generate.sample import allowed_logits, failure, logsumexp, only_id
 from structkit.guide.guide import Cursor
 from structkit.models.base import Logits, Rows
@@ -76,7 +78,15 @@ class Beam:
         return None
 
 
-def search(rows: Rows, prompt_ids: Sequence[int], cursor: Cursor, *, beams: int, budget: int) -> list[Beam]:
+def search(
+    rows: Rows,
+    prompt_ids: Sequence[int],
+    cursor: Cursor,
+    *,
+    beams: int,
+    budget: int,
+    cancelled: threading.Event | None = None,
+) -> list[Beam]:
     """Search for the likeliest texts.
 
     A text's log-probability is the sum of those of its tokens among the allowed ones, so a hypothesis never gains by
@@ -88,6 +98,7 @@ def search(rows: Rows, prompt_ids: Sequence[int], cursor: Cursor, *, beams: int,
         cursor: A cursor at the start of the language.
         beams: Hypotheses at once.
         budget: The most tokens of each, the end token not counted.
+        cancelled: When it is set, all is given up before the model's next step.
 
     Returns:
         Up to `beams` complete texts, the likeliest first.
@@ -95,6 +106,7 @@ def search(rows: Rows, prompt_ids: Sequence[int], cursor: Cursor, *, beams: int,
     Raises:
         BudgetTooSmall: The shortest value needs more tokens than the budget.
         ModelFailed: The model broke, or its logits are useless.
+        Cancelled: `cancelled` was set.
     """
     if not cursor.fits(budget):
         raise BudgetTooSmall(cursor.tokens_to_end(), budget)
@@ -104,6 +116,7 @@ def search(rows: Rows, prompt_ids: Sequence[int], cursor: Cursor, *, beams: int,
         return [first]
     open_beams, masks = [first], [mask]
     done: list[Beam] = []
+    check_cancelled(cancelled)
     logits = rows.add([first.unread])
     while open_beams:
         going: list[tuple[Beam, int, NDArray[np.uint32]]] = []
@@ -124,6 +137,7 @@ def search(rows: Rows, prompt_ids: Sequence[int], cursor: Cursor, *, beams: int,
         going = [each for each in going if each[0].logprob > enough]
         if not going:
             break
+        check_cancelled(cancelled)
         rows.keep([parent for _, parent, _ in going])
         open_beams, masks = [beam for beam, _, _ in going], [mask for _, _, mask in going]
         logits = rows.feed([beam.unread for beam in open_beams])

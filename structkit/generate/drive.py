@@ -21,7 +21,7 @@ from structkit.generate.draft import Draft
 from structkit.generate.plan import Decoded, Flow, Score
 from structkit.models.base import Logits, LogitsModel, ReadsAhead, Rows
 
-__all__ = ["TURNS", "Cancelled", "Driven", "Turns", "drive_all", "in_thread"]
+__all__ = ["TURNS", "Cancelled", "Driven", "Turns", "check_cancelled", "drive_all", "in_thread"]
 
 R = TypeVar("R")
 
@@ -107,20 +107,21 @@ def drive_all(
     waiting = enumerate(flows)
     try:
         while True:
-            _check(cancelled)
+            check_cancelled(cancelled)
             batch.admit(waiting)
             yield from batch.ended()
             if not batch.active:
                 return
             yield None
-            _check(cancelled)
+            check_cancelled(cancelled)
             batch.step()
             yield from batch.ended()
     finally:
         batch.close()
 
 
-def _check(cancelled: threading.Event | None) -> None:
+def check_cancelled(cancelled: threading.Event | None) -> None:
+    """Raise `Cancelled` if that was set."""
     if cancelled is not None and cancelled.is_set():
         raise Cancelled
 

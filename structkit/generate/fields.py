@@ -76,6 +76,16 @@ class Fields:
         if self.open and self.open[-1].kind == "number":
             self._end(len(self.text))
 
+    @property
+    def name_start(self) -> int:
+        """The byte at which the name begins that is open; -1 outside of names."""
+        return self._key_start
+
+    @property
+    def in_name(self) -> bool:
+        """Whether the text stands inside the name of a field."""
+        return self._key_start >= 0
+
     def here(self) -> tuple[Path, int] | None:
         """The value that is being written, or begins next, unless it is an object or array: its path and first byte."""
         if self._key_start >= 0:

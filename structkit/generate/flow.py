@@ -80,7 +80,7 @@ class _Decoding:
         self.paths: dict[int, Path] = {}
         self.refused: list[str] = []
         self.limited = False
-        self.shortened = False
+        self.shortened: int | None = None
         self.begin = 0.0
         self.thinking: str | None = None
         self.deadline = None if plan.timeout is None else time.perf_counter() + plan.timeout
@@ -182,7 +182,7 @@ class _Decoding:
 
     def only_token(self) -> int | None:
         """The token that must follow, if the model need not be asked."""
-        if self.limited and not self.shortened:
+        if self.limited and self.shortened is None:
             return None  # the model is asked, to learn whether it would have gone another way
         return only_id(self.mask)
 
@@ -204,7 +204,7 @@ class _Decoding:
         ask = Ask(
             token_ids=self.unread,
             mask=self.mask,
-            free=self.free if self.limited and not self.shortened else None,
+            free=self.free if self.limited and self.shortened is None else None,
             sampling=self.plan.sampling,
             generator=self.generator,
             back=self.back,
@@ -241,8 +241,8 @@ class _Decoding:
 
     def hear(self, told: Told) -> int:
         """The token chosen; notice when the model would rather have gone where the budget has no room."""
-        if told.wanted is not None:
-            self.shortened = not allows(self.mask, told.wanted)
+        if told.wanted is not None and not allows(self.mask, told.wanted):
+            self.shortened = len(self.written.token_ids)
         return told.token
 
     def force(self) -> None:
@@ -310,6 +310,8 @@ class _Decoding:
             count -= 1
             length -= len(self.vocabulary.tokens[written.token_ids[count]])
         taken = len(written.token_ids) - count
+        if self.shortened is not None and self.shortened >= count:
+            self.shortened = None
         self.cursor.rollback(taken)
         self.left += taken
         written.cut(count, length, self.paths.get(start, ()))
@@ -327,7 +329,7 @@ class _Decoding:
 
     def decoded(self, refusal: Refusal | None) -> Decoded:
         """What was written, at the end."""
-        shortened = self.shortened or (self.left == 0 and not self.cursor.must_end)
+        shortened = self.shortened is not None or (self.left == 0 and not self.cursor.must_end)
         return Decoded(
             token_ids=tuple(self.written.token_ids),
             finish_reason="budget" if shortened else "stop",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -14,17 +14,19 @@ from structkit.generate.beams import search
 from structkit.generate.confidence import Confidence, choices_of, confidence_of
 from structkit.generate.draft import ModelDrafts, PromptDrafts
 from structkit.generate.drive import TURNS, Driven, drive_all
+from structkit.generate.examples import Shot, shots_of
 from structkit.generate.flow import decode
 from structkit.generate.guides import GUIDES
 from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Written
 from structkit.generate.processors import Stack
 from structkit.generate.progress import Progress
-from structkit.generate.prompt import Prompt, build_prompt, encode_prompt
+from structkit.generate.prompt import Prompt, build_prompt, encode_prompt, source_of
 from structkit.generate.repair import refusal_of, told_prompt
 from structkit.generate.result import Result, Token, Usage
 from structkit.generate.settings import Batch, Settings
+from structkit.generate.spans import spans_of
 from structkit.guide.guide import Guide
-from structkit.models.base import LogitsModel, ReadsAhead, Rows, Thinking
+from structkit.models.base import Conversing, LogitsModel, ReadsAhead, Rows, Thinking
 from structkit.models.single import rows_of
 from structkit.targets import AnyTarget, Target
 
@@ -55,7 +57,7 @@ def run(
     """
     if settings.beams > 1:
         with TURNS.of(model):
-            return Job(0, model, prompt, target, settings).search()
+            return Job(0, model, prompt, target, settings).search(cancelled)
     count = settings.best_of
     batch = Batch(size=count, progress=False, keep_errors=count > 1)
     if count > 1:
@@ -65,6 +67,13 @@ def run(
     if not found:
         raise cast("Exception", results[0])
     return max(found, key=_by_the_token)
+
+
+def _note(error: Exception, note: str) -> None:
+    """Say where an error comes from, as Python 3.11 and later can."""
+    add: Callable[[str], None] | None = getattr(error, "add_note", None)
+    if add is not None:
+        add(note)
 
 
 def _by_the_token(result: Result[object]) -> float:
@@ -97,10 +106,13 @@ def run_many(
     Raises:
         Exception: Without `batch.keep_errors` the first error.
     """
+    shots: dict[int, Sequence[Shot]] = {}
     jobs = [
-        Job(number, model, prompt, target, settings)
+        Job(number, model, prompt, target, settings, shots)
         for number, (prompt, target) in enumerate(zip(prompts, targets, strict=True))
     ]
+    for job in jobs:
+        job.shown()  # what is wrong with an example is wrong with the call
     outcomes: dict[int, Result[object] | Exception] = {}
     with TURNS.held(model, settings.draft), Progress(len(jobs), batch.progress) as progress:
         rows, jobs = _begin(model, jobs, settings)
@@ -109,12 +121,37 @@ def run_many(
                 continue
             job = jobs[driven.number]
             outcome = outcomes[job.number] = job.outcome(driven)
+            job.end()
             progress.advance()
             if isinstance(outcome, Exception) and not batch.keep_errors:
+                if len(jobs) > 1:
+                    _note(outcome, f"it was raised for prompts[{job.number}]")
                 raise outcome
     for guide in {id(job.guide): job.guide for job in jobs if job.guide}.values():
         guide.save()
     return [outcomes[number] for number in range(len(jobs))]
+
+
+def run_job(job: Job, rows: Rows, cancelled: threading.Event | None = None) -> Result[object]:
+    """Run a job of one's own, by itself; its model is held while it writes.
+
+    Args:
+        job: The job.
+        rows: A batch of its model, without rows; see `begin_rows`.
+        cancelled: See `drive_all`.
+
+    Raises:
+        StructkitError: See `structkit.generate`.
+    """
+    outcome: Result[object] | Exception | None = None
+    with TURNS.held(*job.models):
+        for driven in drive_all([job.flow()], rows, 1, cancelled):
+            outcome = outcome if driven is None else job.outcome(driven)
+    if not isinstance(outcome, Result):
+        raise cast("Exception", outcome)
+    if job.guide is not None:
+        job.guide.save()
+    return outcome
 
 
 def begin_rows(model: LogitsModel, settings: Settings) -> Rows:
@@ -134,31 +171,6 @@ def begin_rows(model: LogitsModel, settings: Settings) -> Rows:
             "give a smaller model of the same family"
         )
     return rows
-
-
-def run_job(
-    model: LogitsModel, job: Job, rows: Rows, cancelled: threading.Event | None = None
-) -> Result[object]:
-    """Run a job of one's own, by itself.
-
-    Args:
-        model: The job's; it is held while it writes.
-        job: The job.
-        rows: A fresh batch of the model.
-        cancelled: See `drive_all`.
-
-    Raises:
-        StructkitError: See `structkit.generate`.
-    """
-    outcome: Result[object] | Exception | None = None
-    with TURNS.of(model):
-        for driven in drive_all([job.flow()], rows, 1, cancelled):
-            outcome = outcome if driven is None else job.outcome(driven)
-    if not isinstance(outcome, Result):
-        raise cast("Exception", outcome)
-    if job.guide is not None:
-        job.guide.save()
-    return outcome
 
 
 def _begin(model: LogitsModel, jobs: list[Job], settings: Settings) -> tuple[Rows, list[Job]]:
@@ -191,14 +203,23 @@ class Job:
     """
 
     def __init__(
-        self, number: int, model: LogitsModel, prompt: Prompt, target: AnyTarget, settings: Settings
+        self,
+        number: int,
+        model: LogitsModel,
+        prompt: Prompt,
+        target: AnyTarget,
+        settings: Settings,
+        shots: dict[int, Sequence[Shot]] | None = None,
     ) -> None:
+        self._shots = {} if shots is None else shots
         self.number = number
         self.guide: Guide | None = None
         self.target: Target[object] | None = None
         self.written = Written()
         self._model = model
         self._prompt = prompt
+        self._target = target
+        self._source = ""
         self._settings = settings
         self._prompt_ids: list[int] = []
         self._asked: Prompt = prompt
@@ -206,16 +227,56 @@ class Job:
         self._refused: list[tuple[str, ValueError]] = []
         self._error: Exception | None = None
         try:
-            self._compiled = GUIDES.get(target, model.vocabulary, settings.writing)
-            self.guide, self.target = self._compiled.guide, self._compiled.target
+            self._source = source_of(prompt) if settings.source is None else settings.source
+            self.target = GUIDES.read(target, settings.writing)
+            if not self.target.has_quotes:
+                self._compile()
         except Exception as error:  # told when its turn comes, for one that fails does not lose the others
             self._error = error
 
+    @property
+    def models(self) -> tuple[LogitsModel | None, LogitsModel | None]:
+        """The models that it needs."""
+        return self._model, self._settings.draft
+
+    def _compile(self) -> None:
+        target, settings = self._target, self._settings
+        self._compiled = GUIDES.get(target, self._model.vocabulary, settings.writing, self._source)
+        self.guide, self.target = self._compiled.guide, self._compiled.target
+
+    def begin(self) -> None:
+        """Compile what is compiled for each prompt; raise what is wrong with it."""
+        self.encoded()
+        if self._error is not None:
+            raise self._error
+        if self.guide is None:
+            self._compile()
+
+    def end(self) -> None:
+        """Let go of what was compiled for this prompt alone."""
+        if self.target is not None and self.target.has_quotes and self.guide is not None:
+            self.guide = None
+            del self._compiled
+
+    def shown(self) -> Sequence[Shot]:
+        """The examples, written; for one target they are written once.
+
+        Raises:
+            ValueError: One of them is not of the target.
+        """
+        settings, target = self._settings, self.target
+        if not settings.examples or target is None:
+            return ()
+        if id(target) not in self._shots:
+            self._shots[id(target)] = shots_of(settings.examples, target, settings.writing, settings.source)
+        return self._shots[id(target)]
+
     def encoded(self) -> list[int]:
         """The tokens of its prompt; none if there is an error."""
-        if not self._prompt_ids and self._error is None:
+        if not self._prompt_ids and self._error is None and self.target is not None:
             try:
-                self._asked = asked_prompt(self._prompt, self._compiled.target, self._settings)
+                shots = self.shown()
+                self._asked = asked_prompt(self._model, self._prompt, self.target, self._settings, shots)
                 self._prompt_ids = self._encode(self._asked)
             except Exception as error:
                 self._error = error
@@ -226,9 +287,7 @@ class Job:
 
     def flow(self) -> Flow:
         """Its flow; raises what is wrong with it when it is begun."""
-        self.encoded()
-        if self._error is not None:
-            raise self._error
+        self.begin()
         begin = time.perf_counter()
         decoded = yield from self._attempt(self._prompt_ids, self._settings, 0)
         if decoded.refusal is not None and self._settings.retries:
@@ -282,14 +341,16 @@ class Job:
         except ValueError as error:
             self._refused.append((text, error))
             return refusal_of(error, text, is_json=target.is_json)
+        except Exception as error:  # a validator is anyone's code
+            _note(error, f"a validator of {target.name} raised it for {text:.200}")
+            raise
         return None
 
-    def search(self) -> Result[object]:
+    def search(self, cancelled: threading.Event | None = None) -> Result[object]:
         """The likeliest value that a beam search finds."""
         begin = time.perf_counter()
-        prompt_ids, settings, model = self.encoded(), self._settings, self._model
-        if self._error is not None:
-            raise self._error
+        self.begin()
+        prompt_ids, settings, model = self._prompt_ids, self._settings, self._model
         rows, guide = rows_of(model), self._compiled.guide
         if rows.most is not None and rows.most < settings.beams:
             raise GenerationError(
@@ -298,7 +359,9 @@ class Job:
         if self._compiled.target.field_limits() is not None:
             raise GenerationError("a beam search does not know MaxTokens; leave out one of them")
         budget = budget_of(guide, settings.max_tokens, model.context_length, len(prompt_ids))
-        found = search(rows, prompt_ids, guide.cursor(), beams=settings.beams, budget=budget)
+        found = search(
+            rows, prompt_ids, guide.cursor(), beams=settings.beams, budget=budget, cancelled=cancelled
+        )
         tokens = guide.vocabulary.tokens
         for beam in found:
             text = b"".join(tokens[token] for token in beam.token_ids)
@@ -350,6 +413,7 @@ class Job:
             attempts=(*decoded.refused, text),
             thinking=decoded.thinking,
             events=self._events(),
+            spans=spans_of(compiled.target, text, self._source),
             confidence=self._confidence(decoded) if self._settings.confidence else {},
         )
 
@@ -384,9 +448,13 @@ class Job:
         return failed
 
 
-def asked_prompt(prompt: Prompt, target: Target[object], settings: Settings) -> Prompt:
+def asked_prompt(
+    model: LogitsModel, prompt: Prompt, target: Target[object], settings: Settings, shots: Sequence[Shot] = ()
+) -> Prompt:
     """The prompt with what the settings add to it."""
-    return build_prompt(prompt, target.description() if settings.describe else None, settings.system)
+    description = target.description() if settings.describe else None
+    turns = not isinstance(model, Conversing) or model.takes_messages
+    return build_prompt(prompt, description, settings.system, shots, turns=turns)
 
 
 def budget_of(guide: Guide, max_tokens: int | None, context: int | None, prompt_tokens: int) -> int:

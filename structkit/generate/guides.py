@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from structkit.compile import compile
 from structkit.generate.settings import Writing
 from structkit.guide.guide import Guide
-from structkit.targets import AnyTarget, Target, key_of, read_target
+from structkit.identity import key_of
+from structkit.targets import AnyTarget, Target, read_target
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["GUIDES", "Compiled", "Guides"]
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A target that was read, its guide, and the seconds that making them took this time."""
+    """A target that was read, its guide, and the seconds that making them took this time.
+
+    Attributes:
+        source: What its quotes are taken from; `None` if it has none, so that the guide is for every prompt.
+    """
 
     target: Target[object]
     guide: Guide
     seconds: float
+    source: str | None = None
 
 
 class Guides:
@@ -38,47 +48,84 @@ class Guides:
 
     def __init__(self, most: int) -> None:
         """Keep up to `most` guides."""
-        self._most = most
-        self._kept: OrderedDict[Hashable, Compiled] = OrderedDict()
-        self._lock = threading.Lock()
+        self._kept: _Recent[Compiled] = _Recent(most)
+        self._read: _Recent[Target[object]] = _Recent(most)
 
-    def get(self, target: AnyTarget, vocabulary: Vocabulary, writing: Writing) -> Compiled:
+    def read(self, target: AnyTarget, writing: Writing) -> Target[object]:
+        """A target, read.
+
+        Raises:
+            StructkitError: See `structkit.targets.read_target`.
+        """
+        name = key_of(target)
+        key = None if name is None else (name, writing, _today())
+        read = self._read.find(key)
+        if read is None:
+            read = read_target(target, policy=writing.policy, limits=writing.limits)
+            self._read.keep(key, read)
+        return read
+
+    def get(
+        self, target: AnyTarget, vocabulary: Vocabulary, writing: Writing, source: str | None = None
+    ) -> Compiled:
         """The guide of a target; compiled if it is not at hand.
+
+        A guide of quotes is for one source, and of those of a target only the last is kept.
 
         Raises:
             StructkitError: See `structkit.compile`.
         """
         name = key_of(target)
-        key = None if name is None else (name, vocabulary, writing)
-        kept = self._find(key)
-        if kept is not None:
+        key = None if name is None else (name, vocabulary, writing, _today())
+        kept = self._kept.find(key)
+        if kept is not None and kept.source in (None, source):
             return kept
-        made = _make(target, vocabulary, writing)
-        self._keep(key, Compiled(made.target, made.guide, 0.0))
+        made = _make(self.read(target, writing), vocabulary, writing, source)
+        self._kept.keep(key, replace(made, seconds=0.0))
         return made
 
-    def _find(self, key: Hashable | None) -> Compiled | None:
+
+class _Recent(Generic[T]):
+    """What was used last, by key; what has no key is not kept."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[Hashable, T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, key: Hashable | None) -> T | None:
         with self._lock:
             found = None if key is None else self._kept.get(key)
             if found is not None:
                 self._kept.move_to_end(key)
             return found
 
-    def _keep(self, key: Hashable | None, made: Compiled) -> None:
+    def keep(self, key: Hashable | None, made: T) -> None:
         if key is None:
             return
         with self._lock:
             self._kept[key] = made
+            self._kept.move_to_end(key)
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
 
 
-def _make(target: AnyTarget, vocabulary: Vocabulary, writing: Writing) -> Compiled:
-    read = read_target(target, policy=writing.policy, limits=writing.limits)
+def _today() -> dt.date:
+    """The day for which a guide is good: what is past or future changes with it."""
+    return dt.date.today()
+
+
+def _make(read: Target[object], vocabulary: Vocabulary, writing: Writing, source: str | None) -> Compiled:
+    source = source if read.has_quotes else None
     guide = compile(
-        read, vocabulary, whitespace=writing.whitespace, order=writing.order, limits=writing.limits
+        read,
+        vocabulary,
+        whitespace=writing.whitespace,
+        order=writing.order,
+        source=source,
+        limits=writing.limits,
     )
-    return Compiled(read, guide, guide.compile_seconds)
+    return Compiled(read, guide, guide.compile_seconds, source)
 
 
 GUIDES = Guides(most=32)

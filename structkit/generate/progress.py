@@ -6,6 +6,8 @@ import importlib.util
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from structkit.errors import StructkitError
+
 if TYPE_CHECKING:
     from tqdm import tqdm
 
@@ -25,8 +27,13 @@ class Progress:
         Args:
             total: Steps.
             shown: Whether it is shown; `None` for only in a terminal.
+
+        Raises:
+            StructkitError: It is wanted, and tqdm is not installed.
         """
         self._bar: tqdm[None] | None = None
+        if shown and importlib.util.find_spec("tqdm") is None:
+            raise StructkitError("progress=True needs tqdm; install it with `pip install tqdm`")
         if shown is not False and total > 1 and importlib.util.find_spec("tqdm") is not None:
             from tqdm.auto import tqdm
 

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from structkit.errors import GenerationError
 from structkit.models.base import LogitsModel, Message, Thinking
 
-__all__ = ["Prompt", "build_prompt", "encode_prompt", "show_prompt"]
+__all__ = ["Prompt", "build_prompt", "encode_prompt", "show_prompt", "source_of"]
 
 Prompt: TypeAlias = "str | Sequence[Message]"
 
@@ -20,13 +20,24 @@ class _Shows(Protocol):
     def show(self, token_ids: Sequence[int]) -> str: ...
 
 
-def build_prompt(prompt: Prompt, description: str | None = None, system: str | None = None) -> Prompt:
+def build_prompt(
+    prompt: Prompt,
+    description: str | None = None,
+    system: str | None = None,
+    shots: Sequence[tuple[str, str]] = (),
+    *,
+    turns: bool = True,
+) -> Prompt:
     r"""Add the description of the target to the last message of the user, and a system message before all.
+
+    With examples the description is added to the first of them, and the prompt follows them as it is.
 
     Args:
         prompt: A text or messages; never changed.
         description: What to answer with, or `None` to leave the prompt as it is.
         system: A system message, or `None`.
+        shots: Texts, and what is answered to them.
+        turns: Whether examples become messages, where the prompt is a text; else they become a text.
 
     Returns:
         A text where a text was given and there is no system message (models without a chat template read only
@@ -38,14 +49,24 @@ def build_prompt(prompt: Prompt, description: str | None = None, system: str | N
 
     >>> build_prompt("Ana is 34.", "JSON of this type:\nPerson {name: string}")
     'Ana is 34.\n\nAnswer with JSON of this type:\nPerson {name: string}'
+    >>> build_prompt("3 + 4", shots=[("1 + 1", "2")], turns=False)
+    '1 + 1\n\n2\n\n3 + 4\n\n'
     >>> build_prompt("Hi", system="Be brief.")
     [{'role': 'system', 'content': 'Be brief.'}, {'role': 'user', 'content': 'Hi'}]
     """
     if isinstance(prompt, str):
+        if shots and not turns and system is None:
+            return _as_text(shots, prompt, description)
+        if shots:
+            said = [] if system is None else [_system(system)]
+            return [*said, *_as_turns(shots, description), Message(role="user", content=prompt)]
         text = _described(prompt, description)
         return text if system is None else [_system(system), Message(role="user", content=text)]
     messages = [_read_message(message, position) for position, message in enumerate(_listed(prompt))]
-    if description is not None:
+    if shots:
+        begin = next((at for at, each in enumerate(messages) if each["role"] != "system"), len(messages))
+        messages[begin:begin] = _as_turns(shots, description)
+    elif description is not None:
         asked = [position for position, message in enumerate(messages) if message["role"] == "user"]
         if not asked:
             raise ValueError("no message has the role 'user' to add the description to; pass describe=False")
@@ -56,6 +77,18 @@ def build_prompt(prompt: Prompt, description: str | None = None, system: str | N
     if any(message["role"] == "system" for message in messages):
         raise ValueError("there is a system message among the messages already; leave out system=...")
     return [_system(system), *messages]
+
+
+def source_of(prompt: Prompt) -> str:
+    """What the user said: the prompt, or the contents of the messages of the user, joined by blank lines.
+
+    >>> source_of([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}])
+    'Hi'
+    """
+    if isinstance(prompt, str):
+        return prompt
+    messages = [_read_message(message, position) for position, message in enumerate(_listed(prompt))]
+    return "\n\n".join(message["content"] for message in messages if message["role"] == "user")
 
 
 def show_prompt(model: LogitsModel, prompt: Prompt) -> str:
@@ -97,6 +130,20 @@ def encode_prompt(model: LogitsModel, prompt: Prompt, *, thinking: bool = False)
 
 def _described(text: str, description: str | None) -> str:
     return text if description is None else f"{text}\n\nAnswer with {description}"
+
+
+def _as_turns(shots: Sequence[tuple[str, str]], description: str | None) -> list[Message]:
+    turns: list[Message] = []
+    for number, (text, answer) in enumerate(shots):
+        asked = text if number else _described(text, description)
+        turns += [Message(role="user", content=asked), Message(role="assistant", content=answer)]
+    return turns
+
+
+def _as_text(shots: Sequence[tuple[str, str]], prompt: str, description: str | None) -> str:
+    """Texts and answers by turns, and the prompt, after which the next answer is due."""
+    turns = [message["content"] for message in _as_turns(shots, description)]
+    return "\n\n".join([*turns, prompt, ""])
 
 
 def _system(text: str) -> Message:

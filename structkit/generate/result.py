@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from structkit.generate.confidence import Confidence
+from structkit.generate.spans import Span
 
 __all__ = ["FinishReason", "Result", "Token", "Usage"]
 
@@ -94,6 +95,9 @@ class Result(Generic[T_co]):
 
     events: tuple[Token, ...] = ()
     """What happened: the tokens of `text`, each with how it came to be."""
+
+    spans: Mapping[str, Span] = field(default_factory=dict)
+    """Where each field with `structkit.Quote` stands in its source, by its path, such as `items[2].name`."""
 
     confidence: Mapping[str, Confidence] = field(default_factory=dict)
     """How sure the model was of each value in the text, by its path, such as `items[2].name`; `$` is the whole. Empty

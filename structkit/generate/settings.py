@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import TypedDict, cast
 
 from structkit.generate.processors import MASK, AnyProcessor, Penalty
@@ -50,6 +51,10 @@ class Options(TypedDict, total=False):
 
     describe: bool
     """Whether the description of the target is added to the prompt; by default it is."""
+
+    examples: Sequence[tuple[str, object]]
+    """Texts with the right answers, to be shown before the prompt: `[(text, Person(...)), ...]`. They are validated,
+    and written exactly as the model has to write; models with a chat template read them as turns of a conversation."""
 
     system: str | None
     """A system message to put before the prompt."""
@@ -106,6 +111,9 @@ class Options(TypedDict, total=False):
     field out, `"may_omit"` allows both. By default `defaults` decides. A class may say these four itself; see
     `structkit.configure`."""
 
+    source: str | None
+    """The text that fields with `structkit.Quote` are taken from; by default it is the prompt."""
+
     limits: Limits
     """What may be built for the target."""
 
@@ -157,6 +165,8 @@ class Settings:
     writing: Writing = field(default_factory=Writing)
     describe: bool = True
     system: str | None = None
+    source: str | None = None
+    examples: tuple[tuple[str, object], ...] = ()
     forced: bool = True
     speculate: int = _DRAFTED
     draft: LogitsModel | None = None
@@ -177,11 +187,11 @@ class Settings:
                 raise TypeError(f"processors are callables as in transformers, not {processor!r}")
         if self.draft is not None and not hasattr(self.draft, "session"):
             raise TypeError(f"draft must be a model, such as structkit.load(...), not {self.draft!r}")
-        check_whole("retries", self.retries, 0)
-        _check_type("retries", self.retries, int, "a whole number")
+        _check_count("retries", self.retries, 0)
         _check_type("describe", self.describe, bool, "True or False")
         _check_type("confidence", self.confidence, bool, "True or False")
         _check_type("forced", self.forced, bool, "True or False")
+        _check_type("source", self.source, (str, type(None)), "a text or None")
         _check_type("system", self.system, (str, type(None)), "a text or None")
 
     @classmethod
@@ -210,8 +220,9 @@ class Settings:
             raise TypeError(f"{function}() has no argument {unknown[0]!r}; it takes {takes}")
         thinking = options.get("thinking", False)
         speculate = options.get("speculate", True)
-        check_whole("thinking", None if isinstance(thinking, bool) else thinking, 0)
-        check_whole("speculate", None if isinstance(speculate, bool) else speculate, 0)
+        for name, value in (("thinking", thinking), ("speculate", speculate)):
+            if not isinstance(value, bool):
+                _check_count(name, value, 0)
         return cls(
             max_tokens=options.get("max_tokens"),
             sampling=Sampling(
@@ -231,6 +242,8 @@ class Settings:
             ),
             describe=options.get("describe", True),
             system=options.get("system"),
+            source=options.get("source"),
+            examples=_examples(options),
             forced=options.get("forced", True),
             speculate=_DRAFTED if speculate is True else int(speculate),
             draft=options.get("draft"),
@@ -284,7 +297,7 @@ class Batch:
 
 def _beams(function: str, options: Options) -> int:
     count = options.get("beams", 1)
-    check_whole("beams", count, 1)
+    _check_count("beams", count, 1)
     if count > 1 and function not in _ONE:
         raise ValueError(f"{function}() writes one value for each prompt; beams are for extract and generate")
     if count > 1 and options.get("temperature"):
@@ -297,7 +310,7 @@ def _beams(function: str, options: Options) -> int:
 
 def _best_of(function: str, options: Options) -> int:
     count = options.get("best_of", 1)
-    check_whole("best_of", count, 1)
+    _check_count("best_of", count, 1)
     if count > 1 and function not in _ONE:
         raise ValueError(
             f"{function}() writes one value for each prompt; best_of is for extract and generate"
@@ -305,6 +318,17 @@ def _best_of(function: str, options: Options) -> int:
     if count > 1 and not options.get("temperature"):
         raise ValueError("best_of needs a temperature above 0: without one all values are the same")
     return count
+
+
+def _examples(options: Options) -> tuple[tuple[str, object], ...]:
+    examples: object = options.get("examples", ())
+    if isinstance(examples, (str, bytes, Mapping)) or not isinstance(examples, Sequence):
+        raise TypeError(f"examples must be a list of texts with their answers, not {examples!r:.60}")
+    for number, example in enumerate(examples):
+        pair = isinstance(example, (tuple, list)) and len(example) == 2
+        if not pair or not isinstance(example[0], str):
+            raise TypeError(f"examples[{number}] must be a text and its answer, not {example!r:.60}")
+    return tuple((text, value) for text, value in examples)
 
 
 def _processors(options: Options) -> tuple[AnyProcessor, ...]:
@@ -316,6 +340,11 @@ def _processors(options: Options) -> tuple[AnyProcessor, ...]:
         return tuple(processors)
     check_number("repetition_penalty", penalty, 0, math.inf, above=True)
     return (Penalty(penalty), *processors)
+
+
+def _check_count(name: str, value: object, low: int) -> None:
+    _check_type(name, value, Integral, "a whole number")
+    check_whole(name, cast("int", value), low)
 
 
 def _check_type(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:

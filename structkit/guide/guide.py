@@ -157,6 +157,11 @@ class Cursor:
         return tuple(self._tokens)
 
     @property
+    def state(self) -> State:
+        """Where the sequence stands."""
+        return self._states[-1]
+
+    @property
     def can_end(self) -> bool:
         """Whether the value is complete, so that an end token is allowed."""
         return self._states[-1].can_end

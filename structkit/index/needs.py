@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.alive import Alive, first_bytes
+from structkit.automaton.alive import LARGE, Alive, first_bytes
 from structkit.automaton.automaton import Automaton
 from structkit.automaton.kernels import FAR
 from structkit.index import spelling
@@ -80,7 +80,8 @@ class Needs:
                 tokens[0, first : first + len(found.end)] = found.end
                 tokens[1, rule] = found.rounds
             else:
-                alone = _alone(found, self._vocabulary)
+                large = found.dfa.targets.size > LARGE
+                alone = (_alone.__wrapped__ if large else _alone)(found, self._vocabulary)
                 tokens[0, first : first + len(found.end)] = alone[0, : len(found.end)]
                 tokens[1, rule] = alone[1, 0]
         self._tokens, self._measured = tokens, len(built)

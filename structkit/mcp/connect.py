@@ -23,6 +23,7 @@ from structkit.messages import User
 from structkit.targets import JsonSchema
 from structkit.tools.context import Context
 from structkit.tools.tool import Tool
+from structkit.tools.toolset import Toolset
 
 if TYPE_CHECKING:
     from mcp.client import Transport
@@ -103,7 +104,7 @@ class Connection:
         self._most = most
         self._session = Session(endpoint)
 
-    def tools(self, *, prefix: str = "", strict: bool = True) -> list[Tool[..., object]]:
+    def tools(self, *, strict: bool = True) -> Toolset:
         """The tools that the server has now, for `structkit.Agent`.
 
         An agent keeps the tools that it was made with. When a server changes its list, ask for the tools again and make
@@ -114,7 +115,6 @@ class Connection:
         A failure of the call is told to the model.
 
         Args:
-            prefix: What the names begin with, where tools of several servers would have one name.
             strict: Whether an argument's schema that cannot be enforced while decoding is an error when the agent is
                 made. Otherwise arguments are checked before the call, by the package `jsonschema`.
 
@@ -127,9 +127,9 @@ class Connection:
             raise self._unanswered() from error
         except Exception as error:
             raise self._unlisted(error) from error
-        return self._made(listed, prefix, strict)
+        return self._made(listed, strict)
 
-    async def atools(self, *, prefix: str = "", strict: bool = True) -> list[Tool[..., object]]:
+    async def atools(self, *, strict: bool = True) -> Toolset:
         """`tools` for async programs."""
         try:
             listed = await asyncio.wait_for(asyncio.wrap_future(self._session.ask(list_tools)), self._timeout)
@@ -137,7 +137,7 @@ class Connection:
             raise self._unanswered() from error
         except Exception as error:
             raise self._unlisted(error) from error
-        return self._made(listed, prefix, strict)
+        return self._made(listed, strict)
 
     @property
     def log(self) -> str:
@@ -203,11 +203,11 @@ class Connection:
             raise self._session.refusal()
         return state == "open"
 
-    def _made(self, listed: Sequence[Listed], prefix: str, strict: bool) -> list[Tool[..., object]]:
+    def _made(self, listed: Sequence[Listed], strict: bool) -> Toolset:
         names: dict[str, str] = {}
         tools: list[Tool[..., object]] = []
         for each in listed:
-            name = _name(prefix + each.name)
+            name = _name(each.name)
             if name in names:
                 raise AgentError(
                     f"the server lists two tools that are called {name}: {names[name]!r:.80} and {each.name!r:.80}, so "
@@ -226,7 +226,7 @@ class Connection:
                     schema=JsonSchema(each.input_schema, additional="closed", strict=strict),
                 )
             )
-        return tools
+        return Toolset(tools)
 
     def _unanswered(self) -> AgentError:
         return AgentError(

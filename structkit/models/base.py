@@ -13,7 +13,17 @@ from structkit.vocabulary.vocabulary import Vocabulary
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Batching", "Logits", "LogitsModel", "Message", "ReadsAhead", "Rows", "Session", "Thinking"]
+__all__ = [
+    "Batching",
+    "Conversing",
+    "Logits",
+    "LogitsModel",
+    "Message",
+    "ReadsAhead",
+    "Rows",
+    "Session",
+    "Thinking",
+]
 
 Logits: TypeAlias = "NDArray[np.float32] | torch.Tensor"
 """float[rows, width]; of torch only where the model computes on an accelerator. Whoever gets them may write on them."""
@@ -171,6 +181,16 @@ class Batching(Protocol):
         Args:
             prefix: Tokens that every sequence will begin with; they are read once.
         """
+        ...
+
+
+@runtime_checkable
+class Conversing(Protocol):
+    """A model that knows whether it takes messages, and not only texts; one that does not know takes both."""
+
+    @property
+    def takes_messages(self) -> bool:
+        """Whether there is a chat template."""
         ...
 
 

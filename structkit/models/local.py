@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -59,11 +60,11 @@ def load(
     Traceback (most recent call last):
     structkit.errors.ModelFailed: there is no such folder; give one that holds config.json at `no/such/folder`
     """
+    source = _demo_folder() if name_or_folder is None else _found(name_or_folder)
     _check_packages()
     import torch
     import transformers
 
-    source = _demo_folder() if name_or_folder is None else _found(name_or_folder)
     place = str(source)
     target = _device(device)
     if dtype is None:
@@ -159,6 +160,11 @@ class TransformersModel:
             ModelFailed: There is no chat template for the messages, or it refuses them.
         """
         return self._encoder.encode(prompt)
+
+    @property
+    def takes_messages(self) -> bool:
+        """Whether the tokenizer has a chat template; see `Conversing`."""
+        return self._encoder.takes_messages
 
     def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:
         """Turn a prompt into the first tokens of a sequence that begins with thoughts; see `Thinking`.
@@ -393,6 +399,12 @@ def _found(name_or_folder: str | Path) -> str | Path:
         raise ModelFailed("this is no model: it holds no config.json", place=str(folder))
     # A hub name is `name` or `organization/name`, and nothing else that a path may be.
     if isinstance(name_or_folder, str) and re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", name_or_folder):
+        if os.environ.get("STRUCTKIT_DOWNLOADS") == "0":
+            raise ModelFailed(
+                "models of the hub are refused here, for STRUCTKIT_DOWNLOADS is 0; in a test take the fixture "
+                "structkit_model, or mark it with @pytest.mark.structkit_downloads",
+                place=name_or_folder,
+            )
         return name_or_folder
     raise ModelFailed("there is no such folder; give one that holds config.json", place=str(folder))
 

@@ -91,6 +91,7 @@ def lower(
     whitespace: Whitespace | None = None,
     order: Order | None = None,
     strict: bool = True,
+    source: str | None = None,
     limits: Limits = Limits(),  # noqa: B008
 ) -> Rules:
     """The language of the canonical JSON texts of a document's values.
@@ -102,6 +103,7 @@ def lower(
             order, but where that would write one value in several ways (in unique items), or where keys are counted
             besides.
         strict: Whether what cannot be enforced is an error; else the language is larger than the schema.
+        source: What quotes are taken from that name no source of their own.
         limits: Bounds digits, nodes and patterns.
 
     Returns:
@@ -119,7 +121,7 @@ def lower(
         PatternError: A pattern that cannot be read.
         LimitExceeded: The schema is too large or too deep.
     """
-    lowering = _Lowering(document, whitespace or "spaced", order or "declared", strict, limits)
+    lowering = _Lowering(document, whitespace or "spaced", order or "declared", strict, source, limits)
     try:
         start = lowering.run(document.root)
     except RecursionError:
@@ -140,8 +142,15 @@ class _Lowering:
     """The walk over one document; `rules` fills up as it goes."""
 
     def __init__(
-        self, document: Document, whitespace: Whitespace, order: Order, strict: bool, limits: Limits
+        self,
+        document: Document,
+        whitespace: Whitespace,
+        order: Order,
+        strict: bool,
+        source: str | None,
+        limits: Limits,
     ) -> None:
+        self.source = source
         self.strict = strict
         self.unenforced: list[Unenforced] = []
         self.uses = uses(document, any_order=order == "any")

@@ -14,6 +14,7 @@ from structkit.regex.encoded import base64, complexes, decimals, fractions, hexa
 from structkit.regex.formats import KNOWN_FORMATS
 from structkit.regex.nodes import Node, Repeat, Text, alt
 from structkit.regex.parse import parse
+from structkit.regex.substrings import substrings
 from structkit.regex.temporal import dates, durations, moments, times
 
 __all__ = ["format_names", "is_known", "language"]
@@ -33,7 +34,6 @@ def is_known(name: str) -> bool:
     return name in KNOWN_FORMATS or name.partition(" ")[0] in _PYTHON
 
 
-@lru_cache(maxsize=256)
 def language(name: str, *, once: bool = False) -> Node:
     """The texts of a format.
 
@@ -44,6 +44,16 @@ def language(name: str, *, once: bool = False) -> Node:
     >>> language('python:hex {"most": 0}')
     Text(value='')
     """
+    # A quote's arguments hold its whole source.
+    return (_language.__wrapped__ if len(name) > _LONG else _language)(name, once)
+
+
+_LONG = 1_000
+"""Characters of a name that is not remembered."""
+
+
+@lru_cache(maxsize=256)
+def _language(name: str, once: bool) -> Node:
     if name in KNOWN_FORMATS:
         return KNOWN_FORMATS[name]()
     kind, _, text = name.partition(" ")
@@ -108,6 +118,7 @@ _PYTHON: Mapping[str, Callable[..., Node]] = MappingProxyType(
         "python:ip-network": ip_network,
         "python:lower": partial(_cased, upper=False),
         "python:name-email": name_email,
+        "python:quote": substrings,
         "python:time": times,
         "python:timedelta": durations,
         "python:upper": partial(_cased, upper=True),

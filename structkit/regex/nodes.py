@@ -27,6 +27,7 @@ __all__ = [
     "Repeat",
     "Rules",
     "Seq",
+    "Substring",
     "Text",
     "Unique",
     "Unordered",
@@ -98,6 +99,20 @@ class Multiple:
     places: int = 0
 
 
+@hashed_once
+@dataclass(frozen=True, slots=True)
+class Substring(Hashed):
+    """The parts of a source that are not empty; with `words` those that begin and end with whole words.
+
+    `spelled`: as canonical JSON spells them; `closed`: with the quote that ends a JSON string.
+    """
+
+    source: str
+    words: bool = True
+    spelled: bool = False
+    closed: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A part of `Joined`, written from `least` to `most` times in a row."""
@@ -161,7 +176,9 @@ class Unique(Hashed):
     node: Node
 
 
-Node: TypeAlias = Text | Chars | Seq | Alt | Repeat | Both | Multiple | Joined | Unordered | Call | Unique
+Node: TypeAlias = (
+    Text | Chars | Seq | Alt | Repeat | Both | Multiple | Substring | Joined | Unordered | Call | Unique
+)
 
 EMPTY = Text("")
 NEVER = Alt(())

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from itertools import groupby
 
+from structkit.errors import SchemaError
 from structkit.regex.nodes import Alt, Node, Text, alt, seq
+from structkit.schema.policy import Whitespace
 
-__all__ = ["options"]
+__all__ = ["option_text", "options"]
 
 _LETTERS = 2_000
 """Letters of texts that begin alike and are written out; more are a rule, built when a text comes to it."""
@@ -52,3 +55,23 @@ def _from(texts: list[str], at: int, level: int, rule: Callable[[Node, str], Nod
         for group in groups
     )
     return seq(Text(first[at:shared]), alt(nodes))
+
+
+def option_text(option: object, whitespace: Whitespace, *, raw: bool, place: str) -> str:
+    """What is written for an option of a choice; as it is if it is `raw`, else as JSON.
+
+    Raises:
+        SchemaError: It is no JSON value, or holds half of a surrogate pair.
+    """
+    separators = (", ", ": ") if whitespace == "spaced" else (",", ":")
+    try:
+        if raw and isinstance(option, str):
+            text = str.__str__(option)  # str() would give the name of a member of a str Enum
+        else:
+            text = json.dumps(option, ensure_ascii=False, allow_nan=False, separators=separators)
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise SchemaError("an option holds half of a surrogate pair", place=place) from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SchemaError(f"an option must be a JSON value: {error}", place=place) from error
+    return text

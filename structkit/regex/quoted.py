@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import replace
+from typing import Protocol, cast
 
 from structkit.errors import UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.chars import ANY
-from structkit.regex.languages import format_names, is_known
-from structkit.regex.nodes import NEVER, Both, Call, Node, Repeat, Text, alt, seq
+from structkit.regex.languages import format_names, is_known, language
+from structkit.regex.nodes import NEVER, Both, Call, Node, Repeat, Substring, Text, alt, seq
 from structkit.regex.plain import is_plain_text
 from structkit.regex.rules import calls, is_larger
 from structkit.regex.strings import QUOTE, SPELLED, closed, escape, other_text, text_body, text_name
+from structkit.regex.substrings import spelling
 from structkit.regex.texts import format_text, string_texts
 from structkit.schema.nodes import Schema, String
+from structkit.schema.quote import FORMAT, with_source
 
 __all__ = ["Lowering", "Strings"]
 
@@ -34,6 +37,8 @@ class Lowering(Protocol):
     bounded: bool
     limits: Limits
     once: bool
+    nothing: tuple[str, str] | None
+    source: str | None
     rules: dict[str, Node]
     late: set[str]
 
@@ -63,6 +68,8 @@ class Strings:
         if schema.content is not None:
             return self._embedded(schema, schema.content, place, without)
         name = schema.format
+        if name is not None and name.startswith(FORMAT):
+            return self._quote(schema, name, place, without)
         if name is not None and not is_known(name) and lowering.bounded:
             message = (
                 f"the format {name!r} cannot be enforced; drop it, or use one of {', '.join(format_names())}"
@@ -90,6 +97,22 @@ class Strings:
             return seq(QUOTE, text)
         # In a rule that calls no other masks are quicker, and shared.
         return seq(QUOTE, lowering.rule(text, place, plain=is_plain_text(body)))
+
+    def _quote(self, schema: String, name: str, place: str, without: Sequence[str]) -> Node:
+        """A part of a source."""
+        lowering = self._lowering
+        name = with_source(name, lowering.source, place)
+        if not spelling(cast("Substring", closed(language(name)))).starts.size:
+            lowering.nothing = lowering.nothing or (
+                "there is nothing to quote, for the source is empty",
+                place,
+            )
+            return NEVER
+        schema = replace(schema, format=name)
+        body = string_texts(schema, python=lowering.bounded, limits=lowering.limits, place=place)
+        if without and body != NEVER:
+            body = Both(body, alt(Text(other) for other in without), negate=True)
+        return NEVER if body == NEVER else seq(QUOTE, closed(body))
 
     def text(self, least: int, most: int | None) -> Node:
         """Free text and its closing quote, a rule that all schemas share."""

@@ -25,6 +25,7 @@ from structkit.regex.nodes import (
     Repeat,
     Rules,
     Seq,
+    Substring,
     Text,
     Unique,
     Unordered,
@@ -108,6 +109,10 @@ class _Printer:
                 piece = self.joined(node)
             case Call(rule):
                 piece = self.call(rule)
+            case Substring():
+                raise SchemaError(
+                    "the quotes of a source have no regex that could be printed; leave out the fields with Quote"
+                )
             case Unordered():
                 raise SchemaError(
                     "keys in any order have no regex that could be printed; use order='declared'"

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from structkit.errors import SchemaError
+from structkit.errors import SchemaError, UnsupportedKeyword
 from structkit.regex.chars import ANY, chars, complement, intersection, union
 from structkit.regex.nodes import (
     EMPTY,
@@ -29,6 +29,7 @@ from structkit.regex.nodes import (
     Part,
     Repeat,
     Seq,
+    Substring,
     Text,
     Unique,
     Unordered,
@@ -43,6 +44,7 @@ __all__ = [
     "SPELLED",
     "closed",
     "escape",
+    "is_quoting",
     "json_text",
     "lengths",
     "other_text",
@@ -141,6 +143,13 @@ def escape(node: Node) -> Node:
         case Unordered(entries):
             escaped_entries = (Entry(Unique(escape(e.key.node)), escape(e.rest), e.counts) for e in entries)
             return replace(node, entries=tuple(escaped_entries))
+        case Substring(spelled=True):
+            message = (
+                "a quote cannot be part of JSON inside a string; use the type itself instead of Json[...]"
+            )
+            raise UnsupportedKeyword("contentSchema", message)
+        case Substring():
+            return replace(node, spelled=True)
         case Call(rule):
             return Call(rule + SPELLED)
         case Multiple():
@@ -164,10 +173,19 @@ def closed(body: Node) -> Node:
     >>> closed(Both(Text('"'), Repeat(ANY, 0, 100))) == Both(Text('\\""'), text_body(0, 100), end="")
     True
     """
+    if isinstance(body, Substring):
+        return replace(body, spelled=True, closed=True)
+    if isinstance(body, Both) and is_quoting(body):
+        return Both(closed(body.left), closed(body.right), body.negate, end="")
     if isinstance(body, Both) and isinstance(body.right, Repeat) and not body.negate:
         # The quote belongs to both sides: where they end without it, nearly every token would have to be read on.
         return Both(closed(body.left), closed(body.right), end="")
     return seq(escape(body), QUOTE)
+
+
+def is_quoting(node: Node) -> bool:
+    """Whether all texts of a node are quotes of a source."""
+    return isinstance(node, Substring) or (isinstance(node, Both) and is_quoting(node.left))
 
 
 @lru_cache(maxsize=1024)
@@ -308,6 +326,8 @@ def lengths(node: Node) -> tuple[int | None, int | None]:
             return lengths(inner)
         case Multiple():
             return 1, None
+        case Substring(source):
+            return 1, len(source)
         case Joined() | Unordered() | Call():
             return 0, None
 

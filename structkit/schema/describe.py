@@ -31,6 +31,7 @@ from structkit.schema.nodes import (
     String,
     Union,
 )
+from structkit.schema.quote import FORMAT as QUOTE
 
 __all__ = ["describe"]
 
@@ -38,6 +39,8 @@ _MOST_TEXT = 8_000
 _MOST_MEMBERS = 60
 _MOST_COMMENT = 200
 _MOST_PATTERN = 200
+_MOST_EXAMPLE = 120
+_MOST_EXAMPLES = 3
 _DEPTH = 40
 """Levels written in line; what is deeper is cut."""
 
@@ -142,7 +145,7 @@ class _Description:
                 return name if name in self._named else self._type(self._document.definitions[name])
 
     def _union(self, node: Union) -> str:
-        shown = [self._type(branch) for branch in node.branches[:_MOST_MEMBERS]]
+        shown = [self._type(branch) + self._said(branch) for branch in node.branches[:_MOST_MEMBERS]]
         if len(node.branches) > _MOST_MEMBERS:
             shown.append("...")
         return " | ".join(shown)
@@ -162,12 +165,19 @@ class _Description:
 
     def _item(self, node: Schema) -> str:
         text = self._type(node)
-        inner = (
-            self._document.definitions[node.name]
-            if isinstance(node, Ref) and node.name not in self._named
-            else node
-        )
-        return f"({text})" if isinstance(inner, Union) else text
+        return (f"({text})" if isinstance(self._inner(node), Union) else text) + self._said(node)
+
+    def _inner(self, node: Schema) -> Schema:
+        """The node itself, or what is written in place of a reference."""
+        while isinstance(node, Ref) and node.name not in self._named:
+            node = self._document.definitions[node.name]
+        return node
+
+    def _said(self, node: Schema) -> str:
+        """What is said of a node, or else of what is written in its place."""
+        comment = _comment(node) or _comment(self._inner(node))
+        self._room -= len(comment)
+        return comment
 
     def _object(self, node: Object) -> str:
         keys = []
@@ -186,15 +196,14 @@ class _Description:
         return f"{{{', '.join(keys)}}}{_constraints(counts, *some)}"
 
     def _groups(self, groups: Iterable[Additional]) -> list[str]:
-        return [f"{_string(group.names)}: {self._type(group.value)}" for group in groups]
+        return [
+            f"{_string(group.names)}: {self._type(group.value)}{self._said(group.value)}" for group in groups
+        ]
 
     def _key(self, key: Property) -> str:
         name = json.dumps(key.name, ensure_ascii=False)
         self._room -= len(name) + 4
-        comment = _comment(key.value)
-        if not comment and isinstance(key.value, Ref) and key.value.name not in self._named:
-            comment = _comment(self._document.definitions[key.value.name])
-        self._room -= len(comment)
+        comment = self._said(key.value)
         return f"{name}{'' if key.required else '?'}: {self._type(key.value)}{comment}"
 
 
@@ -279,6 +288,8 @@ def _format(name: str) -> list[str]:
     ['date', 'until 2024-12-31']
     """
     kind, _, text = name.partition(" ")
+    if kind == QUOTE:
+        return ["string", "copied from the text"]
     given = json.loads(text) if text else {}
     found = [_FORMATS.get(kind, kind.removeprefix("python:")).format(given.get("version") or "")]
     if kind == "python:timedelta":
@@ -305,8 +316,14 @@ def _constraints(*parts: str | None) -> str:
 
 
 def _comment(node: Schema) -> str:
-    description = node.note.description if node.note else None
-    text = _plain(description.replace("*/", ""), _MOST_COMMENT) if description else ""
+    """What a person says of a node, and what they give as examples of it."""
+    if node.note is None:
+        return ""
+    said = [_plain((node.note.description or "").replace("*/", ""), _MOST_COMMENT)]
+    examples = [text.replace("*/", "") for text in node.note.examples if len(text) <= _MOST_EXAMPLE]
+    if examples:
+        said.append(f"such as {_plain(', '.join(examples[:_MOST_EXAMPLES]), _MOST_COMMENT)}")
+    text = "; ".join(filter(None, said))
     return f" /* {text} */" if text else ""
 
 

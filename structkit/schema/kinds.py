@@ -31,6 +31,7 @@ from structkit.schema.nodes import (
 )
 from structkit.schema.numbers import number_range, tighter
 from structkit.schema.place import Place
+from structkit.schema.quote import QUOTE_KEYWORD, quote_format
 from structkit.schema.texts import Texts
 from structkit.schema.values import shown, to_count, to_number
 
@@ -125,10 +126,21 @@ def _string(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
             min_length=_count(raw, "minLength", at) or 0,
             max_length=_count(raw, "maxLength", at),
             patterns=patterns,
-            format=_format(_text(raw["format"], "format", at), at, reader) if "format" in raw else None,
+            format=_string_format(raw, at, reader),
             content=reader.schema(raw[CONTENT], at) if reader.python and CONTENT in raw else None,
         )
     )
+
+
+def _string_format(raw: RawSchema, at: Place, reader: Subschemas) -> str | None:
+    found = _format(_text(raw["format"], "format", at), at, reader) if "format" in raw else None
+    if QUOTE_KEYWORD not in raw:
+        return found
+    if found is not None:
+        raise UnsupportedKeyword(
+            "format", "a quote cannot be of a format besides; use a pattern", place=at.path
+        )
+    return quote_format(raw[QUOTE_KEYWORD], at)
 
 
 def _format(name: str, at: Place, reader: Subschemas) -> str | None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
+
+from structkit.schema.said import said_at
 
 __all__ = ["KEYWORD", "MaxTokens", "max_tokens_at"]
 
 KEYWORD = "x-structkit-maxTokens"
 """What a JSON Schema says it with. Others ignore it, as they do all keywords that they do not know."""
-
-JsonSchema: TypeAlias = "Mapping[str, object]"
 
 
 @dataclass(frozen=True)
@@ -40,47 +40,12 @@ class MaxTokens:
         return {**handler(core_schema), KEYWORD: self.tokens}
 
 
-def max_tokens_at(schema: JsonSchema, path: Sequence[str | int]) -> int | None:
+def max_tokens_at(schema: Mapping[str, object], path: Sequence[str | int]) -> int | None:
     """The tokens that a value at a place may have, the fewest if several are said.
 
     >>> schema = {"properties": {"a": {"items": {"type": "string", KEYWORD: 5}}}}
     >>> max_tokens_at(schema, ["a", 3]), max_tokens_at(schema, ["a"])
     (5, None)
     """
-    found: list[JsonSchema] = [schema]
-    for step in path:
-        found = [
-            below for node in found for leaf in _branches(schema, node, ()) for below in _below(leaf, step)
-        ]
-    counts = [leaf[KEYWORD] for node in found for leaf in _branches(schema, node, ()) if KEYWORD in leaf]
+    counts = said_at(schema, KEYWORD, path)
     return min((count for count in counts if isinstance(count, int)), default=None)
-
-
-def _branches(root: JsonSchema, node: JsonSchema, seen: tuple[str, ...]) -> Iterator[JsonSchema]:
-    """The schema, and those that it is made of."""
-    yield node
-    reference = node.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/$defs/") and reference not in seen:
-        definitions = root.get("$defs")
-        target = definitions.get(reference[8:]) if isinstance(definitions, Mapping) else None
-        if isinstance(target, Mapping):
-            yield from _branches(root, target, (*seen, reference))
-    for keyword in ("anyOf", "oneOf", "allOf"):
-        members = node.get(keyword)
-        for member in members if isinstance(members, list) else []:
-            if isinstance(member, Mapping):
-                yield from _branches(root, member, seen)
-
-
-def _below(node: JsonSchema, step: str | int) -> Iterator[JsonSchema]:
-    if isinstance(step, str):
-        properties = node.get("properties")
-        named = properties.get(step) if isinstance(properties, Mapping) else None
-        candidates = [named if named is not None else node.get("additionalProperties")]
-    else:
-        prefix = node.get("prefixItems")
-        first = prefix if isinstance(prefix, list) else []
-        candidates = [first[step] if step < len(first) else node.get("items")]
-    for candidate in candidates:
-        if isinstance(candidate, Mapping):
-            yield candidate

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonRef
-from pydantic_core import PydanticOmit, SchemaValidator, core_schema, to_json, to_jsonable_python
+from pydantic_core import (
+    PydanticOmit,
+    SchemaValidator,
+    core_schema,
+    to_json,
+    to_jsonable_python,
+)
 from pydantic_core import SchemaError as CoreSchemaError
 from typing_extensions import TypeForm
 
@@ -41,6 +47,7 @@ from structkit.schema.core import (
     url_of,
     with_flags,
 )
+from structkit.schema.dump import dumps
 from structkit.schema.keywords import CONTENT, OPTIONAL, ORDER, REFUSAL, STRIPPED
 from structkit.schema.moments import date_of, datetime_of, duration_of, format_of, refused, time_of
 from structkit.schema.nodes import Document
@@ -130,6 +137,10 @@ class OutputType(Generic[T]):
     def json_schema(self) -> JsonObject:
         """The JSON Schema as pydantic writes it."""
         return dict(self._adapter.json_schema())
+
+    def dumps(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+        """The JSON values that serializers write for a Python value; see `structkit.schema.dump.dumps`."""
+        return dumps(self._adapter, value, sparse=sparse)
 
     def validate(self, text: str) -> T:
         """The instance that a JSON text stands for.

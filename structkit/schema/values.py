@@ -17,6 +17,7 @@ __all__ = [
     "as_fraction",
     "canonical",
     "exact",
+    "hint_of",
     "is_integer",
     "json_text",
     "kind_of",
@@ -210,3 +211,10 @@ def shown(value: object) -> str:
         return str(value)
     text = repr(value) if isinstance(value, str | int | float | None) else type(value).__name__
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def hint_of(target: object) -> str:
+    """What somebody may have meant who gave something that is no target."""
+    if isinstance(target, str):
+        return f"; a pattern is written Regex({shown(target)})"
+    return "; a list of options is written Choice([...])" if isinstance(target, (list, tuple, set)) else ""

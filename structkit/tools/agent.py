@@ -15,13 +15,15 @@ from structkit.messages import Message, User
 from structkit.models.base import LogitsModel
 from structkit.targets import AnyTarget, TextTarget, read_target
 from structkit.tools.context import Context
-from structkit.tools.drive import drive, drive_async
-from structkit.tools.format import JSON
+from structkit.tools.drive import aevents, drive, drive_async, events
+from structkit.tools.format import JsonFormat
 from structkit.tools.ready import make_ready
 from structkit.tools.run import Decisions, Run
 from structkit.tools.setup import Setup
 from structkit.tools.state import AgentResult, RunState, check_history
+from structkit.tools.stream import AgentStream, AsyncAgentStream
 from structkit.tools.tool import AnyTool, Tool, tool
+from structkit.tools.toolset import Toolset
 
 __all__ = ["Agent"]
 
@@ -52,7 +54,7 @@ class Agent(Generic[T_co]):
     def __init__(
         self: Agent[str],
         model: LogitsModel,
-        tools: Iterable[AnyTool] = (),
+        tools: Iterable[AnyTool | Toolset] = (),
         *,
         instructions: str | None = None,
         max_steps: int = 8,
@@ -63,9 +65,21 @@ class Agent(Generic[T_co]):
     def __init__(
         self: Agent[T],
         model: LogitsModel,
-        tools: Iterable[AnyTool] = (),
+        tools: Iterable[AnyTool | Toolset] = (),
         *,
-        result: TypeForm[T] | TextTarget[T],
+        result: TypeForm[T],
+        instructions: str | None = None,
+        max_steps: int = 8,
+        parallel: int = 1,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[T],
+        model: LogitsModel,
+        tools: Iterable[AnyTool | Toolset] = (),
+        *,
+        result: TextTarget[T],
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
@@ -75,7 +89,7 @@ class Agent(Generic[T_co]):
     def __init__(
         self: Agent[object],
         model: LogitsModel,
-        tools: Iterable[AnyTool] = (),
+        tools: Iterable[AnyTool | Toolset] = (),
         *,
         result: Mapping[str, object],
         instructions: str | None = None,
@@ -86,7 +100,7 @@ class Agent(Generic[T_co]):
     def __init__(
         self,
         model: LogitsModel,
-        tools: Iterable[AnyTool] = (),
+        tools: Iterable[AnyTool | Toolset] = (),
         *,
         result: AnyTarget = str,
         instructions: str | None = None,
@@ -98,8 +112,8 @@ class Agent(Generic[T_co]):
 
         Args:
             model: A model, such as `structkit.load()`.
-            tools: Functions and methods, sync or async: signature and docstring say what the model is told. What must
-                be said otherwise is said with `structkit.tool`.
+            tools: Functions and methods, sync or async, and toolsets: signature and docstring say what the model is
+                told. What must be said otherwise is said with `structkit.tool`.
             result: What a run ends with: anything that `structkit.extract` takes.
             instructions: A system message for every run.
             max_steps: How often the model is asked at most, the result included.
@@ -125,7 +139,7 @@ class Agent(Generic[T_co]):
             model=model,
             tools=make_ready(_listed(tools), writing),
             result=read_target(result, policy=writing.policy, limits=writing.limits),
-            format=JSON,
+            format=JsonFormat(writing.whitespace or "spaced"),
             instructions=instructions,
             max_steps=max_steps,
             parallel=parallel,
@@ -160,14 +174,44 @@ class Agent(Generic[T_co]):
             TypeError: The prompt is no text, the messages are none of an agent, or `deps` is not what a tool takes.
             Exception: One that a tool declares as fatal.
         """
-        return self._typed(drive(self._begin(prompt, messages, deps).flow(), self._setup.model))
+        return self._typed(drive(self._begin(prompt, messages, deps), self._setup.model))
 
     async def arun(
         self, prompt: str, *, messages: Sequence[Message] = (), deps: object = None
     ) -> AgentResult[T_co]:
         """`run` for async programs: the model, and tools that are not async, work in threads."""
-        flow = self._begin(prompt, messages, deps).flow()
-        return self._typed(await drive_async(flow, self._setup.model))
+        return self._typed(await drive_async(self._begin(prompt, messages, deps), self._setup.model))
+
+    def stream(
+        self, prompt: str, *, messages: Sequence[Message] = (), deps: object = None
+    ) -> AgentStream[T_co]:
+        """`run`, told while it happens.
+
+        Returns:
+            An iterator of `Thought`, `CallStarted`, `ArgumentsGrown`, `CallDone`, `ResultGrown`, `StepRefused` and at
+            last `RunFinished`. What is wrong with the run is raised there.
+
+        >>> from structkit.testing import ScriptedModel
+        >>> def add(a: int, b: int) -> int:
+        ...     return a + b
+        >>> model = ScriptedModel(['{"name": "add", "arguments": {"a": 2, "b": 3}}', '"It is 5."'])
+        >>> for event in Agent(model, tools=[add], result=str).stream("2 + 3?"):
+        ...     print(type(event).__name__)
+        CallStarted
+        ArgumentsGrown
+        ...
+        CallDone
+        ResultGrown
+        ...
+        RunFinished
+        """
+        return AgentStream(events(self._begin(prompt, messages, deps), self._setup.model))
+
+    def astream(
+        self, prompt: str, *, messages: Sequence[Message] = (), deps: object = None
+    ) -> AsyncAgentStream[T_co]:
+        """`stream` for async programs."""
+        return AsyncAgentStream(aevents(self._begin(prompt, messages, deps), self._setup.model))
 
     def resume(
         self, state: RunState, *, approvals: bool | Decisions = False, deps: object = None
@@ -186,14 +230,14 @@ class Agent(Generic[T_co]):
             Exception: See `run`.
         """
         run, decisions = self._resumed(state, approvals, deps)
-        return self._typed(drive(run.flow(decisions), self._setup.model))
+        return self._typed(drive(run, self._setup.model, decisions))
 
     async def aresume(
         self, state: RunState, *, approvals: bool | Decisions = False, deps: object = None
     ) -> AgentResult[T_co]:
         """`resume` for async programs."""
         run, decisions = self._resumed(state, approvals, deps)
-        return self._typed(await drive_async(run.flow(decisions), self._setup.model))
+        return self._typed(await drive_async(run, self._setup.model, decisions))
 
     def with_model(self, model: LogitsModel) -> Agent[T_co]:
         """The same agent with another model, such as a scripted one in a test.
@@ -271,8 +315,8 @@ class Agent(Generic[T_co]):
 
 
 def _listed(tools: object) -> Sequence[AnyTool]:
-    if isinstance(tools, Iterable) and not isinstance(tools, (str, bytes, Mapping)):
-        return tuple(tools)
-    raise TypeError(
-        f"tools is a list of functions, not {tools!r:.60}; write [{getattr(tools, '__name__', tools)}]"
-    )
+    if not isinstance(tools, Iterable) or isinstance(tools, (str, bytes, Mapping)):
+        raise TypeError(
+            f"tools is a list of functions, not {tools!r:.60}; write [{getattr(tools, '__name__', tools)}]"
+        )
+    return [tool for each in tools for tool in (each if isinstance(each, Toolset) else [each])]

@@ -2,75 +2,126 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from threading import Lock
+from typing import TypeAlias, cast
 
-from structkit.generate.drive import in_thread
-from structkit.generate.generation import Job, run_job
+from structkit.generate.drive import TURNS, drive_all, in_thread
+from structkit.generate.generation import Job, begin_rows, run_job
+from structkit.generate.kept import keeping
 from structkit.generate.result import Result
-from structkit.models.base import LogitsModel
-from structkit.models.single import rows_of
+from structkit.models.base import LogitsModel, Rows
+from structkit.tools.events import AgentEvent, CallDone, RunFinished, Teller, Thought
 from structkit.tools.execute import Executor, execute
-from structkit.tools.run import Do, Flow, Outcome, Write
+from structkit.tools.run import Decisions, Do, Due, Outcome, Run, Write
 from structkit.tools.state import AgentResult
 
-__all__ = ["drive", "drive_async"]
+__all__ = ["aevents", "drive", "drive_async", "events"]
+
+Events: TypeAlias = "Generator[AgentEvent[object], None, None]"
+AsyncEvents: TypeAlias = "AsyncGenerator[AgentEvent[object], None]"
 
 
-def drive(flow: Flow, model: LogitsModel) -> AgentResult[object]:
-    """Run a run to its end."""
+def drive(
+    run: Run, model: LogitsModel, decisions: Decisions | None = None, *, keep: bool = True
+) -> AgentResult[object]:
+    """Run a run to its end.
+
+    Args:
+        run: The run.
+        model: Its model.
+        decisions: Those about calls that wait.
+        keep: Whether what the model has read in one step is kept for the next.
+    """
+    talk = _Talk(run, model, decisions, keep=keep)
     with Executor() as executor:
-        conversation = _Conversation(flow)
-        while (asked := conversation.asked) is not None:
-            try:
-                answer: Result[object] | Sequence[Outcome] = (
-                    executor.execute(asked.calls)
-                    if isinstance(asked, Do)
-                    else run_job(model, job_of(asked, model), rows_of(model))
-                )
-            except Exception as error:
-                conversation.fail(error)
-            else:
-                conversation.tell(answer)
-        return conversation.result
-
-
-async def drive_async(flow: Flow, model: LogitsModel) -> AgentResult[object]:
-    """Run a run to its end, the model in a thread while the event loop goes on."""
-    conversation = _Conversation(flow)
-    while (asked := conversation.asked) is not None:
-        try:
-            answer: Result[object] | Sequence[Outcome]
+        while (asked := talk.asked) is not None:
             if isinstance(asked, Do):
-                answer = await execute(asked.calls)
+                talk.tell(executor.execute(asked.calls))
             else:
-                job = job_of(asked, model)
-                answer = await in_thread(
-                    lambda cancelled, job=job: run_job(model, job, rows_of(model), cancelled)  # type: ignore[misc]
-                )
+                talk.answer(lambda asked=asked: run_job(talk.job(asked), talk.rows(asked)))  # type: ignore[misc]
+    return talk.result
+
+
+async def drive_async(
+    run: Run, model: LogitsModel, decisions: Decisions | None = None
+) -> AgentResult[object]:
+    """Run a run to its end, the model in a thread while the event loop goes on."""
+    talk = _Talk(run, model, decisions)
+    while (asked := talk.asked) is not None:
+        if isinstance(asked, Do):
+            talk.tell(await execute(asked.calls))
+            continue
+        job = talk.job(asked)
+        try:
+            result = await in_thread(
+                lambda cancelled, asked=asked, job=job: run_job(job, talk.rows(asked), cancelled)  # type: ignore[misc]
+            )
         except Exception as error:
-            conversation.fail(error)
+            talk.fail(error)
         else:
-            conversation.tell(answer)
-    return conversation.result
+            talk.tell(result)
+    return talk.result
 
 
-def job_of(write: Write, model: LogitsModel) -> Job:
-    """The generation of a step."""
-    return Job(write.number, model, write.prompt, write.target, write.settings)
+def events(run: Run, model: LogitsModel, decisions: Decisions | None = None) -> Events:
+    """Run a run to its end, and tell what happens."""
+    talk = _Talk(run, model, decisions)
+    with Executor() as executor:
+        while (asked := talk.asked) is not None:
+            if isinstance(asked, Do):
+                talk.tell(executor.execute(asked.calls))
+                yield from _done(run, asked.calls)
+                continue
+            steps = _Steps(talk, asked)
+            for told in steps:
+                yield from told
+            talk.answer(steps.result)
+        yield RunFinished(talk.result)
 
 
-class _Conversation:
-    """A flow that is asked and told, one after the other.
+async def aevents(run: Run, model: LogitsModel, decisions: Decisions | None = None) -> AsyncEvents:
+    """`events` for async programs: each step of the model is awaited from a thread."""
+    talk = _Talk(run, model, decisions)
+    while (asked := talk.asked) is not None:
+        if isinstance(asked, Do):
+            talk.tell(await execute(asked.calls))
+            for each in _done(run, asked.calls):
+                yield each
+            continue
+        steps = _Steps(talk, asked)
+        try:
+            while (told := await asyncio.to_thread(next, steps, None)) is not None:
+                for event in told:
+                    yield event
+        finally:
+            await asyncio.to_thread(
+                steps.close
+            )  # a step of the model that a cancelled task left behind is waited for
+        talk.answer(steps.result)
+    yield RunFinished(talk.result)
+
+
+class _Talk:
+    """A run that is asked and told, one after the other, and what its model remembers.
 
     Attributes:
+        run: The run.
         asked: What it asks for now; `None` when it has ended.
     """
 
-    def __init__(self, flow: Flow) -> None:
-        self._flow: Generator[Write | Do, object, AgentResult[object]] = flow  # type: ignore[assignment]
-        self._result: AgentResult[object] | None = None
+    def __init__(
+        self, run: Run, model: LogitsModel, decisions: Decisions | None, *, keep: bool = True
+    ) -> None:
+        self.run = run
         self.asked: Write | Do | None = None
-        self._advance(None)
+        self._model = model
+        self._keep = keep
+        self._rows: Rows | None = None
+        self._result: AgentResult[object] | None = None
+        self._flow = run.flow(decisions)
+        self._advance(lambda: next(self._flow))
 
     @property
     def result(self) -> AgentResult[object]:
@@ -79,19 +130,89 @@ class _Conversation:
             raise RuntimeError("the run has not ended")
         return self._result
 
-    def tell(self, answer: object) -> None:
+    def job(self, asked: Write) -> Job:
+        """The generation of a step."""
+        return Job(asked.number, self._model, asked.prompt, asked.target, asked.settings)
+
+    def rows(self, asked: Write) -> Rows:
+        """The rows of a step: those of the last one, where they remember it."""
+        if self._rows is None:
+            rows = begin_rows(self._model, asked.settings)
+            kept = keeping(rows) if self._keep else rows
+            if kept is rows:
+                return rows
+            self._rows = kept
+        return self._rows
+
+    def tell(self, answer: Result[object] | Sequence[Outcome]) -> None:
         """Answer what was asked."""
-        self._advance(answer)
+        self._advance(lambda: self._flow.send(answer))
 
     def fail(self, error: Exception) -> None:
         """Tell that it failed; most often this raises the error."""
-        try:
-            self.asked = self._flow.throw(error)
-        except StopIteration as end:
-            self.asked, self._result = None, end.value
+        self._advance(lambda: self._flow.throw(error))
 
-    def _advance(self, answer: object) -> None:
+    def answer(self, work: Callable[[], Result[object]]) -> None:
+        """Answer with what work returns, or tell that it failed."""
         try:
-            self.asked = self._flow.send(answer)
+            answer = work()
+        except Exception as error:
+            self.fail(error)
+        else:
+            self.tell(answer)
+
+    def _advance(self, go_on: Callable[[], Write | Do]) -> None:
+        try:
+            self.asked = go_on()
         except StopIteration as end:
-            self.asked, self._result = None, end.value
+            self.asked, self._result = None, cast("AgentResult[object]", end.value)
+
+
+class _Steps:
+    """A step being written: an iterator of what can be told after each step of the model."""
+
+    def __init__(self, talk: _Talk, asked: Write) -> None:
+        self._job = talk.job(asked)
+        self._rows = talk.rows(asked)
+        self._teller = Teller(self._job.written, asked.target, talk.run.calls_before)
+        self._outcome: Result[object] | Exception | None = None
+        self._told = self._run()
+        self._lock = Lock()
+
+    def __iter__(self) -> _Steps:
+        return self
+
+    def __next__(self) -> list[AgentEvent[object]]:
+        with self._lock:
+            return next(self._told)
+
+    def close(self) -> None:
+        """Give up."""
+        with self._lock:
+            self._told.close()
+
+    def result(self) -> Result[object]:
+        """What was written, or the error that ended it."""
+        if not isinstance(self._outcome, Result):
+            raise cast("Exception", self._outcome)
+        return self._outcome
+
+    def _run(self) -> Generator[list[AgentEvent[object]], None, None]:
+        steps = drive_all([self._job.flow()], self._rows, 1)
+        try:
+            while True:
+                with TURNS.held(*self._job.models):  # others may use the model between two steps
+                    step = next(steps)
+                if step is not None:
+                    break
+                yield list(self._teller.look())
+        finally:
+            steps.close()
+        self._outcome = self._job.outcome(step)
+        thoughts = self._outcome.thinking if isinstance(self._outcome, Result) else None
+        yield [*([Thought(thoughts)] if thoughts else []), *self._teller.look()]
+
+
+def _done(run: Run, calls: Sequence[Due]) -> list[AgentEvent[object]]:
+    made = [run.call(each.id) for each in calls]
+    return [CallDone(call) for call in made if call is not None]

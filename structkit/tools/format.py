@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from structkit.targets import Target
     from structkit.tools.ready import Ready
 
-__all__ = ["JSON", "Format", "JsonFormat"]
+__all__ = ["Format", "JsonFormat"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Format(ABC):
     """How calls are written and shown."""
 
     @abstractmethod
-    def opened(self, name: str, whitespace: Whitespace) -> str:
+    def opened(self, name: str) -> str:
         """What stands before the arguments of a call."""
 
     @abstractmethod
@@ -44,7 +44,7 @@ class Format(ABC):
         """What stands after them."""
 
     @abstractmethod
-    def around(self, whitespace: Whitespace) -> Around:
+    def around(self) -> Around:
         """What stands around several calls."""
 
     @property
@@ -53,30 +53,26 @@ class Format(ABC):
         """Whether a step is JSON."""
 
     @abstractmethod
-    def described(
-        self, tools: Sequence[Ready], result: Target[object], most: int, whitespace: Whitespace
-    ) -> str:
+    def described(self, tools: Sequence[Ready], result: Target[object], most: int) -> str:
         """What the model is told of the tools and the result."""
 
     @abstractmethod
-    def turns(
-        self, messages: Sequence[Message], description: str, instructions: str | None, whitespace: Whitespace
-    ) -> list[Turn]:
+    def turns(self, messages: Sequence[Message], description: str, instructions: str | None) -> list[Turn]:
         """The conversation as the model's chat template takes it."""
 
-    def text(self, calls: Sequence[CallPart], whitespace: Whitespace) -> str:
+    def text(self, calls: Sequence[CallPart]) -> str:
         """The text of a step, from its calls."""
-        each = [f"{self.opened(call.name, whitespace)}{call.arguments}{self.closed()}" for call in calls]
+        each = [f"{self.opened(call.name)}{call.arguments}{self.closed()}" for call in calls]
         if len(each) == 1:
             return each[0]
-        around = self.around(whitespace)
+        around = self.around()
         return f"{around.before}{around.between.join(each)}{around.after}"
 
-    def split(self, text: str, names: Sequence[str], whitespace: Whitespace) -> list[tuple[str, str]] | None:
+    def split(self, text: str, names: Sequence[str]) -> list[tuple[str, str]] | None:
         """The names and arguments of the calls in a text of the language; `None` if it is a result."""
-        around = self.around(whitespace)
+        around = self.around()
         inside = text.removeprefix(around.before)
-        opened = {self.opened(name, whitespace): name for name in names}
+        opened = {self.opened(name): name for name in names}
         found: list[tuple[str, str]] = []
         decoder = json.JSONDecoder()
         for rest in (text, inside):
@@ -91,29 +87,33 @@ class Format(ABC):
 
 @dataclass(frozen=True, slots=True)
 class JsonFormat(Format):
-    """`{"name": "f", "arguments": {...}}`, several in a list; outputs are told by the user, so any model will do."""
+    """`{"name": "f", "arguments": {...}}`, several in a list; outputs are told by the user, so any model will do.
 
-    def opened(self, name: str, whitespace: Whitespace) -> str:
+    Attributes:
+        whitespace: The style of the JSON around the arguments.
+    """
+
+    whitespace: Whitespace = "spaced"
+
+    def opened(self, name: str) -> str:
         """`{"name": "f", "arguments": `."""
-        comma, colon = (", ", ": ") if whitespace == "spaced" else (",", ":")
+        comma, colon = (", ", ": ") if self.whitespace == "spaced" else (",", ":")
         return f'{{"name"{colon}{json.dumps(name, ensure_ascii=False)}{comma}"arguments"{colon}'
 
     def closed(self) -> str:
         """`}`."""
         return "}"
 
-    def around(self, whitespace: Whitespace) -> Around:
+    def around(self) -> Around:
         """A list."""
-        return Around("[", ", " if whitespace == "spaced" else ",", "]")
+        return Around("[", ", " if self.whitespace == "spaced" else ",", "]")
 
     @property
     def is_json(self) -> bool:
         """It is."""
         return True
 
-    def described(
-        self, tools: Sequence[Ready], result: Target[object], most: int, whitespace: Whitespace
-    ) -> str:
+    def described(self, tools: Sequence[Ready], result: Target[object], most: int) -> str:
         """The calls and the result as types."""
         answer = result.description() or result.name
         if not tools:
@@ -124,13 +124,11 @@ class JsonFormat(Format):
         for tool in tools:
             first, *more = (tool.target.description() or "").split("\n", 1)[-1].split("\n")
             arguments = first.removeprefix(f"{tool.target.name} = ")
-            lines.append(f"{self.opened(tool.name, whitespace)}{arguments}{self.closed()}")
+            lines.append(f"{self.opened(tool.name)}{arguments}{self.closed()}")
             rest += [line for line in more if line not in rest]
         return "\n".join([*lines, *rest, f"When you know the answer, {answer}"])
 
-    def turns(
-        self, messages: Sequence[Message], description: str, instructions: str | None, whitespace: Whitespace
-    ) -> list[Turn]:
+    def turns(self, messages: Sequence[Message], description: str, instructions: str | None) -> list[Turn]:
         """Turns of the user and the assistant, and nobody else."""
         turns = [] if instructions is None else [Turn(role="system", content=instructions)]
         begun = False
@@ -142,16 +140,12 @@ class JsonFormat(Format):
                     )
                     begun = True
                 case Calls(calls=calls):
-                    turns.append(Turn(role="assistant", content=self.text(calls, whitespace)))
+                    turns.append(Turn(role="assistant", content=self.text(calls)))
                 case Output(content=content):
                     turns.append(Turn(role="user", content=content))
                 case Answer(content=content):
                     turns.append(Turn(role="assistant", content=content))
         return turns
-
-
-JSON = JsonFormat()
-"""The format of models that have none of their own."""
 
 
 def _grouped(messages: Sequence[Message]) -> Iterator[Message]:

@@ -109,6 +109,15 @@ class Run:
             if tool.first is not None:
                 tool.check_deps(deps)
 
+    @property
+    def calls_before(self) -> int:
+        """How many calls there are in the conversation."""
+        return sum(counts_of(self.messages).values())
+
+    def call(self, id: str) -> ToolCall | None:
+        """A call that was made."""
+        return self._records.get(id)
+
     def flow(self, decisions: Decisions | None = None) -> Flow:
         """The run: steps until the result is written.
 

@@ -14,9 +14,8 @@ from structkit.errors import AgentError
 from structkit.generate.guides import GUIDES, Compiled
 from structkit.generate.settings import Settings
 from structkit.messages import CallPart, Calls, Message, Output, User
-from structkit.models.base import LogitsModel
+from structkit.models.base import Conversing, LogitsModel
 from structkit.models.base import Message as Turn
-from structkit.schema.policy import Whitespace
 from structkit.targets import Target
 from structkit.tools.format import Format
 from structkit.tools.ready import Ready
@@ -32,6 +31,9 @@ LEAST_OUTPUT = 24
 
 _MARGIN = 8
 """Tokens by which a chat template may write a turn longer than the one that was measured."""
+
+_SPOKEN = {"system": "", "user": "User: ", "assistant": "Assistant: "}
+"""What stands before a turn where there is no chat template."""
 
 _KEPT = 64
 """Sets of available tools whose language is kept."""
@@ -63,19 +65,12 @@ class Setup:
     _targets: OrderedDict[object, StepTarget] = field(default_factory=OrderedDict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
-    @property
-    def whitespace(self) -> Whitespace:
-        """The style of the JSON in calls, and in the result."""
-        return self.settings.writing.whitespace or "spaced"
-
     def target(self, offers: Sequence[Offer]) -> StepTarget:
         """The language of a step; that of a set of tools is made once."""
         key = tuple((offer.ready.name, offer.left) for offer in offers)
         with self._lock:
             if key not in self._targets:
-                self._targets[key] = StepTarget(
-                    tuple(offers), self.result, self.format, self.whitespace, self.parallel
-                )
+                self._targets[key] = StepTarget(tuple(offers), self.result, self.format, self.parallel)
                 while len(self._targets) > _KEPT:
                     self._targets.popitem(last=False)
             self._targets.move_to_end(key)
@@ -112,15 +107,18 @@ class Setup:
         """What the model is told of the tools and the result."""
         if not self.settings.describe:
             return ""
-        return self.format.described(self.tools, self.result, self.parallel, self.whitespace)
+        return self.format.described(self.tools, self.result, self.parallel)
 
-    def turns(self, messages: Sequence[Message]) -> list[Turn]:
-        """A conversation as the model is shown it."""
-        return self.format.turns(messages, self.description, self.instructions, self.whitespace)
+    def turns(self, messages: Sequence[Message]) -> list[Turn] | str:
+        """A conversation as the model is shown it; as one text for models without a chat template."""
+        turns = self.format.turns(messages, self.description, self.instructions)
+        if not isinstance(self.model, Conversing) or self.model.takes_messages:
+            return turns
+        return "\n\n".join([*(_SPOKEN[turn["role"]] + turn["content"] for turn in turns), "Assistant:"])
 
     def opened(self, tool: Ready) -> str:
         """What stands before the arguments of a call."""
-        return self.format.opened(tool.name, self.whitespace)
+        return self.format.opened(tool.name)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -138,7 +136,7 @@ class Setup:
         automaton = self.compiled(self.last).guide.automaton
         if not self.tools:
             return
-        several = (self.format.around(self.whitespace).before,) if self.parallel > 1 else ()
+        several = (self.format.around().before,) if self.parallel > 1 else ()
         for tool in self.tools:
             for before in ("", *several):
                 opened = before + self.opened(tool)

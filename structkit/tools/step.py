@@ -68,14 +68,12 @@ class StepTarget(Target[object]):
         offers: The tools; none where only the result remains.
         result: The result.
         format: How calls are written.
-        whitespace: The style of the JSON in calls.
         most: Calls in one step.
     """
 
     offers: tuple[Offer, ...]
     result: Target[object]
     format: Format
-    whitespace: Whitespace
     most: int = 1
 
     @property
@@ -108,19 +106,24 @@ class StepTarget(Target[object]):
         *,
         whitespace: Whitespace | None = None,
         order: Order | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
         """The language."""
-        joiner, whitespace = Joiner(), whitespace or self.whitespace
+        joiner = Joiner()
         calls: list[Node] = []
         for each in self.offers:
-            arguments = each.ready.target.rules(whitespace=whitespace, order=order, limits=limits)
-            opened = Text(self.format.opened(each.ready.name, whitespace))
+            arguments = each.ready.target.rules(
+                whitespace=whitespace, order=order, source=source, limits=limits
+            )
+            opened = Text(self.format.opened(each.ready.name))
             called = joiner.add(f"arguments of {each.ready.name}", arguments)
             calls.append(
                 joiner.rule(f"call of {each.ready.name}", seq(opened, called, Text(self.format.closed())))
             )
-        result = joiner.add("result", self.result.rules(whitespace=whitespace, order=order, limits=limits))
+        result = joiner.add(
+            "result", self.result.rules(whitespace=whitespace, order=order, source=source, limits=limits)
+        )
         several = [_Several(self, calls, joiner).node()] if self.most > 1 and calls else []
         return joiner.rules(alt([*calls, *several, result]))
 
@@ -131,10 +134,10 @@ class StepTarget(Target[object]):
             ValueError: Validators refuse it.
         """
         by_name = {each.ready.name: each.ready for each in self.offers}
-        written = self.format.split(text, list(by_name), self.whitespace)
+        written = self.format.split(text, list(by_name))
         if written is None:
             return self.result.value(text)
-        several = not text.startswith(self.format.opened(written[0][0], self.whitespace))
+        several = not text.startswith(self.format.opened(written[0][0]))
         found = []
         for position, (name, arguments) in enumerate(written):
             try:
@@ -170,7 +173,7 @@ class _Several:
     """Several calls in one step, of which none is of a tool that has no calls left."""
 
     def __init__(self, step: StepTarget, calls: Sequence[Node], joiner: Joiner) -> None:
-        self._around = step.format.around(step.whitespace)
+        self._around = step.format.around()
         self._calls = calls
         self._joiner = joiner
         self._made: dict[tuple[tuple[int, ...], int], Node] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
 from typing import Annotated, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from pydantic import BaseModel, Field, field_validator
 
 import structkit as sk
 from structkit.generate.beams import search
+from structkit.generate.drive import Cancelled
 from structkit.testing import RandomModel, byte_vocabulary
 
 torch = pytest.importorskip("torch", reason="needs torch")
@@ -101,6 +103,14 @@ def test_what_validators_refuse_gives_way_to_the_next() -> None:
     result = sk.generate(sk.load(), "Ana Souza, 34, works as a nurse in Porto.", Later, beams=4)
     assert len(result.attempts) == 2
     assert result.attempts[0] != result.attempts[1] == result.text
+
+
+def test_a_search_that_nobody_waits_for_ends() -> None:
+    cancelled = threading.Event()
+    cancelled.set()
+    cursor = sk.compile(Literal["a", "b"], byte_vocabulary()).cursor()
+    with pytest.raises(Cancelled):
+        search(Tables(0), [1, 2], cursor, beams=2, budget=9, cancelled=cancelled)  # type: ignore[arg-type]
 
 
 def test_what_cannot_be_meant() -> None:

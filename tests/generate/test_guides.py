@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import threading
+from datetime import date
+from importlib import import_module
 
 import pytest
+from pydantic import PastDate
 
 import structkit as sk
 from structkit.generate.guides import Guides
@@ -73,8 +76,21 @@ def test_many_threads() -> None:
         ({"system": ["x"]}, TypeError, "system must be a text"),
         ({"limits": {}}, TypeError, "limits must be structkit.Limits"),
         ({"temperature": -1}, ValueError, "temperature"),
+        ({"thinking": None}, TypeError, "thinking must be a whole number, not None"),
+        ({"best_of": None}, TypeError, "best_of must be a whole number, not None"),
+        ({"beams": None}, TypeError, "beams must be a whole number, not None"),
+        ({"speculate": None}, TypeError, "speculate must be a whole number, not None"),
     ],
 )
 def test_options_are_checked(options: dict[str, object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         Settings.read("extract", options)
+
+
+def test_what_is_past_is_asked_anew_every_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    guides = Guides(most=4)
+    first = guides.get(PastDate, V, Writing())
+    assert guides.get(PastDate, V, Writing()).guide is first.guide
+    monkeypatch.setattr(import_module("structkit.generate.guides"), "_today", lambda: date(2200, 1, 1))
+    tomorrow = guides.get(PastDate, V, Writing())
+    assert tomorrow.guide is not first.guide and tomorrow.target is not first.target

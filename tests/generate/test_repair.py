@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Sequence
 from enum import Enum
@@ -112,8 +113,27 @@ def test_another_error_of_a_validator_is_passed_on() -> None:
         def broken(cls, x: int) -> int:
             return {}[x]
 
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError) as caught:
         sk.extract(ScriptedModel(['{"x": 1}']), "x", Broken)
+    if sys.version_info >= (3, 11):
+        assert caught.value.__notes__ == ['a validator of Broken raised it for {"x": 1}']
+
+
+def test_an_attempt_that_ran_short_is_not_that_of_the_result() -> None:
+    class Note(BaseModel):
+        text: str
+
+        @field_validator("text")
+        @classmethod
+        def brief(cls, text: str) -> str:
+            if len(text) > 5:
+                raise ValueError("too long")
+            return text
+
+    script = ['{"text": "' + "a" * 40 + '"}', '{"text": "abc"}']
+    result = sk.generate(ScriptedModel(script, BYTES), "x", Note, max_tokens=22)
+    assert [len(text) for text in result.attempts] == [22, 15]
+    assert result.finish_reason == "stop"
 
 
 TARGETS: list[object] = [

@@ -431,6 +431,7 @@ def test_places_that_hold_no_model_are_refused(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(ModelFailed, match="code of its own"):
         load(tmp_path)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.delenv("STRUCTKIT_DOWNLOADS", raising=False)
     with pytest.raises(ModelFailed, match="check the name and the network"):
         load("nobody/nothing-at-all")
 

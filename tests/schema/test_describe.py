@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import uuid
+from enum import Enum
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -182,6 +183,44 @@ def test_references(target: Any, text: str) -> None:
 def test_what_is_only_contained_is_defined_too() -> None:
     tree = {"anyOf": [{"type": "null"}, {"type": "array", "contains": {"$ref": "#"}}], "title": "Tree"}
     assert describe(read(tree)) == "Tree = null | [any, ...] (at least 1 item of type Tree)"
+
+
+class Mood(Enum):
+    """How the writer feels."""
+
+    GOOD = "good"
+    BAD = "bad"
+
+
+class Line(BaseModel):
+    """One line of an order."""
+
+    title: str = Field(examples=["Blue Harbour"])
+    copies: Annotated[int, Field(ge=1, description="as written", examples=[1, 2, 3, 4])] = 1
+
+
+class Order(BaseModel):
+    """What a customer wants."""
+
+    lines: list[Line]
+    mood: Mood
+    tags: list[Annotated[str, Field(description="one word")]]
+    notes: dict[str, Annotated[str, Field(examples=["*/", "x" * 200])]] = {}
+    gift: Annotated[bool, Field(description="wrapped")] | None = None
+
+
+def test_what_people_say_of_types_and_fields_is_told() -> None:
+    assert describe(OutputType.of(Order).document, "Order") == (
+        'Order = {"lines": [{"title": string /* such as "Blue Harbour" */, "copies": integer (at least 1) '
+        "/* as written; such as 1, 2, 3 */} /* One line of an order. */, ...], "
+        '"mood": "good" | "bad" /* How the writer feels. */, "tags": [string /* one word */, ...], '
+        '"notes": {string: string /* such as "" */, ...}, "gift": boolean /* wrapped */ | null} '
+        "/* What a customer wants. */"
+    )
+    described = describe(OutputType.of(Line | Mood).document)
+    assert (
+        described.count("/* One line of an order. */") == described.count("/* How the writer feels. */") == 1
+    )
 
 
 def test_optional_fields() -> None:

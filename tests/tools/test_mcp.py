@@ -125,7 +125,7 @@ def test_several_threads_share_a_connection(server: Connection) -> None:
 
 def test_names_and_arguments_of_any_kind(stdio: Connection) -> None:
     assert called(stdio, "files_read_2", self="a", name="b").output == "a:b"
-    names = [tool.name for tool in stdio.tools(prefix="x.")]
+    names = [tool.name for tool in stdio.tools().prefix("x.")]
     assert names[:3] == ["x.add", "x.weather", "x.files_read_2"]
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, NamedTuple, NewType, Optional, TypeVar, Union
 
+from hypothesis.strategies import SearchStrategy
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict, assert_type
 
 import structkit as sk
+from structkit.pytest_plugin import MakeModel
 
 T = TypeVar("T")
 Priority = Literal["low", "high"]
@@ -41,6 +43,18 @@ class Color(Enum):
     RED = "red"
 
 
+class Pair(NamedTuple):
+    left: int
+    right: str
+
+
+class Box(BaseModel, Generic[T]):
+    value: T
+
+
+UserId = NewType("UserId", int)
+
+
 def classes(model: sk.testing.ScriptedModel) -> None:
     assert_type(sk.extract(model, "x", Person), Person)
     assert_type(sk.extract(model, "x", Point), Point)
@@ -61,6 +75,20 @@ def special_forms(model: sk.testing.ScriptedModel) -> None:
     assert_type(sk.extract(model, "x", Priority), Priority)
     assert_type(sk.extract(model, "x", Annotated[int, Field(ge=0)]), int)
     assert_type(sk.extract(model, "x", list[Annotated[int, Field(ge=0)]]), list[int])
+
+
+def generics_and_aliases(model: sk.testing.ScriptedModel) -> None:
+    assert_type(sk.extract(model, "x", Box[int]), Box[int])
+    assert_type(sk.extract(model, "x", Box[list[Person]]), Box[list[Person]])
+    assert_type(sk.extract(model, "x", UserId), UserId)
+    assert_type(sk.extract(model, "x", Pair), Pair)
+    assert_type(sk.extract(model, "x", list[UserId]), list[UserId])
+    assert_type(sk.extract(model, "x", Annotated[Person | None, Field()]), Person | None)
+    assert_type(sk.extract(model, "x", set[Color]), set[Color])
+    assert_type(sk.extract(model, "x", dict[str, Box[int] | None]), dict[str, Box[int] | None])
+    assert_type(sk.extract(model, "x", Optional[int]), int | None)
+    assert_type(sk.extract(model, "x", Union[Person, Point]), Person | Point)
+    assert_type(sk.extract(model, "x", Literal["a", 1, True]), Literal["a", 1, True])
 
 
 def targets_that_are_no_types(model: sk.testing.ScriptedModel) -> None:
@@ -93,6 +121,34 @@ async def functions(model: sk.testing.ScriptedModel) -> None:
     assert_type(await sk.extract(model, "x", lookup).arun(), Person)
 
 
+def agents(model: sk.testing.ScriptedModel) -> None:
+    agent = sk.Agent(model, tools=[weather, lookup, Shop().price], result=Person, max_steps=8)
+    assert_type(agent, sk.Agent[Person])
+    assert_type(agent.run("x"), sk.AgentResult[Person])
+    assert_type(agent.run("x").value, Person)
+    assert_type(sk.Agent(model).run("x").value, str)
+    assert_type(sk.Agent(model, [weather], result=int | None).run("x").value, int | None)
+    assert_type(sk.Agent(model, result=sk.Choice([1, 2])).run("x").value, int)
+    assert_type(sk.Agent(model, result={"type": "null"}).run("x").value, object)
+    assert_type(sk.testing.exercise(agent), list[sk.AgentResult[Person]])
+
+
+@sk.tool(max_calls=3)
+def stocked(context: sk.Context[dict[str, int]], item: str) -> int:
+    assert_type(context.deps, dict[str, int])
+    return context.deps[item]
+
+
+async def tools(model: sk.testing.ScriptedModel, context: sk.Context[dict[str, int]]) -> None:
+    assert_type(stocked(context, "tea"), int)
+    assert_type(sk.tool(weather, retries=1)("Porto"), list[str])
+    agent = sk.Agent(model, [stocked, sk.tool(weather)], result=Person)
+    assert_type((await agent.arun("x", deps={"tea": 1})).value, Person)
+    stocked(context, 3)  # type: ignore[arg-type]
+    sk.Agent(model, tools=weather)  # type: ignore[call-overload]
+    sk.Agent(model, max_step=3)  # type: ignore[call-overload]
+
+
 def results(model: sk.testing.RandomModel) -> None:
     result = sk.generate(model, [{"role": "user", "content": "x"}], list[Person], max_tokens=20, seed=1)
     assert_type(result, sk.Result[list[Person]])
@@ -103,9 +159,81 @@ def results(model: sk.testing.RandomModel) -> None:
     assert_type(sk.generate(model, "x", {"type": "null"}), sk.Result[object])
 
 
+def without_a_model() -> None:
+    assert_type(sk.sample(Person), Person)
+    assert_type(sk.sample(Person, seed=3), Person)
+    assert_type(sk.sample(Person, seed=3, n=2), list[Person])
+    assert_type(sk.sample(Person | None), Person | None)
+    assert_type(sk.sample(list[Person], n=1), list[list[Person]])
+    assert_type(sk.sample(Box[int], defaults="may_omit"), Box[int])
+    assert_type(sk.sample(Literal["a", "b"]), Literal["a", "b"])
+    assert_type(sk.sample(Annotated[int, Field(ge=0)]), int)
+    assert_type(sk.sample(UserId), UserId)
+    assert_type(sk.sample(Row), Row)
+    assert_type(sk.sample(Color), Color)
+    assert_type(sk.sample(sk.Regex("a+")), str)
+    assert_type(sk.sample(sk.Choice([1, 2]), n=2), list[int])
+    assert_type(sk.sample({"type": "null"}), object)
+    assert_type(sk.sample({"type": "null"}, n=2), list[object])
+    report = sk.check(Person | None, n=10, seed=1, order="any")
+    assert_type(report, sk.CheckReport)
+    assert_type(report.ok, bool)
+    assert_type(report.counterexamples, tuple[sk.Counterexample, ...])
+    assert_type(report.refusals, tuple[sk.Refusal, ...])
+    assert_type(report.refusal_rate, float)
+    sk.check({"type": "null"})
+    sk.check(sk.Regex("a+"))
+    sk.check(sk.Choice(["a"]))
+    assert_type(sk.testing.strategy(Person), SearchStrategy[Person])
+    assert_type(sk.testing.strategy(Person | None), SearchStrategy[Person | None])
+    assert_type(sk.testing.strategy(sk.Choice([1])), SearchStrategy[int])
+    assert_type(sk.testing.strategy({}), SearchStrategy[object])
+
+
+def in_pytest(structkit_model: MakeModel) -> None:
+    assert_type(structkit_model(["a"]), sk.testing.ScriptedModel)
+    assert_type(structkit_model(seed=3), sk.testing.RandomModel)
+    assert_type(structkit_model(), sk.testing.RandomModel)
+    assert_type(sk.extract(structkit_model(["a"]), "x", Person), Person)
+
+
+def many(model: sk.testing.ScriptedModel) -> None:
+    assert_type(sk.extract_many(model, ["x"], Person), list[Person])
+    assert_type(sk.extract_many(model, ["x"], Person | None), list[Person | None])
+    assert_type(sk.extract_many(model, ["x"], list[Person]), list[list[Person]])
+    assert_type(sk.extract_many(model, ["x"], Box[int]), list[Box[int]])
+    assert_type(sk.extract_many(model, ["x"], Annotated[int, Field(ge=0)]), list[int])
+    assert_type(sk.extract_many(model, ["x"], Literal["a", "b"]), list[Literal["a", "b"]])
+    assert_type(sk.extract_many(model, ["x"], sk.Choice([1, 2])), list[int])
+    assert_type(sk.extract_many(model, ["x"], sk.Regex("a")), list[str])
+    assert_type(sk.extract_many(model, ["x"], {"type": "null"}), list[object])
+    assert_type(sk.generate_many(model, ["x"], Person), list[sk.Result[Person]])
+    assert_type(sk.generate_many(model, ["x"], UserId), list[sk.Result[UserId]])
+
+
+def streams(model: sk.testing.ScriptedModel) -> None:
+    assert_type(sk.stream(model, "x", Person), sk.Stream[Person])
+    assert_type(sk.stream(model, "x", Person | None), sk.Stream[Person | None])
+    assert_type(sk.stream(model, "x", Box[int]), sk.Stream[Box[int]])
+    assert_type(sk.stream(model, "x", list[Person]), sk.Stream[list[Person]])
+    assert_type(sk.stream(model, "x", sk.Choice(["a"])), sk.Stream[str])
+    assert_type(sk.stream(model, "x", {"type": "null"}), sk.Stream[object])
+
+
+def classified(model: sk.testing.ScriptedModel) -> None:
+    assert_type(sk.classify(model, "x", Literal["a", "b"]), dict[Literal["a", "b"], float])
+    assert_type(sk.classify(model, "x", Color), dict[Color, float])
+    assert_type(sk.classify(model, "x", bool), dict[bool, float])
+    assert_type(sk.classify(model, "x", sk.Choice(["a", "b"])), dict[str, float])
+
+
 async def in_async_programs(model: sk.testing.ScriptedModel) -> None:
     assert_type(await sk.aextract(model, "x", Person), Person)
     assert_type(await sk.agenerate(model, "x", Person | None), sk.Result[Person | None])
+    assert_type(await sk.aextract_many(model, ["x"], Box[int]), list[Box[int]])
+    assert_type(await sk.agenerate_many(model, ["x"], Person), list[sk.Result[Person]])
+    assert_type(await sk.aclassify(model, "x", Color), dict[Color, float])
+    assert_type(sk.astream(model, "x", Person), sk.AsyncStream[Person])
 
 
 def generic_callers(model: sk.testing.ScriptedModel, kind: type[T], texts: Sequence[str]) -> list[T]:
@@ -120,6 +248,11 @@ def steps(vocabulary: sk.Vocabulary) -> None:
     assert_type(cursor.can_end, bool)
     assert_type(cursor.forced_bytes(), bytes)
     assert_type(cursor.fork(), sk.Cursor)
+    assert_type(sk.compile(Box[int], vocabulary), sk.Guide)
+    assert_type(sk.compile(UserId, vocabulary), sk.Guide)
+    assert_type(sk.compile(Person | None, vocabulary), sk.Guide)
+    assert_type(sk.compile(sk.Choice(["a"]), vocabulary), sk.Guide)
+    assert_type(sk.compile({"type": "null"}, vocabulary), sk.Guide)
     assert_type(sk.to_regex(int | None), str)
     assert_type(sk.to_json_schema(Person), dict[str, object])
 
@@ -129,5 +262,8 @@ def mistakes(model: sk.testing.ScriptedModel) -> None:
     sk.extract(model, 3, Person)  # type: ignore[call-overload]
     sk.extract(model, "x", Person, max_token=3)  # type: ignore[call-overload]
     sk.extract(model, "x", Person, temperature="hot")  # type: ignore[call-overload]
+    sk.sample(Person, n="many")  # type: ignore[call-overload]
+    sk.sample(Person, max_tokens=3)  # type: ignore[call-overload]
+    sk.check(Person, n="many")  # type: ignore[arg-type]
     wrong: str = sk.extract(model, "x", Person)  # type: ignore[assignment]
     del wrong

@@ -1,0 +1,79 @@
+"""`structkit check`, `structkit explain` and `structkit sample`: what needs a target and no model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from structkit.cli.extract import read_schema, read_type
+from structkit.explain import explain
+from structkit.proof.check import check
+from structkit.proof.language import Compiling, Language
+from structkit.proof.sample import texts_and_values
+from structkit.targets import AnyTarget
+
+__all__ = ["COMMANDS", "read_target_of"]
+
+
+def read_target_of(arguments: argparse.Namespace) -> AnyTarget:
+    """The target that was named: a JSON Schema in a file, or a type by its place.
+
+    Raises:
+        SchemaError: There is no such thing.
+    """
+    where: str = arguments.target
+    if where.endswith(".json"):
+        return read_schema(Path(where))
+    source, _, name = where.rpartition(":")
+    return read_type(source, name)
+
+
+def _check(arguments: argparse.Namespace, target: AnyTarget) -> tuple[str, int]:
+    """The report, and 1 if there is a counterexample."""
+    report = check(target, n=arguments.n, seed=arguments.seed, **_compiling(arguments))
+    if arguments.json:
+        known = {"ok": report.ok, "refused": report.refused, "refusal_rate": report.refusal_rate}
+        return _json({**known, **asdict(report)}), int(not report.ok)
+    return _shown(str(report)), int(not report.ok)
+
+
+def _explain(arguments: argparse.Namespace, target: AnyTarget) -> tuple[str, int]:
+    """The table, and 1 if something is refused."""
+    found = explain(target, **_compiling(arguments))
+    refused = any(row.how == "refused" for row in found.rows)
+    if arguments.json:
+        return _json({"enforced": found.enforced, **asdict(found)}), int(refused)
+    return _shown(str(found)), int(refused)
+
+
+def _sample(arguments: argparse.Namespace, target: AnyTarget) -> tuple[str, int]:
+    """A line of JSON for each value."""
+    language = Language.of(target, **_compiling(arguments))
+    texts = [text for text, _ in texts_and_values(language, arguments.seed, arguments.n)]
+    if not language.target.is_json:
+        texts = [json.dumps(text, ensure_ascii=False) for text in texts]
+    return "\n".join(map(_shown, texts)), 0
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace, AnyTarget], tuple[str, int]]] = {
+    "check": _check,
+    "explain": _explain,
+    "sample": _sample,
+}
+"""What each command prints, and its exit status."""
+
+
+def _compiling(arguments: argparse.Namespace) -> Compiling:
+    return Compiling(defaults=arguments.defaults, order=arguments.order)
+
+
+def _json(value: object) -> str:
+    return _shown(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _shown(text: str) -> str:
+    """A text for a terminal: what would move the cursor or turn the writing round is an escape, as JSON has them."""
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)

@@ -1,0 +1,87 @@
+"""A row that outlives its sequences: one that begins as the last one did reads only what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.models.base import Logits, ReadsAhead, Rows
+
+__all__ = ["KeptRow", "keeping"]
+
+
+def keeping(rows: Rows) -> Rows:
+    """Rows that remember the sequence that ended, where they can take tokens back; else the rows themselves."""
+    return KeptRow(rows) if rows.most is None and isinstance(rows, ReadsAhead) else rows
+
+
+class KeptRow:
+    """One row; see `Rows`. The steps of a conversation are such sequences: a prompt goes on where the last text ended.
+
+    Attributes:
+        read_tokens: How many tokens the model has read.
+    """
+
+    most = 1
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._tokens: list[int] = []
+        self.read_tokens = 0
+
+    @property
+    def overhead(self) -> int:
+        """See `Rows.overhead`."""
+        return self._rows.overhead
+
+    def add(self, sequences: Sequence[Sequence[int]]) -> Logits:
+        """Begin a sequence: what it shares with the last one is not read again."""
+        (ids,) = sequences
+        shared = _shared(self._tokens, ids)
+        if not shared:
+            self._forget()
+            self.read_tokens += len(ids)
+            self._tokens = list(ids)
+            return self._rows.add([ids])
+        self.back(0, len(self._tokens) - shared)
+        return self.feed([ids[shared:]])
+
+    def feed(self, token_ids: Sequence[Sequence[int]]) -> Logits:
+        """See `Rows.feed`."""
+        self._fed(token_ids)
+        return self._rows.feed(token_ids)
+
+    def read(self, token_ids: Sequence[Sequence[int]], last: int) -> Logits:
+        """See `ReadsAhead.read`."""
+        self._fed(token_ids)
+        rows = self._rows
+        return rows.read(token_ids, last) if isinstance(rows, ReadsAhead) else rows.feed(token_ids)
+
+    def score(self, row: int, branches: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
+        """See `Rows.score`."""
+        return self._rows.score(row, branches)
+
+    def back(self, row: int, count: int) -> None:
+        """See `Rows.back`."""
+        if count:
+            self._rows.back(row, count)
+            del self._tokens[len(self._tokens) - count :]
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """A row that is let go of is remembered for the next sequence."""
+
+    def _fed(self, token_ids: Sequence[Sequence[int]]) -> None:
+        self._tokens += token_ids[0]
+        self.read_tokens += len(token_ids[0])
+
+    def _forget(self) -> None:
+        self._tokens = []
+        self._rows.keep([])
+
+
+def _shared(held: Sequence[int], ids: Sequence[int]) -> int:
+    """How many tokens two sequences begin with alike, but for the last of the second, whose logits are wanted."""
+    most = min(len(held), len(ids) - 1)
+    return next((at for at in range(most) if held[at] != ids[at]), most)

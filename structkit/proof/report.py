@@ -1,0 +1,112 @@
+"""What a check found, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+__all__ = ["CheckReport", "Counterexample", "Refusal", "Side"]
+
+Side: TypeAlias = Literal["written but refused", "accepted but not written"]
+
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """A text about which the guide and the type, or the schema, disagree.
+
+    Attributes:
+        text: The text.
+        side: Whether the guide would write what is refused, or would not write what is accepted.
+        error: What the type says of it, or why it should be written.
+    """
+
+    text: str
+    side: Side
+    error: str
+
+    def __str__(self) -> str:
+        return f"{self.side}: {_cut(self.text)}\n    {_cut(self.error)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A validator that refuses what the guide writes: no mistake, but each costs an attempt.
+
+    Attributes:
+        place: The part of the value that it refuses, such as `$.items[].age`.
+        message: What it says, of the text below.
+        count: How many of the sentences it was that refused them first.
+        text: The shortest of them.
+    """
+
+    place: str
+    message: str
+    count: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What `check` found.
+
+    Attributes:
+        name: What was checked.
+        n: The random sentences that were written and validated.
+        fed: The texts of valid values that were fed back into the guide.
+        respelled: How many of these are in the language in another spelling only, such as `1` for `1.0`.
+        found: How many counterexamples there were.
+        counterexamples: The shortest of them, made smaller where that was possible; shortest first.
+        refusals: The validators that refused sentences, the busiest first.
+        note: Why something was not looked at; empty if all was.
+    """
+
+    name: str
+    n: int
+    fed: int
+    respelled: int
+    found: int
+    counterexamples: tuple[Counterexample, ...]
+    refusals: tuple[Refusal, ...]
+    note: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no counterexample."""
+        return not self.counterexamples
+
+    @property
+    def refused(self) -> int:
+        """How many of the sentences validators refused."""
+        return sum(refusal.count for refusal in self.refusals)
+
+    @property
+    def refusal_rate(self) -> float:
+        """How often validators refuse a random sentence, from 0 to 1.
+
+        A model is no dice, so this is not how often they refuse its values; but what they refuse of everything they
+        would have to tell a model, or the type could say.
+        """
+        return self.refused / self.n if self.n else 0.0
+
+    def __str__(self) -> str:
+        """All of it, on a few lines."""
+        lines = [f"{self.name}: {self.n} sentences, {self.fed} values fed back, {self.found} counterexamples"]
+        if self.found > len(self.counterexamples):
+            lines.append(f"  the {len(self.counterexamples)} shortest:")
+        lines += [f"  {counterexample}" for counterexample in self.counterexamples]
+        if self.refusals:
+            lines.append(
+                f"  validators refuse {self.refusal_rate:.1%} of the sentences; each costs an attempt:"
+            )
+        for refusal in self.refusals:
+            lines.append(f"  {refusal.count:6} at {refusal.place}: {_cut(refusal.message)}")
+            lines.append(f"         {_cut(refusal.text)}")
+        if self.note:
+            lines.append(f"  {self.note}")
+        return "\n".join(lines)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]} ... {text[-_SHOWN // 2 :]}"

@@ -1,0 +1,101 @@
+"""Example values without a model: random sentences of the compiled language, validated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeVar, overload
+
+from typing_extensions import TypeForm, Unpack
+
+from structkit.errors import ValidationFailed
+from structkit.proof.chance import Seeded
+from structkit.proof.language import Compiling, Language
+from structkit.targets import AnyTarget, TextTarget
+
+__all__ = ["sample", "texts_and_values"]
+
+T = TypeVar("T")
+
+_ATTEMPTS = 200
+"""Sentences tried for one value that validators may refuse."""
+
+
+@overload
+def sample(target: TypeForm[T], *, seed: int = 0, n: None = None, **options: Unpack[Compiling]) -> T: ...
+@overload
+def sample(target: TypeForm[T], *, seed: int = 0, n: int, **options: Unpack[Compiling]) -> list[T]: ...
+@overload
+def sample(target: TextTarget[T], *, seed: int = 0, n: None = None, **options: Unpack[Compiling]) -> T: ...
+@overload
+def sample(target: TextTarget[T], *, seed: int = 0, n: int, **options: Unpack[Compiling]) -> list[T]: ...
+@overload
+def sample(
+    target: Mapping[str, object], *, seed: int = 0, n: None = None, **options: Unpack[Compiling]
+) -> object: ...
+@overload
+def sample(
+    target: Mapping[str, object], *, seed: int = 0, n: int, **options: Unpack[Compiling]
+) -> list[object]: ...
+def sample(target: AnyTarget, *, seed: int = 0, n: int | None = None, **options: Unpack[Compiling]) -> object:
+    """Example values of a target, without a model.
+
+    They are what the target's guide lets a model write: readable at times and hostile at times, short and long, numbers
+    of all magnitudes, bounds, fields that may be left out present and absent.
+
+    Args:
+        target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
+        seed: Another seed, other values; the same seed gives the same values on every platform, until a version of
+            structkit or pydantic writes the type in another way.
+        n: How many; without it one.
+        **options: `defaults`, `order` and `limits`, as for `structkit.compile`.
+
+    Returns:
+        A value, or with `n` a list of them: the first is the one that there is without `n`.
+
+    Raises:
+        StructkitError: The target cannot be compiled, as in `structkit.compile`.
+        ValidationFailed: The type's own validators refuse each of 200 sentences.
+        GenerationError: Even the shortest text has more than 200,000 bytes.
+        ValueError: `n` is negative.
+
+    >>> sample(dict[str, bool], seed=7)
+    {'London': True}
+    >>> sample(tuple[int, float], seed=2, n=2)
+    [(772527045957157282, 2.0), (-4, -6.19)]
+    """
+    if n is not None and n < 0:
+        raise ValueError(f"n must be 0 or more, not {n}")
+    language = Language.of(target, **options)
+    values = [value for _, value in texts_and_values(language, seed, 1 if n is None else n)]
+    return values[0] if n is None else values
+
+
+def texts_and_values(language: Language, seed: int, n: int) -> Iterator[tuple[str, object]]:
+    """What `sample` gives, with the sentences.
+
+    Raises:
+        ValidationFailed: As `sample`.
+        GenerationError: As `sample`.
+    """
+    for number in range(n):
+        yield _accepted(language, f"{seed} {number}")
+
+
+def _accepted(language: Language, seed: str) -> tuple[str, object]:
+    """The first sentence of a seed that validators accept, and its value."""
+    texts: list[str] = []
+    while True:
+        text = language.sentence(Seeded(f"{seed} {len(texts)}"))
+        texts.append(text)
+        try:
+            return text, language.target.value(text)
+        except ValueError as error:
+            if len(texts) < _ATTEMPTS:
+                continue
+            raise ValidationFailed(
+                f"the validators of {language.target.name} refuse each of {_ATTEMPTS} random values; "
+                f"`structkit.check` counts why. The last error: {error}",
+                text=text,
+                attempts=tuple(texts),
+                error=error,
+            ) from error

@@ -1,0 +1,152 @@
+r"""The parts of a source that a quote may be: where they begin and end, in characters and in bytes.
+
+Words are as in Unicode's UTS 18, annex C (`\b`), but that each character of a script without spaces is a word.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.regex.nodes import Substring
+
+__all__ = ["END", "INSIDE", "MAYBE", "Boundaries", "Spelling", "boundaries", "find", "spelling", "substrings"]
+
+INSIDE, MAYBE, END = 0, 1, 2
+"""Whether a quote may end at a place: never, whatever follows; depending on what follows, and it does not; yes."""
+
+_UNSPACED = (
+    (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x2E80, 0xA4CF), (0xF900, 0xFAFF), (0xFF66, 0xFF9F),
+    (0x1B000, 0x1B16F), (0x20000, 0x3FFFF),
+)  # fmt: skip
+"""Thai, Lao, Burmese, Khmer, Chinese and Japanese: no spaces between words."""
+
+_SPACE, _SINGLE, _LETTER, _MARK = range(4)
+
+
+def substrings(words: bool = True, source: str | None = None) -> Substring:
+    """The language of the quotes of a source.
+
+    >>> substrings(source="Ana")
+    Substring(source='Ana', words=True, spelled=False, closed=False)
+    """
+    return Substring(source or "", words)
+
+
+class Boundaries(NamedTuple):
+    """Where quotes of a source may begin and end, by the position of the character that follows.
+
+    Attributes:
+        starts: bool[characters + 1].
+        ends: uint8[characters + 1], `INSIDE`, `MAYBE` or `END`.
+        broken: bool[characters], those that no text can hold: halves of surrogate pairs.
+    """
+
+    starts: NDArray[np.bool_]
+    ends: NDArray[np.uint8]
+    broken: NDArray[np.bool_]
+
+
+def boundaries(source: str, *, words: bool) -> Boundaries:
+    """Where quotes may begin and end.
+
+    >>> found = boundaries("Ana, 34", words=True)
+    >>> found.starts.nonzero()[0].tolist(), (found.ends == END).nonzero()[0].tolist()
+    ([0, 3, 5], [3, 4, 7])
+    """
+    codes = _codes(source)
+    broken = (codes >= 0xD800) & (codes <= 0xDFFF)
+    starts, ends = np.zeros(len(codes) + 1, bool), np.full(len(codes) + 1, INSIDE, np.uint8)
+    if not words:
+        starts[:-1] = ~broken
+        ends[1:][~broken] = END
+        return Boundaries(starts, ends, broken)
+    kinds = _kinds(codes)
+    # A mark stands on the character before it, and is of its kind.
+    joined = np.zeros(len(codes) + 1, bool)
+    joined[1:-1] = (kinds[1:] == _MARK) | ((kinds[:-1] >= _LETTER) & (kinds[1:] == _LETTER))
+    held = ~broken & (kinds != _SPACE)
+    starts[:-1] = held & ~joined[:-1]
+    ends[1:][held] = np.where(joined[1:][held], MAYBE, END)
+    return Boundaries(starts, ends, broken)
+
+
+class Spelling(NamedTuple):
+    """A source in bytes, as it is written, and where quotes may begin and end, by the byte that follows.
+
+    Attributes:
+        codes: int16[bytes + 1], the bytes, -1 where no quote goes on.
+        starts: int32[...], positions.
+        ends: uint8[bytes + 1], as in `Boundaries`.
+    """
+
+    codes: NDArray[np.int16]
+    starts: NDArray[np.int32]
+    ends: NDArray[np.uint8]
+
+
+@lru_cache(maxsize=2)
+def spelling(node: Substring) -> Spelling:
+    """The source of a node in bytes."""
+    found = boundaries(node.source, words=node.words)
+    codes = np.where(found.broken, 0xFFFD, _codes(node.source)).astype("<u4")
+    whole = codes.tobytes().decode("utf-32-le")
+    distinct, number = np.unique(codes, return_inverse=True)
+    sizes = np.array([len(_spelled(chr(code), node)) for code in distinct.tolist()], np.int64)
+    begin = np.concatenate([[0], np.cumsum(sizes[number.reshape(-1)])])
+    content = np.frombuffer(_spelled(whole, node), np.uint8)
+    spelled = np.full(len(content) + 1, -1, np.int16)
+    spelled[:-1] = content
+    for at in np.flatnonzero(found.broken).tolist():
+        spelled[begin[at] : begin[at + 1]] = -1
+    ends = np.full(len(content) + 1, INSIDE, np.uint8)
+    ends[begin] = found.ends
+    return Spelling(spelled, begin[found.starts].astype(np.int32), ends)
+
+
+def find(source: str, quote: str, *, words: bool) -> int:
+    """The first character at which a quote stands in its source; -1 if it stands nowhere.
+
+    >>> find("Savannah and Anna", "Anna", words=True), find("Savannah and Anna", "nna", words=False)
+    (13, 4)
+    """
+    found = boundaries(source, words=words)
+    at = source.find(quote) if quote else -1
+    while at >= 0 and not (found.starts[at] and found.ends[at + len(quote)] == END):
+        at = source.find(quote, at + 1)
+    return at
+
+
+def _codes(source: str) -> NDArray[np.uint32]:
+    """The code points."""
+    return np.frombuffer(source.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint32)
+
+
+def _spelled(text: str, node: Substring) -> bytes:
+    if node.spelled:
+        text = json.dumps(text, ensure_ascii=False)[1:-1]
+    return text.encode()
+
+
+def _kinds(codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """The kind of each character: white space, a sign or word of its own, a letter of a word, or a mark."""
+    distinct, number = np.unique(codes, return_inverse=True)
+    kinds = np.array([_kind(chr(code)) for code in distinct.tolist()], np.uint8)
+    found: NDArray[np.uint8] = kinds[number.reshape(-1)] if len(kinds) else kinds
+    return found
+
+
+def _kind(character: str) -> int:
+    if character.isspace():
+        return _SPACE
+    if unicodedata.category(character)[0] == "M" or character == "\u200d":
+        return _MARK
+    code = ord(character)
+    if any(first <= code <= last for first, last in _UNSPACED):
+        return _SINGLE
+    return _LETTER if character.isalnum() or character == "_" else _SINGLE

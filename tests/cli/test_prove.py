@@ -1,0 +1,157 @@
+"""`structkit check`, `explain` and `sample`: what they print, and their exit statuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from structkit.cli import main
+
+TYPES = """
+from typing import Annotated
+from pydantic import AfterValidator, BaseModel, Field, GetPydanticSchema, WithJsonSchema
+from pydantic_core import core_schema
+
+class Person(BaseModel):
+    name: str
+    age: Annotated[int, Field(ge=0, le=150)]
+    nick: str = ""
+
+def even(value: int) -> int:
+    if value % 2:
+        raise ValueError("odd")
+    return value
+
+Even = Annotated[int, AfterValidator(even)]
+Small = GetPydanticSchema(lambda s, h: core_schema.int_schema(le=5))
+Loose = Annotated[int, Small, WithJsonSchema({"type": "integer"})]
+Strange = type[int]
+"""
+
+
+@pytest.fixture
+def types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "types_to_prove.py").write_text(TYPES)
+    monkeypatch.chdir(tmp_path)
+    return "types_to_prove.py"
+
+
+def test_a_type_that_agrees(types: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", f"{types}:Person", "--n", "50"]) == 0
+    assert capsys.readouterr().out.startswith("Person: 50 sentences, ")
+
+
+def test_a_counterexample_is_an_exit_status(types: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", f"{types}:Loose", "--n", "500", "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert not report["ok"]
+    assert report["counterexamples"][0]["side"] == "written but refused"
+    assert int(report["counterexamples"][0]["text"]) == 6
+
+
+def test_validators_that_refuse_are_none(types: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", f"{types}:Even", "--n", "50"]) == 0
+    assert "Value error, odd" in capsys.readouterr().out
+
+
+def test_explain(types: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", f"{types}:Person"]) == 0
+    assert "minimum" in capsys.readouterr().out
+    assert main(["explain", f"{types}:Person", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["enforced"] is True
+
+
+def test_what_is_refused_is_an_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "schema.json"
+    file.write_text('{"not": {"uniqueItems": true}}')
+    assert main(["explain", str(file)]) == 1
+    assert "refused" in capsys.readouterr().out
+    assert main(["check", str(file)]) == 1
+    assert capsys.readouterr().err.startswith("structkit: ")
+
+
+def test_samples_are_lines_of_json(types: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sample", f"{types}:Person", "--n", "20", "--seed", "1"]) == 0
+    first = capsys.readouterr().out
+    people = [json.loads(line) for line in first.splitlines()]
+    assert len(people) == 20
+    assert all(set(person) == {"name", "age", "nick"} for person in people)
+    main(["sample", f"{types}:Person", "--n", "20", "--seed", "1"])
+    assert capsys.readouterr().out == first
+    main(["sample", f"{types}:Person", "--n", "20", "--defaults", "may_omit"])
+    assert {len(json.loads(line)) for line in capsys.readouterr().out.splitlines()} == {2, 3}
+
+
+def test_nothing_moves_the_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "hostile.json"
+    text = "\x1b[2J\x9b31m\u202e\u2028"
+    file.write_text(json.dumps({"const": text, "\x1b[31m": 1}))
+    main(["sample", str(file)])
+    line = capsys.readouterr().out
+    assert json.loads(line) == text
+    assert line.strip().isprintable()
+    main(["explain", str(file)])
+    assert all(row.isprintable() for row in capsys.readouterr().out.split("\n"))
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "missing.json",
+        "no_such_module:Name",
+        "person",
+        ":",
+        "types_to_prove.py:Nobody",
+        "stops.py:x",
+        "deep.json",
+    ],
+)
+@pytest.mark.parametrize("command", ["check", "explain", "sample"])
+def test_what_is_not_there_is_a_wrong_argument(
+    command: str, target: str, types: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("stops.py").write_text("import sys; sys.exit(0)")
+    Path("deep.json").write_text('{"a":' * 100_000)
+    with pytest.raises(SystemExit) as caught:
+        main([command, target])
+    assert caught.value.code == 2
+    assert "usage: structkit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--n", "0"], ["--n", "x"], ["--order", "z"], ["--seed", ""], ["--unknown"]]
+)
+def test_wrong_options(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["check", "decimal:Decimal", *arguments])
+    assert caught.value.code == 2
+
+
+def test_a_type_that_has_no_json_form(types: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("check", "sample"):
+        assert main([command, f"{types}:Strange"]) == 1
+        assert "cannot be written as JSON" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_enough(types: str, root: Path) -> None:
+    code = f"import sys; sys.path.insert(0, {str(root)!r}); from structkit.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "sample", f"{types}:Person", "--n", "600"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
+
+
+@pytest.mark.parametrize("command", ["check", "explain", "sample"])
+def test_help_says_what_is_meant(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([command, "--help"])
+    assert caught.value.code == 0
+    out = capsys.readouterr().out
+    assert "module:Type" in out
+    assert "examples:" in out

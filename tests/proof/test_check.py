@@ -1,0 +1,257 @@
+"""Checks find what is wrong, and nothing where nothing is."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import random
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    EmailStr,
+    Field,
+    GetPydanticSchema,
+    PlainSerializer,
+    WithJsonSchema,
+    computed_field,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError, core_schema
+
+import structkit as sk
+from structkit.proof.chance import Seeded
+from structkit.proof.mutants import Hints, at_path, mutants, paths, shape
+from structkit.proof.shrink import shrunk
+from structkit.schema.judge import Judge
+from tests.zoo import ZOO
+
+ALIKE = random.Random("others of the zoo").sample([name for name in sorted(ZOO) if not ZOO[name].checked], 8)
+BOUNDED = {"complex", "IntFlag", "str, to_lower", "model, str_to_lower, str_strip_whitespace, str_max_length"}
+"""Types of which not every value is written, as the page on types says."""
+
+
+class Color(Enum):
+    RED = "red"
+
+
+class Person(BaseModel):
+    name: str
+    age: Annotated[int, Field(ge=0, le=120)]
+    born: dt.date | None
+    color: Color
+    tags: list[Literal["a", "b"]] = []
+
+
+class Loose(BaseModel):
+    """Pydantic reads `n` more strictly than it is described."""
+
+    n: Annotated[
+        int,
+        GetPydanticSchema(lambda source, handler: core_schema.int_schema(le=5)),
+        WithJsonSchema({"type": "integer"}),
+    ]
+
+
+class Range(BaseModel):
+    low: int
+    high: int
+
+    @model_validator(mode="after")
+    def ordered(self) -> Range:
+        if self.low > self.high:
+            raise ValueError(f"{self.low} is more than {self.high}")
+        return self
+
+
+def test_a_type_that_agrees() -> None:
+    report = sk.check(Person, n=200)
+    assert report.ok, str(report)
+    assert (report.n, report.found, report.counterexamples, report.refusals) == (200, 0, (), ())
+    assert report.fed > 150
+    assert report.name == "Person"
+
+
+@pytest.mark.parametrize("name", ALIKE)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_zoo_agrees(name: str) -> None:
+    report = sk.check(ZOO[name].target, n=20)
+    sides = {each.side for each in report.counterexamples}
+    assert "written but refused" not in sides, str(report)
+    if not name.startswith("set[") and name not in BOUNDED:
+        assert report.ok, str(report)
+
+
+def test_what_is_written_and_refused_is_found_and_made_smaller() -> None:
+    report = sk.check(list[Loose], n=50)
+    assert not report.ok
+    assert report.counterexamples[0].side == "written but refused"
+    text = report.counterexamples[0].text
+    assert text in {f'[{{"n": {digit}}}]' for digit in (6, 7, 8, 9)}
+    assert "less than or equal to 5 at `$[0].n`" in report.counterexamples[0].error
+    lengths = [len(each.text) for each in report.counterexamples]
+    assert lengths == sorted(lengths)
+    assert report.found >= 1
+    with pytest.raises(AssertionError, match="written but refused"):
+        assert report.ok, str(report)
+
+
+def test_what_is_accepted_and_not_written_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A guide that is too narrow, made by telling the oracle of a wider type than the guide was made from.
+    from structkit.proof import check as module
+    from structkit.proof.oracle import oracle_of
+    from structkit.targets import read_target
+
+    wider = Annotated[int, Field(ge=0, le=200)]
+    monkeypatch.setattr(module, "oracle_of", lambda target, read: oracle_of(wider, read_target(wider)))
+    report = sk.check(Annotated[int, Field(ge=0, le=100)], n=200)
+    assert {each.side for each in report.counterexamples} == {"accepted but not written"}
+    assert all(100 < int(each.text) <= 200 for each in report.counterexamples)
+    assert {"199", "200"} <= {each.text for each in report.counterexamples}
+
+
+def test_validators_are_counted_apart() -> None:
+    report = sk.check(list[Range], n=200)
+    assert report.ok, str(report)
+    (refusal,) = report.refusals
+    assert refusal.place == "$[]"
+    assert refusal.count == report.refused
+    assert 0.1 < report.refusal_rate < 0.9
+    with pytest.raises(ValueError, match="is more than"):
+        Judge(list[Range])._adapter.validate_json(refusal.text)
+    assert f"{report.refusal_rate:.1%}" in str(report)
+
+
+def test_errors_of_a_users_own_kind_are_a_validators() -> None:
+    def odd(value: int) -> int:
+        if value % 2:
+            raise PydanticCustomError("odd_number", "{value} is odd", {"value": value})
+        return value
+
+    report = sk.check(Annotated[int, AfterValidator(odd)], n=100)
+    assert report.ok, str(report)
+    assert report.refusals[0].count > 10
+
+
+def test_a_refusal_of_pydantics_own_types_is_not_a_validators() -> None:
+    judge = Judge(EmailStr)
+    refusal = judge.refusal('"x"')
+    assert refusal is not None
+    assert not refusal.by_validator
+
+
+def test_a_broken_validator_is_a_counterexample() -> None:
+    class Broken(BaseModel):
+        a: int
+
+        @field_validator("a")
+        @classmethod
+        def look(cls, a: int) -> int:
+            return {0: a}[a]
+
+    report = sk.check(Broken, n=30)
+    assert report.counterexamples[0].error.startswith("KeyError")
+    assert report.counterexamples[0].text == '{"a": 1}'
+
+
+def test_other_spellings_are_no_counterexamples() -> None:
+    class Shown(BaseModel):
+        a: Annotated[int, PlainSerializer(str)]
+        hidden: int = Field(default=0, exclude=True)
+        renamed: int = Field(default=0, serialization_alias="other")
+
+        @computed_field  # type: ignore[prop-decorator]
+        @property
+        def double(self) -> int:
+            return 2 * self.a
+
+    report = sk.check(Shown, n=50)
+    assert report.ok, str(report)
+    assert "not fed back" in report.note
+    assert sk.check(set[float], n=50).ok
+    assert sk.check(list[Decimal], n=50).ok
+
+
+def test_a_narrower_schema_of_the_users_own_is_meant() -> None:
+    narrow = Annotated[int, WithJsonSchema({"type": "integer", "minimum": 5})]
+    assert sk.check(narrow, n=50).ok
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"const": 1.5}}, "required": ["b"]},
+        {"type": "number", "multipleOf": 0.01, "maximum": 3},
+        {"type": "array", "items": {"type": ["string", "null"], "maxLength": 3}, "uniqueItems": True},
+        {"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer", "nullable": True},
+        {
+            "$ref": "#/$defs/t",
+            "$defs": {"t": {"type": "array", "items": {"$ref": "#/$defs/t"}, "maxItems": 2}},
+        },
+        {},
+    ],
+    ids=json.dumps,
+)
+def test_schemas_that_agree(schema: dict[str, Any]) -> None:
+    report = sk.check(schema, n=100)
+    assert report.ok, str(report)
+    assert report.fed > 20
+
+
+def test_what_a_schema_leaves_to_a_check_after_is_no_counterexample() -> None:
+    loose = sk.JsonSchema(
+        {"type": "array", "items": {"type": "boolean"}, "not": {"uniqueItems": True}}, strict=False
+    )
+    report = sk.check(loose, n=100)
+    assert report.ok, str(report)
+    assert report.refused > 10
+
+
+def test_patterns_and_choices() -> None:
+    assert sk.check(sk.Regex(r"[a-z]+\d{2}|x"), n=50).ok
+    assert sk.check(sk.Choice(["a", "b"]), n=10).ok
+    assert sk.check(sk.Choice([1, "a", None]), n=10).ok
+
+
+def test_mistakes() -> None:
+    with pytest.raises(ValueError, match="n must be 1 or more"):
+        sk.check(int, n=0)
+    with pytest.raises(sk.SchemaError):
+        sk.check([1])  # type: ignore[arg-type]
+
+
+def test_mutants_reach_bounds_and_leave_values_as_they_were() -> None:
+    schema = {"type": "array", "items": {"type": "integer", "minimum": 10, "maximum": 90}, "maxItems": 4}
+    values: list[object] = [[50], [20, 30]]
+    found = list(mutants(values, Hints.of(schema), Seeded("x"), 500))
+    numbers = {
+        part for value in found for path in paths(value) if isinstance(part := at_path(value, path), int)
+    }
+    assert {9, 10, 11, 89, 90, 91} <= numbers
+    assert {len(value) for value in found if isinstance(value, list)} >= {0, 1, 2, 4}
+    assert values == [[50], [20, 30]]
+
+
+def test_strings_of_one_spelling_are_left_alone() -> None:
+    schema = {"properties": {"a": {"format": "date", "type": "string"}, "b": {"$ref": "#/$defs/s"}}}
+    schema |= {"$defs": {"s": {"type": "string"}}}
+    hints = Hints.of(schema)
+    assert not hints.free(("a",))
+    assert hints.free(("b",))
+    assert not hints.free(("c",))
+
+
+def test_shapes() -> None:
+    assert shape([{"a": 1}, {"a": 2.5}]) == shape([{"a": 3}])
+    assert shape({"a": 1}) != shape({"a": "1"})
+
+
+def test_shrinking_ends_with_what_shows_it() -> None:
+    value = {"a": [1, {"b": "xxyyxx"}], "c": 12345.678}
+    assert shrunk(value, lambda each: "yy" in json.dumps(each), 1000) == "yy"
+    assert shrunk(value, lambda each: False, 1000) == value

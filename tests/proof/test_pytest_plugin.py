@@ -1,0 +1,113 @@
+"""The pytest plugin: its models, its guard, and that it costs nothing who does not use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import structkit as sk
+
+PLUGIN = ("-p", "structkit.pytest_plugin", "-p", "no:cacheprovider")
+
+
+@pytest.fixture(autouse=True)
+def _this_structkit(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    """Tests that are run from another folder import the structkit that is tested here."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]))
+
+
+def _run(pytester: pytest.Pytester, source: str, *arguments: str) -> pytest.RunResult:
+    pytester.makepyfile(source)
+    loaded = pytester.plugins or any("structkit" in name for name in _entry_points())
+    return pytester.runpytest_subprocess(*(() if loaded else PLUGIN), *arguments)
+
+
+def _entry_points() -> list[str]:
+    from importlib.metadata import entry_points
+
+    return [point.value for point in entry_points(group="pytest11")]
+
+
+def test_models(pytester: pytest.Pytester) -> None:
+    result = _run(
+        pytester,
+        """
+        import structkit as sk
+
+        def test_scripted(structkit_model):
+            model = structkit_model(["[1, 2]", "[3]"])
+            assert sk.extract(model, "x", list[int]) == [1, 2]
+            assert sk.extract(model, "x", list[int]) == [3]
+
+        def test_random(structkit_model):
+            one, other = (sk.extract(structkit_model(seed=3), "x", list[int], temperature=1, seed=0) for _ in "ab")
+            assert one == other
+            assert isinstance(sk.extract(structkit_model(), "x", bool), bool)
+        """,
+    )
+    result.assert_outcomes(passed=2)
+
+
+REFUSED = """
+    import os
+    import pytest
+    import structkit as sk
+
+    @pytest.fixture
+    def model():
+        return sk.load("organization/model")
+
+    def test_in_a_test():
+        with pytest.raises(sk.ModelFailed, match="structkit_downloads"):
+            sk.load("organization/model")
+
+    def test_in_a_fixture(model):
+        pass
+
+    @pytest.mark.structkit_downloads
+    def test_allowed():
+        assert "STRUCTKIT_DOWNLOADS" not in os.environ
+
+    def test_folders_are_no_downloads(tmp_path):
+        with pytest.raises(sk.ModelFailed, match="holds no config.json"):
+            sk.load(tmp_path)
+    """
+
+
+def test_downloads_are_refused(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STRUCTKIT_DOWNLOADS", raising=False)
+    result = _run(pytester, REFUSED, "--strict-markers")
+    result.assert_outcomes(passed=3, errors=1)
+    result.stdout.fnmatch_lines(["*ModelFailed: models of the hub are refused here*"])
+
+
+def test_a_project_may_allow_them(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STRUCTKIT_DOWNLOADS", raising=False)
+    source = "import os\ndef test_allowed():\n    assert os.environ.get('STRUCTKIT_DOWNLOADS') != '0'"
+    _run(pytester, source, "-o", "structkit_downloads=true").assert_outcomes(passed=1)
+    _run(pytester, source).assert_outcomes(failed=1)
+
+
+def test_the_marker_is_described(pytester: pytest.Pytester) -> None:
+    _run(pytester, "", "--markers").stdout.fnmatch_lines(["@pytest.mark.structkit_downloads: *"])
+
+
+def test_the_variable_refuses_them_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRUCTKIT_DOWNLOADS", "0")
+    with pytest.raises(sk.ModelFailed, match="refused here"):
+        sk.load("organization/model")
+
+
+def test_loading_it_imports_nothing_heavy() -> None:
+    code = (
+        "import pytest, sys; before = set(sys.modules); import structkit.pytest_plugin\n"
+        "import json; print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = {name for name in json.loads(done.stdout) if not name.startswith("json")}
+    assert imported == {"structkit", "structkit.pytest_plugin"}

@@ -1,0 +1,171 @@
+"""Example values: sentences of the language, validated, varied, and the same for the same seed."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import AfterValidator, BaseModel, Field, TypeAdapter
+
+import structkit as sk
+from structkit.proof.chance import Seeded
+from structkit.proof.language import Language
+from tests.zoo import ZOO
+
+PROBABLE = random.Random("some of the zoo").sample(sorted(ZOO), 12)
+
+
+class Line(BaseModel):
+    title: str
+    quantity: Annotated[int, Field(ge=1, le=100)]
+
+
+class Order(BaseModel):
+    customer: str
+    lines: list[Line]
+    note: str | None = None
+    status: Literal["open", "paid"] = "open"
+    total: float
+
+
+class Tree(BaseModel):
+    children: list[Tree] = []
+
+
+@pytest.mark.parametrize("name", PROBABLE)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_sentences_are_valid_and_depend_on_nothing_but_the_seed(name: str) -> None:
+    specimen = ZOO[name]
+    language = Language.of(specimen.target)
+    texts = [language.sentence(Seeded(f"{seed}")) for seed in range(12)]
+    for text in texts:
+        assert language.holds(text)
+        if not specimen.checked:
+            specimen.adapter.validate_json(text)
+    again = Language.of(specimen.target)
+    assert [again.sentence(Seeded(f"{seed}")) for seed in reversed(range(12))][::-1] == texts
+
+
+def test_the_first_of_several_is_the_one() -> None:
+    assert sk.sample(Order, seed=3, n=4)[0] == sk.sample(Order, seed=3)
+    assert sk.sample(Order, seed=3, n=4)[:2] == sk.sample(Order, seed=3, n=2)
+    assert sk.sample(Order, seed=3) != sk.sample(Order, seed=4)
+    assert sk.sample(Order, n=0) == []
+
+
+def test_values_vary() -> None:
+    orders = sk.sample(Order, n=200)
+    assert {order.status for order in orders} == {"open", "paid"}
+    assert any(order.note is None for order in orders)
+    assert any(order.note for order in orders)
+    counts = {len(order.lines) for order in orders}
+    assert 0 in counts
+    assert max(counts) > 5
+    quantities = {line.quantity for order in orders for line in order.lines}
+    assert {1, 100} <= quantities  # the bounds
+    names = [order.customer for order in orders]
+    assert sum(bool(re.fullmatch("[A-Za-z ]+", name)) for name in names) > 50
+    assert any(not name.isascii() for name in names)
+    assert any(set(name) & set('"\\\n') for name in names)
+    assert "" in names
+
+
+def test_numbers_are_of_all_magnitudes() -> None:
+    for kind in (int, float):
+        numbers: list[float] = [value for value in sk.sample(kind, n=1000) if value]  # type: ignore[misc]
+        magnitudes = {int(math.log10(abs(value))) for value in numbers}
+        assert len(magnitudes) >= 14
+        assert any(value < 0 for value in numbers)
+
+
+def test_optional_fields_are_present_and_absent() -> None:
+    texts = [json.dumps(value) for value in sk.sample(TypedOptions, n=100)]
+    seen = [frozenset(json.loads(text)) for text in texts]
+    assert frozenset() in seen
+    assert frozenset("abcdefgh") in seen
+    assert len(set(seen)) >= 15
+
+
+TypedOptions: dict[str, Any] = {
+    "type": "object",
+    "properties": {name: {"type": "boolean"} for name in "abcdefgh"},
+    "additionalProperties": False,
+}
+
+
+def test_names_of_an_object_differ() -> None:
+    language = Language.of({"type": "object"})
+    for seed in range(200):
+        pairs = json.loads(language.sentence(Seeded(f"{seed}")), object_pairs_hook=lambda pairs: pairs)
+        assert len({name for name, _ in pairs}) == len(pairs)
+
+
+def test_recursion_and_wide_open_values_end() -> None:
+    for target in (Tree, {}, {"type": "array"}, list[Any]):
+        language = Language.of(target)
+        lengths = [len(language.sentence(Seeded(f"{seed}")).encode()) for seed in range(100)]
+        assert max(lengths) < 3_000
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        (sk.Regex("a|b{3}"), {"a", "bbb"}),
+        (sk.Choice(["x", "y"]), {"x", "y"}),
+        (sk.Choice([1, "1"]), {1, "1"}),
+    ],
+    ids=["regex", "texts", "values"],
+)
+def test_targets_that_are_no_types(target: Any, expected: set[object]) -> None:
+    assert set(sk.sample(target, n=30)) == expected
+
+
+def test_options_reach_the_language() -> None:
+    assert {"note" in json.loads(text) for text in _texts(Order)} == {True}
+    assert {"note" in json.loads(text) for text in _texts(Order, defaults="may_omit")} == {True, False}
+    first = {next(iter(json.loads(text))) for text in _texts(Order, order="any")}
+    assert len(first) > 2
+
+
+def _texts(target: Any, **options: Any) -> list[str]:
+    language = Language.of(target, **options)
+    return [language.sentence(Seeded(f"{seed}")) for seed in range(50)]
+
+
+def test_what_validators_refuse_is_sampled_again() -> None:
+    def even(value: int) -> int:
+        if value % 2:
+            raise ValueError("odd")
+        return value
+
+    assert all(value % 2 == 0 for value in sk.sample(Annotated[int, AfterValidator(even)], n=20))
+
+
+def test_validators_that_refuse_everything_are_told_of() -> None:
+    def never(value: int) -> int:
+        raise ValueError("no")
+
+    with pytest.raises(sk.ValidationFailed, match="refuse each of 200") as caught:
+        sk.sample(Annotated[int, AfterValidator(never)])
+    assert len(caught.value.attempts) == 200
+
+
+def test_long_values_are_written_and_endless_ones_refused() -> None:
+    assert len(sk.sample(Annotated[str, Field(min_length=5_000)])) >= 5_000
+    with pytest.raises(sk.GenerationError, match="at most 200000"):
+        sk.sample(Annotated[str, Field(min_length=1_000_000)])
+
+
+def test_mistakes() -> None:
+    with pytest.raises(ValueError, match="n must be 0 or more"):
+        sk.sample(int, n=-1)
+    with pytest.raises(sk.UnsatisfiableSchema):
+        sk.sample({"type": "integer", "minimum": 2, "maximum": 1})
+
+
+def test_a_type_adapter_is_a_target() -> None:
+    assert isinstance(sk.sample(TypeAdapter(int)), int)  # type: ignore[call-overload]

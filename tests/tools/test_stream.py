@@ -1,0 +1,170 @@
+"""Runs that are told while they happen."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+
+import pytest
+from pydantic import BaseModel, field_validator
+
+import structkit as sk
+from structkit.testing import RandomModel, ScriptedModel
+
+
+class Answer(BaseModel):
+    city: str
+    celsius: int
+
+    @field_validator("celsius")
+    @classmethod
+    def possible(cls, celsius: int) -> int:
+        if celsius > 60:
+            raise ValueError("no city is that hot")
+        return celsius
+
+
+def weather(city: str) -> int:
+    if city == "nowhere":
+        raise sk.ToolError("there is no such city")
+    return 18
+
+
+def call(name: str, /, **arguments: object) -> str:
+    return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+
+
+ANSWER = '{"city": "Porto", "celsius": 18}'
+REPLIES = [call("weather", city="nowhere"), call("weather", city="Évora"), ANSWER]
+
+
+def story(events: list[sk.AgentEvent[Answer]]) -> list[object]:
+    """The events with growing arguments put together."""
+    told: list[object] = []
+    for event in events:
+        if isinstance(event, sk.ArgumentsGrown):
+            if isinstance(told[-1], str):
+                told[-1] += event.text
+            else:
+                told.append(event.text)
+        elif isinstance(event, sk.CallDone):
+            told.append((event.call.output, event.call.error))
+        elif not isinstance(event, sk.ResultGrown):
+            told.append(event if isinstance(event, sk.CallStarted) else type(event).__name__)
+    return told
+
+
+WANTED = [
+    sk.CallStarted("call_1", "weather"),
+    '{"city": "nowhere"}',
+    (None, "there is no such city"),
+    sk.CallStarted("call_2", "weather"),
+    '{"city": "Évora"}',
+    (18, None),
+    "RunFinished",
+]
+
+
+def test_a_run_is_told_while_it_happens() -> None:
+    agent = sk.Agent(ScriptedModel(REPLIES), tools=[weather], result=Answer)
+    with agent.stream("Warm?") as stream:
+        events = list(stream)
+        assert story(events) == WANTED
+        assert stream.result.value == Answer(city="Porto", celsius=18)
+    partials = [event.partial for event in events if isinstance(event, sk.ResultGrown)]
+    assert all(isinstance(partial, Answer) for partial in partials)
+    assert not hasattr(partials[0], "celsius")
+    assert partials[-1] == stream.result.value
+    assert events.index(partials and next(e for e in events if isinstance(e, sk.CallStarted))) == 0
+
+
+def test_the_same_in_async_programs() -> None:
+    async def main() -> list[sk.AgentEvent[Answer]]:
+        agent = sk.Agent(ScriptedModel(REPLIES), tools=[weather], result=Answer)
+        async with agent.astream("Warm?") as stream:
+            events = [event async for event in stream]
+            assert (await stream.result()).value.celsius == 18
+        return events
+
+    assert story(asyncio.run(main())) == WANTED
+
+
+def test_several_calls_and_texts_that_are_no_json() -> None:
+    both = f"[{call('weather', city='A')}, {call('weather', city='B')}]"
+    agent = sk.Agent(
+        ScriptedModel([both, "yes"]), tools=[weather], result=sk.Choice(["yes", "no"]), parallel=2
+    )
+    events = list(agent.stream("x"))
+    assert [event.id for event in events if isinstance(event, sk.CallStarted)] == ["call_1", "call_2"]
+    assert [event.call.output for event in events if isinstance(event, sk.CallDone)] == [18, 18]
+    last = events[-1]
+    assert isinstance(last, sk.RunFinished)
+    assert last.result.value == "yes"
+
+
+def test_what_is_refused_is_taken_back() -> None:
+    hot = '{"city": "Porto", "celsius": 99}'
+    events = list(sk.Agent(ScriptedModel([hot, ANSWER]), tools=[weather], result=Answer).stream("x"))
+    assert [type(event).__name__ for event in events if not isinstance(event, sk.ResultGrown)] == [
+        "StepRefused",
+        "RunFinished",
+    ]
+
+
+def test_thoughts_are_told() -> None:
+    model = ScriptedModel([f"It is sunny.</think>{ANSWER}"])
+    events = list(sk.Agent(model, tools=[weather], result=Answer, thinking=20).stream("x"))
+    assert sk.Thought("It is sunny.") in events
+
+
+def test_a_stream_that_fails_says_why_whenever_it_is_asked() -> None:
+    stream = sk.Agent(ScriptedModel([]), tools=[weather], result=Answer).stream("x")
+    for _ in range(2):
+        with pytest.raises(sk.ModelFailed, match="0 replies"):
+            _ = stream.result
+    closed = sk.Agent(ScriptedModel(REPLIES), tools=[weather], result=Answer).stream("x")
+    next(closed)
+    closed.close()
+    with pytest.raises(sk.GenerationError, match="closed before its end"):
+        _ = closed.result
+
+
+def test_a_stream_pauses_as_a_run_does() -> None:
+    asks = sk.tool(weather, requires_approval=True)
+    stream = sk.Agent(ScriptedModel(REPLIES), tools=[asks], result=Answer).stream("x")
+    with pytest.raises(sk.RunPaused):
+        list(stream)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_stream_tells_what_a_run_returns(seed: int) -> None:
+    agent = sk.Agent(RandomModel(), tools=[weather], result=int, max_tokens=150, parallel=2)
+    run = agent.with_model(RandomModel(seed, brevity=2)).run("x")
+    stream = agent.with_model(RandomModel(seed, brevity=2)).stream("x")
+    told = "".join(event.text for event in stream if isinstance(event, sk.ArgumentsGrown))
+    assert stream.result.messages == run.messages
+    written = [part.arguments for message in run.messages for part in getattr(message, "calls", ())]
+    assert told == "".join(written)
+
+
+def test_a_cancelled_stream_lets_go() -> None:
+    def slow(prompt: str) -> str:
+        time.sleep(0.5)
+        return '"late"'
+
+    async def main() -> None:
+        stream = sk.Agent(ScriptedModel([slow]), tools=[weather]).astream("x")
+
+        async def read() -> None:
+            async for _ in stream:
+                pass
+
+        task = asyncio.create_task(read())
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await stream.aclose()
+
+    asyncio.run(main())
