@@ -12,6 +12,7 @@ __all__ = ["Panel", "draw"]
 _COLORS = (
     *("#00796b", "#d95f02", "#5e3c99", "#c2185b", "#1f78b4"),
     *("#7a6a00", "#4d4d4d", "#33a02c", "#a6761d", "#e7298a"),
+    *("#0b3c8c", "#8c0b0b"),
 )
 _INK, _GRID, _LINE = "#16302b", "#dfe9e6", "#5b7a73"
 _WIDE, _HIGH, _LEFT, _TOP, _STEP, _FALL = 290, 190, 60, 74, 370, 264

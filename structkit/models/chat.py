@@ -35,6 +35,11 @@ class PromptEncoder:
         # Splitting control tokens is a switch inside the tokenizer, which threads would turn under each other.
         self._lock = Lock()
 
+    @property
+    def takes_messages(self) -> bool:
+        """Whether there is a template for messages."""
+        return self._tokenizer.chat_template is not None or _is_mistral_common(self._tokenizer)
+
     def encode(self, prompt: str | Sequence[Message], *, thinking: bool = False) -> list[int]:
         """Turn a prompt into the first tokens of a sequence; see `LogitsModel.encode`.
 
