@@ -1,4 +1,4 @@
-"""Draw the pictures of the docs: the river, and the automaton of a type as the library builds it.
+"""Draw the pictures of the docs: the river, the automaton of a type as the library builds it, the run of an agent.
 
     python scripts/draw.py
 
@@ -7,7 +7,10 @@ The drawings are written to docs/assets; tests/docs/test_drawings.py checks that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -17,12 +20,15 @@ from xml.sax.saxutils import escape
 import numpy as np
 from pydantic import Field
 
+from structkit import AgentResult
 from structkit.automaton.dfa import DEAD, Dfa
 from structkit.automaton.kernels import BITS
 from structkit.automaton.link import link
+from structkit.messages import Answer, Calls, Message, Output, User
 from structkit.targets import read_target
 
-ASSETS = Path(__file__).parents[1] / "docs/assets"
+ROOT = Path(__file__).parents[1]
+ASSETS = ROOT / "docs/assets"
 Age = Annotated[int, Field(ge=0, le=120)]
 
 INK, PALE, LINE, MARK = "#16302b", "#e6f2ef", "#5b7a73", "#00796b"
@@ -45,7 +51,12 @@ def main() -> None:
 
 def drawings() -> dict[str, str]:
     """Every drawing by its file name."""
-    return {"age.svg": draw_dfa(link(read_target(Age).rules()).dfa(0)), "river.svg": draw_river()}
+    age = draw_dfa(link(read_target(Age).rules()).dfa(0))
+    return {
+        "age.svg": age,
+        "river.svg": draw_river(),
+        "agent-run.svg": draw_run(run_of("docs/tutorial/8-agents.md")),
+    }
 
 
 def draw_dfa(dfa: Dfa) -> str:
@@ -160,6 +171,68 @@ def draw_river() -> str:
                 + text(x + WIDE / 2, y + 41, what, "#ffffff" if ends else LINE, 12)
             )
     return page(2 * 20 + 3 * STEP + WIDE, 2 * 20 + 2 * FALL + HIGH, shapes)
+
+
+BETWEEN, TURN, CHARACTERS, WRONG = 300, 58, 44, "#b3261e"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one says to another."""
+
+    start: str
+    end: str
+    words: str
+    wrong: bool = False
+
+
+def run_of(page_name: str) -> AgentResult[object]:
+    """What the first program of a page of the docs comes to."""
+    found = re.search(
+        r"^```python\n(.*?)^```", (ROOT / page_name).read_text(encoding="utf-8"), flags=re.M | re.S
+    )
+    assert found
+    names: dict[str, object] = {}
+    with contextlib.redirect_stdout(None):
+        exec(compile(found[1], page_name, "exec", dont_inherit=True), names)  # it is our own page
+    result = names["result"]
+    assert isinstance(result, AgentResult)
+    return result
+
+
+def said(messages: Sequence[Message]) -> Iterator[Said]:
+    """What the messages of a run say, in their order."""
+    for message in messages:
+        match message:
+            case User(content=content):
+                yield Said("you", "the model", content)
+            case Calls(calls=calls):
+                for call in calls:
+                    yield Said("the model", call.name, f"{call.name}({call.arguments})")
+            case Output(name=name, content=content, failed=failed):
+                yield Said(name, "the model", content, wrong=failed)
+            case Answer(content=content):
+                yield Said("the model", "you", content)
+
+
+def draw_run(result: AgentResult[object]) -> str:
+    """The run of an agent: a lane for each that takes part, an arrow for each thing that is said, downwards in time."""
+    told = list(said(result.messages))
+    lanes = {name: 90 + BETWEEN * at for at, name in enumerate(dict.fromkeys(each.start for each in told))}
+    bottom = 80 + TURN * len(told)
+    shapes = []
+    for name, x in lanes.items():
+        shapes.append(f'<path d="M {x} 50 V {bottom}" stroke="{LINE}" stroke-dasharray="3 4"/>')
+        box = f'x="{x - 65}" y="14" width="130" height="34" rx="8"'
+        shapes.append(f'<rect {box} fill="{PALE}" stroke="{MARK}" stroke-width="1.5"/>')
+        shapes.append(text(x, 36, name, weight="bold"))
+    for at, each in enumerate(told):
+        y, start, end = 106 + TURN * at, lanes[each.start], lanes[each.end]
+        shapes.append(f'<path d="M {start} {y} H {end + (8 if end < start else -8)}" {STROKE} {ARROW}/>')
+        lines = textwrap.wrap(each.words, CHARACTERS, max_lines=2, placeholder=" …")
+        for above, line in enumerate(reversed(lines)):
+            shapes.append(text((start + end) / 2, y - 7 - 15 * above, line, WRONG if each.wrong else INK, 12))
+    return page(180 + BETWEEN * (len(lanes) - 1), bottom + 20, shapes)
 
 
 def text(x: float, y: float, words: str, color: str = INK, size: int = 14, weight: str = "normal") -> str:
