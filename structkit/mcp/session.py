@@ -80,10 +80,15 @@ class Session:
             return
         self._closing = True
         with suppress(RuntimeError):  # the event loop has ended
-            cast("asyncio.AbstractEventLoop", self._loop).call_soon_threadsafe(
-                cast("asyncio.Task[None]", self._task).cancel
-            )
+            cast("asyncio.AbstractEventLoop", self._loop).call_soon_threadsafe(self._finish)
         self._thread.join(_CLOSING)
+
+    def _finish(self) -> None:
+        # A client that is cancelled does not wait for the end of its process; but one that only connects does not end.
+        if self._client is None:
+            cast("asyncio.Task[None]", self._task).cancel()
+        else:
+            self._end.set()
 
     def ask(self, request: Callable[[Client], Awaitable[T]]) -> Future[T]:
         """Begin a request. To cancel it, cancel the future.
@@ -142,6 +147,7 @@ class Session:
 
     async def _serve(self) -> None:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        self._end = asyncio.Event()  # of this loop
         self._begun.set()
         async with AsyncExitStack() as stack:
             client = await self._endpoint.enter(stack)
@@ -149,7 +155,7 @@ class Session:
                 self._client, self.state = client, "open"
             self._opened.set_result(None)
             try:
-                await asyncio.Event().wait()  # until it is cancelled
+                await self._end.wait()
             finally:
                 with self._lock:
                     self._client, self.state = None, "closed" if self._closing else "gone"
