@@ -10,6 +10,7 @@ from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.texts import string_texts, uncertain_formats
 from structkit.schema.nodes import String
+from structkit.schema.quote import lacks_source
 
 if TYPE_CHECKING:
     from structkit.automaton.dfa import Dfa
@@ -57,6 +58,8 @@ class AutomatonTexts:
 
     def _decided(self, node: String, ask: Callable[[Dfa], bool | None]) -> bool | None:
         """What the automaton says; it says no only if that of all texts that the formats may mean does too."""
+        if any(map(lacks_source, (node.format or "", *node.forbidden_formats))):
+            return None
         answer = self._asked(node, ask, wide=False)
         if answer is False and uncertain_formats(node):
             return None if self._asked(node, ask, wide=True) is not False else False

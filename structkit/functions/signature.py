@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, TypeGuard, get_origin
+from typing import Annotated, Any, TypeGuard, get_origin
 
 from typing_extensions import get_type_hints
 
 from structkit.errors import SchemaError
 from structkit.functions.docstring import read_docstring
+from structkit.schema.arguments import is_field
 
 __all__ = ["Parameter", "Signature", "is_function", "read_signature"]
 
@@ -177,6 +178,10 @@ def _parameter(
             f"the parameter {name} of {called} has no annotation; write its type, such as {name}: str",
             place=place,
         )
+    if is_field(parameter.default):  # its own default, if it has one, is filled in with the values
+        annotation: Any = hints[name]
+        said = parameter.default.description or described.get(name)
+        return Parameter(name, Annotated[annotation, parameter.default], True, None, said)
     required = parameter.default is inspect.Parameter.empty
     default = None if required else parameter.default
     return Parameter(name, hints[name], required, default, described.get(name))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TypeGuard, cast
 
 from pydantic import ConfigDict, Field
+from pydantic.fields import FieldInfo
 from typing_extensions import NotRequired, TypedDict, TypeForm
 
-__all__ = ["arguments_type"]
+__all__ = ["arguments_type", "is_field"]
 
 
 def arguments_type(
@@ -34,3 +35,8 @@ def arguments_type(
     made.__doc__ = description or None
     made.__pydantic_config__ = ConfigDict(extra="forbid")
     return cast("TypeForm[object]", made)
+
+
+def is_field(default: object) -> TypeGuard[FieldInfo]:
+    """Whether the default of a parameter is a `Field(...)` of pydantic, which says what the default is."""
+    return isinstance(default, FieldInfo)

@@ -11,7 +11,7 @@ from typing import Any
 from structkit.errors import SchemaError
 from structkit.schema.place import Place
 
-__all__ = ["FORMAT", "QUOTE_KEYWORD", "Quote", "quote_format", "with_source"]
+__all__ = ["FORMAT", "QUOTE_KEYWORD", "Quote", "lacks_source", "quote_format", "with_source"]
 
 QUOTE_KEYWORD = "x-structkit-quote"
 """What a JSON Schema says it with. Others ignore it, as they do all keywords that they do not know."""
@@ -93,6 +93,15 @@ def quote_format(raw: object, at: Place) -> str:
     'python:quote {"words": true}'
     """
     return f"{FORMAT} {json.dumps(Quote.read(raw, at.path).arguments)}"
+
+
+def lacks_source(name: str) -> bool:
+    """Whether a format is that of quotes of which the source is not known yet, so that nothing is known of them.
+
+    >>> lacks_source('python:quote {"words": true}'), lacks_source("date")
+    (True, False)
+    """
+    return name.startswith(FORMAT) and "source" not in json.loads(name.partition(" ")[2])
 
 
 def with_source(name: str, source: str | None, place: str) -> str:

@@ -20,7 +20,7 @@ from structkit.tools.format import JsonFormat
 from structkit.tools.ready import make_ready
 from structkit.tools.run import Decisions, Run
 from structkit.tools.setup import Setup
-from structkit.tools.state import AgentResult, RunState, check_history
+from structkit.tools.state import AgentResult, RunState, check_history, check_state
 from structkit.tools.stream import AgentStream, AsyncAgentStream
 from structkit.tools.tool import AnyTool, Tool, tool
 from structkit.tools.toolset import Toolset
@@ -300,8 +300,13 @@ class Agent(Generic[T_co]):
             raise AgentError(
                 "the state is that of an agent with other tools or another result", place="state"
             )
+        check_state(state, {each.name for each in self._setup.tools})
         waiting = [each.id for each in state.pending]
         decisions = dict.fromkeys(waiting, approvals) if isinstance(approvals, bool) else approvals
+        if not isinstance(decisions, Mapping):
+            raise TypeError(
+                f"approvals is True, False, or says so of each call by its id, not {decisions!r:.60}"
+            )
         strange = next((each for each in decisions if each not in waiting), None)
         if strange is not None or not waiting:
             raise AgentError(

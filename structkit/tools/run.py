@@ -18,7 +18,7 @@ from structkit.generate.generation import budget_of
 from structkit.generate.prompt import Prompt
 from structkit.generate.result import Result
 from structkit.generate.settings import Settings
-from structkit.messages import Answer, Calls, Message, Output
+from structkit.messages import Answer, CallPart, Calls, Message, Output
 from structkit.schema.stored import json_text_of
 from structkit.tools.context import Context
 from structkit.tools.ready import Ready
@@ -407,11 +407,18 @@ class Run:
             for part in message.calls if isinstance(message, Calls) else ():
                 record, output = self._records.get(part.id), told[part.id]
                 if record is None:
-                    arguments = dict(self._by_name[part.name].call(part.arguments).arguments)
+                    arguments = self._arguments(part)
                     said = {"error": output.content} if output.failed else {"output": output.content}
                     record = ToolCall(id=part.id, name=part.name, arguments=arguments, **said)  # type: ignore[arg-type]
                 calls.append(record)
         return tuple(calls)
+
+    def _arguments(self, part: CallPart) -> dict[str, object]:
+        """Those of a call before the run was resumed; as they were written, if the types refused them."""
+        try:
+            return dict(self._by_name[part.name].call(part.arguments).arguments)
+        except ValueError:
+            return dict(cast("Mapping[str, object]", json.loads(part.arguments)))
 
 
 def _pending(due: Due, calls: Sequence[Due], messages: Sequence[Message], reason: str) -> Pending:

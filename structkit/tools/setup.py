@@ -78,7 +78,7 @@ class Setup:
 
     def compiled(self, target: StepTarget) -> Compiled:
         """The guide of a step."""
-        return GUIDES.get(target, self.model.vocabulary, self.settings.writing)
+        return GUIDES.get(target, self.model.vocabulary, self.settings.writing, self.settings.source)
 
     @cached_property
     def last(self) -> StepTarget:

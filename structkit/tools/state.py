@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Generic, Literal, TypeVar
@@ -206,6 +206,34 @@ def check_history(messages: Sequence[object]) -> tuple[Message, ...]:
             place="messages",
         )
     return tuple(known)
+
+
+def check_state(state: RunState, tools: Collection[str]) -> None:
+    """Refuse a state that no run of an agent with these tools leaves behind: it may have been stored by anyone.
+
+    Raises:
+        AgentError: A call before the last step has no output or no tool, or what waits is not what would be made.
+    """
+    *before, last = state.messages or (None,)
+    if not isinstance(last, Calls):
+        raise AgentError("the last message of the state has no calls to decide about", place="state")
+    check_history(before)
+    made = [
+        call
+        for message in state.messages[state.first :]
+        if isinstance(message, Calls)
+        for call in message.calls
+    ]
+    strange = next((call.name for call in made if call.name not in tools), None)
+    if strange is not None:
+        raise AgentError(f"the state has a call of {strange}, which is no tool of this agent", place="state")
+    calls = {call.id: (call.name, call.arguments) for call in last.calls}
+    waiting = {each.id: (each.name, each.arguments) for each in state.pending}
+    done = {each.id for each in state.done}
+    if len(calls) < len(last.calls) or not waiting.items() <= calls.items() or not done <= calls.keys():
+        raise AgentError("the calls that wait in the state are not those of its last message", place="state")
+    if not 0 <= state.first < len(state.messages) or state.steps < 1:
+        raise AgentError("the state counts steps or messages that it does not have", place="state")
 
 
 def new_calls(messages: Sequence[Message], written: Sequence[tuple[str, str]]) -> Calls:

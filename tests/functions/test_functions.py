@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 
 import structkit as sk
 from structkit.functions.docstring import read_docstring
+from structkit.functions.output import FunctionOutput
 from structkit.functions.signature import read_signature
 from structkit.testing import RandomModel, ScriptedModel
 
@@ -198,3 +199,19 @@ def bad_type(good: int, bad: Callable[[], int]) -> None: ...
 def test_what_cannot_be_called_says_why(function: Callable[..., object], message: str) -> None:
     with pytest.raises(sk.SchemaError, match=re.sub(r"([()])", r"\\\1", message)):
         sk.extract(ScriptedModel([]), "x", function)
+
+
+def test_a_default_may_be_a_field_of_pydantic() -> None:
+    def find(
+        name: str = Field(description="Whom to find."),
+        most: int = Field(3, ge=1),
+        tags: list[str] = Field(default_factory=list),  # noqa: B008
+    ) -> None: ...
+
+    output = FunctionOutput.read(read_signature(find))
+    assert dict(output.validate('{"name": "Ana"}').arguments) == {"name": "Ana", "most": 3, "tags": []}
+    for refused in ("{}", '{"name": "Ana", "most": 0}'):
+        with pytest.raises(ValueError, match=r"name|most"):
+            output.validate(refused)
+    first, second = (output.validate('{"name": "Ana"}').arguments["tags"] for _ in range(2))
+    assert first is not second

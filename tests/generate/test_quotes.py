@@ -193,3 +193,10 @@ def test_a_long_source(tmp_path: Any) -> None:
     source = " ".join(f"word{i * i % 9973} of {i}" for i in range(6_000))
     result = sk.generate(ScriptedModel(['"word25 of 5"']), "x", Name, source=source)
     assert result.value == "word25 of 5" and source[slice(*result.spans["$"])] == "word25 of 5"
+
+
+def test_keys_are_quotes_of_the_prompt() -> None:
+    value = sk.extract(ScriptedModel(['{"Ana": 34, "Porto": 1}']), "Ana, 34, of Porto", dict[Name, int])
+    assert value == {"Ana": 34, "Porto": 1}
+    other = sk.generate(ScriptedModel(['{"Bob": 34}']), "Ana, 34, of Porto", dict[Name, int])
+    assert all(key in "Ana, 34, of Porto" for key in other.value)

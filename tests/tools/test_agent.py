@@ -456,3 +456,10 @@ def test_a_result_that_merely_resembles_a_call_is_fine() -> None:
     agent = sk.Agent(ScriptedModel(['{"name": "weather", "age": 3}']), tools=[weather], result=Named)
     assert agent.run("x").value.name == "weather"
     sk.Agent(ScriptedModel([]), tools=[weather], result=list[Callish])  # no lists of calls without parallel
+
+
+def test_quotes_come_from_the_source_of_the_agent() -> None:
+    agent = sk.Agent(
+        ScriptedModel(['"Ana Souza"']), result=Annotated[str, sk.Quote()], source="Ana Souza is 34."
+    )
+    assert agent.run("Who?").value == "Ana Souza"

@@ -8,8 +8,10 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+from pydantic import AfterValidator
 
 import structkit as sk
 from structkit.testing import ScriptedModel
@@ -44,7 +46,7 @@ def agent(*replies: str, parallel: int = 1) -> sk.Agent[str]:
 
 
 def paused(run: sk.Agent[str]) -> sk.RunState:
-    with pytest.raises(sk.RunPaused, match=r"call_1.*agent\.resume") as caught:
+    with pytest.raises(sk.RunPaused, match=r"call_\d.*agent\.resume") as caught:
         run.run("Pay.")
     return caught.value.state
 
@@ -157,6 +159,48 @@ def test_wrong_states_are_refused() -> None:
     ):
         with pytest.raises(sk.AgentError, match="state"):
             run.resume(sk.RunState.loads(text), approvals=True)
+
+
+def test_calls_that_were_refused_before_a_pause_are_told_after_it() -> None:
+    def odd(number: Annotated[int, AfterValidator(_odd)]) -> int:
+        return number
+
+    tools = [odd, sk.tool(pay, requires_approval=True)]
+    replies = [call("odd", number=2), call("pay", euros=20)]
+    state = paused(sk.Agent(ScriptedModel(replies), tools, retries=0))
+    result = sk.Agent(ScriptedModel(['"done"']), tools, retries=0).resume(state, approvals=True)
+    assert [(each.name, each.arguments) for each in result.calls] == [
+        ("odd", {"number": 2}),
+        ("pay", {"euros": 20}),
+    ]
+
+
+def _odd(number: int) -> int:
+    if number % 2 == 0:
+        raise ValueError("even")
+    return number
+
+
+def test_states_that_were_changed_are_refused() -> None:
+    run = agent(call("balance"), call("pay", euros=20), '"done"')
+    state = paused(run)
+    _, made, output, due = state.messages
+    other = replace(state.pending[0], arguments='{"euros": 1}')
+    for changed in (
+        replace(state, pending=(other,)),  # what somebody approves of is what is done
+        replace(state, messages=()),
+        replace(state, messages=(made, due)),
+        replace(state, steps=-5),
+        replace(state, first=-5),
+        replace(state, first=9),
+        sk.RunState.loads(state.dumps().replace("balance", "nothing")),
+        replace(state, done=(output,)),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(sk.AgentError, match=r"state|no output"):
+            run.resume(changed, approvals=True)
+    for wrong in (None, ["call_2"], "call_2"):
+        with pytest.raises(TypeError, match="approvals is True, False"):
+            run.resume(state, approvals=wrong)  # type: ignore[arg-type]
 
 
 def test_an_agent_that_asks_is_no_tool() -> None:
