@@ -112,9 +112,9 @@ def configure(
     """Say how the values of a class are written, wherever it is used: a decorator.
 
     For models of pydantic, dataclasses and `TypedDict`. What the class says counts for its own fields, not for those of
-    classes inside it, which may say something else; subclasses inherit it. An option of a call, such as
-    `extract(..., defaults="may_omit")`, counts more: it is for everything in that call. Decorate a class where it is
-    defined, before it is first used.
+    classes inside it, which may say something else; subclasses inherit it, but for those of a `TypedDict`. An option of
+    a call, such as `extract(..., defaults="may_omit")`, counts more: it is for everything in that call. Decorate a
+    class where it is defined, before it is first used.
 
     Args:
         whitespace: `"spaced"` or `"compact"`; it counts where the class itself is the target, for a text has one style.

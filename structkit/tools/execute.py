@@ -20,6 +20,9 @@ __all__ = ["Executor", "execute"]
 
 T = TypeVar("T")
 
+_GRACE = 0.5
+"""Seconds for an async tool that is cancelled to end."""
+
 
 class Executor:
     """Makes calls for a run that is not async. Async tools share one event loop, which runs as long as the run does.
@@ -80,10 +83,19 @@ async def _awaited(due: Due) -> Outcome:
         made: Awaitable[Outcome] = _run(due)
     else:
         made = asyncio.wrap_future(_in_thread(lambda: _now(due)))
+    task = asyncio.ensure_future(made)
     try:
-        return await asyncio.wait_for(made, timeout)
-    except asyncio.TimeoutError:
+        done, _ = await asyncio.wait({task}, timeout=timeout)
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task}, timeout=_GRACE)
+        raise
+    if not done:
+        task.cancel()  # it may not heed that, so nobody waits for its end
         return Outcome(error=_late(due), seconds=time.perf_counter() - begun)
+    if task.cancelled():
+        return Outcome(error=ToolError("the call was cancelled"), seconds=time.perf_counter() - begun)
+    return task.result()
 
 
 async def _run(due: Due) -> Outcome:
@@ -103,6 +115,8 @@ def _now(due: Due) -> Outcome:
         output = due.ready.begin(due.call, due.context)
         if inspect.iscoroutine(output):  # of a function that does not look async
             output = asyncio.run(output)
+    except asyncio.CancelledError:  # of something that it waited for
+        return Outcome(error=ToolError("the call was cancelled"), seconds=time.perf_counter() - begun)
     except Exception as error:
         return Outcome(error=error, seconds=time.perf_counter() - begun)
     return Outcome(output, seconds=time.perf_counter() - begun)
@@ -110,11 +124,11 @@ def _now(due: Due) -> Outcome:
 
 def _wait(due: Due, future: Future[Outcome], begun: float) -> Outcome:
     timeout = due.ready.tool.timeout
-    left = (
-        None if timeout is None or due.ready.is_async else max(0.0, timeout - (time.perf_counter() - begun))
-    )
+    if timeout is not None:
+        # An async tool ends itself, if it does not keep its event loop busy.
+        timeout = max(0.0, timeout + (_GRACE if due.ready.is_async else 0.0) - (time.perf_counter() - begun))
     try:
-        return future.result(left)
+        return future.result(timeout)
     except Late:
         return Outcome(error=_late(due), seconds=time.perf_counter() - begun)
 

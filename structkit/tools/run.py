@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Generator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, cast
 
@@ -59,6 +60,8 @@ class Due:
     ready: Ready
     call: Call[object]
     context: Context[object]
+    arguments: dict[str, object]
+    """What is recorded of the call's: the tool may do with its own as it likes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +239,7 @@ class Run:
         message = new_calls(self.messages, [(each.ready.name, each.arguments) for each in written])
         self.messages.append(message)
         return [
-            Due(part.id, each.ready, each.call, self._context())
+            self._one_due(part.id, each.ready, each.call)
             for part, each in zip(message.calls, written, strict=True)
         ]
 
@@ -258,7 +261,7 @@ class Run:
                 raise AgentError(
                     f"the state has a call of {part.name}, which is no tool of this agent", place="state"
                 )
-            due.append(Due(part.id, ready, call, self._context()))
+            due.append(self._one_due(part.id, ready, call))
         return due
 
     def _act(
@@ -288,13 +291,20 @@ class Run:
             raise self._paused(pending, tuple(outputs.values()))
         self._note(self._shortened([outputs[each.id] for each in calls]))
 
+    def _one_due(self, call_id: str, ready: Ready, call: Call[object]) -> Due:
+        try:
+            arguments = deepcopy(dict(call.arguments))
+        except Exception:  # how values are copied is anyone's code
+            arguments = dict(call.arguments)
+        return Due(call_id, ready, call, self._context(), arguments)
+
     def _told(self, due: Due, outcome: Outcome) -> Output:
         """What the model is told of a call that was made."""
         error, name = outcome.error, due.ready.name
         if error is not None:
             if isinstance(error, due.ready.tool.fatal) or not isinstance(error, Exception):
                 raise error
-            said = error.message if isinstance(error, ToolError) else f"{type(error).__name__}: {error}"
+            said = error.message if isinstance(error, ToolError) else _of_error(error)
             return self._failed(due, said.strip(), outcome.seconds, error)
         try:
             content = outcome.output if isinstance(outcome.output, str) else json_text_of(outcome.output)
@@ -325,7 +335,7 @@ class Run:
         self._records[due.id] = ToolCall(
             id=due.id,
             name=due.ready.name,
-            arguments=dict(due.call.arguments),
+            arguments=due.arguments,
             output=output,
             error=error,
             raised=raised,
@@ -345,7 +355,7 @@ class Run:
             call: Call[object] = Call(
                 self._by_name[part.name].tool.function, part.name, json.loads(part.arguments)
             )
-            due = Due(part.id, self._by_name[part.name], call, self._context())
+            due = self._one_due(part.id, self._by_name[part.name], call)
             outputs.append(self._failed(due, f"the arguments are refused: {refused}", 0.0))
         self._note(self._shortened(outputs))
 
@@ -434,3 +444,11 @@ def _pending(due: Due, calls: Sequence[Due], messages: Sequence[Message], reason
 def _readable(text: str) -> str:
     """A text as the tokenizer can read it: without halves of surrogate pairs."""
     return text.encode(errors="replace").decode()
+
+
+def _of_error(error: Exception) -> str:
+    """What an exception of a tool says."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # its text is anyone's code
+        return type(error).__name__

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, Literal
@@ -463,3 +464,56 @@ def test_quotes_come_from_the_source_of_the_agent() -> None:
         ScriptedModel(['"Ana Souza"']), result=Annotated[str, sk.Quote()], source="Ana Souza is 34."
     )
     assert agent.run("Who?").value == "Ana Souza"
+
+
+def test_an_async_tool_that_does_not_end_is_left_to_itself() -> None:
+    async def deaf() -> None:
+        for _ in range(2):
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(30)
+
+    async def busy() -> str:
+        time.sleep(1.5)
+        return "late"
+
+    for function in (deaf, busy):
+        called = json.dumps({"name": function.__name__, "arguments": {}})
+        model = ScriptedModel([called, '"done"'])
+        agent = sk.Agent(model, tools=[sk.tool(function, timeout=0.1)], result=str)
+        begin = time.perf_counter()
+        (call,) = agent.run("x").calls
+        assert "no output within 0.1 seconds" in (call.error or "")
+        assert time.perf_counter() - begin < 20
+    agent = sk.Agent(
+        ScriptedModel(['{"name": "deaf", "arguments": {}}', '"done"']),
+        tools=[sk.tool(deaf, timeout=0.1)],
+        result=str,
+    )
+    assert "no output" in (asyncio.run(agent.arun("x")).calls[0].error or "")
+
+
+def test_what_a_tool_does_to_its_arguments_and_how_its_errors_speak() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    def clear(names: list[str]) -> int:
+        names.clear()
+        return 0
+
+    async def cancelled() -> None:
+        raise asyncio.CancelledError
+
+    def mute() -> None:
+        raise Mute
+
+    script = [
+        '{"name": "clear", "arguments": {"names": ["a"]}}',
+        '{"name": "cancelled", "arguments": {}}',
+        '{"name": "mute", "arguments": {}}',
+        '"done"',
+    ]
+    agent = sk.Agent(ScriptedModel(script), tools=[clear, cancelled, mute], result=str)
+    for result in (agent.run("x"), asyncio.run(agent.with_model(ScriptedModel(script)).arun("x"))):
+        assert [call.arguments for call in result.calls] == [{"names": ["a"]}, {}, {}]
+        assert [call.error for call in result.calls] == [None, "the call was cancelled", "Mute"]
