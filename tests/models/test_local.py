@@ -453,6 +453,7 @@ def test_other_things_than_a_model_and_its_tokenizer_are_refused(llama, tokenize
 
 
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STRUCTKIT_DOWNLOADS", raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "torch" else name)
     with pytest.raises(ModelFailed, match=r"torch is not installed.*pip install structkit\[transformers\]"):
         load("gpt2")
