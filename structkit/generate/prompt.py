@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from structkit.errors import GenerationError
-from structkit.models.base import LogitsModel, Message, Thinking
+from structkit.models.base import Conversation, LogitsModel, Message, Thinking
 
 __all__ = ["Prompt", "build_prompt", "encode_prompt", "show_prompt", "source_of"]
 
@@ -54,6 +54,8 @@ def build_prompt(
     >>> build_prompt("Hi", system="Be brief.")
     [{'role': 'system', 'content': 'Be brief.'}, {'role': 'user', 'content': 'Hi'}]
     """
+    if isinstance(prompt, Conversation):
+        return prompt  # it says all
     if isinstance(prompt, str):
         if shots and not turns and system is None:
             return _as_text(shots, prompt, description)

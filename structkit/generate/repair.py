@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from structkit.generate.fields import Field, Fields, Path
 from structkit.generate.plan import Refusal
 from structkit.generate.prompt import Prompt
-from structkit.models.base import Message
+from structkit.models.base import Conversation, Message
 
 __all__ = ["refusal_of", "told_prompt"]
 
@@ -38,7 +38,8 @@ def told_prompt(prompt: Prompt, text: str, error: Exception) -> Prompt:
     if isinstance(prompt, str):
         return f"{prompt}\n\nThe answer {text} is wrong: {said}. Give another."
     wrong = Message(role="user", content=f"This answer is wrong: {said}. Give another.")
-    return [*prompt, Message(role="assistant", content=text), wrong]
+    told = (*prompt, Message(role="assistant", content=text), wrong)
+    return Conversation(told, prompt.tools) if isinstance(prompt, Conversation) else list(told)
 
 
 def _places(text: str) -> dict[Path, Field]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict, runtime_checkable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import NotRequired
 
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Batching",
+    "Conversation",
     "Conversing",
     "Logits",
     "LogitsModel",
@@ -22,6 +25,7 @@ __all__ = [
     "ReadsAhead",
     "Rows",
     "Session",
+    "Templated",
     "Thinking",
 ]
 
@@ -40,6 +44,37 @@ class Message(TypedDict):
 
     content: str
     """What was said. Control tokens spelled in it are ordinary text."""
+
+    calls: NotRequired[Sequence[tuple[str, str]]]
+    """The calls that an assistant's content is: names, and arguments as JSON. Only in a `Conversation`."""
+
+    name: NotRequired[str]
+    """The tool whose output the content is. Only in a `Conversation`."""
+
+
+@dataclass(frozen=True)
+class Conversation(Sequence[Message]):
+    """Messages with tools, calls and outputs, for a chat template to render as its model was trained to see them.
+
+    Attributes:
+        messages: The messages; a model that renders no tools may read their contents alone.
+        tools: The tools, each a function as chat templates take it: `{"type": "function", "function": {...}}`.
+    """
+
+    messages: tuple[Message, ...]
+    tools: tuple[Mapping[str, object], ...] = ()
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Message, ...]: ...
+    def __getitem__(self, index: int | slice) -> Message | tuple[Message, ...]:
+        """A message, or several."""
+        return self.messages[index]
+
+    def __len__(self) -> int:
+        """How many messages there are."""
+        return len(self.messages)
 
 
 class Session(Protocol):
@@ -191,6 +226,16 @@ class Conversing(Protocol):
     @property
     def takes_messages(self) -> bool:
         """Whether there is a chat template."""
+        ...
+
+
+@runtime_checkable
+class Templated(Protocol):
+    """A model whose chat template is known; its `encode` takes a `Conversation`."""
+
+    @property
+    def chat_template(self) -> str | None:
+        """The text of the chat template, if there is one."""
         ...
 
 

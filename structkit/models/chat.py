@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from structkit.errors import ModelFailed
-from structkit.models.base import Message
+from structkit.models.base import Conversation, Message
 from structkit.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 __all__ = ["PromptEncoder"]
+
+_Turn: TypeAlias = "dict[str, object]"
+"""A message as chat templates take it."""
 
 _THINKING = ("enable_thinking", "thinking")
 """What templates of reasoning models are told: whether thoughts come first, or the answer begins at once."""
@@ -40,6 +44,12 @@ class PromptEncoder:
         """Whether there is a template for messages."""
         return self._tokenizer.chat_template is not None or _is_mistral_common(self._tokenizer)
 
+    @property
+    def chat_template(self) -> str | None:
+        """The text of the template; of several, all of them."""
+        template: object = self._tokenizer.chat_template
+        return None if template is None or _is_mistral_common(self._tokenizer) else str(template)
+
     def encode(self, prompt: str | Sequence[Message], *, thinking: bool = False) -> list[int]:
         """Turn a prompt into the first tokens of a sequence; see `LogitsModel.encode`.
 
@@ -51,15 +61,21 @@ class PromptEncoder:
         messages = _messages(prompt)
         if _is_mistral_common(self._tokenizer):
             return self._templated(messages)
-        start, end = _unused_characters(2, "".join(m["role"] + m["content"] for m in messages))
-        for message in messages:
-            own = message["role"] == "assistant"
-            message["role"] = self._marked(message["role"], start, end)
-            message["content"] = self._marked(message["content"], start, end, own=own)
+        tools = prompt.tools if isinstance(prompt, Conversation) else ()
+        _check_unicode(json.dumps(tools, ensure_ascii=False))
+        start, end, held = _unused_characters(3, json.dumps([messages, tools], ensure_ascii=False))
+        mark = partial(self._marked, start=start, end=end)
         if self._tokenizer.chat_template is not None:
-            rendered = self._rendered(messages, thinking=thinking)
+            arguments = _Arguments(held)
+            turns = [_turn(message, mark, arguments) for message in messages]
+            rendered = self._rendered(turns, _marked_in(tools, mark), thinking=thinking)
+            if any(json.dumps(each)[1:-1] in rendered for each in (start, held)):
+                raise ModelFailed(
+                    "the chat template writes characters as escapes, so control tokens could not be told from text"
+                )
+            rendered = arguments.placed(rendered)
         elif isinstance(prompt, str):
-            rendered = messages[0]["content"]
+            rendered = mark(messages[0]["content"])
         else:
             raise ModelFailed(
                 "the tokenizer has no chat template, so it cannot take messages; "
@@ -170,9 +186,11 @@ class PromptEncoder:
         unknown = self._tokenizer.unk_token_id
         return any(token_id != unknown and not self._text_of(token_id) for token_id in self._plain(text))
 
-    def _rendered(self, messages: list[Message], *, thinking: bool) -> str:
+    def _rendered(self, messages: list[_Turn], tools: object, *, thinking: bool) -> str:
         template: Callable[..., object] = self._tokenizer.apply_chat_template
-        told = dict.fromkeys(_THINKING, thinking)
+        told: dict[str, object] = dict.fromkeys(_THINKING, thinking)
+        if tools:
+            told["tools"] = tools
         try:
             rendered: object = template(messages, tokenize=False, add_generation_prompt=True, **told)
         except ImportError as error:
@@ -193,18 +211,65 @@ class PromptEncoder:
         return list(cast("Mapping[str, list[int]]", encoded)["input_ids"])
 
 
+class _Arguments:
+    """The arguments of calls, which a template is given as placeholders, so that they stay as they were written."""
+
+    def __init__(self, held: str) -> None:
+        self._held = held
+        self._texts: list[str] = []
+
+    def hold(self, text: str) -> dict[str, int]:
+        """An object that stands for a text."""
+        self._texts.append(text)
+        return {f"{self._held}{len(self._texts) - 1}{self._held}": 0}
+
+    def placed(self, rendered: str) -> str:
+        """What a template rendered, with the texts in place of what stands for them."""
+        pattern = rf'\{{\s*"{self._held}(\d+){self._held}"\s*:\s*0\s*\}}'
+        return re.sub(pattern, lambda found: self._texts[int(found[1])], rendered)
+
+
+def _turn(message: Message, mark: Callable[..., str], arguments: _Arguments) -> _Turn:
+    """A message as templates take it, with control tokens that were typed between marks."""
+    role = mark(message["role"])
+    if "calls" in message:
+        functions = [
+            {"name": mark(name), "arguments": arguments.hold(mark(text))} for name, text in message["calls"]
+        ]
+        calls = [{"type": "function", "function": function} for function in functions]
+        return {"role": role, "content": "", "tool_calls": calls}
+    turn: _Turn = {"role": role, "content": mark(message["content"], own=message["role"] == "assistant")}
+    return turn | {"name": mark(message["name"])} if "name" in message else turn
+
+
+def _marked_in(value: object, mark: Callable[..., str]) -> object:
+    """A JSON value with its texts marked, the names of fields too."""
+    if isinstance(value, str):
+        return mark(value)
+    if isinstance(value, Mapping):
+        return {mark(str(key)): _marked_in(each, mark) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_marked_in(each, mark) for each in value]
+    return value
+
+
 def _messages(prompt: str | Sequence[Message]) -> list[Message]:
     """Copies of the messages, or of the one that a string is."""
     messages: list[Message] = []
     for message in [Message(role="user", content=prompt)] if isinstance(prompt, str) else prompt:
-        if set(message) != {"role", "content"} or not all(isinstance(text, str) for text in message.values()):
+        if not isinstance(prompt, Conversation) and not _is_plain(message):
             raise ModelFailed(
                 "a message is {'role': ..., 'content': ...}, both of them strings; write all else into the content",
                 place=f"prompt[{len(messages)}]",
             )
-        _check_unicode(message["role"] + message["content"])
+        called = "".join(name + arguments for name, arguments in message.get("calls", ()))
+        _check_unicode(message["role"] + message["content"] + message.get("name", "") + called)
         messages.append(message.copy())
     return messages
+
+
+def _is_plain(message: Mapping[str, object]) -> bool:
+    return set(message) == {"role", "content"} and all(isinstance(text, str) for text in message.values())
 
 
 def _any_of(contents: Iterable[str]) -> re.Pattern[str]:

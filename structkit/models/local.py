@@ -166,6 +166,11 @@ class TransformersModel:
         """Whether the tokenizer has a chat template; see `Conversing`."""
         return self._encoder.takes_messages
 
+    @property
+    def chat_template(self) -> str | None:
+        """The text of the tokenizer's chat template; see `Templated`."""
+        return self._encoder.chat_template
+
     def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:
         """Turn a prompt into the first tokens of a sequence that begins with thoughts; see `Thinking`.
 

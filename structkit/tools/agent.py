@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar, cast, overload
@@ -16,7 +17,7 @@ from structkit.models.base import LogitsModel
 from structkit.targets import AnyTarget, TextTarget, read_target
 from structkit.tools.context import Context
 from structkit.tools.drive import aevents, drive, drive_async, events
-from structkit.tools.format import JsonFormat
+from structkit.tools.native import FormatName, choose_format
 from structkit.tools.ready import make_ready
 from structkit.tools.run import Decisions, Run
 from structkit.tools.setup import Setup
@@ -59,6 +60,7 @@ class Agent(Generic[T_co]):
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
+        format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None: ...
     @overload
@@ -71,6 +73,7 @@ class Agent(Generic[T_co]):
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
+        format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None: ...
     @overload
@@ -83,6 +86,7 @@ class Agent(Generic[T_co]):
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
+        format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None: ...
     @overload
@@ -95,6 +99,7 @@ class Agent(Generic[T_co]):
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
+        format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None: ...
     def __init__(
@@ -106,6 +111,7 @@ class Agent(Generic[T_co]):
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
+        format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None:
         """Read the tools and the result, and compile the language of the steps.
@@ -119,6 +125,9 @@ class Agent(Generic[T_co]):
             max_steps: How often the model is asked at most, the result included.
             parallel: How many calls the model may write in one step, alone or in a list; they are made at once, and
                 their outputs are told in order.
+            format: How calls are written. `"auto"`: as the model's chat template writes them, or as JSON where it
+                writes none that structkit knows. `"json"`: `{"name": "f", "arguments": {...}}`, told as plain
+                turns. `"hermes"`: the same between `<tool_call>` and `</tool_call>`.
             **options: Those of `structkit.extract`. `max_tokens` is for all steps of a run together: calls always leave
                 the room that the result needs. `timeout` is for a run, too: after so many seconds only the result
                 remains, and is brought to its end.
@@ -126,7 +135,7 @@ class Agent(Generic[T_co]):
         Raises:
             SchemaError: A tool's parameters, or the result, cannot be written; the error names tool and parameter.
             AgentError: Two tools have one name, something is no tool, or the result could be taken for a call.
-            ValueError: A number is out of its range.
+            ValueError: A number is out of its range, or there is no such format.
             TypeError: An option is not what it should be.
         """
         check_whole("max_steps", max_steps, 1)
@@ -135,11 +144,15 @@ class Agent(Generic[T_co]):
             raise TypeError("an agent's system message is given as instructions=...")
         settings = Settings.read("Agent", options)
         writing = settings.writing
+        ready = make_ready(_listed(tools), writing)
+        self._format: FormatName = format
+        chosen, native = choose_format(format, model, writing.whitespace, tools=bool(ready))
         self._setup = Setup(
             model=model,
-            tools=make_ready(_listed(tools), writing),
+            tools=ready,
             result=read_target(result, policy=writing.policy, limits=writing.limits),
-            format=JsonFormat(writing.whitespace or "spaced"),
+            format=chosen,
+            native=native,
             instructions=instructions,
             max_steps=max_steps,
             parallel=parallel,
@@ -242,13 +255,19 @@ class Agent(Generic[T_co]):
     def with_model(self, model: LogitsModel) -> Agent[T_co]:
         """The same agent with another model, such as a scripted one in a test.
 
+        With `format="auto"` calls are written as that model's chat template has them.
+
         >>> from structkit.testing import RandomModel, ScriptedModel
         >>> agent = Agent(RandomModel())
         >>> agent.with_model(ScriptedModel(['"Hello."'])).run("Hi").value
         'Hello.'
         """
         made: Agent[T_co] = Agent.__new__(Agent)
-        made._setup = replace(self._setup, model=model)
+        setup = self._setup
+        made._format = self._format
+        spaces = setup.settings.writing.whitespace
+        chosen, native = choose_format(self._format, model, spaces, tools=bool(setup.tools))
+        made._setup = replace(setup, model=model, format=chosen, native=native, _targets=OrderedDict())
         made._setup.check()
         return made
 

@@ -30,10 +30,11 @@ _ROUNDS = 3
 def exercised(agent: Agent[T], n: int, prompt: str, deps: object, seed: int) -> list[AgentResult[T]]:
     """See `structkit.testing.exercise`."""
     vocabulary = small_vocabulary()
+    openings = agent.with_model(RandomModel(seed, vocabulary)).openings
     results = []
     for number in range(seed, seed + n):
         chance = random.Random(number)
-        tried = agent.with_model(_Caller(number, vocabulary, agent.openings, chance))
+        tried = agent.with_model(_Caller(number, vocabulary, openings, chance))
         try:
             result = tried.run(prompt, deps=deps)
         except RunPaused as paused:

@@ -1,18 +1,20 @@
 """Formats: how calls stand in the text of a step, and how a conversation is shown to the model.
 
 A format is texts around JSON: what opens a call before its arguments, what closes it, and what stands around and
-between several calls.
+between several calls. Any model can be shown a conversation in it as plain turns; one whose chat template writes calls
+in it is shown the conversation as the template renders it.
 """
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
+from structkit.models.base import Conversation
 from structkit.models.base import Message as Turn
 from structkit.schema.policy import Whitespace
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from structkit.targets import Target
     from structkit.tools.ready import Ready
 
-__all__ = ["Format", "JsonFormat"]
+__all__ = ["Format", "HermesFormat", "JsonFormat"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,73 @@ class Format(ABC):
     def is_json(self) -> bool:
         """Whether a step is JSON."""
 
-    @abstractmethod
-    def described(self, tools: Sequence[Ready], result: Target[object], most: int) -> str:
-        """What the model is told of the tools and the result."""
+    @property
+    def single_calls(self) -> bool:
+        """Whether templates render no more than one call in a turn of the assistant."""
+        return False
 
-    @abstractmethod
+    def described(self, tools: Sequence[Ready], result: Target[object], most: int) -> str:
+        """What the model is told of the tools and the result, where no template tells it."""
+        answer = result.description() or result.name
+        if not tools:
+            return f"Answer with {answer}"
+        listed = "in a list" if self.around().before else "one after another"
+        several = f", or several {listed}, up to {most}" if most > 1 else ""
+        begin = "Answer with JSON. To" if self.is_json else "To"
+        lines = [f"{begin} call a function and be told what it returns, one of these{several}:"]
+        rest: list[str] = []
+        for tool in tools:
+            first, *more = (tool.target.description() or "").split("\n", 1)[-1].split("\n")
+            arguments = first.removeprefix(f"{tool.target.name} = ")
+            lines.append(f"{self.opened(tool.name)}{arguments}{self.closed()}")
+            rest += [line for line in more if line not in rest]
+        return "\n".join([*lines, *rest, f"When you know the answer, {answer}"])
+
+    def described_result(self, result: Target[object], most: int) -> str:
+        """What the model is told of the result and of the number of calls, where a template tells of the tools."""
+        several = f"Call up to {most} functions at once. " if most > 1 else ""
+        return f"{several}When you know the answer, answer with {result.description() or result.name}"
+
     def turns(self, messages: Sequence[Message], description: str, instructions: str | None) -> list[Turn]:
-        """The conversation as the model's chat template takes it."""
+        """Turns of the user and the assistant, and nobody else."""
+        turns = [] if instructions is None else [Turn(role="system", content=instructions)]
+        begun = False
+        for message in _grouped(messages):
+            match message:
+                case User(content=content):
+                    turns.append(_asked(content, "" if begun else description))
+                    begun = True
+                case Calls(calls=calls):
+                    turns.append(Turn(role="assistant", content=self.text(calls)))
+                case Output(content=content):
+                    turns.append(Turn(role="user", content=content))
+                case Answer(content=content):
+                    turns.append(Turn(role="assistant", content=content))
+        return turns
+
+    def conversation(
+        self,
+        messages: Sequence[Message],
+        description: str,
+        instructions: str | None,
+        tools: Sequence[Mapping[str, object]],
+    ) -> Conversation:
+        """Turns with tools, calls and outputs, for a template that renders them."""
+        turns = [] if instructions is None else [Turn(role="system", content=instructions)]
+        begun = False
+        for message in _one_by_one(messages) if self.single_calls else messages:
+            match message:
+                case User(content=content):
+                    turns.append(_asked(content, "" if begun else description))
+                    begun = True
+                case Calls(calls=calls):
+                    said = [(call.name, call.arguments) for call in calls]
+                    turns.append(Turn(role="assistant", content=self.text(calls), calls=said))
+                case Output(name=name):
+                    turns.append(Turn(role="tool", content=_told(message), name=name))
+                case Answer(content=content):
+                    turns.append(Turn(role="assistant", content=content))
+        return Conversation(tuple(turns), tuple(tools))
 
     def text(self, calls: Sequence[CallPart]) -> str:
         """The text of a step, from its calls."""
@@ -113,39 +175,52 @@ class JsonFormat(Format):
         """It is."""
         return True
 
-    def described(self, tools: Sequence[Ready], result: Target[object], most: int) -> str:
-        """The calls and the result as types."""
-        answer = result.description() or result.name
-        if not tools:
-            return f"Answer with {answer}"
-        several = f", or several in a list, up to {most}" if most > 1 else ""
-        lines = [f"Answer with JSON. To call a function and be told what it returns, one of these{several}:"]
-        rest: list[str] = []
-        for tool in tools:
-            first, *more = (tool.target.description() or "").split("\n", 1)[-1].split("\n")
-            arguments = first.removeprefix(f"{tool.target.name} = ")
-            lines.append(f"{self.opened(tool.name)}{arguments}{self.closed()}")
-            rest += [line for line in more if line not in rest]
-        return "\n".join([*lines, *rest, f"When you know the answer, {answer}"])
 
-    def turns(self, messages: Sequence[Message], description: str, instructions: str | None) -> list[Turn]:
-        """Turns of the user and the assistant, and nobody else."""
-        turns = [] if instructions is None else [Turn(role="system", content=instructions)]
-        begun = False
-        for message in _grouped(messages):
-            match message:
-                case User(content=content):
-                    turns.append(
-                        Turn(role="user", content=content if begun else f"{content}\n\n{description}")
-                    )
-                    begun = True
-                case Calls(calls=calls):
-                    turns.append(Turn(role="assistant", content=self.text(calls)))
-                case Output(content=content):
-                    turns.append(Turn(role="user", content=content))
-                case Answer(content=content):
-                    turns.append(Turn(role="assistant", content=content))
-        return turns
+@dataclass(frozen=True, slots=True)
+class HermesFormat(Format):
+    """`<tool_call>`, a line `{"name": "f", "arguments": {...}}`, `</tool_call>`: Hermes, Qwen and those after them."""
+
+    def opened(self, name: str) -> str:
+        """The mark, and `{"name": "f", "arguments": `."""
+        return f'<tool_call>\n{{"name": {json.dumps(name, ensure_ascii=False)}, "arguments": '
+
+    def closed(self) -> str:
+        """`}` and the mark of the end."""
+        return "}\n</tool_call>"
+
+    def around(self) -> Around:
+        """One after another, each in a line of its own."""
+        return Around("", "\n", "")
+
+    @property
+    def is_json(self) -> bool:
+        """It is not, for the marks."""
+        return False
+
+
+def _asked(content: str, description: str) -> Turn:
+    return Turn(role="user", content=f"{content}\n\n{description}" if description else content)
+
+
+def _told(output: Output) -> str:
+    """What a tool says in its own turn."""
+    told = f"Error: {output.content}" if output.failed else output.content
+    return f"{told}\n{output.note}" if output.note else told
+
+
+def _one_by_one(messages: Sequence[Message]) -> Iterator[Message]:
+    """The messages, each call with its output after it, as if the step had been several."""
+    outputs = {message.id: message for message in messages if isinstance(message, Output)}
+    placed: set[str] = set()
+    for message in messages:
+        if isinstance(message, Calls) and len(message.calls) > 1:
+            for call in message.calls:
+                yield Calls(calls=(call,))
+                if call.id in outputs:
+                    yield outputs[call.id]
+                    placed.add(call.id)
+        elif not (isinstance(message, Output) and message.id in placed):
+            yield message
 
 
 def _grouped(messages: Sequence[Message]) -> Iterator[Message]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -18,6 +18,7 @@ from structkit.models.base import Conversing, LogitsModel
 from structkit.models.base import Message as Turn
 from structkit.targets import Target
 from structkit.tools.format import Format
+from structkit.tools.native import function_of
 from structkit.tools.ready import Ready
 from structkit.tools.step import Offer, StepTarget
 
@@ -48,6 +49,7 @@ class Setup:
         tools: The tools.
         result: What a run ends in.
         format: How calls are written.
+        native: Whether the model's chat template writes them so, and renders tools and outputs.
         instructions: What the model is told before all.
         max_steps: Steps in a run, the last included.
         parallel: Calls in a step.
@@ -58,6 +60,7 @@ class Setup:
     tools: tuple[Ready, ...]
     result: Target[object]
     format: Format
+    native: bool
     instructions: str | None
     max_steps: int
     parallel: int
@@ -107,10 +110,19 @@ class Setup:
         """What the model is told of the tools and the result."""
         if not self.settings.describe:
             return ""
+        if self.native:
+            return self.format.described_result(self.result, self.parallel)
         return self.format.described(self.tools, self.result, self.parallel)
 
-    def turns(self, messages: Sequence[Message]) -> list[Turn] | str:
+    @cached_property
+    def functions(self) -> tuple[Mapping[str, object], ...]:
+        """The tools as the chat template is told them."""
+        return tuple(map(function_of, self.tools)) if self.settings.describe else ()
+
+    def turns(self, messages: Sequence[Message]) -> Sequence[Turn] | str:
         """A conversation as the model is shown it; as one text for models without a chat template."""
+        if self.native:
+            return self.format.conversation(messages, self.description, self.instructions, self.functions)
         turns = self.format.turns(messages, self.description, self.instructions)
         if not isinstance(self.model, Conversing) or self.model.takes_messages:
             return turns

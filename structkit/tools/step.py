@@ -124,8 +124,11 @@ class StepTarget(Target[object]):
         result = joiner.add(
             "result", self.result.rules(whitespace=whitespace, order=order, source=source, limits=limits)
         )
-        several = [_Several(self, calls, joiner).node()] if self.most > 1 and calls else []
-        return joiner.rules(alt([*calls, *several, result]))
+        if self.most > 1 and calls:
+            several = _Several(self, calls, joiner).node()
+            # Without anything around them, several are one too.
+            calls = [*calls, several] if self.format.around().before else [several]
+        return joiner.rules(alt([*calls, result]))
 
     def value(self, text: str) -> object:
         """What a text of the language says.
