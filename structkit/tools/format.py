@@ -54,11 +54,6 @@ class Format(ABC):
     def is_json(self) -> bool:
         """Whether a step is JSON."""
 
-    @property
-    def single_calls(self) -> bool:
-        """Whether templates render no more than one call in a turn of the assistant."""
-        return False
-
     def described(self, tools: Sequence[Ready], result: Target[object], most: int) -> str:
         """What the model is told of the tools and the result, where no template tells it."""
         answer = result.description() or result.name
@@ -108,7 +103,7 @@ class Format(ABC):
         """Turns with tools, calls and outputs, for a template that renders them."""
         turns = [] if instructions is None else [Turn(role="system", content=instructions)]
         begun = False
-        for message in _one_by_one(messages) if self.single_calls else messages:
+        for message in messages:
             match message:
                 case User(content=content):
                     turns.append(_asked(content, "" if begun else description))
@@ -206,21 +201,6 @@ def _told(output: Output) -> str:
     """What a tool says in its own turn."""
     told = f"Error: {output.content}" if output.failed else output.content
     return f"{told}\n{output.note}" if output.note else told
-
-
-def _one_by_one(messages: Sequence[Message]) -> Iterator[Message]:
-    """The messages, each call with its output after it, as if the step had been several."""
-    outputs = {message.id: message for message in messages if isinstance(message, Output)}
-    placed: set[str] = set()
-    for message in messages:
-        if isinstance(message, Calls) and len(message.calls) > 1:
-            for call in message.calls:
-                yield Calls(calls=(call,))
-                if call.id in outputs:
-                    yield outputs[call.id]
-                    placed.add(call.id)
-        elif not (isinstance(message, Output) and message.id in placed):
-            yield message
 
 
 def _grouped(messages: Sequence[Message]) -> Iterator[Message]:

@@ -71,7 +71,7 @@ def _writes(model: LogitsModel, said: str, native: Format) -> bool:
     if "tools" not in template:
         return False
     parts = [CallPart(id=f"call_{n}", name="probe", arguments=text) for n, text in enumerate(_ARGUMENTS)]
-    calls = Calls(calls=tuple(parts[:1] if native.single_calls else parts))
+    calls = Calls(calls=tuple(parts))
     told = [Output(id=part.id, name=part.name, content=f"output {part.id}") for part in calls.calls]
     messages: Sequence[Message] = [User(content="question"), calls, *told]
     try:
