@@ -77,8 +77,9 @@ def compile(
         read = read_target(target, policy=policy, limits=limits)
         return read.rules(whitespace=whitespace, order=order, source=source, limits=limits)
 
-    if source is not None and read_target(target, policy=policy, limits=limits).has_quotes:
-        cache = False
+    if source is not None:
+        target = read_target(target, policy=policy, limits=limits)
+        cache = cache and not target.has_quotes
     text = identity_of(target) if cache else None
     guide, address = None, ""
     if text is not None:

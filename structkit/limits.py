@@ -39,7 +39,7 @@ class Limits:
     """States of one rule's automaton: about 200 bytes and 2 µs each."""
 
     products: int = 100_000
-    """States of a product (`pattern` with another pattern): about 20 µs each, for they are made in Python."""
+    """States of a product (`pattern` with another pattern): about 0.1 µs each for small ones."""
 
     rounds: int = 10_000_000
     """Rounds that a repetition may need, as `minLength` and `minItems` do; none as long is ever generated. What is

@@ -1,4 +1,4 @@
-"""Arrays that kernels write on, used again: to ask the system for a megabyte takes as long as a short walk."""
+"""Arrays that kernels write on, used again: to ask the system for a megabyte takes half as long as a short walk."""
 
 from __future__ import annotations
 
