@@ -74,7 +74,7 @@ class Bans:
         guide = cursor.guide
         tokens = guide.vocabulary.tokens
         for _, banned in self._open(text):
-            rest = banned[len(text) :]
+            rest = cursor.pending + banned[len(text) :]
             for token in guide.index.along(rest):
                 if tokens[token].startswith(rest):
                     mask[token >> 5] &= ~np.uint32(1 << (token & 31))

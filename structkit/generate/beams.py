@@ -26,7 +26,8 @@ class Beam:
     Attributes:
         cursor: Where it stands.
         left: The tokens that it may still have.
-        token_ids: Its tokens, the end token not included.
+        token_ids: Its tokens, the end token not included, nor those that spell the end of the prompt again.
+        texts: What each of them writes.
         scores: For each its log-probability among the allowed tokens, and the probability that the mask removed.
         forced: For each whether nothing else could follow.
         logprob: The sum of the log-probabilities.
@@ -36,6 +37,7 @@ class Beam:
     cursor: Cursor
     left: int
     token_ids: list[int] = field(default_factory=list)
+    texts: list[bytes] = field(default_factory=list)
     scores: list[tuple[float, float]] = field(default_factory=list)
     forced: list[bool] = field(default_factory=list)
     logprob: float = 0.0
@@ -47,6 +49,7 @@ class Beam:
             self.cursor.fork(),
             self.left,
             [*self.token_ids],
+            [*self.texts],
             [*self.scores],
             [*self.forced],
             self.logprob + logprob,
@@ -56,12 +59,15 @@ class Beam:
 
     def take(self, token: int, score: tuple[float, float], *, forced: bool) -> None:
         """Add a token."""
+        text = self.cursor.guide.vocabulary.tokens[token][len(self.cursor.pending) :]
         self.cursor.advance(token)
-        self.left -= 1
-        self.token_ids.append(token)
-        self.scores.append(score)
-        self.forced.append(forced)
         self.unread.append(token)
+        if text:
+            self.left -= 1
+            self.token_ids.append(token)
+            self.texts.append(text)
+            self.scores.append(score)
+            self.forced.append(forced)
 
     def settle(self) -> NDArray[np.uint32] | None:
         """Take the tokens that must follow; the mask of those that may, or `None` at the end."""

@@ -112,7 +112,8 @@ class Chooser:
             room: The most tokens that can be written: values that need more are not possible.
         """
         # The next token may write what is forced, and the beginning of a value too.
-        forced = self._cursor.forced_bytes()
+        pending = self._cursor.pending
+        forced = self._cursor.forced_bytes()[len(pending) :]
         here: tuple[Path, int] | None = ((), 0)
         if self._is_json:
             self._fields.read(bytes(text[len(self._fields.text) :]))
@@ -123,7 +124,12 @@ class Chooser:
             return None
         path, start = here
         choice = self._choice(
-            path, start, bytes(text + forced)[start:], forced.decode(errors="replace"), spell, room
+            path,
+            start,
+            bytes(text + forced)[start:],
+            (pending + forced).decode(errors="replace"),
+            spell,
+            room,
         )
         self._begun[path] = choice
         return choice

@@ -75,6 +75,7 @@ class _Decoding:
         self.back = read
         self.read = 0
         self.speller = Speller(plan.spell, vocabulary)
+        self.pending = len(cursor.pending)
         self.drafts: Drafts | None = None
         self.bans = Bans()
         self.paths: dict[int, Path] = {}
@@ -248,7 +249,7 @@ class _Decoding:
     def force(self) -> None:
         """Take the tokens of the text that must come next, as far as what follows cannot respell them."""
         forced = self.cursor.forced_bytes()
-        if self.bans and self.bans.hits(self.written.text, forced):
+        if len(forced) == self.pending or self.bans.hits(self.written.text, forced[self.pending :]):
             return
         ids = self.spelling(forced)[: self.left]
         taken = 0
@@ -279,12 +280,23 @@ class _Decoding:
 
     def keep(self, token_ids: list[int], score: tuple[float, float], *, forced: bool) -> None:
         """Write tokens that the cursor has taken."""
-        self.written.token_ids += token_ids
-        self.written.scores += [score] * len(token_ids)
-        self.written.text += b"".join(self.vocabulary.tokens[token_id] for token_id in token_ids)
-        self.written.forced += [forced] * len(token_ids)
+        written = self.written
         self.unread += token_ids
-        self.left -= len(token_ids)
+        for token_id in token_ids:
+            token = self.vocabulary.tokens[token_id]
+            text = token[self.pending :]
+            if not text:  # it spells the end of the prompt again, and nothing else
+                self.pending -= len(token)
+                self.prompt_ids.append(token_id)
+                continue
+            written.token_ids.append(token_id)
+            written.texts.append(text)
+            # What does not spell the prompt is not what the target forbids.
+            written.scores.append((score[0], 0.0) if self.pending else score)
+            written.forced.append(forced)
+            written.text += text
+            self.pending = 0
+            self.left -= 1
 
     def take_back(self, refusal: Refusal) -> None:
         """Take back a value that was refused, and ban it."""
@@ -308,7 +320,8 @@ class _Decoding:
         count, length = len(written.token_ids), len(written.text)
         while length > start:
             count -= 1
-            length -= len(self.vocabulary.tokens[written.token_ids[count]])
+            length -= len(written.texts[count])
+            self.pending = len(self.vocabulary.tokens[written.token_ids[count]]) - len(written.texts[count])
         taken = len(written.token_ids) - count
         if self.shortened is not None and self.shortened >= count:
             self.shortened = None

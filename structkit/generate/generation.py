@@ -20,12 +20,13 @@ from structkit.generate.guides import GUIDES
 from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Written
 from structkit.generate.processors import Stack
 from structkit.generate.progress import Progress
-from structkit.generate.prompt import Prompt, build_prompt, encode_prompt, source_of
+from structkit.generate.prompt import Prompt, build_prompt, encode_prompt, goes_on, source_of
 from structkit.generate.repair import refusal_of, told_prompt
 from structkit.generate.result import Result, Token, Usage
 from structkit.generate.settings import Batch, Settings
 from structkit.generate.spans import spans_of
-from structkit.guide.guide import Guide
+from structkit.guide.guide import Cursor, Guide
+from structkit.guide.healing import HealedCursor, healed_tokens
 from structkit.models.base import Conversing, LogitsModel, ReadsAhead, Rows, Thinking
 from structkit.models.single import rows_of
 from structkit.targets import AnyTarget, Target
@@ -180,7 +181,7 @@ def _begin(model: LogitsModel, jobs: list[Job], settings: Settings) -> tuple[Row
         return rows, jobs
     # Prompts of like length waste the least padding; the longest come first, for they need the most memory.
     jobs = sorted(jobs, key=lambda job: -len(job.encoded()))
-    return rows_of(model, _common([job.encoded() for job in jobs])), jobs
+    return rows_of(model, _common([job.kept() for job in jobs])), jobs
 
 
 def _common(prompts: Sequence[list[int]]) -> list[int]:
@@ -222,6 +223,7 @@ class Job:
         self._source = ""
         self._settings = settings
         self._prompt_ids: list[int] = []
+        self._healed: int | None = None
         self._asked: Prompt = prompt
         self._value: object = None
         self._refused: list[tuple[str, ValueError]] = []
@@ -282,6 +284,28 @@ class Job:
                 self._error = error
         return self._prompt_ids
 
+    def kept(self) -> list[int]:
+        """The tokens of its prompt but for those that are written again with the answer."""
+        ids = self.encoded()
+        if self._healed is None and self.guide is not None and ids:
+            heals = self._settings.forced and not self._settings.thoughts
+            heals = heals and goes_on(self._model, self._asked)
+            self._healed = healed_tokens(self.guide, ids) if heals else 0
+        return ids[: len(ids) - (self._healed or 0)]
+
+    def _opened(self, guide: Guide, settings: Settings) -> tuple[list[int], Cursor, int]:
+        """The tokens that begin the sequence, a cursor that goes on from there, and the budget."""
+        context, thoughts = self._model.context_length, settings.thoughts
+        ids, kept, cursor = self._prompt_ids, self.kept(), guide.cursor()
+        if len(kept) < len(ids):
+            before = b"".join(guide.vocabulary.tokens[token] for token in ids[len(kept) :])
+            budget = budget_of(guide, settings.max_tokens, context, len(kept) + len(before))
+            if cursor.fits(budget):
+                return kept, HealedCursor(guide, before), budget
+        ends = self._model.end_of_thinking if isinstance(self._model, Thinking) else ()
+        length = len(ids) + (thoughts + len(ends) + 2 if thoughts else 0)
+        return ids, cursor, budget_of(guide, settings.max_tokens, context, length)
+
     def _encode(self, asked: Prompt) -> list[int]:
         return encode_prompt(self._model, asked, thinking=self._settings.thoughts > 0)
 
@@ -289,7 +313,7 @@ class Job:
         """Its flow; raises what is wrong with it when it is begun."""
         self.begin()
         begin = time.perf_counter()
-        decoded = yield from self._attempt(self._prompt_ids, self._settings, 0)
+        decoded = yield from self._attempt(self._settings, 0)
         if decoded.refusal is not None and self._settings.retries:
             # Another value at that place would not do; so from the start, and the model is told why.
             before, timeout = decoded, self._settings.timeout
@@ -297,8 +321,8 @@ class Job:
                 timeout = max(0.0, timeout - (time.perf_counter() - begin))
             last = replace(self._settings, retries=0, timeout=timeout)
             asked = told_prompt(self._asked, decoded.refused[-1], decoded.refusal.error)
-            self._prompt_ids = self._encode(asked)
-            decoded = yield from self._attempt(self._prompt_ids, last, decoded.read)
+            self._prompt_ids, self._healed = self._encode(asked), None
+            decoded = yield from self._attempt(last, decoded.read)
             decoded = replace(
                 decoded,
                 refused=before.refused + decoded.refused,
@@ -306,15 +330,14 @@ class Job:
             )
         return decoded
 
-    def _attempt(self, prompt_ids: list[int], settings: Settings, read: int) -> Flow:
+    def _attempt(self, settings: Settings, read: int) -> Flow:
         guide, model = self._compiled.guide, self._model
         self.written.cut(0, 0)
-        ends = model.end_of_thinking if isinstance(model, Thinking) else ()
-        before = len(prompt_ids) + (settings.thoughts + len(ends) + 2 if settings.thoughts else 0)
+        prompt_ids, cursor, budget = self._opened(guide, settings)
         plan = Plan(
-            budget=budget_of(guide, settings.max_tokens, model.context_length, before),
+            budget=budget,
             thoughts=settings.thoughts,
-            end_of_thinking=ends,
+            end_of_thinking=model.end_of_thinking if isinstance(model, Thinking) else (),
             sampling=settings.sampling,
             row=self.number,
             spell=model.encode_text,
@@ -331,7 +354,7 @@ class Job:
             drafting=PromptDrafts if settings.draft is None else partial(ModelDrafts, settings.draft),
             written=self.written,
         )
-        return (yield from decode(prompt_ids, guide.cursor(), model.vocabulary, plan, read=read))
+        return (yield from decode(prompt_ids, cursor, model.vocabulary, plan, read=read))
 
     def _check(self, text: str) -> Refusal | None:
         """Make the value of a text, and keep it."""
@@ -350,7 +373,7 @@ class Job:
         """The likeliest value that a beam search finds."""
         begin = time.perf_counter()
         self.begin()
-        prompt_ids, settings, model = self._prompt_ids, self._settings, self._model
+        settings, model = self._settings, self._model
         rows, guide = rows_of(model), self._compiled.guide
         if rows.most is not None and rows.most < settings.beams:
             raise GenerationError(
@@ -358,16 +381,15 @@ class Job:
             )
         if self._compiled.target.field_limits() is not None:
             raise GenerationError("a beam search does not know MaxTokens; leave out one of them")
-        budget = budget_of(guide, settings.max_tokens, model.context_length, len(prompt_ids))
-        found = search(
-            rows, prompt_ids, guide.cursor(), beams=settings.beams, budget=budget, cancelled=cancelled
-        )
-        tokens = guide.vocabulary.tokens
-        for beam in found:
-            text = b"".join(tokens[token] for token in beam.token_ids)
+        prompt_ids, cursor, budget = self._opened(guide, settings)
+        for beam in search(
+            rows, prompt_ids, cursor, beams=settings.beams, budget=budget, cancelled=cancelled
+        ):
+            text = b"".join(beam.texts)
             if self._check(text.decode()) is None:
                 self.written.token_ids, self.written.scores = beam.token_ids, beam.scores
                 self.written.forced, self.written.text = beam.forced, bytearray(text)
+                self.written.texts = beam.texts
                 decoded = Decoded(
                     token_ids=tuple(beam.token_ids),
                     finish_reason="stop" if beam.left or beam.cursor.must_end else "budget",
@@ -418,17 +440,15 @@ class Job:
         )
 
     def _events(self) -> tuple[Token, ...]:
-        written, tokens = self.written, self._compiled.guide.vocabulary.tokens
-        return tuple(
-            Token(token_id, tokens[token_id], forced, *score)
-            for token_id, forced, score in zip(written.token_ids, written.forced, written.scores, strict=True)
-        )
+        written = self.written
+        each = zip(written.token_ids, written.texts, written.forced, written.scores, strict=True)
+        return tuple(Token(token_id, text, forced, *score) for token_id, text, forced, score in each)
 
     def _confidence(self, decoded: Decoded) -> dict[str, Confidence]:
-        written, tokens, target = self.written, self._compiled.guide.vocabulary.tokens, self._compiled.target
+        written, target = self.written, self._compiled.target
         return confidence_of(
             bytes(written.text),
-            [len(tokens[token_id]) for token_id in written.token_ids],
+            [len(text) for text in written.texts],
             written.scores,
             {path: choices_of(chances, target.is_json) for path, chances in decoded.choices.items()},
             is_json=target.is_json,

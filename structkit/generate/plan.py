@@ -59,6 +59,7 @@ class Written:
 
     Attributes:
         token_ids: The tokens, the end token not included.
+        texts: What each writes; the first may spell the end of the prompt before that.
         scores: For each the log-probability among the allowed tokens and the probability that the mask removed; 0
             where it was not sampled or not scored.
         forced: For each whether it was not sampled, because nothing else could follow.
@@ -69,6 +70,7 @@ class Written:
 
     def __init__(self) -> None:
         self.token_ids: list[int] = []
+        self.texts: list[bytes] = []
         self.scores: list[tuple[float, float]] = []
         self.forced: list[bool] = []
         self.text = bytearray()
@@ -79,7 +81,9 @@ class Written:
         """Take back all but the first tokens, which have so many bytes, to write a value anew."""
         if length < self.kept:
             self.refused = refused
-        del self.token_ids[tokens:], self.scores[tokens:], self.forced[tokens:], self.text[length:]
+        for each in (self.token_ids, self.texts, self.scores, self.forced):
+            del each[tokens:]
+        del self.text[length:]
         self.kept = min(self.kept, length)
 
 

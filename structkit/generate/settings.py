@@ -69,7 +69,9 @@ class Options(TypedDict, total=False):
 
     forced: bool
     """Whether text that must come next is taken without sampling, in the tokenizer's own tokens; by default
-    it is. Without it the model chooses the tokens of such text too."""
+    it is. Without it the model chooses the tokens of such text too. The end of a prompt that is plain text,
+    with no chat template after it, is such text: its last tokens are written again, as the tokenizer writes them with
+    what the answer begins with ("token healing")."""
 
     speculate: bool | int
     """Whether text that may well come next, such as a value copied from the prompt and the key after it, is read by the
