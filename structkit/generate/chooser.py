@@ -20,11 +20,11 @@ from structkit.errors import TokenRefused
 from structkit.generate.choose import Told
 from structkit.generate.fields import Fields, Path
 from structkit.guide.guide import Cursor
-from structkit.schema.choices import OTHER
+from structkit.schema.choices import OTHER, Member
 
 __all__ = ["Choice", "Choices", "Chooser"]
 
-Choices: TypeAlias = "Callable[[Path], Sequence[str] | None]"
+Choices: TypeAlias = "Callable[[Path], Sequence[Member] | None]"
 """The texts of the values that are possible at a place, if they can be listed; see `choices_at`."""
 
 
@@ -46,7 +46,7 @@ class Choice:
     texts: list[str]
     branches: list[list[int]]
     open: bool
-    chances: dict[str, float] = field(default_factory=dict)
+    chances: dict[Member, float] = field(default_factory=dict)
 
     @property
     def first(self) -> tuple[int, ...]:
@@ -69,9 +69,8 @@ class Choice:
         whole = [chance - self._longer(chances, number) for number, chance in enumerate(chances)]
         total = 1 - told.removed if self.open else sum(whole)
         if total > 0:
-            self.chances = {
-                text: min(1.0, chance / total) for text, chance in zip(self.texts, whole, strict=True)
-            }
+            for text, chance in zip(self.texts, whole, strict=True):
+                self.chances[text] = min(1.0, chance / total)
             if self.open:
                 self.chances[OTHER] = max(0.0, 1 - sum(self.chances.values()))
 
@@ -145,7 +144,7 @@ class Chooser:
             if choice is not None and choice.start < length
         }
 
-    def decided(self) -> Mapping[Path, Mapping[str, float]]:
+    def decided(self) -> Mapping[Path, Mapping[Member, float]]:
         """The probabilities found."""
         return {
             path: choice.chances
@@ -166,7 +165,9 @@ class Chooser:
         if texts is None:
             return None
         branches = {
-            text: self._branch(text.encode(), written, forced, spell) for text in texts if text != OTHER
+            text: self._branch(text.encode(), written, forced, spell)
+            for text in texts
+            if isinstance(text, str)
         }
         possible = {text: branch for text, branch in branches.items() if 0 < len(branch) <= room}
         if not possible or (len(possible) < 2 and OTHER not in texts):

@@ -10,6 +10,7 @@ from functools import partial
 from typing import cast
 
 from structkit.errors import GenerationError, ValidationFailed
+from structkit.generate.bans import Bans
 from structkit.generate.beams import search
 from structkit.generate.confidence import Confidence, choices_of, confidence_of
 from structkit.generate.draft import ModelDrafts, PromptDrafts
@@ -313,7 +314,8 @@ class Job:
         """Its flow; raises what is wrong with it when it is begun."""
         self.begin()
         begin = time.perf_counter()
-        decoded = yield from self._attempt(self._settings, 0)
+        bans = Bans()
+        decoded = yield from self._attempt(self._settings, bans)
         if decoded.refusal is not None and self._settings.retries:
             # Another value at that place would not do; so from the start, and the model is told why.
             before, timeout = decoded, self._settings.timeout
@@ -322,7 +324,7 @@ class Job:
             last = replace(self._settings, retries=0, timeout=timeout)
             asked = told_prompt(self._asked, decoded.refused[-1], decoded.refusal.error)
             self._prompt_ids, self._healed = self._encode(asked), None
-            decoded = yield from self._attempt(last, decoded.read)
+            decoded = yield from self._attempt(last, bans.again(), decoded)
             decoded = replace(
                 decoded,
                 refused=before.refused + decoded.refused,
@@ -330,7 +332,7 @@ class Job:
             )
         return decoded
 
-    def _attempt(self, settings: Settings, read: int) -> Flow:
+    def _attempt(self, settings: Settings, bans: Bans, before: Decoded | None = None) -> Flow:
         guide, model = self._compiled.guide, self._model
         self.written.cut(0, 0)
         prompt_ids, cursor, budget = self._opened(guide, settings)
@@ -344,6 +346,8 @@ class Job:
             forced=settings.forced,
             check=self._check,
             retries=settings.retries,
+            bans=bans,
+            refusal=None if before is None else before.refusal,
             scored=settings.confidence,
             choices=self._compiled.target.choices,
             is_json=self._compiled.target.is_json,
@@ -354,6 +358,7 @@ class Job:
             drafting=PromptDrafts if settings.draft is None else partial(ModelDrafts, settings.draft),
             written=self.written,
         )
+        read = 0 if before is None else before.read
         return (yield from decode(prompt_ids, cursor, model.vocabulary, plan, read=read))
 
     def _check(self, text: str) -> Refusal | None:
@@ -450,7 +455,10 @@ class Job:
             bytes(written.text),
             [len(text) for text in written.texts],
             written.scores,
-            {path: choices_of(chances, target.is_json) for path, chances in decoded.choices.items()},
+            {
+                path: choices_of(chances, target.choices(path) or [*chances], is_json=target.is_json)
+                for path, chances in decoded.choices.items()
+            },
             is_json=target.is_json,
         )
 

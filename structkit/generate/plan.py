@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.generate.bans import Bans
 from structkit.generate.choose import Ask, Told
 from structkit.generate.chooser import Choices
 from structkit.generate.draft import Drafting, PromptDrafts
@@ -18,6 +19,7 @@ from structkit.generate.processors import Stack
 from structkit.generate.result import FinishReason
 from structkit.generate.sample import Sampling
 from structkit.generate.spelling import Spell
+from structkit.schema.choices import Member
 
 __all__ = ["Check", "Decoded", "Flow", "Plan", "Refusal", "Score", "Written"]
 
@@ -99,6 +101,8 @@ class Plan:
         forced: Whether forced text is taken without asking the model; else the model chooses its tokens.
         check: Looks at the complete text; a value that it refuses is taken back and written anew.
         retries: How often.
+        bans: What it refused before, in other attempts; what it refuses now is added.
+        refusal: Why it did, if there were other attempts.
         scored: Whether log-probabilities are wanted.
         choices: With `scored`, the texts among which there is a choice at a place, so that they are scored too.
         is_json: Whether the text is JSON.
@@ -119,6 +123,8 @@ class Plan:
     forced: bool = True
     check: Check | None = None
     retries: int = 0
+    bans: Bans = field(default_factory=Bans)
+    refusal: Refusal | None = None
     scored: bool = False
     choices: Choices | None = None
     is_json: bool = True
@@ -155,7 +161,7 @@ class Decoded:
     refused: tuple[str, ...]
     refusal: Refusal | None
     read: int
-    choices: Mapping[Path, Mapping[str, float]]
+    choices: Mapping[Path, Mapping[Member, float]]
     thinking: str | None
 
 

@@ -93,7 +93,8 @@ class Options(TypedDict, total=False):
 
     retries: int
     """How often a value that the type's own validators refuse is taken back and written anew, 2 by default; then
-    there is one more attempt from the start, in which the model is told what was wrong. 0 for none of these."""
+    there is one more attempt from the start, in which the model is told what was wrong. What was refused is not written
+    again. 0 for none of these."""
 
     confidence: bool
     """Whether the result says how sure the model was of each value: by default where a result is returned for one
