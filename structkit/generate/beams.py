@@ -6,6 +6,7 @@ import heapq
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from structkit.generate.drive import check_cancelled
 from structkit.generate.sample import allowed_logits, failure, logsumexp, only_id
 from structkit.guide.guide import Cursor
 from structkit.models.base import Logits, Rows
+from structkit.models.single import logits_of
 
 __all__ = ["Beam", "search"]
 
@@ -123,7 +125,7 @@ def search(
     open_beams, masks = [first], [mask]
     done: list[Beam] = []
     check_cancelled(cancelled)
-    logits = rows.add([first.unread])
+    logits = logits_of(lambda: rows.add([first.unread]), 1)
     while open_beams:
         going: list[tuple[Beam, int, NDArray[np.uint32]]] = []
         for logprob, parent, token, removed in _best(logits, open_beams, masks, beams):
@@ -146,7 +148,8 @@ def search(
         check_cancelled(cancelled)
         rows.keep([parent for _, parent, _ in going])
         open_beams, masks = [beam for beam, _, _ in going], [mask for _, _, mask in going]
-        logits = rows.feed([beam.unread for beam in open_beams])
+        unread = [beam.unread for beam in open_beams]
+        logits = logits_of(partial(rows.feed, unread), len(unread))
     return done
 
 
