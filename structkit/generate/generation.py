@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -18,6 +18,7 @@ from structkit.generate.drive import TURNS, Driven, drive_all
 from structkit.generate.examples import Shot, shots_of
 from structkit.generate.flow import decode
 from structkit.generate.guides import GUIDES
+from structkit.generate.notes import add_note, add_place
 from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Written
 from structkit.generate.processors import Stack
 from structkit.generate.progress import Progress
@@ -71,13 +72,6 @@ def run(
     return max(found, key=_by_the_token)
 
 
-def _note(error: Exception, note: str) -> None:
-    """Say where an error comes from, as Python 3.11 and later can."""
-    add: Callable[[str], None] | None = getattr(error, "add_note", None)
-    if add is not None:
-        add(note)
-
-
 def _by_the_token(result: Result[object]) -> float:
     """The log-probability of a sampled token on average."""
     scores = [token.logprob for token in result.events if not token.forced]
@@ -127,7 +121,7 @@ def run_many(
             progress.advance()
             if isinstance(outcome, Exception) and not batch.keep_errors:
                 if len(jobs) > 1:
-                    _note(outcome, f"it was raised for prompts[{job.number}]")
+                    add_place(outcome, f"prompts[{job.number}]")
                 raise outcome
     for guide in {id(job.guide): job.guide for job in jobs if job.guide}.values():
         guide.save()
@@ -370,7 +364,7 @@ class Job:
             self._refused.append((text, error))
             return refusal_of(error, text, is_json=target.is_json)
         except Exception as error:  # a validator is anyone's code
-            _note(error, f"a validator of {target.name} raised it for {text:.200}")
+            add_note(error, f"a validator of {target.name} raised it for {text:.200}")
             raise
         return None
 
