@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,18 @@ from itertools import accumulate
 from structkit.generate.fields import Field, Fields, Path, show_path
 from structkit.schema.choices import Member
 
-__all__ = ["Confidence", "choices_of", "confidence_of", "names_of"]
+__all__ = ["Confidence", "PressureWarning", "choices_of", "confidence_of", "names_of", "warn_of_pressure"]
+
+_PRESSURE = 0.5
+"""`Result.pressure` above which a target fights its model: most of what that wanted to write was forbidden."""
+
+
+class PressureWarning(UserWarning):
+    """The target fights the model: on average the mask took away more than half of the probability.
+
+    Warned of once for each target, where confidence is asked for. The value is valid all the same; whether it is
+    right is another matter. See `structkit.Result.pressure`.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +115,22 @@ def names_of(members: Sequence[Member], *, is_json: bool) -> dict[Member, object
     if any(isinstance(value, (dict, list)) for value in values.values()):
         return plain
     return values if len(set(values.values())) == len(values) else plain
+
+
+def warn_of_pressure(pressure: float, name: str) -> None:
+    """Warn if the mask took away too much.
+
+    Args:
+        pressure: See `Result.pressure`.
+        name: That of the target.
+    """
+    if pressure > _PRESSURE:
+        warnings.warn(
+            f"the model would mostly have written something else than {name} allows: say in the prompt what is asked, "
+            "or choose a target that fits the text; confidence[path].removed says at which field",
+            PressureWarning,
+            stacklevel=2,
+        )
 
 
 def _fields(text: bytes) -> list[Field]:

@@ -12,7 +12,7 @@ from typing import cast
 from structkit.errors import GenerationError, ValidationFailed
 from structkit.generate.bans import Bans
 from structkit.generate.beams import search
-from structkit.generate.confidence import Confidence, choices_of, confidence_of
+from structkit.generate.confidence import Confidence, choices_of, confidence_of, warn_of_pressure
 from structkit.generate.draft import ModelDrafts, PromptDrafts
 from structkit.generate.drive import TURNS, Driven, drive_all
 from structkit.generate.examples import Shot, shots_of
@@ -416,7 +416,7 @@ class Job:
             return self._failed()
         compiled = self._compiled
         text = self.written.text.decode()
-        return Result(
+        result = Result(
             value=self._value,
             text=text,
             finish_reason=decoded.finish_reason,
@@ -437,6 +437,8 @@ class Job:
             spans=spans_of(compiled.target, text, self._source),
             confidence=self._confidence(decoded) if self._settings.confidence else {},
         )
+        warn_of_pressure(result.pressure, compiled.target.name)
+        return result
 
     def _events(self) -> tuple[Token, ...]:
         written = self.written

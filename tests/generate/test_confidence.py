@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from enum import Enum
 from typing import Literal
 
@@ -230,3 +231,14 @@ def test_a_member_that_the_model_cannot_say_has_no_probability() -> None:
     logits = session.logits
     session.logits = lambda token_ids: logits(token_ids)[:256]  # type: ignore[method-assign]
     assert rows.score(0, [[1, 300], [1, 2]])[0][1] == -np.inf
+
+
+@pytest.mark.parametrize(("wish", "warned"), [("true", False), ("maybe", True)])
+def test_a_target_that_fights_its_model_is_warned_of(wish: str, warned: bool) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = sk.generate(ScriptedModel([wish]), "x", bool, describe=False)
+        sk.generate(ScriptedModel([wish]), "x", bool, describe=False, confidence=False)
+        list(sk.stream(ScriptedModel([wish]), "x", bool, describe=False))
+    assert (result.pressure > 0.5) is warned
+    assert [each.category for each in caught] == [sk.PressureWarning] * (2 * warned)
