@@ -70,6 +70,10 @@ class Turns:
 
     def of(self, model: LogitsModel) -> threading.RLock:
         """The lock of a model; the same thread may take it again."""
+        if not callable(getattr(model, "session", None)):
+            raise TypeError(
+                f"a model is what structkit.load() gives, or what can encode and begin a session, not {model!r:.60}"
+            )
         with self._guard:
             return self._locks.setdefault(model, threading.RLock())
 

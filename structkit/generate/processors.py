@@ -132,7 +132,7 @@ class Stack:
         Raises:
             ModelFailed: They forbid every token that the mask allows, or one of them broke.
         """
-        row = row.copy()
+        given, row = row, row.copy()
         for step in self._steps:
             if step is None:
                 kernels.blot(row, mask)
@@ -140,7 +140,10 @@ class Stack:
                 row = self._done(step, token_ids, row)
         final: Row = row.copy()
         kernels.blot(final, mask)
-        if not np.isnan(final).any() and final.max(initial=-np.inf) == -np.inf:
+        if np.isnan(final).any():
+            if not np.isnan(given).any():
+                raise ModelFailed("the processors made a logit NaN", place="processors")
+        elif final.max(initial=-np.inf) == -np.inf:
             raise ModelFailed(
                 "the processors forbid every token that the target allows; allow one of them",
                 place="processors",

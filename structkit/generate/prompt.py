@@ -114,16 +114,22 @@ def encode_prompt(model: LogitsModel, prompt: Prompt, *, thinking: bool = False)
     """
     if thinking and not isinstance(model, Thinking):
         raise GenerationError(f"{model.name} does not know how thoughts end; leave out thinking=...")
-    token_ids = (
-        model.encode_thinking(prompt) if thinking and isinstance(model, Thinking) else model.encode(prompt)
-    )
+    try:
+        token_ids = (
+            model.encode_thinking(prompt)
+            if thinking and isinstance(model, Thinking)
+            else model.encode(prompt)
+        )
+    except UnicodeEncodeError as error:
+        raise GenerationError(f"the prompt is not Unicode: {error}", place="prompt") from error
     if not token_ids:
         raise GenerationError("the prompt has no tokens, so the model has nothing to go on; say something")
     context = model.context_length
     if context is not None and len(token_ids) >= context:
+        over = len(token_ids) - context + 1
         raise GenerationError(
             f"the prompt is {len(token_ids)} tokens and the context of {model.name} is {context}: it is "
-            f"{len(token_ids) - context + 1} tokens too long to leave room for an answer; shorten it, "
+            f"{over} token{'s' * (over > 1)} too long to leave room for an answer; shorten it, "
             "or pass describe=False to leave out the description of the target",
             place="prompt",
         )

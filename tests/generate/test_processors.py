@@ -95,6 +95,14 @@ def test_processors_that_forbid_everything() -> None:
         sk.extract(RandomModel(1, BYTES), "x", bool, processors=[Suppress(range(256))])
 
 
+def test_processors_that_make_no_numbers_are_told_apart_from_models_that_do() -> None:
+    with pytest.raises(sk.ModelFailed, match="the processors made a logit NaN"):
+        sk.extract(RandomModel(), "x", bool, processors=[lambda ids, scores: scores * np.nan])
+    broken = ScriptedModel([np.full((1, RandomModel().vocabulary.size), np.nan, np.float32)])
+    with pytest.raises(sk.ModelFailed, match="is nan, and it decides"):
+        sk.extract(broken, "x", bool, processors=[lambda ids, scores: scores])
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [

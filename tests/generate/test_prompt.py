@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+import structkit as sk
 from structkit.errors import GenerationError
 from structkit.generate.prompt import build_prompt, encode_prompt, show_prompt
-from structkit.testing import ScriptedModel, byte_vocabulary
+from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 
 TYPE = "JSON of this type:\nA = {}"
 
@@ -77,3 +78,15 @@ class _Bare:
 
 def test_a_model_that_cannot_show_control_tokens_shows_their_ids() -> None:
     assert show_prompt(_Bare(), "é") == "<256>é<300>"
+
+
+def test_what_is_no_unicode_or_no_model() -> None:
+    with pytest.raises(sk.GenerationError, match="the prompt is not Unicode"):
+        sk.extract(RandomModel(), "\ud800", int)
+    for call in (sk.extract, sk.generate, sk.classify, lambda *args: list(sk.stream(*args))):
+        with pytest.raises(TypeError, match=r"a model is what structkit.load\(\) gives"):
+            call("gpt2", "x", bool)
+    with pytest.raises(TypeError, match=r"a model is what"):
+        sk.extract_many("gpt2", ["x"], bool)
+    with pytest.raises(sk.GenerationError, match="it is 1 token too long"):
+        sk.extract(RandomModel(context_length=3), "abc", int, describe=False)
