@@ -30,7 +30,6 @@ from structkit.limits import Limits
 from structkit.schema.core import (
     ASCII,
     HASHABLE,
-    OWN_TYPES,
     FieldAt,
     bounds_of,
     decimal_of,
@@ -42,7 +41,6 @@ from structkit.schema.core import (
     members_of,
     name_of,
     nested,
-    owner_of,
     pushed,
     url_of,
     with_flags,
@@ -51,6 +49,7 @@ from structkit.schema.dump import dumps
 from structkit.schema.keywords import CONTENT, OPTIONAL, ORDER, REFUSAL, STRIPPED
 from structkit.schema.moments import date_of, datetime_of, duration_of, format_of, refused, time_of
 from structkit.schema.nodes import Document
+from structkit.schema.own import own_core, own_type
 from structkit.schema.parts import Part
 from structkit.schema.policy import Policy, Whitespace, policy_of, without_null
 from structkit.schema.read import read
@@ -176,9 +175,9 @@ class _PythonSchema(GenerateJsonSchema):
     def generate_inner(self, schema: core_schema.CoreSchema) -> JsonObject:
         if not is_readable(schema):
             return refused("a pattern of bytes cannot be read from JSON; use Pattern[str]")
-        if (own := OWN_TYPES.get(owner_of(schema)[0])) is not None:
-            return dict(own)
-        inner = pushed(schema)
+        if (own := own_type(schema)) is not None:
+            return own
+        inner = pushed(schema) or own_core(schema)
         return super().generate_inner(schema if inner is None else cast("core_schema.CoreSchema", inner))
 
     def sort(self, value: JsonObject, parent_key: str | None = None) -> JsonObject:
