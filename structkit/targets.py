@@ -212,6 +212,10 @@ class Target(ABC, Generic[T_co]):
         """
         yield value, value
 
+    def fitted(self, value: object) -> object:
+        """A JSON value in the form in which it is written; see `structkit.schema.fit.fitted`."""
+        return value
+
     @property
     def own_whitespace(self) -> Whitespace | None:
         """The style that the target itself asks for, if it does."""
@@ -343,7 +347,10 @@ class _TypeTarget(Target[object]):
 
     def forms(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
         for meant, dump in self.output.dumps(value, sparse=sparse):
-            yield meant, fitted(self.output.document, dump)
+            yield meant, self.fitted(dump)
+
+    def fitted(self, value: object) -> object:
+        return fitted(self.output.document, value)
 
     @property
     def own_whitespace(self) -> Whitespace | None:
