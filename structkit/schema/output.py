@@ -75,6 +75,7 @@ class OutputType(Generic[T]):
         name: The name of the type, for messages and prompts.
         document: The type as Schema nodes.
         whitespace: The style that the type itself asks for, if it does.
+        described: What was read: its JSON Schema with all that pydantic's own does not say.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class OutputType(Generic[T]):
         self.name = name
         self.document = document
         self.whitespace = whitespace
+        self.described: JsonObject = {}
 
     @classmethod
     def of(
@@ -125,7 +127,9 @@ class OutputType(Generic[T]):
             raise LimitExceeded("schema_depth", limits.schema_depth, f"the type {name}", place="$") from None
         defaults = policy.defaults or "always"
         document = read(schema, python=True, defaults=defaults, limits=limits, texts=texts)
-        return cls(adapter, name, document, policy_of(adapter._type).whitespace)
+        found = cls(adapter, name, document, policy_of(adapter._type).whitespace)
+        found.described = schema
+        return found
 
     @cached_property
     def part(self) -> Part:
