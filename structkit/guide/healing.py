@@ -142,10 +142,9 @@ class HealedCursor(Cursor):
     def _inside(self) -> list[int]:
         """The tokens that spell nothing but the end of the prompt, or a part after which tokens spell the rest."""
         pending, index, tokens = self.pending, self.guide.index, self.guide.vocabulary.tokens
-        parts = [token for token in index.along(pending) if len(tokens[token]) <= len(pending)]
         return [
             token
-            for token in parts
+            for token in index.beginnings(pending)
             if len(tokens[token]) == len(pending) or index.split(pending[len(tokens[token]) :])
         ]
 

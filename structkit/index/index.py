@@ -194,26 +194,31 @@ class Index:
 
     def node(self, text: bytes) -> int | None:
         """The trie node of a text; `None` if no token begins with it."""
+        nodes = self._nodes(text)
+        return int(nodes[-1]) if len(nodes) == len(text) else None
+
+    def beginnings(self, text: bytes) -> list[int]:
+        """The tokens that a text begins with."""
         trie = self.vocabulary.trie
-        nodes = np.empty(len(text), np.int32)
-        known = spelling.path(trie.byte, trie.end, np.frombuffer(text, np.uint8), nodes)
-        return int(nodes[-1]) if known == len(text) else None
+        return [
+            token
+            for node in self._nodes(text).tolist()
+            for token in trie.ids[trie.first[node] : trie.first[node + 1]].tolist()
+        ]
 
     def along(self, text: bytes) -> list[int]:
         """The tokens that a text begins with, and those that begin with the text."""
+        trie, node = self.vocabulary.trie, self.node(text) if text else None
+        tokens = self.beginnings(text)
+        if node is not None:
+            tokens += trie.ids[trie.first[node + 1] : trie.first[trie.end[node]]].tolist()
+        return tokens
+
+    def _nodes(self, text: bytes) -> NDArray[np.int32]:
+        """The trie nodes along a text, as far as the trie goes."""
         trie = self.vocabulary.trie
         nodes = np.empty(len(text), np.int32)
-        nodes = nodes[: spelling.path(trie.byte, trie.end, np.frombuffer(text, np.uint8), nodes)]
-        tokens = [
-            token
-            for node in nodes[:-1].tolist()
-            for token in trie.ids[trie.first[node] : trie.first[node + 1]].tolist()
-        ]
-        if len(nodes) and len(nodes) == len(text):
-            tokens += trie.ids[trie.first[nodes[-1]] : trie.first[trie.end[nodes[-1]]]].tolist()
-        elif len(nodes):
-            tokens += trie.ids[trie.first[nodes[-1]] : trie.first[nodes[-1] + 1]].tolist()
-        return tokens
+        return nodes[: spelling.path(trie.byte, trie.end, np.frombuffer(text, np.uint8), nodes)]
 
     def group(
         self, signs: NDArray[np.int64], mask: NDArray[np.uint32]
