@@ -20,6 +20,7 @@ from structkit.generate.chooser import Chooser
 from structkit.generate.draft import Draft, Drafts
 from structkit.generate.field_budget import FieldBudgets
 from structkit.generate.fields import Path
+from structkit.generate.nesting import is_deep
 from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Score
 from structkit.generate.sample import allows, only_id
 from structkit.generate.spelling import Speller, whole_characters
@@ -160,8 +161,8 @@ class _Decoding:
             self.keep([token], score, forced=forced)
 
     def hurry(self) -> None:
-        """Once the time is over, leave no more room than the value needs to end."""
-        if self.late():
+        """Once the time is over, or the value is very deep, leave no more room than it needs to end."""
+        if self.late() or (self.plan.is_json and is_deep(self.written.text)):
             self.left = min(self.left, self.cursor.tokens_to_end())
 
     def late(self) -> bool:
