@@ -26,7 +26,7 @@ from structkit.regex.nodes import Call, Node, Rules, Text
 from structkit.regex.options import option_text, options
 from structkit.regex.parse import parse
 from structkit.schema.check import check
-from structkit.schema.choices import choices_at
+from structkit.schema.choices import Member, choices_at
 from structkit.schema.describe import describe
 from structkit.schema.fit import fitted
 from structkit.schema.heading import headed
@@ -200,7 +200,7 @@ class Target(ABC, Generic[T_co]):
         """The validators of the parts of a value; `None` where the texts are all that is known."""
         return None
 
-    def choices(self, path: Sequence[str | int]) -> tuple[str, ...] | None:
+    def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
         """The texts of the values that are possible at a place of a value; see `choices_at`."""
         return None
 
@@ -361,7 +361,7 @@ class _TypeTarget(Target[object]):
     def part(self) -> Part:
         return self.output.part
 
-    def choices(self, path: Sequence[str | int]) -> tuple[str, ...] | None:
+    def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
         return choices_at(self.output.document, path)
 
     def description(self) -> str:
@@ -384,7 +384,7 @@ class _SchemaTarget(Target[object]):
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
         return field_limits(self.given.schema)
 
-    def choices(self, path: Sequence[str | int]) -> tuple[str, ...] | None:
+    def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
         return choices_at(self.document, path)
 
     def rules(
@@ -458,7 +458,7 @@ class _ChoiceTarget(Target[object]):
     def json_schema(self) -> dict[str, object]:
         return {"enum": list(self.given.options)}
 
-    def choices(self, path: Sequence[str | int]) -> tuple[str, ...] | None:
+    def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
         return None if path else tuple(self.given.texts())
 
     def rules(

@@ -30,13 +30,13 @@ class Tree(BaseModel):
     ],
 )
 def test_a_model_that_opens_for_ever(target: Any, opening: str, inner: str, closing: str) -> None:
-    text = opening * 300 + inner + closing * 300
-    result = sk.generate(ScriptedModel([text]), "Go on.", target, max_tokens=50_000)
+    text = opening * 210 + inner + closing * 210
+    result = sk.generate(ScriptedModel([text]), "Go on.", target, max_tokens=20_000)
     assert result.finish_reason == "budget"
     assert 80 < result.text.count(closing[-1]) <= 200
 
 
 def test_what_is_wide_is_not_deep() -> None:
     text = "[" + ", ".join(["[[]]"] * 150) + ', "' + "[" * 300 + '"]'
-    result = sk.generate(ScriptedModel([text]), "Go on.", list[Any], max_tokens=50_000)
+    result = sk.generate(ScriptedModel([text]), "Go on.", list[Any], max_tokens=20_000)
     assert result.text == text and result.finish_reason == "stop"
