@@ -19,6 +19,7 @@ from structkit.generate.chooser import Chooser
 from structkit.generate.draft import Draft, Drafts
 from structkit.generate.field_budget import FieldBudgets
 from structkit.generate.fields import Path
+from structkit.generate.nesting import is_deep
 from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Score
 from structkit.generate.sample import allows, only_id
 from structkit.generate.spelling import Speller, whole_characters
@@ -159,8 +160,9 @@ class _Decoding:
             self.keep([token], score, forced=forced)
 
     def room(self) -> int:
-        """The tokens that there is room for: once the time is over, no more than the value needs to end."""
-        return min(self.left, self.cursor.tokens_to_end()) if self.late() else self.left
+        """The tokens that there is room for: no more than what ends the value if it is very deep, or time is over."""
+        hurried = self.late() or (self.plan.is_json and is_deep(self.written.text))
+        return min(self.left, self.cursor.tokens_to_end()) if hurried else self.left
 
     def late(self) -> bool:
         """Whether the time is over."""

@@ -82,29 +82,14 @@ def _zones() -> Node:
 
 @lru_cache(maxsize=2)
 def _cased(*, upper: bool) -> Node:
-    """Texts in lower case, or in upper case: of scripts with cases Latin, Greek and Cyrillic, and those without."""
+    """Texts in lower case, or in upper case: those of characters that the change of case leaves as they are."""
     change = str.upper if upper else str.lower
-    letters = (chr(code) for first, last in _WITH_CASES for code in range(first, last + 1))
-    kept = ((ord(letter), ord(letter)) for letter in letters if change(letter) == letter)
-    return Repeat(chars([*kept, *_WITHOUT_CASES]))
+    kept = ((code, code) for code in range(_CASELESS) if change(letter := chr(code)) == letter)
+    return Repeat(chars([*kept, (_CASELESS, 0x10FFFF)]))
 
 
-_WITH_CASES = ((0x00, 0x17F), (0x370, 0x3FF), (0x400, 0x45F))
-_WITHOUT_CASES = (
-    (0x590, 0x109F),
-    (0x1100, 0x139F),
-    (0x1400, 0x1C7F),
-    (0x2000, 0x20CF),
-    (0x2190, 0x245F),
-    (0x2500, 0x2BFF),
-    (0x2E80, 0xA63F),
-    (0xAC00, 0xD7A3),
-    (0xF900, 0xFAFF),
-    (0x1F000, 0x1F0FF),
-    (0x1F200, 0x1FAFF),
-    (0x20000, 0x3FFFD),
-)
-"""Blocks of Unicode without letters that have cases."""
+_CASELESS = 0x20000
+"""From here on no character has a case."""
 
 
 _PYTHON: Mapping[str, Callable[..., Node]] = MappingProxyType(

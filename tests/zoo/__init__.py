@@ -14,6 +14,7 @@ from tests.zoo.numbers import NUMBERS
 from tests.zoo.specimen import Kind, Specimen
 from tests.zoo.strings import STRINGS
 from tests.zoo.times import TIMES
+from tests.zoo.together import TOGETHER
 
 __all__ = ["KINDS", "REFUSED", "ZOO"]
 
@@ -25,6 +26,7 @@ KINDS: Mapping[str, Kind] = {
     "Choices": CHOICES,
     "Containers": CONTAINERS,
     "Models": MODELS,
+    "Types made of several": TOGETHER,
     "pydantic-extra-types": EXTRA,
     "Custom types": CUSTOM,
 }

@@ -79,7 +79,7 @@ STRINGS: Kind = {
         ['"a "', '" a"', '"  "'],
     ),
     "str, to_lower": Specimen(
-        Annotated[str, StringConstraints(to_lower=True)], ["", "ab é ß 1"], ['"A"', '"É"', "1"]
+        Annotated[str, StringConstraints(to_lower=True)], ["", "ab é ß 1", "ế ʼ ﬁ"], ['"A"', '"É"', "1"]
     ),
     "str, to_upper, pattern": Specimen(
         Annotated[str, StringConstraints(to_upper=True, pattern="^[A-Z]{2}$")], ["AB"], ['"ab"', '"ABC"']
