@@ -25,6 +25,7 @@ from structkit.tools.state import AgentResult, RunState, check_history, check_st
 from structkit.tools.stream import AgentStream, AsyncAgentStream
 from structkit.tools.tool import AnyTool, Tool, tool
 from structkit.tools.toolset import Toolset
+from structkit.vocabulary.marks import readable
 
 __all__ = ["Agent"]
 
@@ -123,11 +124,12 @@ class Agent(Generic[T_co]):
             result: What a run ends with: anything that `structkit.extract` takes.
             instructions: A system message for every run.
             max_steps: How often the model is asked at most, the result included.
-            parallel: How many calls the model may write in one step, alone or in a list; they are made at once, and
-                their outputs are told in order.
+            parallel: How many calls the model may write in one step, where the format has several; they are made at
+                once, and their outputs are told in order.
             format: How calls are written. `"auto"`: as the model's chat template writes them, or as JSON where it
-                writes none that structkit knows. `"json"`: `{"name": "f", "arguments": {...}}`, told as plain
-                turns. `"hermes"`: the same between `<tool_call>` and `</tool_call>`.
+                writes none that structkit knows. `"json"`: `{"name": "f", "arguments": {...}}`, told as plain turns.
+                `"hermes"`: the same between `<tool_call>` and `</tool_call>`. `"llama"`: `{"name": "f",
+                "parameters": {...}}`, one in a step. `"mistral"`: after `[TOOL_CALLS]`. `"pythonic"`: `[f(a=1)]`.
             **options: Those of `structkit.extract`. `max_tokens` is for all steps of a run together: calls always leave
                 the room that the result needs. `timeout` is for a run, too: after so many seconds only the result
                 remains, and is brought to its end.
@@ -168,7 +170,7 @@ class Agent(Generic[T_co]):
     @property
     def openings(self) -> tuple[str, ...]:
         """What stands before the arguments of each tool's calls, such as `{"name": "f", "arguments": `."""
-        return tuple(self._setup.opened(each) for each in self._setup.tools)
+        return tuple(readable(self._setup.opened(each)) for each in self._setup.tools)
 
     def run(self, prompt: str, *, messages: Sequence[Message] = (), deps: object = None) -> AgentResult[T_co]:
         """Have the model call functions until it gives the result.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 from structkit.generate.events import Observer
-from structkit.generate.fields import Fields
 from structkit.generate.plan import Written
+from structkit.tools.format import Arguments
 from structkit.tools.state import AgentResult, ToolCall
 from structkit.tools.step import StepTarget
+from structkit.vocabulary.marks import to_bytes
 
 __all__ = [
     "AgentEvent",
@@ -121,16 +121,15 @@ class Teller:
         self._target = target
         self._calls = calls
         self._opened = {
-            target.format.opened(each.ready.name).encode(): each.ready.name for each in target.offers
+            to_bytes(target.format.opened(each.ready.name)): each.ready.name for each in target.offers
         }
         self._begin()
 
     def _begin(self) -> None:
         self._at = 0
         self._number = self._calls
-        self._arguments: Fields | None = None
+        self._arguments: Arguments | None = None
         self._between = b""
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._result: Observer | None = None
         self._partial: object = None
         self._read = 0
@@ -157,14 +156,15 @@ class Teller:
         if self._between:
             self._at, self._between = self._at + len(self._between), b""
             return []
-        around = self._target.format.around()
-        for before in [b"", *([around.before.encode()] if self._target.most > 1 and not self._at else [])]:
+        form = self._target.format
+        begins = ("",) if self._at else form.begins(several=self._target.most > 1)
+        for before in map(to_bytes, begins):
             for opened, name in self._opened.items():
                 whole = before + opened
                 if rest.startswith(whole):
                     self._at += len(whole)
                     self._number += 1
-                    self._arguments = Fields()
+                    self._arguments = form.arguments()
                     return [CallStarted(self._id, name)]
                 if whole.startswith(rest):
                     return None
@@ -172,22 +172,16 @@ class Teller:
         self._result = Observer(self._written, result.part(), result.choices, is_json=result.is_json)
         return []
 
-    def _more(self, arguments: Fields, rest: bytes) -> list[Told] | None:
+    def _more(self, arguments: Arguments, rest: bytes) -> list[Told] | None:
         if not rest:
             return None
-        end = len(rest)
-        for position in range(len(rest)):
-            arguments.read(rest[position : position + 1])
-            if not arguments.open:
-                end = position + 1
-                break
+        end, text = arguments.read(rest)
         self._at += end
-        told: list[Told] = [ArgumentsGrown(self._id, self._decoder.decode(rest[:end]))]
-        if not arguments.open:
+        if arguments.done:
             self._arguments = None
             form = self._target.format
-            self._between = (form.closed() + form.around().between).encode()  # if another call follows
-        return told
+            self._between = to_bytes(form.closed() + form.around().between)  # if another call follows
+        return [ArgumentsGrown(self._id, text)] if text else []
 
     @property
     def _id(self) -> str:

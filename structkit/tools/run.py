@@ -36,6 +36,7 @@ from structkit.tools.state import (
     with_note,
 )
 from structkit.tools.step import Offer, Refused, StepTarget, Written
+from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Do", "Due", "Flow", "Outcome", "Run", "Write"]
 
@@ -111,6 +112,11 @@ class Run:
         for tool in setup.tools:
             if tool.first is not None:
                 tool.check_deps(deps)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens that steps are written in."""
+        return self._setup.vocabulary
 
     @property
     def calls_before(self) -> int:

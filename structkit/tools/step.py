@@ -93,9 +93,9 @@ class StepTarget(Target[object]):
                 "type": "object",
                 "properties": {
                     "name": {"const": each.ready.name},
-                    "arguments": each.ready.target.json_schema(),
+                    self.format.key: each.ready.target.json_schema(),
                 },
-                "required": ["name", "arguments"],
+                "required": ["name", self.format.key],
             }
             for each in self.offers
         ]
@@ -113,8 +113,8 @@ class StepTarget(Target[object]):
         joiner = Joiner()
         calls: list[Node] = []
         for each in self.offers:
-            arguments = each.ready.target.rules(
-                whitespace=whitespace, order=order, source=source, limits=limits
+            arguments = self.format.rules(
+                each.ready, whitespace=whitespace, order=order, source=source, limits=limits
             )
             opened = Text(self.format.opened(each.ready.name))
             called = joiner.add(f"arguments of {each.ready.name}", arguments)
@@ -126,8 +126,12 @@ class StepTarget(Target[object]):
         )
         if self.most > 1 and calls:
             several = _Several(self, calls, joiner).node()
+            around = self.format.around()
             # Without anything around them, several are one too.
-            calls = [*calls, several] if self.format.around().before else [several]
+            calls = [*calls, several] if around.before and not around.alone else [several]
+        elif self.format.around().alone:
+            around = self.format.around()
+            calls = [seq(Text(around.before), call, Text(around.after)) for call in calls]
         return joiner.rules(alt([*calls, result]))
 
     def value(self, text: str) -> object:
@@ -141,12 +145,13 @@ class StepTarget(Target[object]):
         if written is None:
             return self.result.value(text)
         several = not text.startswith(self.format.opened(written[0][0]))
+        key = self.format.key
         found = []
         for position, (name, arguments) in enumerate(written):
             try:
                 found.append(Written(by_name[name], arguments, by_name[name].call(arguments)))
             except ValueError as error:
-                place = ((position,) if several else ()) + ("arguments", *_location(error))
+                place = ((position,) if several else ()) + (key, *_location(error))
                 raise Refused(error, place if self.is_json else (), written) from error
         return tuple(found)
 
