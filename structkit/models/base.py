@@ -48,6 +48,9 @@ class Message(TypedDict):
     calls: NotRequired[Sequence[tuple[str, str, str]]]
     """The calls that an assistant's content is: ids, names, and arguments as JSON. Only in a `Conversation`."""
 
+    said: NotRequired[str]
+    """What the assistant said before its calls. Only in a `Conversation`."""
+
     name: NotRequired[str]
     """The tool whose output the content is. Only in a `Conversation`."""
 

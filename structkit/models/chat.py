@@ -246,7 +246,8 @@ def _turn(message: Message, mark: Callable[..., str], arguments: _Arguments) -> 
             }
             for id, name, text in message["calls"]
         ]
-        return {"role": role, "content": "", "tool_calls": calls}
+        said = mark(message.get("said", ""), own=True)
+        return {"role": role, "content": said, "tool_calls": calls}
     turn: _Turn = {"role": role, "content": mark(message["content"], own=message["role"] == "assistant")}
     if "name" in message:
         turn["name"] = mark(message["name"])

@@ -61,6 +61,7 @@ class Agent(Generic[T_co]):
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
+        text: bool = False,
         format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None: ...
@@ -74,6 +75,7 @@ class Agent(Generic[T_co]):
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
+        text: bool = False,
         format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None: ...
@@ -87,6 +89,7 @@ class Agent(Generic[T_co]):
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
+        text: bool = False,
         format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None: ...
@@ -100,6 +103,7 @@ class Agent(Generic[T_co]):
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
+        text: bool = False,
         format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None: ...
@@ -112,6 +116,7 @@ class Agent(Generic[T_co]):
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
+        text: bool = False,
         format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None:
@@ -126,6 +131,9 @@ class Agent(Generic[T_co]):
             max_steps: How often the model is asked at most, the result included.
             parallel: How many calls the model may write in one step, where the format has several; they are made at
                 once, and their outputs are told in order.
+            text: Whether the model may say something before a call, and before a result that it gives although it could
+                call: free text of up to 16 lines, without an empty one. It is kept in the messages. The value of a
+                run is the result all the same.
             format: How calls are written. `"auto"`: as the model's chat template writes them, or as JSON where it
                 writes none that structkit knows. `"json"`: `{"name": "f", "arguments": {...}}`, told as plain turns.
                 `"hermes"`: the same between `<tool_call>` and `</tool_call>`. `"llama"`: `{"name": "f",
@@ -148,7 +156,7 @@ class Agent(Generic[T_co]):
         writing = settings.writing
         ready = make_ready(_listed(tools), writing)
         self._format: FormatName = format
-        chosen, native = choose_format(format, model, writing.whitespace, tools=bool(ready))
+        chosen, native = choose_format(format, model, writing.whitespace, tools=bool(ready), text=text)
         self._setup = Setup(
             model=model,
             tools=ready,
@@ -158,6 +166,7 @@ class Agent(Generic[T_co]):
             instructions=instructions,
             max_steps=max_steps,
             parallel=parallel,
+            text=text,
             settings=settings,
         )
         self._setup.check()
@@ -203,8 +212,8 @@ class Agent(Generic[T_co]):
         """`run`, told while it happens.
 
         Returns:
-            An iterator of `Thought`, `CallStarted`, `ArgumentsGrown`, `CallDone`, `ResultGrown`, `StepRefused` and at
-            last `RunFinished`. What is wrong with the run is raised there.
+            An iterator of `Thought`, `TextSaid`, `CallStarted`, `ArgumentsGrown`, `CallDone`, `ResultGrown`,
+            `StepRefused` and at last `RunFinished`. What is wrong with the run is raised there.
 
         >>> from structkit.testing import ScriptedModel
         >>> def add(a: int, b: int) -> int:
@@ -268,7 +277,7 @@ class Agent(Generic[T_co]):
         setup = self._setup
         made._format = self._format
         spaces = setup.settings.writing.whitespace
-        chosen, native = choose_format(self._format, model, spaces, tools=bool(setup.tools))
+        chosen, native = choose_format(self._format, model, spaces, tools=bool(setup.tools), text=setup.text)
         made._setup = replace(setup, model=model, format=chosen, native=native, _targets=OrderedDict())
         made._setup.check()
         return made

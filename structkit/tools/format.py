@@ -29,6 +29,9 @@ from structkit.vocabulary.marks import control, readable, to_bytes
 __all__ = ["Arguments", "Around", "Format", "JsonArguments", "short_id"]
 
 
+_SAY_FIRST = "You may say something first; then leave a line empty."
+
+
 @dataclass(frozen=True, slots=True)
 class Around:
     """What stands around the calls of one step: before the first, between two, after the last.
@@ -93,6 +96,11 @@ class Format(ABC):
     key: ClassVar[str] = "arguments"
     marks: ClassVar[tuple[str, ...]] = ()
 
+    @property
+    def spoken(self) -> str:
+        """What stands between free text and the calls that follow it."""
+        return "\n\n"
+
     controls: frozenset[str] = frozenset()
     as_text: bool = False
     system: bool = True
@@ -134,14 +142,16 @@ class Format(ABC):
         """A mark of the format in the text of a step: a control token if it is one, else as it reads."""
         return control(name) if name in self.controls else name
 
-    def described(self, tools: Sequence[Ready], result: Target[object], most: int) -> str:
+    def described(
+        self, tools: Sequence[Ready], result: Target[object], most: int, *, text: bool = False
+    ) -> str:
         """What the model is told of the tools and the result, where no template tells it."""
         answer = result.description() or result.name
         if not tools:
             return f"Answer with {answer}"
         listed = "in a list" if self.around().before else "one after another"
         several = f", or several {listed}, up to {most}" if most > 1 else ""
-        begin = "Answer with JSON. To" if self.is_json else "To"
+        begin = "Answer with JSON. To" if self.is_json and not text else "To"
         lines = [f"{begin} call a function and be told what it returns, one of these{several}:"]
         rest: list[str] = []
         for tool in tools:
@@ -149,12 +159,14 @@ class Format(ABC):
             arguments = first.removeprefix(f"{tool.target.name} = ")
             lines.append(f"{self.opened(tool.name)}{arguments}{self.closed()}")
             rest += [line for line in more if line not in rest]
-        return "\n".join([*lines, *rest, f"When you know the answer, {answer}"])
+        ends = [f"When you know the answer, {answer}", *([_SAY_FIRST] if text else [])]
+        return "\n".join([*lines, *rest, *ends])
 
-    def described_result(self, result: Target[object], most: int) -> str:
+    def described_result(self, result: Target[object], most: int, *, text: bool = False) -> str:
         """What the model is told of the result and of the number of calls, where a template tells of the tools."""
         several = f"Call up to {most} functions at once. " if most > 1 else ""
-        return f"{several}When you know the answer, answer with {result.description() or result.name}"
+        said = f"\n{_SAY_FIRST}" if text else ""
+        return f"{several}When you know the answer, answer with {result.description() or result.name}{said}"
 
     def turns(self, messages: Sequence[Message], description: str, instructions: str | None) -> list[Turn]:
         """Turns of the user and the assistant, and nobody else."""
@@ -165,12 +177,12 @@ class Format(ABC):
                 case User(content=content):
                     turns.append(_asked(content, "" if begun else description))
                     begun = True
-                case Calls(calls=calls):
-                    turns.append(Turn(role="assistant", content=readable(self.text(calls))))
+                case Calls():
+                    turns.append(Turn(role="assistant", content=readable(self.step(message))))
                 case Output(content=content):
                     turns.append(Turn(role="user", content=content))
-                case Answer(content=content):
-                    turns.append(Turn(role="assistant", content=content))
+                case Answer():
+                    turns.append(Turn(role="assistant", content=_answered(message)))
         return turns
 
     def conversation(
@@ -191,19 +203,25 @@ class Format(ABC):
                     content = f"{asked}\n\n{content}" if asked and not begun else content
                     turns.append(_asked(content, "" if begun else description))
                     begun = True
-                case Calls(calls=calls) if self.as_text:
-                    turns.append(Turn(role="assistant", content=self.text(calls)))
-                case Calls(calls=calls):
+                case Calls() if self.as_text:
+                    turns.append(Turn(role="assistant", content=self.step(message)))
+                case Calls(calls=calls, text=text):
                     said = [(short_id(call.id), call.name, self.written(call.arguments)) for call in calls]
-                    turns.append(Turn(role="assistant", content=readable(self.text(calls)), calls=said))
+                    whole = readable(self.step(message))
+                    turns.append(Turn(role="assistant", content=whole, calls=said, said=text))
                 case Output(id=id, name=name):
                     turns.append(Turn(role="tool", content=_told(message), name=name, id=short_id(id)))
-                case Answer(content=content):
-                    turns.append(Turn(role="assistant", content=content))
+                case Answer():
+                    turns.append(Turn(role="assistant", content=_answered(message)))
         return Conversation(tuple(turns), tuple(tools))
 
+    def step(self, message: Calls) -> str:
+        """The text of a step."""
+        said = f"{message.text}{self.spoken}" if message.text else ""
+        return said + self.text(message.calls)
+
     def text(self, calls: Sequence[CallPart]) -> str:
-        """The text of a step, from its calls."""
+        """The text of calls."""
         each = [f"{self.opened(call.name)}{self.written(call.arguments)}{self.closed()}" for call in calls]
         around = self.around()
         if len(each) == 1 and not around.alone:
@@ -236,6 +254,10 @@ class Format(ABC):
 
 def _asked(content: str, description: str) -> Turn:
     return Turn(role="user", content=f"{content}\n\n{description}" if description else content)
+
+
+def _answered(answer: Answer) -> str:
+    return f"{answer.text}\n\n{answer.content}" if answer.text else answer.content
 
 
 def _told(output: Output) -> str:
@@ -271,8 +293,8 @@ def _one_by_one(messages: Sequence[Message]) -> Iterator[Message]:
     told: set[str] = set()
     for message in messages:
         if isinstance(message, Calls) and len(message.calls) > 1:
-            for call in message.calls:
-                yield replace(message, calls=(call,))
+            for number, call in enumerate(message.calls):
+                yield replace(message, calls=(call,), text="" if number else message.text)
                 if call.id in outputs:
                     told.add(call.id)
                     yield outputs[call.id]

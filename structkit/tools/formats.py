@@ -49,6 +49,11 @@ class HermesFormat(Format):
 
     marks: ClassVar[tuple[str, ...]] = ("<tool_call>", "</tool_call>")
 
+    @property
+    def spoken(self) -> str:
+        """A line break."""
+        return "\n"
+
     def opened(self, name: str) -> str:
         """The mark, and `{"name": "f", "arguments": `."""
         return f'{self.mark("<tool_call>")}\n{{"name": {_json(name)}, "arguments": '
@@ -102,6 +107,11 @@ class MistralFormat(Format):
 
     marks: ClassVar[tuple[str, ...]] = ("[TOOL_CALLS]", "[ARGS]")
 
+    @property
+    def spoken(self) -> str:
+        """Nothing where the mark is a control token."""
+        return "" if self.controls else "\n\n"
+
     def opened(self, name: str) -> str:
         """The mark, the name, and the mark of the arguments."""
         return f"{self.mark('[TOOL_CALLS]')}{name}{self.mark('[ARGS]')}"
@@ -133,6 +143,11 @@ class MistralListFormat(Format):
     marks: ClassVar[tuple[str, ...]] = ("[TOOL_CALLS]",)
 
     space: str = " "
+
+    @property
+    def spoken(self) -> str:
+        """Nothing where the mark is a control token."""
+        return "" if self.controls else "\n\n"
 
     def opened(self, name: str) -> str:
         """`{"name": "f", "arguments": `."""

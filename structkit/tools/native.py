@@ -45,7 +45,7 @@ _TOOL = {
 
 
 def choose_format(
-    name: FormatName, model: LogitsModel, whitespace: Whitespace | None, *, tools: bool
+    name: FormatName, model: LogitsModel, whitespace: Whitespace | None, *, tools: bool, text: bool = False
 ) -> tuple[Format, bool]:
     """The format of an agent's calls, and whether the model's chat template writes it.
 
@@ -59,8 +59,8 @@ def choose_format(
         return JsonFormat(whitespace=whitespace or "spaced"), False
     for known, said, format in _NATIVE:
         if name in ("auto", known):
-            for native in _ways(model, format):
-                if _writes(model, said, native):
+            for native in _ways(model, format, text):
+                if _writes(model, said, native, text):
                     return native, True
     asked = next((format for known, _, format in _NATIVE if known == name), None)
     return asked or JsonFormat(whitespace=whitespace or "spaced"), False
@@ -82,11 +82,15 @@ def function_of(tool: Ready) -> dict[str, object]:
     return {"type": "function", "function": {"name": tool.name, "description": said, "parameters": schema}}
 
 
-def _ways(model: LogitsModel, format: Format) -> Iterator[Format]:
-    """The ways in which a template may be told a conversation in a format."""
+def _ways(model: LogitsModel, format: Format, text: bool) -> Iterator[Format]:
+    """The ways in which a template may be told a conversation in a format.
+
+    One that shows no text beside calls is given both as text, if that says the same: control tokens are no text.
+    """
     controls = frozenset(name for name in format.marks if _control(model, name) is not None)
-    for system in (True, False):
-        yield replace(format, controls=controls, system=system)
+    for as_text in (format.as_text, True) if text and not controls else (format.as_text,):
+        for system in (True, False):
+            yield replace(format, controls=controls, system=system, as_text=as_text)
 
 
 def _control(model: LogitsModel, name: str) -> int | None:
@@ -97,14 +101,14 @@ def _control(model: LogitsModel, name: str) -> int | None:
     return token_id if known else None
 
 
-def _writes(model: LogitsModel, said: str, native: Format) -> bool:
-    """Whether a model's template writes calls in a format, in tokens that the model can write too."""
+def _writes(model: LogitsModel, said: str, native: Format, text: bool) -> bool:
+    """Whether a model's template writes calls in a format, and text before them, in tokens that it can write too."""
     if not isinstance(model, Templated) or said not in (template := model.chat_template or ""):
         return False
     if "tools" not in template:
         return False
     parts = [CallPart(id=f"call_{n}", name="probe", arguments=text) for n, text in enumerate(_ARGUMENTS)]
-    calls = Calls(calls=tuple(parts))
+    calls = Calls(calls=tuple(parts), text="Let me see." if text else "")
     told = [Output(id=part.id, name=part.name, content=f"output {part.id}") for part in calls.calls]
     messages: Sequence[Message] = [User(content="question"), calls, *told]
     try:
@@ -112,7 +116,8 @@ def _writes(model: LogitsModel, said: str, native: Format) -> bool:
     except ModelFailed:
         return False
     tokens = vocabulary_of(model, native).tokens
-    text = to_text(b"".join(tokens[each] for each in written if each < len(tokens)))
+    shown = to_text(b"".join(tokens[each] for each in written if each < len(tokens)))
     wanted = [native.shown(calls.calls)] if native.several else [native.shown([part]) for part in parts]
+    wanted[0] = calls.text + native.spoken + wanted[0] if text else wanted[0]
     wanted += ["instructions", "Nothing.", "question", *(each.content for each in told)]
-    return all(each in text for each in wanted)
+    return all(each in shown for each in wanted)

@@ -75,9 +75,11 @@ class PythonicFormat(Format):
         texts = ((name, json.dumps(value, ensure_ascii=False)) for name, value in values.items())
         return ", ".join(f"{name}={PYTHON.spelled(text)}" for name, text in texts)
 
-    def described(self, tools: Sequence[Ready], result: Target[object], most: int) -> str:
+    def described(
+        self, tools: Sequence[Ready], result: Target[object], most: int, *, text: bool = False
+    ) -> str:
         """With a word about arguments, which are told as the type of a dict."""
-        told = super().described(tools, result, most)
+        told = super().described(tools, result, most, text=text)
         return f'{told}\nWrite the arguments of a function by name: [f(a=1, b="x")]' if tools else told
 
 

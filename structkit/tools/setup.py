@@ -55,6 +55,7 @@ class Setup:
         instructions: What the model is told before all.
         max_steps: Steps in a run, the last included.
         parallel: Calls in a step.
+        text: Whether free text may stand before calls, and before the result where a call could stand.
         settings: How values are written; its tokens and seconds are those of a whole run.
     """
 
@@ -66,6 +67,7 @@ class Setup:
     instructions: str | None
     max_steps: int
     parallel: int
+    text: bool
     settings: Settings
     _targets: OrderedDict[object, StepTarget] = field(default_factory=OrderedDict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
@@ -85,7 +87,9 @@ class Setup:
         key = tuple((offer.ready.name, offer.left) for offer in offers)
         with self._lock:
             if key not in self._targets:
-                self._targets[key] = StepTarget(tuple(offers), self.result, self.format, self.most)
+                self._targets[key] = StepTarget(
+                    tuple(offers), self.result, self.format, self.most, text=self.text and bool(offers)
+                )
                 while len(self._targets) > _KEPT:
                     self._targets.popitem(last=False)
             self._targets.move_to_end(key)
@@ -121,8 +125,8 @@ class Setup:
         if not self.settings.describe:
             return ""
         if self.native:
-            return self.format.described_result(self.result, self.most)
-        return self.format.described(self.tools, self.result, self.most)
+            return self.format.described_result(self.result, self.most, text=self.text)
+        return self.format.described(self.tools, self.result, self.most, text=self.text)
 
     @cached_property
     def functions(self) -> tuple[Mapping[str, object], ...]:
@@ -158,6 +162,12 @@ class Setup:
         automaton = self.compiled(self.last).guide.automaton
         if not self.tools:
             return
+        if self.text and not self.result.is_json:
+            raise AgentError(
+                f"the result {self.result.name} is written as it is, so no one could tell it from free text; leave "
+                "out text=True, or take a type, which is written as JSON",
+                place="result",
+            )
         for tool in self.tools:
             for before in self.format.begins(several=self.most > 1):
                 opened = to_bytes(before + self.format.opened(tool.name))

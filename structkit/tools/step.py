@@ -15,8 +15,9 @@ from structkit.schema.policy import Order, Whitespace
 from structkit.targets import Target
 from structkit.tools.format import Format
 from structkit.tools.ready import Ready
+from structkit.tools.saying import EMPTY_LINE, said_language, split_said
 
-__all__ = ["Offer", "StepTarget", "Written"]
+__all__ = ["Offer", "Refused", "Said", "StepTarget", "Written"]
 
 _COUNTED = 256
 """Counts of calls left that are told apart within one step; beyond, a step has only as many calls as any tool has."""
@@ -44,20 +45,37 @@ class Written:
     call: Call[object]
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A step that may begin with free text.
+
+    Attributes:
+        text: The free text.
+        rest: What was written after it.
+        value: What that means.
+    """
+
+    text: str
+    rest: str
+    value: object
+
+
 class Refused(ValueError):
     """The types of a tool's parameters refuse what was written.
 
     Attributes:
         path: Where.
         written: The names and arguments of all calls of the step.
+        said: The free text before them.
     """
 
     def __init__(
-        self, error: Exception, path: tuple[object, ...], written: Sequence[tuple[str, str]]
+        self, error: Exception, path: tuple[object, ...], written: Sequence[tuple[str, str]], said: str
     ) -> None:
         super().__init__(str(error))
         self.path = path
         self.written = tuple(written)
+        self.said = said
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +87,14 @@ class StepTarget(Target[object]):
         result: The result.
         format: How calls are written.
         most: Calls in one step.
+        text: Whether free text may stand before calls and result; the value is `Said` then.
     """
 
     offers: tuple[Offer, ...]
     result: Target[object]
     format: Format
     most: int = 1
+    text: bool = False
 
     @property
     def name(self) -> str:
@@ -84,7 +104,7 @@ class StepTarget(Target[object]):
     @property
     def is_json(self) -> bool:
         """Whether all of its texts are JSON."""
-        return self.result.is_json and (self.format.is_json or not self.offers)
+        return not self.text and self.result.is_json and (self.format.is_json or not self.offers)
 
     def json_schema(self) -> dict[str, object]:
         """The calls and the result."""
@@ -132,7 +152,10 @@ class StepTarget(Target[object]):
         elif self.format.around().alone:
             around = self.format.around()
             calls = [seq(Text(around.before), call, Text(around.after)) for call in calls]
-        return joiner.rules(alt([*calls, result]))
+        if not self.text:
+            return joiner.rules(alt([*calls, result]))
+        after = alt([seq(Text(self.format.spoken), alt(calls)), seq(Text(EMPTY_LINE), result)])
+        return joiner.rules(alt([*calls, result, seq(said_language(self.format, joiner), after)]))
 
     def value(self, text: str) -> object:
         """What a text of the language says.
@@ -140,6 +163,13 @@ class StepTarget(Target[object]):
         Raises:
             ValueError: Validators refuse it.
         """
+        if not self.text:
+            return self._meaning(text, "")
+        said, rest = split_said(text, self.format)
+        return Said(said, rest, self._meaning(rest, said))
+
+    def _meaning(self, text: str, said: str) -> object:
+        """The calls or the value of the result."""
         by_name = {each.ready.name: each.ready for each in self.offers}
         written = self.format.split(text, list(by_name))
         if written is None:
@@ -152,7 +182,7 @@ class StepTarget(Target[object]):
                 found.append(Written(by_name[name], arguments, by_name[name].call(arguments)))
             except ValueError as error:
                 place = ((position,) if several else ()) + (key, *_location(error))
-                raise Refused(error, place if self.is_json else (), written) from error
+                raise Refused(error, place if self.is_json else (), written, said) from error
         return tuple(found)
 
     def part(self) -> Part | None:

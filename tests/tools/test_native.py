@@ -15,7 +15,7 @@ pytest.importorskip("transformers", reason="transformers is not installed")
 from pydantic import BaseModel
 
 import structkit as sk
-from structkit.messages import CallPart, Calls, Output, User
+from structkit.messages import Answer, CallPart, Calls, Output, User
 from structkit.models.base import Message
 from structkit.models.local import TransformersModel
 from structkit.testing import RandomModel, ScriptedModel, exercise
@@ -329,3 +329,24 @@ def test_a_template_that_writes_calls_otherwise_is_not_taken_for_one(control: st
     )
     real = make_model(written, INST, bos=INST[0])
     assert choose_format("auto", real, None, tools=True)[1] is False
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_text_before_calls_is_shown_beside_them(name: str) -> None:
+    template, special, kind = MODELS[name]
+    real = make_model(template, special, bos=special[0])
+    form, native = choose_format("auto", real, None, tools=True, text=True)
+    # The older templates of Mistral have no place for it.
+    assert native is (kind != "MistralListFormat")
+    said = "I say [TOOL_CALLS] it."
+    steps = [Calls(calls=(CallPart(id="", name="say", arguments='{"text": "x"}'),), text=said)]
+    model = Script([*map(form.step, steps), f'{said}\n\n"x"'], real, form)
+    agent = sk.Agent(model, tools=[say], text=True)
+    result = agent.run("Say it.")
+    assert [message.text for message in result.messages if isinstance(message, (Calls, Answer))] == [
+        said,
+        said,
+    ]
+    tokens = vocabulary_of(real, form).tokens
+    read = b"".join(tokens[token] for token in model.ids[-1]).decode(errors="surrogateescape")
+    assert form.step(steps[0]) in read
