@@ -19,8 +19,11 @@ from structkit.messages import Answer, CallPart, Calls, Output, User
 from structkit.models.base import Message
 from structkit.models.local import TransformersModel
 from structkit.testing import RandomModel, ScriptedModel, exercise
+from structkit.tools import drive
 from structkit.tools.format import Format
 from structkit.tools.native import choose_format, vocabulary_of
+from structkit.tools.run import Run
+from structkit.tools.state import RunState
 from tests.tools.templates import LLAMA, MISTRAL, MISTRAL_LIST, PYTHONIC, QWEN, make_model
 
 HEADERS = ["<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"]
@@ -350,3 +353,17 @@ def test_text_before_calls_is_shown_beside_them(name: str) -> None:
     tokens = vocabulary_of(real, form).tokens
     read = b"".join(tokens[token] for token in model.ids[-1]).decode(errors="surrogateescape")
     assert form.step(steps[0]) in read
+
+
+def test_a_model_with_weights_writes_in_its_format_and_remembers(
+    real: TransformersModel, form: Format
+) -> None:
+    calls = 0
+    for seed in range(4):
+        options: Any = {"temperature": 1.0, "seed": seed, "max_steps": 3, "parallel": 2, "max_tokens": 200}
+        agent = sk.Agent(real, tools=[now], result=bool, **options)
+        state = RunState(agent="", messages=(User(content="Go."),), pending=())
+        runs = [drive.drive(Run(agent._setup, state, None), real, keep=keep) for keep in (True, False)]
+        assert runs[0].messages == runs[1].messages
+        calls += len(runs[0].calls)
+    assert calls > 0
