@@ -87,7 +87,8 @@ class Format(ABC):
     Attributes:
         several: Whether there can be several calls in a step.
         key: What the arguments of a call are called in it, where it is JSON.
-        controls: The marks of the format that are control tokens of the model: they are no text. See `marks`.
+        marks: What of the format may be a control token, that which begins a call first.
+        controls: The marks that are control tokens of the model, so that no text spells them.
         as_text: Whether a chat template is given the calls as what the assistant says, for it writes them otherwise.
         system: Whether a chat template shows a system message wherever there is one; else the user says it.
     """
@@ -96,14 +97,14 @@ class Format(ABC):
     key: ClassVar[str] = "arguments"
     marks: ClassVar[tuple[str, ...]] = ()
 
-    @property
-    def spoken(self) -> str:
-        """What stands between free text and the calls that follow it."""
-        return "\n\n"
-
     controls: frozenset[str] = frozenset()
     as_text: bool = False
     system: bool = True
+
+    @property
+    def spoken(self) -> str:
+        """What stands between free text and the calls that follow it; an empty line may, in every format."""
+        return "\n\n"
 
     @abstractmethod
     def opened(self, name: str) -> str:
@@ -149,7 +150,8 @@ class Format(ABC):
         answer = result.description() or result.name
         if not tools:
             return f"Answer with {answer}"
-        listed = "in a list" if self.around().before else "one after another"
+        around = self.around()
+        listed = "in a list" if around.before else "one after another"
         several = f", or several {listed}, up to {most}" if most > 1 else ""
         begin = "Answer with JSON. To" if self.is_json and not text else "To"
         lines = [f"{begin} call a function and be told what it returns, one of these{several}:"]
@@ -157,7 +159,8 @@ class Format(ABC):
         for tool in tools:
             first, *more = (tool.target.description() or "").split("\n", 1)[-1].split("\n")
             arguments = first.removeprefix(f"{tool.target.name} = ")
-            lines.append(f"{self.opened(tool.name)}{arguments}{self.closed()}")
+            before, after = (around.before, around.after) if around.alone else ("", "")
+            lines.append(f"{before}{self.opened(tool.name)}{arguments}{self.closed()}{after}")
             rest += [line for line in more if line not in rest]
         ends = [f"When you know the answer, {answer}", *([_SAY_FIRST] if text else [])]
         return "\n".join([*lines, *rest, *ends])

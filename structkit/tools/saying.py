@@ -1,8 +1,8 @@
 """Free text before a call or the result: its language, and where it ends.
 
 A step that begins with free text can be told from others by its first character, which begins no call and no JSON
-(RFC 8259). The text has no empty line; one ends it, or the mark of a call in the formats that have one. No line of it
-begins like a call, so nobody takes half a call for text.
+(RFC 8259). The text has no empty line; one ends it, or else the mark of a call in the formats that have one. No line of
+it begins like a call, so nobody takes half a call for text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from structkit.vocabulary.marks import MARK, to_bytes, to_text
 __all__ = ["EMPTY_LINE", "Saying", "begins_text", "said_language", "split_said"]
 
 EMPTY_LINE = "\n\n"
-"""What stands between free text and the result."""
+"""What stands between free text and the result, and may stand before calls."""
 
 _LINE = 400
 """Characters of a line, about three of print: a model that never ends its line is ended."""

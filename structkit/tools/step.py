@@ -154,7 +154,7 @@ class StepTarget(Target[object]):
             calls = [seq(Text(around.before), call, Text(around.after)) for call in calls]
         if not self.text:
             return joiner.rules(alt([*calls, result]))
-        after = alt([seq(Text(self.format.spoken), alt(calls)), seq(Text(EMPTY_LINE), result)])
+        after = alt([seq(Text(self.format.spoken), alt(calls)), seq(Text(EMPTY_LINE), alt([*calls, result]))])
         return joiner.rules(alt([*calls, result, seq(said_language(self.format, joiner), after)]))
 
     def value(self, text: str) -> object:

@@ -123,10 +123,10 @@ def test_half_a_call_is_no_text() -> None:
         assert not _accepts(agent, wrong), wrong
     hermes = sk.Agent(RandomModel(), tools=[count], result=Reply, format="hermes", text=True)
     assert _accepts(hermes, "Is 1 < 2?\n<tool_call>\n{")
+    assert _accepts(hermes, "Yes.\n\n<tool_call>\n{")
     for wrong in (
         "Is it <tool_call>",
         "Is it <t",
-        "Yes.\n\n<tool_call>",
         'Yes.\n<tool_call>\n{"name": "other"',
     ):
         assert not _accepts(hermes, wrong), wrong
@@ -220,3 +220,22 @@ def test_what_was_said_is_split_off_wherever_it_is_cut(kind: Any, controls: bool
             at, text = at + end, text + more
         assert text == SAID[1]
         assert data[at:] == rest.encode(errors="surrogateescape")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_empty_line_may_stand_before_calls_in_every_format(name: Any) -> None:
+    call = _step(FORMATS[name], "", "count", title="Salt")
+    model = ScriptedModel([f"I will look it up.\n\n{call}", '"Three."'])
+    agent = sk.Agent(model, tools=[count], format=name, text=True)
+    events = list(agent.stream("How many?"))
+    assert "".join(event.text for event in events if isinstance(event, sk.TextSaid)) == "I will look it up."
+    finished = events[-1]
+    assert isinstance(finished, sk.RunFinished)
+    assert [call.output for call in finished.result.calls] == [3]
+    assert "leave a line empty" in model.prompts[0]
+
+
+def test_a_call_is_described_as_it_is_written() -> None:
+    model = ScriptedModel(['"Three."'])
+    sk.Agent(model, tools=[count], format="pythonic").run("How many?")
+    assert '\n[count({"title": string} /* How many copies there are. */)]\n' in model.prompts[0]
