@@ -66,7 +66,7 @@ class Script(ScriptedModel):
 
     def encode(self, prompt: str | Sequence[Message]) -> list[int]:
         self._read = self._real.encode(prompt)
-        self._last = (self._real.show(self._read), len(self._read))
+        self._last = (self._real.show(self._read), self._read)
         return self._read
 
     def session(self) -> Any:

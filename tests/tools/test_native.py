@@ -89,7 +89,7 @@ class _Real:
     real: TransformersModel
     read: list[int]
     ids: list[list[int]]
-    _last: tuple[str, int]
+    _last: tuple[str, list[int]]
 
     @property
     def chat_template(self) -> str | None:
@@ -100,7 +100,7 @@ class _Real:
 
     def encode(self, prompt: str | Sequence[Message]) -> list[int]:
         self.read = self.real.encode(prompt)
-        self._last = (self.real.show(self.read), len(self.read))
+        self._last = (self.real.show(self.read), self.read)
         return self.read
 
     def session(self) -> Any:
