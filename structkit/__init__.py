@@ -82,6 +82,7 @@ if TYPE_CHECKING:
         ResultGrown,
         RunFinished,
         StepRefused,
+        TextSaid,
         Thought,
     )
     from structkit.tools.state import AgentResult, Pending, RunPaused, RunState, ToolCall
@@ -141,6 +142,7 @@ __all__ = [
     "Stream",
     "StructkitError",
     "TextGrown",
+    "TextSaid",
     "Thought",
     "Token",
     "TokenRefused",
@@ -224,6 +226,7 @@ _HOMES = {
     "StepRefused": "structkit.tools.events",
     "Stream": "structkit.generate.stream",
     "TextGrown": "structkit.generate.events",
+    "TextSaid": "structkit.tools.events",
     "Thought": "structkit.tools.events",
     "Token": "structkit.generate.result",
     "Tool": "structkit.tools.tool",

@@ -42,6 +42,9 @@ class Calls:
     """The calls that the model wrote in one step."""
 
     calls: tuple[CallPart, ...]
+    text: str = ""
+    """What the model said before them; see `structkit.Agent`."""
+
     kind: Literal["calls"] = "calls"
 
 
@@ -66,6 +69,9 @@ class Answer:
     """The result, as the model wrote it."""
 
     content: str
+    text: str = ""
+    """What the model said before it; see `structkit.Agent`."""
+
     kind: Literal["answer"] = "answer"
 
 

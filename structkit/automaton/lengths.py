@@ -94,7 +94,7 @@ class Lengths:
         """The bytes of a node, or `FAR`; then `missing` receives the rules of which none is known yet."""
         match node:
             case Text(value):
-                return len(value.encode())
+                return len(value.encode(errors="surrogateescape"))
             case Chars(ranges):
                 return len(chr(ranges[0][0]).encode()) if ranges else FAR
             case Multiple():
@@ -136,7 +136,7 @@ class Lengths:
                 return self._product(node)
 
     def _of_any(self, parts: tuple[Node, ...], missing: set[str]) -> int:
-        texts = [len(part.value.encode()) for part in parts if isinstance(part, Text)]
+        texts = [len(part.spelled) for part in parts if isinstance(part, Text)]
         if texts:
             return min(texts)
         for part in parts:

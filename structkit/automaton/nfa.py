@@ -194,7 +194,7 @@ class _Builder:
         self.nfa.edges.extend((source, byte, byte, target, KEEP))
 
     def text(self, value: str, start: int) -> int:
-        return self.run(value.encode(), start) if value else start
+        return self.run(value.encode(errors="surrogateescape"), start) if value else start
 
     def run(self, text: bytes, start: int) -> int:
         """Lead through new states, numbered in a row; returns the last one."""
@@ -209,7 +209,7 @@ class _Builder:
     def alternatives(self, parts: tuple[Node, ...], start: int) -> int:
         """Any of the parts; texts that begin alike share the states of their beginning, as a trie."""
         end = self.state()
-        texts = sorted(part.value.encode() for part in parts if isinstance(part, Text))
+        texts = sorted(part.spelled for part in parts if isinstance(part, Text))
         if len(texts) > 1:
             root = self.state()
             self.link(start, root)

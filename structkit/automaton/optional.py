@@ -115,7 +115,7 @@ def _any_of(emitter: Emitter, run: Sequence[Part]) -> tuple[list[int], list[int]
 def _begin(node: Node) -> bytes:
     """The text that a node begins with."""
     first = node.parts[0] if isinstance(node, Seq) and node.parts else node
-    return first.value.encode() if isinstance(first, Text) else b""
+    return first.spelled if isinstance(first, Text) else b""
 
 
 def _rest(node: Node) -> Node:

@@ -96,10 +96,14 @@ class Observer:
         part: The validators of the target's parts, if it has any.
         choices: The values that are possible at a place, if they can be listed.
         is_json: Whether the text is JSON; other text only grows.
+        start: The byte at which it begins; what comes before is somebody else's.
     """
 
-    def __init__(self, written: Written, part: Part | None, choices: Choices, *, is_json: bool) -> None:
+    def __init__(
+        self, written: Written, part: Part | None, choices: Choices, *, is_json: bool, start: int = 0
+    ) -> None:
         self._written = written
+        self._start = start
         self._part = part
         self._choices = choices
         self._is_json = is_json
@@ -119,15 +123,17 @@ class Observer:
     def look(self) -> Iterator[FieldStarted | TextGrown | FieldDone | FieldRefused]:
         """What happened since the last time."""
         written = self._written
-        if written.kept < self._read:
-            self._go_back(written.kept)
+        kept = max(0, written.kept - self._start)
+        if kept < self._read:
+            self._go_back(kept)
             yield FieldRefused(show_path(written.refused))
         if self._is_json:
-            self._fields.read(bytes(written.text[len(self._fields.text) :]))
+            self._fields.read(bytes(written.text[self._start + len(self._fields.text) :]))
         for field, ended in self._fields.take():
             yield from self._ended(field) if ended else self._started(field)
-        yield from self._grown(len(written.text))
-        self._read = written.kept = len(written.text)
+        length = len(written.text) - self._start
+        yield from self._grown(length)
+        self._read, written.kept = length, len(written.text)
 
     def finish(self) -> Iterator[FieldStarted | TextGrown | FieldDone | FieldRefused]:
         """The last of what happened: the text is complete."""
@@ -201,7 +207,7 @@ class Observer:
             yield from self._more(self._open[-1].path, end)
 
     def _more(self, path: Path, end: int) -> Iterator[TextGrown]:
-        text = self._decoder.read(bytes(self._written.text[self._read : end]))
+        text = self._decoder.read(bytes(self._written.text[self._start + self._read : self._start + end]))
         self._read = max(self._read, end)
         self._text += text
         if text:

@@ -24,6 +24,7 @@ from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Score
 from structkit.generate.sample import allows, only_id
 from structkit.generate.spelling import Speller, whole_characters
 from structkit.guide.guide import Cursor
+from structkit.vocabulary.marks import MARK, to_text
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["decode"]
@@ -99,7 +100,7 @@ class _Decoding:
             yield from self.think()
         refusal = self.plan.refusal
         while (yield from self.write()):
-            text = self.written.text.decode()
+            text = to_text(bytes(self.written.text))
             refusal = None if self.plan.check is None else self.plan.check(text)
             if refusal is None:
                 break
@@ -357,5 +358,5 @@ class _Decoding:
 def _text_mask(vocabulary: Vocabulary) -> NDArray[np.uint32]:
     """uint32[words]: the tokens that are text."""
     is_text = np.zeros(32 * vocabulary.words, bool)
-    is_text[: vocabulary.size] = [bool(token) for token in vocabulary.tokens]
+    is_text[: vocabulary.size] = [bool(token) and not token.startswith(MARK) for token in vocabulary.tokens]
     return np.packbits(is_text, bitorder="little").view(np.uint32)

@@ -32,6 +32,8 @@ from structkit.guide.healing import HealedCursor, healed_tokens
 from structkit.models.base import Conversing, LogitsModel, ReadsAhead, Rows, Thinking
 from structkit.models.single import rows_of
 from structkit.targets import AnyTarget, Target
+from structkit.vocabulary.marks import readable, to_text
+from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["MAX_TOKENS", "Job", "asked_prompt", "begin_rows", "budget_of", "run", "run_job", "run_many"]
 
@@ -206,7 +208,9 @@ class Job:
         target: AnyTarget,
         settings: Settings,
         shots: dict[int, Sequence[Shot]] | None = None,
+        vocabulary: Vocabulary | None = None,
     ) -> None:
+        self._vocabulary = model.vocabulary if vocabulary is None else vocabulary
         self._shots = {} if shots is None else shots
         self.number = number
         self.guide: Guide | None = None
@@ -238,7 +242,7 @@ class Job:
 
     def _compile(self) -> None:
         target, settings = self._target, self._settings
-        self._compiled = GUIDES.get(target, self._model.vocabulary, settings.writing, self._source)
+        self._compiled = GUIDES.get(target, self._vocabulary, settings.writing, self._source)
         self.guide, self.target = self._compiled.guide, self._compiled.target
 
     def begin(self) -> None:
@@ -353,7 +357,7 @@ class Job:
             written=self.written,
         )
         read = 0 if before is None else before.read
-        return (yield from decode(prompt_ids, cursor, model.vocabulary, plan, read=read))
+        return (yield from decode(prompt_ids, cursor, self._vocabulary, plan, read=read))
 
     def _check(self, text: str) -> Refusal | None:
         """Make the value of a text, and keep it."""
@@ -385,7 +389,7 @@ class Job:
             rows, prompt_ids, cursor, beams=settings.beams, budget=budget, cancelled=cancelled
         ):
             text = b"".join(beam.texts)
-            if self._check(text.decode()) is None:
+            if self._check(to_text(text)) is None:
                 self.written.token_ids, self.written.scores = beam.token_ids, beam.scores
                 self.written.forced, self.written.text = beam.forced, bytearray(text)
                 self.written.texts = beam.texts
@@ -415,7 +419,7 @@ class Job:
         if decoded.refusal is not None:
             return self._failed()
         compiled = self._compiled
-        text = self.written.text.decode()
+        text = to_text(bytes(self.written.text))
         result = Result(
             value=self._value,
             text=text,
@@ -462,10 +466,10 @@ class Job:
         """The error of values that were all refused; `cause` is what prevented another attempt."""
         text, error = self._refused[-1]
         failed = ValidationFailed(
-            f"the validators of {self._compiled.target.name} refuse {text:.200}: {error}; put their rule into a "
-            "constraint, or into a field's description where the model can read it, or allow more retries",
-            text=text,
-            attempts=tuple(refused for refused, _ in self._refused),
+            f"the validators of {self._compiled.target.name} refuse {readable(text):.200}: {error}; put their rule "
+            "into a constraint, or into a field's description where the model can read it, or allow more retries",
+            text=readable(text),
+            attempts=tuple(readable(refused) for refused, _ in self._refused),
             error=error,
         )
         failed.__cause__ = cause or error

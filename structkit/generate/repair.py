@@ -8,6 +8,7 @@ from structkit.generate.fields import Field, Fields, Path
 from structkit.generate.plan import Refusal
 from structkit.generate.prompt import Prompt
 from structkit.models.base import Conversation, Message
+from structkit.vocabulary.marks import readable, to_bytes
 
 __all__ = ["refusal_of", "told_prompt"]
 
@@ -20,7 +21,7 @@ def refusal_of(error: Exception, text: str, *, is_json: bool) -> Refusal:
         text: What was refused.
         is_json: Whether it is JSON.
     """
-    end = len(text.encode())
+    end = len(to_bytes(text))
     if not is_json:
         return Refusal(error, 0, end)
     places = _places(text)
@@ -36,9 +37,9 @@ def told_prompt(prompt: Prompt, text: str, error: Exception) -> Prompt:
     """
     said = f"{error}".strip().rstrip(".")
     if isinstance(prompt, str):
-        return f"{prompt}\n\nThe answer {text} is wrong: {said}. Give another."
+        return f"{prompt}\n\nThe answer {readable(text)} is wrong: {said}. Give another."
     wrong = Message(role="user", content=f"This answer is wrong: {said}. Give another.")
-    told = (*prompt, Message(role="assistant", content=text), wrong)
+    told = (*prompt, Message(role="assistant", content=readable(text)), wrong)
     return Conversation(told, prompt.tools) if isinstance(prompt, Conversation) else list(told)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from structkit.errors import VocabularyError
+from structkit.vocabulary.marks import to_bytes
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Spell", "Speller", "whole_characters"]
@@ -42,7 +43,7 @@ class Speller:
             return []
         tokens, size = self._vocabulary.tokens, self._vocabulary.size
         pieces = [tokens[i] if 0 <= i < size else b"" for i in ids]
-        return ids if all(pieces) and b"".join(pieces) == text.encode() else []
+        return ids if all(pieces) and b"".join(pieces) == to_bytes(text) else []
 
 
 def whole_characters(text: bytes) -> str:

@@ -45,11 +45,17 @@ class Message(TypedDict):
     content: str
     """What was said. Control tokens spelled in it are ordinary text."""
 
-    calls: NotRequired[Sequence[tuple[str, str]]]
-    """The calls that an assistant's content is: names, and arguments as JSON. Only in a `Conversation`."""
+    calls: NotRequired[Sequence[tuple[str, str, str]]]
+    """The calls that an assistant's content is: ids, names, and arguments as JSON. Only in a `Conversation`."""
+
+    said: NotRequired[str]
+    """What the assistant said before its calls. Only in a `Conversation`."""
 
     name: NotRequired[str]
     """The tool whose output the content is. Only in a `Conversation`."""
+
+    id: NotRequired[str]
+    """The call whose output the content is. Only in a `Conversation`."""
 
 
 @dataclass(frozen=True)
@@ -236,6 +242,10 @@ class Templated(Protocol):
     @property
     def chat_template(self) -> str | None:
         """The text of the chat template, if there is one."""
+        ...
+
+    def control_token(self, name: str) -> int | None:
+        """The control token of a name, such as `[TOOL_CALLS]`; `None` if there is none, or if it is text."""
         ...
 
 

@@ -105,6 +105,11 @@ class PromptEncoder:
         added = next((token_id for token_id, content in self._added.items() if content == text), None)
         return self.encode_text(text) if added is None else [added]
 
+    def control_token(self, name: str) -> int | None:
+        """The control token of a name; see `Templated`."""
+        ids = [token_id for token_id, content in self._added.items() if content == name]
+        return next((token_id for token_id in ids if not self._text_of(token_id)), None)
+
     def _spellings(self, text: str) -> Iterable[list[int]]:
         yield self._plain(text, split_special_tokens=True)
         # A sentencepiece tokenizer writes a space before the first word; after a line break it does not.
@@ -233,13 +238,22 @@ def _turn(message: Message, mark: Callable[..., str], arguments: _Arguments) -> 
     """A message as templates take it, with control tokens that were typed between marks."""
     role = mark(message["role"])
     if "calls" in message:
-        functions = [
-            {"name": mark(name), "arguments": arguments.hold(mark(text))} for name, text in message["calls"]
+        calls = [
+            {
+                "type": "function",
+                "id": mark(id),
+                "function": {"name": mark(name), "arguments": arguments.hold(mark(text))},
+            }
+            for id, name, text in message["calls"]
         ]
-        calls = [{"type": "function", "function": function} for function in functions]
-        return {"role": role, "content": "", "tool_calls": calls}
+        said = mark(message.get("said", ""), own=True)
+        return {"role": role, "content": said, "tool_calls": calls}
     turn: _Turn = {"role": role, "content": mark(message["content"], own=message["role"] == "assistant")}
-    return turn | {"name": mark(message["name"])} if "name" in message else turn
+    if "name" in message:
+        turn["name"] = mark(message["name"])
+    if "id" in message:
+        turn["tool_call_id"] = mark(message["id"])
+    return turn
 
 
 def _marked_in(value: object, mark: Callable[..., str]) -> object:
@@ -262,8 +276,9 @@ def _messages(prompt: str | Sequence[Message]) -> list[Message]:
                 "a message is {'role': ..., 'content': ...}, both of them strings; write all else into the content",
                 place=f"prompt[{len(messages)}]",
             )
-        called = "".join(name + arguments for name, arguments in message.get("calls", ()))
-        _check_unicode(message["role"] + message["content"] + message.get("name", "") + called)
+        called = "".join("".join(call) for call in message.get("calls", ()))
+        named = message.get("name", "") + message.get("id", "")
+        _check_unicode(message["role"] + message["content"] + named + called)
         messages.append(message.copy())
     return messages
 

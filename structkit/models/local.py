@@ -171,6 +171,10 @@ class TransformersModel:
         """The text of the tokenizer's chat template; see `Templated`."""
         return self._encoder.chat_template
 
+    def control_token(self, name: str) -> int | None:
+        """The control token of a name; see `Templated`."""
+        return self._encoder.control_token(name)
+
     def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:
         """Turn a prompt into the first tokens of a sequence that begins with thoughts; see `Thinking`.
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from structkit.errors import ModelFailed
 from structkit.models.base import Message
+from structkit.vocabulary.marks import to_bytes
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["RandomModel", "Reply", "ScriptedModel", "byte_vocabulary", "small_vocabulary"]
@@ -174,7 +175,7 @@ class ScriptedModel(_Weightless):
             return _GivenSession(reply, len(prompt_ids))
         following = partial(self._following, prompt)
         before = b"".join(self._vocabulary.tokens[i] for i in prompt_ids)
-        return _ScriptedSession(reply.encode(), self._vocabulary, self._speller, before, following)
+        return _ScriptedSession(to_bytes(reply), self._vocabulary, self._speller, before, following)
 
     def _following(self, prompt: str) -> str | NDArray[np.float32]:
         self._begun += 1
@@ -268,7 +269,7 @@ class _ScriptedSession(_Fed):
     def again(self) -> None:
         """What was written was refused: go on with the next reply of the script."""
         reply = self._following()
-        self._reply = reply.encode() if isinstance(reply, str) else b""
+        self._reply = to_bytes(reply) if isinstance(reply, str) else b""
 
     def logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
         """Feed tokens; the logits favour what spells the rest of the reply."""

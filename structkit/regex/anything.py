@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from structkit.regex.nodes import Call, Joined, Node, Part, Text, Unique, alt, seq
+from structkit.regex.notation import JSON, Notation
 from structkit.regex.strings import QUOTE
 
 __all__ = ["any_json"]
 
 
 def any_json(
-    value: Call, text: Node, number: Node, comma: str, colon: str, *, differ: bool, most: int | None
+    value: Call,
+    text: Node,
+    number: Node,
+    comma: str,
+    colon: str,
+    *,
+    differ: bool,
+    most: int | None,
+    notation: Notation = JSON,
 ) -> Node:
     """The texts of any JSON value: the definition of the rule that `value` calls.
 
@@ -21,6 +30,7 @@ def any_json(
         colon: What stands between a key and its value.
         differ: Whether the keys of an object must differ.
         most: The most entries of an object; `None` for any number.
+        notation: How values are spelled.
     """
     key = seq(QUOTE, text)
     entry = seq(Unique(key) if differ else key, Text(colon), value)
@@ -30,4 +40,4 @@ def any_json(
         seq(Text("{"), Joined((Part(entry, 0, most),), comma), Text("}")),
         seq(Text("["), Joined((Part(value, 0, None),), comma), Text("]")),
     ]
-    return alt([*options, *(Text(word) for word in ("true", "false", "null"))])
+    return alt([*options, *(Text(word) for word in (notation.true, notation.false, notation.null))])

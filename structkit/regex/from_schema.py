@@ -33,6 +33,7 @@ from structkit.regex.nodes import (
     alt,
     seq,
 )
+from structkit.regex.notation import JSON, Notation, keywords_of
 from structkit.regex.numbers import numbers, whole_numbers, without_multiples
 from structkit.regex.options import options
 from structkit.regex.plain import begin_apart, is_plain
@@ -93,6 +94,7 @@ def lower(
     strict: bool = True,
     source: str | None = None,
     limits: Limits = Limits(),  # noqa: B008
+    notation: Notation = JSON,
 ) -> Rules:
     """The language of the canonical JSON texts of a document's values.
 
@@ -105,6 +107,7 @@ def lower(
         strict: Whether what cannot be enforced is an error; else the language is larger than the schema.
         source: What quotes are taken from that name no source of their own.
         limits: Bounds digits, nodes and patterns.
+        notation: How values are spelled.
 
     Returns:
         The start and the rules it calls. `text` and its kin are free text and its closing quote, and so is a format
@@ -122,6 +125,7 @@ def lower(
         LimitExceeded: The schema is too large or too deep.
     """
     lowering = _Lowering(document, whitespace or "spaced", order or "declared", strict, source, limits)
+    lowering.notation = notation
     try:
         start = lowering.run(document.root)
     except RecursionError:
@@ -168,6 +172,8 @@ class _Lowering:
         self.count = 0
         self.once = self.counted = False
         self.waiting: list[str] = []
+        self.notation = JSON
+        self.keywords = False
         self.depth = 0
         self.deepest = 0
         self.strings = Strings(self)
@@ -176,7 +182,7 @@ class _Lowering:
         """The texts of the root; the rules it calls are then in `rules`."""
         for name, use in self.uses.items():
             self.define(name, use)
-        start = self.node(root, "$")
+        start = self.arguments(root) if self.notation.call else self.node(root, "$")
         self.once = True
         while self.waiting:
             name = self.waiting.pop()
@@ -184,6 +190,14 @@ class _Lowering:
             self.rules[_once(name)] = self.node(self.definitions[name], self.uses[name].place)
         self.strings.finish()
         return start
+
+    def arguments(self, root: Schema) -> Node:
+        """The arguments of a call of Python."""
+        named = keywords_of(Document(root, self.definitions)) if self.strict else None
+        if named is None:
+            return seq(Text("**"), self.node(root, "$"))
+        self.keywords = True
+        return self.node(named, "$")
 
     def define(self, name: str, use: Use) -> None:
         """Lower a definition once, and decide whether its uses are copies or calls."""
@@ -238,13 +252,13 @@ class _Lowering:
             case Number():
                 return self.number(schema, place)
             case Boolean():
-                return Alt((Text("true"), Text("false")))
+                return Alt((Text(self.notation.true), Text(self.notation.false)))
             case Null():
-                return Text("null")
+                return Text(self.notation.null)
             case Const(text) if self.order == "any" and not self.once and text[0] in "[{" and "," in text:
                 return self.node(expand(schema), place)
             case Const(text):
-                text = spaced(text, self.comma, self.colon)
+                text = self.notation.spelled(spaced(text, self.comma, self.colon))
                 return Text(text) if self.bounded or self.once else constant(text)
             case Anything():
                 return self.anything()
@@ -337,6 +351,7 @@ class _Lowering:
                 self.colon,
                 differ=self.bounded,
                 most=1 if self.once else None,
+                notation=self.notation,
             )
             self.late.add(name)
         return Call(name)
@@ -393,6 +408,7 @@ class _Lowering:
         unordered = self.order == "any" or schema.any_order
         if unordered and not self.once and (bounds := any_order(schema)) is not None:
             return self.unordered(schema, place, *bounds)
+        called = self.keywords and place == "$"
         places = [place + step(prop.name) for prop in schema.properties]
         values = [self.value(prop.value, at) for prop, at in zip(schema.properties, places, strict=True)]
         large = self.size > _LARGE
@@ -403,7 +419,8 @@ class _Lowering:
                 self.size -= size - 1
             if value == NEVER and not prop.required:
                 continue
-            entry = seq(Text(json_text(prop.name, place=place) + self.colon), value)
+            name = f"{prop.name}=" if called else json_text(prop.name, place=place) + self.colon
+            entry = seq(Text(name), value)
             parts.append(Part(entry, int(prop.required)))
         more = self.additional(schema, place)
         count = schema.min_properties, schema.max_properties
@@ -419,7 +436,7 @@ class _Lowering:
             inside = with_kinds(parts, more, kinds, *count, extra=extra, comma=self.comma, place=place)
         else:
             inside = entries(parts, more, *count, extra=extra, comma=self.comma, rule=self.rule, place=place)
-        braces = seq(Text("{"), inside, Text("}"))
+        braces = inside if called else seq(Text("{"), inside, Text("}"))
         # Each entry of a rule remembers its own unique texts.
         return self.rule(braces, place) if large or self.remembers(schema) else braces
 
@@ -434,14 +451,16 @@ class _Lowering:
     def unordered(self, schema: Object, place: str, least: int, most: int | None) -> Node:
         """The entries in any order: a rule of its own, for each entry of a rule remembers its own keys."""
         entries: list[Entry] = []
+        called = self.keywords and place == "$"
         all_count = not any(prop.required for prop in schema.properties)
         for prop in schema.properties:
             value = self.node(prop.value, place + step(prop.name))
             if value == NEVER and prop.required:
                 return NEVER
-            key = Unique(Text(json_text(prop.name, place=place)))
+            key = Unique(Text(prop.name if called else json_text(prop.name, place=place)))
             if value != NEVER:
-                entries.append(Entry(key, seq(Text(self.colon), value), prop.required or all_count))
+                rest = seq(Text("=" if called else self.colon), value)
+                entries.append(Entry(key, rest, prop.required or all_count))
         few = sum(entry.counts for entry in entries) < least
         declared = [prop.name for prop in schema.properties]
         for group in schema.additional:
@@ -453,7 +472,7 @@ class _Lowering:
         if few:
             return NEVER
         inside = Unordered(tuple(entries), self.comma, least, most) if entries else EMPTY
-        return self.rule(seq(Text("{"), inside, Text("}")), place)
+        return self.rule(inside if called else seq(Text("{"), inside, Text("}")), place)
 
     def additional(self, schema: Object, place: str) -> Node:
         """One additional entry; `NEVER` where there are none."""

@@ -39,9 +39,20 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Exactly this text; `Text("")` is the empty text."""
+    r"""Exactly this text; `Text("")` is the empty text.
+
+    A lone surrogate from U+DC80 on is a byte that no text holds (PEP 383): so marks are said that are no text.
+
+    >>> Text("\udcff[X]").spelled
+    b'\xff[X]'
+    """
 
     value: str
+
+    @property
+    def spelled(self) -> bytes:
+        """The bytes."""
+        return self.value.encode(errors="surrogateescape")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from structkit.tools.state import AgentResult, RunState, check_history, check_st
 from structkit.tools.stream import AgentStream, AsyncAgentStream
 from structkit.tools.tool import AnyTool, Tool, tool
 from structkit.tools.toolset import Toolset
+from structkit.vocabulary.marks import readable
 
 __all__ = ["Agent"]
 
@@ -60,6 +61,7 @@ class Agent(Generic[T_co]):
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
+        text: bool = False,
         format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None: ...
@@ -73,6 +75,7 @@ class Agent(Generic[T_co]):
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
+        text: bool = False,
         format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None: ...
@@ -86,6 +89,7 @@ class Agent(Generic[T_co]):
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
+        text: bool = False,
         format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None: ...
@@ -99,6 +103,7 @@ class Agent(Generic[T_co]):
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
+        text: bool = False,
         format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None: ...
@@ -111,6 +116,7 @@ class Agent(Generic[T_co]):
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
+        text: bool = False,
         format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None:
@@ -123,11 +129,15 @@ class Agent(Generic[T_co]):
             result: What a run ends with: anything that `structkit.extract` takes.
             instructions: A system message for every run.
             max_steps: How often the model is asked at most, the result included.
-            parallel: How many calls the model may write in one step, alone or in a list; they are made at once, and
-                their outputs are told in order.
+            parallel: How many calls the model may write in one step, where the format has several; they are made at
+                once, and their outputs are told in order.
+            text: Whether the model may say something before a call, and before a result that it gives although it could
+                call: free text of up to 16 lines, without an empty one. It is kept in the messages. The value of a
+                run is the result all the same.
             format: How calls are written. `"auto"`: as the model's chat template writes them, or as JSON where it
-                writes none that structkit knows. `"json"`: `{"name": "f", "arguments": {...}}`, told as plain
-                turns. `"hermes"`: the same between `<tool_call>` and `</tool_call>`.
+                writes none that structkit knows. `"json"`: `{"name": "f", "arguments": {...}}`, told as plain turns.
+                `"hermes"`: the same between `<tool_call>` and `</tool_call>`. `"llama"`: `{"name": "f",
+                "parameters": {...}}`, one in a step. `"mistral"`: after `[TOOL_CALLS]`. `"pythonic"`: `[f(a=1)]`.
             **options: Those of `structkit.extract`. `max_tokens` is for all steps of a run together: calls always leave
                 the room that the result needs. `timeout` is for a run, too: after so many seconds only the result
                 remains, and is brought to its end.
@@ -146,7 +156,7 @@ class Agent(Generic[T_co]):
         writing = settings.writing
         ready = make_ready(_listed(tools), writing)
         self._format: FormatName = format
-        chosen, native = choose_format(format, model, writing.whitespace, tools=bool(ready))
+        chosen, native = choose_format(format, model, writing.whitespace, tools=bool(ready), text=text)
         self._setup = Setup(
             model=model,
             tools=ready,
@@ -156,6 +166,7 @@ class Agent(Generic[T_co]):
             instructions=instructions,
             max_steps=max_steps,
             parallel=parallel,
+            text=text,
             settings=settings,
         )
         self._setup.check()
@@ -168,7 +179,7 @@ class Agent(Generic[T_co]):
     @property
     def openings(self) -> tuple[str, ...]:
         """What stands before the arguments of each tool's calls, such as `{"name": "f", "arguments": `."""
-        return tuple(self._setup.opened(each) for each in self._setup.tools)
+        return tuple(readable(self._setup.opened(each)) for each in self._setup.tools)
 
     def run(self, prompt: str, *, messages: Sequence[Message] = (), deps: object = None) -> AgentResult[T_co]:
         """Have the model call functions until it gives the result.
@@ -201,8 +212,8 @@ class Agent(Generic[T_co]):
         """`run`, told while it happens.
 
         Returns:
-            An iterator of `Thought`, `CallStarted`, `ArgumentsGrown`, `CallDone`, `ResultGrown`, `StepRefused` and at
-            last `RunFinished`. What is wrong with the run is raised there.
+            An iterator of `Thought`, `TextSaid`, `CallStarted`, `ArgumentsGrown`, `CallDone`, `ResultGrown`,
+            `StepRefused` and at last `RunFinished`. What is wrong with the run is raised there.
 
         >>> from structkit.testing import ScriptedModel
         >>> def add(a: int, b: int) -> int:
@@ -266,7 +277,7 @@ class Agent(Generic[T_co]):
         setup = self._setup
         made._format = self._format
         spaces = setup.settings.writing.whitespace
-        chosen, native = choose_format(self._format, model, spaces, tools=bool(setup.tools))
+        chosen, native = choose_format(self._format, model, spaces, tools=bool(setup.tools), text=setup.text)
         made._setup = replace(setup, model=model, format=chosen, native=native, _targets=OrderedDict())
         made._setup.check()
         return made

@@ -132,7 +132,14 @@ class _Talk:
 
     def job(self, asked: Write) -> Job:
         """The generation of a step."""
-        return Job(asked.number, self._model, asked.prompt, asked.target, asked.settings)
+        return Job(
+            asked.number,
+            self._model,
+            asked.prompt,
+            asked.target,
+            asked.settings,
+            vocabulary=self.run.vocabulary,
+        )
 
     def rows(self, asked: Write) -> Rows:
         """The rows of a step: those of the last one, where they remember it."""

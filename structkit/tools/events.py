@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 from structkit.generate.events import Observer
-from structkit.generate.fields import Fields
 from structkit.generate.plan import Written
+from structkit.tools.format import Arguments
+from structkit.tools.saying import Saying, begins_text
 from structkit.tools.state import AgentResult, ToolCall
 from structkit.tools.step import StepTarget
+from structkit.vocabulary.marks import to_bytes
 
 __all__ = [
     "AgentEvent",
@@ -22,6 +23,7 @@ __all__ = [
     "RunFinished",
     "StepRefused",
     "Teller",
+    "TextSaid",
     "Thought",
 ]
 
@@ -31,6 +33,17 @@ T_co = TypeVar("T_co", covariant=True)
 @dataclass(frozen=True, slots=True)
 class Thought:
     """What the model thought before a step, with `thinking=...`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextSaid:
+    """The model says something before a call or the result, with `text=True`.
+
+    Attributes:
+        text: The characters that were added.
+    """
 
     text: str
 
@@ -100,11 +113,12 @@ class RunFinished(Generic[T_co]):
 
 
 AgentEvent: TypeAlias = (
-    "Thought | CallStarted | ArgumentsGrown | CallDone | ResultGrown | StepRefused | RunFinished[T_co]"
+    "Thought | TextSaid | CallStarted | ArgumentsGrown | CallDone | ResultGrown | StepRefused "
+    "| RunFinished[T_co]"
 )
 """What `Agent.stream` yields."""
 
-Told: TypeAlias = "CallStarted | ArgumentsGrown | ResultGrown | StepRefused"
+Told: TypeAlias = "TextSaid | CallStarted | ArgumentsGrown | ResultGrown | StepRefused"
 
 
 class Teller:
@@ -121,16 +135,17 @@ class Teller:
         self._target = target
         self._calls = calls
         self._opened = {
-            target.format.opened(each.ready.name).encode(): each.ready.name for each in target.offers
+            to_bytes(target.format.opened(each.ready.name)): each.ready.name for each in target.offers
         }
         self._begin()
 
     def _begin(self) -> None:
         self._at = 0
+        self._start = 0
+        self._saying: Saying | None = None
         self._number = self._calls
-        self._arguments: Fields | None = None
+        self._arguments: Arguments | None = None
         self._between = b""
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._result: Observer | None = None
         self._partial: object = None
         self._read = 0
@@ -138,7 +153,7 @@ class Teller:
     def look(self) -> Iterator[Told]:
         """What happened since the last time."""
         written = self._written
-        if self._result is None and written.kept < self._read:
+        if written.kept < (self._read if self._result is None else self._start):
             self._begin()
             yield StepRefused()
         while self._result is None and (found := self._next(bytes(written.text[self._at :]))) is not None:
@@ -152,42 +167,52 @@ class Teller:
         """Read one thing more; `None` if it is not there yet."""
         if self._arguments is not None:
             return self._more(self._arguments, rest)
+        if self._target.text and not self._at and rest and begins_text(rest):
+            self._saying = self._saying or Saying(self._target.format)
+        if self._saying is not None:
+            return self._said(self._saying, rest)
         if not rest or not rest.startswith(self._between):
             return None
         if self._between:
             self._at, self._between = self._at + len(self._between), b""
             return []
-        around = self._target.format.around()
-        for before in [b"", *([around.before.encode()] if self._target.most > 1 and not self._at else [])]:
+        form = self._target.format
+        begins = ("",) if self._at > self._start else form.begins(several=self._target.most > 1)
+        for before in map(to_bytes, begins):
             for opened, name in self._opened.items():
                 whole = before + opened
                 if rest.startswith(whole):
                     self._at += len(whole)
                     self._number += 1
-                    self._arguments = Fields()
+                    self._arguments = form.arguments()
                     return [CallStarted(self._id, name)]
                 if whole.startswith(rest):
                     return None
         result = self._target.result
-        self._result = Observer(self._written, result.part(), result.choices, is_json=result.is_json)
+        self._result = Observer(
+            self._written, result.part(), result.choices, is_json=result.is_json, start=self._start
+        )
         return []
 
-    def _more(self, arguments: Fields, rest: bytes) -> list[Told] | None:
+    def _said(self, saying: Saying, rest: bytes) -> list[Told] | None:
+        end, text = saying.read(rest)
+        if not end:
+            return None
+        self._at += end
+        if saying.done:
+            self._start, self._saying = self._at, None
+        return [TextSaid(text)] if text else []
+
+    def _more(self, arguments: Arguments, rest: bytes) -> list[Told] | None:
         if not rest:
             return None
-        end = len(rest)
-        for position in range(len(rest)):
-            arguments.read(rest[position : position + 1])
-            if not arguments.open:
-                end = position + 1
-                break
+        end, text = arguments.read(rest)
         self._at += end
-        told: list[Told] = [ArgumentsGrown(self._id, self._decoder.decode(rest[:end]))]
-        if not arguments.open:
+        if arguments.done:
             self._arguments = None
             form = self._target.format
-            self._between = (form.closed() + form.around().between).encode()  # if another call follows
-        return told
+            self._between = to_bytes(form.closed() + form.around().between)  # if another call follows
+        return [ArgumentsGrown(self._id, text)] if text else []
 
     @property
     def _id(self) -> str:

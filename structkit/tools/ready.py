@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import cast, get_args
+from typing import Protocol, TypedDict, cast, get_args
 
 from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import AgentError, SchemaError, StructkitError, UnsupportedKeyword
@@ -15,11 +15,30 @@ from structkit.functions.call import Call
 from structkit.functions.output import FunctionOutput
 from structkit.functions.signature import read_signature
 from structkit.generate.settings import Writing
+from structkit.limits import Limits
+from structkit.schema.nodes import Document
+from structkit.schema.policy import Order, Whitespace
 from structkit.targets import AnyTarget, JsonSchema, Target, read_target
 from structkit.tools.context import Context
 from structkit.tools.tool import AnyTool, Tool, as_tool
 
-__all__ = ["Ready", "make_ready"]
+__all__ = ["Ready", "Style", "make_ready"]
+
+
+class Style(TypedDict):
+    """How values are written; see `Target.rules`."""
+
+    whitespace: Whitespace | None
+    order: Order | None
+    source: str | None
+    limits: Limits
+
+
+class _Documented(Protocol):
+    """A target that has a schema."""
+
+    @property
+    def document(self) -> Document: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,17 +48,30 @@ class Ready:
     Attributes:
         tool: The tool.
         target: The object of its arguments.
+        document: Its schema.
         first: The annotation of its first parameter, if that takes the context.
     """
 
     tool: Tool[..., object]
     target: Target[object]
+    document: Document
     first: object = None
 
     @property
     def name(self) -> str:
         """What the model calls it by."""
         return self.tool.name
+
+    @property
+    def is_schema(self) -> bool:
+        """Whether a JSON Schema says what its arguments are, and not the types of a function."""
+        return self.tool.schema is not None
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether all that is said of its arguments holds while they are written."""
+        given = self.tool.schema
+        return not isinstance(given, JsonSchema) or given.strict
 
     @property
     def is_async(self) -> bool:
@@ -109,7 +141,8 @@ def make_ready(tools: Iterable[AnyTool], writing: Writing) -> tuple[Ready, ...]:
 
 def _ready(tool: Tool[..., object], writing: Writing) -> Ready:
     if tool.schema is not None:
-        return Ready(tool, _read_schema(tool, tool.schema, writing))
+        given = _read_schema(tool, tool.schema, writing)
+        return Ready(tool, given, cast("_Documented", given).document)
     function: Callable[..., object] = tool.function
     signature = read_signature(function, name=tool.name, given=Context)
     output = FunctionOutput.read(
@@ -119,7 +152,7 @@ def _ready(tool: Tool[..., object], writing: Writing) -> Ready:
         limits=writing.limits,
         texts=AutomatonTexts(python=True, limits=writing.limits),
     )
-    return Ready(tool, read_target(cast("AnyTarget", output)), signature.first)
+    return Ready(tool, read_target(cast("AnyTarget", output)), output.document, signature.first)
 
 
 def _read_schema(

@@ -35,7 +35,8 @@ from structkit.tools.state import (
     new_calls,
     with_note,
 )
-from structkit.tools.step import Offer, Refused, StepTarget, Written
+from structkit.tools.step import Offer, Refused, Said, StepTarget, Written
+from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Do", "Due", "Flow", "Outcome", "Run", "Write"]
 
@@ -113,6 +114,11 @@ class Run:
                 tool.check_deps(deps)
 
     @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens that steps are written in."""
+        return self._setup.vocabulary
+
+    @property
     def calls_before(self) -> int:
         """How many calls there are in the conversation."""
         return sum(counts_of(self.messages).values())
@@ -161,11 +167,12 @@ class Run:
             return []
         result = cast("Result[object]", told)
         self._usage = add_usage(self._usage, result.usage)
-        if isinstance(result.value, tuple) and result.value and isinstance(result.value[0], Written):
-            return self._due(cast("tuple[Written, ...]", result.value))
-        self.messages.append(Answer(content=result.text))
+        step = result.value if isinstance(result.value, Said) else Said("", result.text, result.value)
+        if isinstance(step.value, tuple) and step.value and isinstance(step.value[0], Written):
+            return self._due(cast("tuple[Written, ...]", step.value), step.text)
+        self.messages.append(Answer(content=step.rest, text=step.text))
         return AgentResult(
-            value=result.value,
+            value=step.value,
             calls=self._calls(),
             messages=tuple(self.messages),
             usage=self._usage,
@@ -234,9 +241,9 @@ class Run:
             approved=approved,
         )
 
-    def _due(self, written: Sequence[Written]) -> list[Due]:
+    def _due(self, written: Sequence[Written], said: str) -> list[Due]:
         """Note calls that were written."""
-        message = new_calls(self.messages, [(each.ready.name, each.arguments) for each in written])
+        message = new_calls(self.messages, [(each.ready.name, each.arguments) for each in written], said)
         self.messages.append(message)
         return [
             self._one_due(part.id, each.ready, each.call)
@@ -348,7 +355,7 @@ class Run:
         encode = self._setup.model.encode_text
         written = sum(len(encode(text)) for text in failed.attempts)
         self._usage = replace(self._usage, generated_tokens=self._usage.generated_tokens + written)
-        message = new_calls(self.messages, refused.written)
+        message = new_calls(self.messages, refused.written, refused.said)
         self.messages.append(message)
         outputs = []
         for part in message.calls:

@@ -18,9 +18,11 @@ from structkit.models.base import Conversing, LogitsModel
 from structkit.models.base import Message as Turn
 from structkit.targets import Target
 from structkit.tools.format import Format
-from structkit.tools.native import function_of
+from structkit.tools.native import function_of, vocabulary_of
 from structkit.tools.ready import Ready
 from structkit.tools.step import Offer, StepTarget
+from structkit.vocabulary.marks import to_bytes
+from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["NO_MORE", "Setup"]
 
@@ -53,6 +55,7 @@ class Setup:
         instructions: What the model is told before all.
         max_steps: Steps in a run, the last included.
         parallel: Calls in a step.
+        text: Whether free text may stand before calls, and before the result where a call could stand.
         settings: How values are written; its tokens and seconds are those of a whole run.
     """
 
@@ -64,16 +67,29 @@ class Setup:
     instructions: str | None
     max_steps: int
     parallel: int
+    text: bool
     settings: Settings
     _targets: OrderedDict[object, StepTarget] = field(default_factory=OrderedDict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens of the model, and the marks of the format."""
+        return vocabulary_of(self.model, self.format)
+
+    @property
+    def most(self) -> int:
+        """Calls in a step, as many as the format can write."""
+        return self.parallel if self.format.several else 1
 
     def target(self, offers: Sequence[Offer]) -> StepTarget:
         """The language of a step; that of a set of tools is made once."""
         key = tuple((offer.ready.name, offer.left) for offer in offers)
         with self._lock:
             if key not in self._targets:
-                self._targets[key] = StepTarget(tuple(offers), self.result, self.format, self.parallel)
+                self._targets[key] = StepTarget(
+                    tuple(offers), self.result, self.format, self.most, text=self.text and bool(offers)
+                )
                 while len(self._targets) > _KEPT:
                     self._targets.popitem(last=False)
             self._targets.move_to_end(key)
@@ -81,7 +97,7 @@ class Setup:
 
     def compiled(self, target: StepTarget) -> Compiled:
         """The guide of a step."""
-        return GUIDES.get(target, self.model.vocabulary, self.settings.writing, self.settings.source)
+        return GUIDES.get(target, self.vocabulary, self.settings.writing, self.settings.source)
 
     @cached_property
     def last(self) -> StepTarget:
@@ -97,13 +113,11 @@ class Setup:
     def reserve(self) -> int:
         """The tokens that one more step adds to the conversation, with little of its outputs and without its calls."""
         asked: tuple[Message, ...] = (User(content="x"),)
-        calls = tuple(
-            CallPart(id=str(n), name=self.tools[0].name, arguments="{}") for n in range(self.parallel)
-        )
+        calls = tuple(CallPart(id=str(n), name=self.tools[0].name, arguments="{}") for n in range(self.most))
         told = (Output(id=call.id, name=call.name, content="", failed=True, note=NO_MORE) for call in calls)
         before = len(self.model.encode(self.turns(asked)))
         after = len(self.model.encode(self.turns((*asked, Calls(calls=calls), *told))))
-        return after - before + _MARGIN + LEAST_OUTPUT * self.parallel
+        return after - before + _MARGIN + LEAST_OUTPUT * self.most
 
     @cached_property
     def description(self) -> str:
@@ -111,8 +125,8 @@ class Setup:
         if not self.settings.describe:
             return ""
         if self.native:
-            return self.format.described_result(self.result, self.parallel)
-        return self.format.described(self.tools, self.result, self.parallel)
+            return self.format.described_result(self.result, self.most, text=self.text)
+        return self.format.described(self.tools, self.result, self.most, text=self.text)
 
     @cached_property
     def functions(self) -> tuple[Mapping[str, object], ...]:
@@ -130,7 +144,7 @@ class Setup:
 
     def opened(self, tool: Ready) -> str:
         """What stands before the arguments of a call."""
-        return self.format.opened(tool.name)
+        return self.format.begins(several=False)[0] + self.format.opened(tool.name)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -148,11 +162,16 @@ class Setup:
         automaton = self.compiled(self.last).guide.automaton
         if not self.tools:
             return
-        several = (self.format.around().before,) if self.parallel > 1 else ()
+        if self.text and not self.result.is_json:
+            raise AgentError(
+                f"the result {self.result.name} is written as it is, so no one could tell it from free text; leave "
+                "out text=True, or take a type, which is written as JSON",
+                place="result",
+            )
         for tool in self.tools:
-            for before in ("", *several):
-                opened = before + self.opened(tool)
-                frames, _ = automaton.read(automaton.first(), b"", opened.encode())
+            for before in self.format.begins(several=self.most > 1):
+                opened = to_bytes(before + self.format.opened(tool.name))
+                frames, _ = automaton.read(automaton.first(), b"", opened)
                 if frames:
                     raise AgentError(
                         f"the result {self.result.name} can be written like a call of {tool.name}, so no one could "
@@ -168,4 +187,4 @@ class Setup:
         if most is None:
             return Offer(tool)
         left = most - calls
-        return None if left <= 0 else Offer(tool, left if left < self.parallel else None)
+        return None if left <= 0 else Offer(tool, left if left < self.most else None)

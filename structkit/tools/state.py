@@ -236,14 +236,15 @@ def check_state(state: RunState, tools: Collection[str]) -> None:
         raise AgentError("the state counts steps or messages that it does not have", place="state")
 
 
-def new_calls(messages: Sequence[Message], written: Sequence[tuple[str, str]]) -> Calls:
-    """The message of calls, each with an id of its own."""
+def new_calls(messages: Sequence[Message], written: Sequence[tuple[str, str]], said: str = "") -> Calls:
+    """The message of calls, each with an id of its own, and of what was said before them."""
     begun = sum(counts_of(messages).values())
     return Calls(
         calls=tuple(
             CallPart(id=f"call_{begun + number}", name=name, arguments=arguments)
             for number, (name, arguments) in enumerate(written, 1)
-        )
+        ),
+        text=said,
     )
 
 

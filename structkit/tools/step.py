@@ -16,8 +16,9 @@ from structkit.schema.policy import Order, Whitespace
 from structkit.targets import Target
 from structkit.tools.format import Format
 from structkit.tools.ready import Ready
+from structkit.tools.saying import EMPTY_LINE, said_language, split_said
 
-__all__ = ["Offer", "StepTarget", "Written"]
+__all__ = ["Offer", "Refused", "Said", "StepTarget", "Written"]
 
 _COUNTED = 256
 """Counts of calls left that are told apart within one step; beyond, a step has only as many calls as any tool has."""
@@ -45,20 +46,37 @@ class Written:
     call: Call[object]
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A step that may begin with free text.
+
+    Attributes:
+        text: The free text.
+        rest: What was written after it.
+        value: What that means.
+    """
+
+    text: str
+    rest: str
+    value: object
+
+
 class Refused(ValueError):
     """The types of a tool's parameters refuse what was written.
 
     Attributes:
         path: Where.
         written: The names and arguments of all calls of the step.
+        said: The free text before them.
     """
 
     def __init__(
-        self, error: Exception, path: tuple[object, ...], written: Sequence[tuple[str, str]]
+        self, error: Exception, path: tuple[object, ...], written: Sequence[tuple[str, str]], said: str
     ) -> None:
         super().__init__(str(error))
         self.path = path
         self.written = tuple(written)
+        self.said = said
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +88,14 @@ class StepTarget(Target[object]):
         result: The result.
         format: How calls are written.
         most: Calls in one step.
+        text: Whether free text may stand before calls and result; the value is `Said` then.
     """
 
     offers: tuple[Offer, ...]
     result: Target[object]
     format: Format
     most: int = 1
+    text: bool = False
 
     @property
     def name(self) -> str:
@@ -85,7 +105,7 @@ class StepTarget(Target[object]):
     @property
     def is_json(self) -> bool:
         """Whether all of its texts are JSON."""
-        return self.result.is_json and (self.format.is_json or not self.offers)
+        return not self.text and self.result.is_json and (self.format.is_json or not self.offers)
 
     def json_schema(self) -> dict[str, object]:
         """The calls and the result."""
@@ -94,9 +114,9 @@ class StepTarget(Target[object]):
                 "type": "object",
                 "properties": {
                     "name": {"const": each.ready.name},
-                    "arguments": each.ready.target.json_schema(),
+                    self.format.key: each.ready.target.json_schema(),
                 },
-                "required": ["name", "arguments"],
+                "required": ["name", self.format.key],
             }
             for each in self.offers
         ]
@@ -114,8 +134,8 @@ class StepTarget(Target[object]):
         joiner = Joiner()
         calls: list[Node] = []
         for each in self.offers:
-            arguments = each.ready.target.rules(
-                whitespace=whitespace, order=order, source=source, limits=limits
+            arguments = self.format.rules(
+                each.ready, whitespace=whitespace, order=order, source=source, limits=limits
             )
             opened = Text(self.format.opened(each.ready.name))
             called = joiner.add(f"arguments of {each.ready.name}", arguments)
@@ -127,9 +147,16 @@ class StepTarget(Target[object]):
         )
         if self.most > 1 and calls:
             several = _Several(self, calls, joiner).node()
+            around = self.format.around()
             # Without anything around them, several are one too.
-            calls = [*calls, several] if self.format.around().before else [several]
-        return joiner.rules(alt([*calls, result]))
+            calls = [*calls, several] if around.before and not around.alone else [several]
+        elif self.format.around().alone:
+            around = self.format.around()
+            calls = [seq(Text(around.before), call, Text(around.after)) for call in calls]
+        if not self.text:
+            return joiner.rules(alt([*calls, result]))
+        after = alt([seq(Text(self.format.spoken), alt(calls)), seq(Text(EMPTY_LINE), alt([*calls, result]))])
+        return joiner.rules(alt([*calls, result, seq(said_language(self.format, joiner), after)]))
 
     def value(self, text: str) -> object:
         """What a text of the language says.
@@ -137,18 +164,26 @@ class StepTarget(Target[object]):
         Raises:
             ValueError: Validators refuse it.
         """
+        if not self.text:
+            return self._meaning(text, "")
+        said, rest = split_said(text, self.format)
+        return Said(said, rest, self._meaning(rest, said))
+
+    def _meaning(self, text: str, said: str) -> object:
+        """The calls or the value of the result."""
         by_name = {each.ready.name: each.ready for each in self.offers}
         written = self.format.split(text, list(by_name))
         if written is None:
             return self.result.value(text)
         several = not text.startswith(self.format.opened(written[0][0]))
+        key = self.format.key
         found = []
         for position, (name, arguments) in enumerate(written):
             try:
                 found.append(Written(by_name[name], arguments, by_name[name].call(arguments)))
             except ValueError as error:
-                place = ((position,) if several else ()) + ("arguments", *_location(error))
-                raise Refused(error, place if self.is_json else (), written) from error
+                place = ((position,) if several else ()) + (key, *_location(error))
+                raise Refused(error, place if self.is_json else (), written, said) from error
         return tuple(found)
 
     def part(self) -> Part | None:

@@ -13,8 +13,6 @@ pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("tokenizers", reason="tokenizers is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
 
-import transformers
-
 import structkit as sk
 from structkit.errors import ModelFailed
 from structkit.generate.kept import KeptRow, keeping
@@ -26,7 +24,7 @@ from structkit.tools import drive
 from structkit.tools.native import choose_format
 from structkit.tools.run import Run
 from structkit.tools.state import RunState
-from tests.tools.templates import PLAIN, QWEN, make_tokenizer
+from tests.tools.templates import PLAIN, QWEN, make_model
 
 IM = ["<|im_start|>", "<|endoftext|>", "<|im_end|>"]
 MARKS = ["<tool_call>", "</tool_call>"]
@@ -52,24 +50,9 @@ def check(n: Annotated[int, AfterValidator(odd)]) -> str:
     return f"{n} is odd"
 
 
-def _model(template: str, special: list[str], added: list[str], **options: Any) -> TransformersModel:
-    tokenizer = make_tokenizer(template, special, added, **options)
-    config = transformers.LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        intermediate_size=48,
-        max_position_embeddings=8192,
-    )
-    transformers.set_seed(0)
-    return sk.from_transformers(transformers.LlamaForCausalLM(config), tokenizer)
-
-
 @pytest.fixture(scope="module")
 def qwen() -> TransformersModel:
-    return _model(QWEN, IM, MARKS)
+    return make_model(QWEN, IM, MARKS)
 
 
 class Script(ScriptedModel):
@@ -83,7 +66,7 @@ class Script(ScriptedModel):
 
     def encode(self, prompt: str | Sequence[Message]) -> list[int]:
         self._read = self._real.encode(prompt)
-        self._last = (self._real.show(self._read), len(self._read))
+        self._last = (self._real.show(self._read), self._read)
         return self._read
 
     def session(self) -> Any:
@@ -92,6 +75,9 @@ class Script(ScriptedModel):
 
     def encode_text(self, text: str) -> list[int]:
         return self._real.encode_text(text)
+
+    def control_token(self, name: str) -> int | None:
+        return self._real.control_token(name)
 
 
 def _call(name: str, **arguments: object) -> str:
@@ -103,8 +89,8 @@ def _call(name: str, **arguments: object) -> str:
     [
         (QWEN, IM, MARKS, True),
         (QWEN, IM, [], True),
-        # A guide writes text, and these are none.
-        (QWEN, [*IM[:2], *MARKS, IM[2]], [], False),
+        # These are no text, and stand where the format has them alone.
+        (QWEN, [*IM[:2], *MARKS, IM[2]], [], True),
         (PLAIN, IM, MARKS, False),
         # It speaks of the marks, and writes calls otherwise.
         (QWEN.replace('{"name": "', '{"function": "'), IM, MARKS, False),
@@ -118,7 +104,7 @@ def _call(name: str, **arguments: object) -> str:
 def test_a_format_is_taken_where_the_template_writes_it(
     template: str, special: list[str], added: list[str], native: bool
 ) -> None:
-    model = _model(template, special, added)
+    model = make_model(template, special, added)
     found, rendered = choose_format("auto", model, None, tools=True)
     assert (type(found).__name__, rendered) == (("HermesFormat", True) if native else ("JsonFormat", False))
     assert choose_format("json", model, None, tools=True)[1] is False
@@ -164,7 +150,9 @@ def test_what_tools_say_holds_no_control_tokens(qwen: TransformersModel) -> None
 
 
 def test_names_in_a_history_hold_no_control_tokens(qwen: TransformersModel) -> None:
-    said = Message(role="assistant", content="", calls=[("<|im_end|>", '{"<|im_end|>": "<|im_start|>"}')])
+    said = Message(
+        role="assistant", content="", calls=[("<|im_end|>", "<|im_end|>", '{"<|im_end|>": "<|im_start|>"}')]
+    )
     told = Message(role="tool", content="<|im_end|>", name="<|im_end|>")
     tool = {
         "type": "function",
@@ -177,7 +165,7 @@ def test_names_in_a_history_hold_no_control_tokens(qwen: TransformersModel) -> N
 
 
 def test_a_template_that_hides_what_is_text_is_refused() -> None:
-    model = _model(QWEN.replace("tool | tojson", "tool | tojson(ensure_ascii=True)"), IM, MARKS)
+    model = make_model(QWEN.replace("tool | tojson", "tool | tojson(ensure_ascii=True)"), IM, MARKS)
     tool = {"type": "function", "function": {"name": "f", "description": "<|im_end|>"}}
     with pytest.raises(ModelFailed, match="escapes"):
         model.encode(Conversation((Message(role="user", content="x"),), (tool,)))

@@ -1,0 +1,116 @@
+"""Marks: control tokens that stand where a language has them, and nowhere else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import structkit as sk
+from structkit.compile import compile
+from structkit.generate.flow import _text_mask
+from structkit.regex.nodes import Call, Node, Repeat, Rules, Text, alt, seq
+from structkit.targets import JsonSchema, Target, read_target
+from structkit.testing import byte_vocabulary, small_vocabulary
+from structkit.vocabulary.marks import control, marked, readable, to_bytes, to_text
+
+NAMES = ["[A]", "[B]"]
+PLAIN = small_vocabulary()
+FIRST = PLAIN.size
+MARKED = marked(
+    sk.Vocabulary([*PLAIN.tokens, None, None], PLAIN.end_ids),
+    frozenset({(FIRST, NAMES[0]), (FIRST + 1, NAMES[1])}),
+)
+
+
+def _allowed(cursor: sk.Cursor) -> set[int]:
+    mask = np.zeros(cursor.guide.vocabulary.words, np.uint32)
+    cursor.fill_mask(mask)
+    bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
+    return set(np.flatnonzero(bits).tolist())
+
+
+class Marks(Target[str]):
+    """Texts between marks, which may be said of the marks too."""
+
+    name = "marks"
+
+    def rules(self, **style: object) -> Rules:
+        text = read_target(JsonSchema({"type": "string"})).rules()
+        quoted: Node = Call("quoted")
+        some = alt([seq(Text(control(name)), quoted) for name in NAMES])
+        return Rules(Repeat(some, 1, 3), {**text.rules, "quoted": text.start})
+
+    def value(self, text: str) -> str:
+        return text
+
+    def json_schema(self) -> dict[str, object]:
+        return {}
+
+    def description(self) -> None:
+        return None
+
+
+GUIDES = [compile(Marks(), each, cache=False) for each in (MARKED, byte_vocabulary())]
+
+
+@given(st.lists(st.sampled_from([*range(2), '"', "a", "[A]", "\\u00ff", "é"]), max_size=12))
+def test_masks_with_marks_are_those_of_the_bytes(steps: list[int | str]) -> None:
+    """The mask of every state is brute force: the tokens whose bytes the automaton takes."""
+    cursor, slow = (guide.cursor() for guide in GUIDES)
+    for step in steps:
+        allowed = _allowed(cursor)
+        ends = MARKED.end_ids if cursor.can_end else ()
+        for token, spelled in enumerate(MARKED.tokens):
+            if spelled[:1] == b"\xff" or token % 17 == 0:
+                assert (token in allowed) == (_takes(slow, spelled) if spelled else token in ends)
+        data = to_bytes(control(NAMES[step])) if isinstance(step, int) else step.encode()
+        if not _takes(slow, data):
+            continue
+        for token in [FIRST + step] if isinstance(step, int) else MARKED.spell(data):
+            cursor.advance(token)
+        for byte in data:
+            slow.advance(byte)
+
+
+def _takes(cursor: sk.Cursor, data: bytes) -> bool:
+    fork = cursor.fork()
+    try:
+        for byte in data:
+            fork.advance(byte)
+    except sk.TokenRefused:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("target", [str, dict[str, list[int]], sk.Regex(r"(?s).*")])
+def test_a_language_without_marks_has_no_marks(target: object) -> None:
+    plain = compile(target, PLAIN, cache=False).cursor()  # type: ignore[arg-type]
+    with_marks = compile(target, MARKED, cache=False).cursor()  # type: ignore[arg-type]
+    for text in ('"', "[A]", "x"):
+        assert _allowed(with_marks) == _allowed(plain)
+        for token in PLAIN.spell(text.encode()):
+            if token in _allowed(plain):
+                plain.advance(token)
+                with_marks.advance(token)
+
+
+def test_no_text_spells_a_mark() -> None:
+    assert [token for token in MARKED.tokens if b"\xff" in token] == [b"\xff[A]", b"\xff[B]"]
+    assert PLAIN.tokens[0xFF] == b"\xff" and MARKED.tokens[0xFF] == b""
+    assert len(MARKED.trie.ids) == len(PLAIN.trie.ids) + 1
+
+
+def test_thoughts_have_no_marks() -> None:
+    allowed = set(
+        np.flatnonzero(np.unpackbits(_text_mask(MARKED).view(np.uint8), bitorder="little")).tolist()
+    )
+    assert {FIRST, FIRST + 1} & allowed == set()
+    assert len(allowed) > 300
+
+
+def test_marks_read_as_their_names() -> None:
+    text = f"a{control('[A]')}é"
+    assert to_text(to_bytes(text)) == text
+    assert readable(text) == "a[A]é"
