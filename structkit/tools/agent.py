@@ -17,11 +17,12 @@ from structkit.models.base import LogitsModel
 from structkit.targets import AnyTarget, TextTarget, read_target
 from structkit.tools.context import Context
 from structkit.tools.drive import aevents, drive, drive_async, events
+from structkit.tools.history import check_history, check_state
 from structkit.tools.native import FormatName, choose_format
 from structkit.tools.ready import make_ready
 from structkit.tools.run import Decisions, Run
 from structkit.tools.setup import Setup
-from structkit.tools.state import AgentResult, RunState, check_history, check_state
+from structkit.tools.state import AgentResult, RunState
 from structkit.tools.stream import AgentStream, AsyncAgentStream
 from structkit.tools.tool import AnyTool, Tool, tool
 from structkit.tools.toolset import Toolset
@@ -238,8 +239,10 @@ class Agent(Generic[T_co]):
             deps: As for `run`.
 
         Raises:
-            AgentError: The state is that of an agent with other tools or another result, or a call that is decided
-                about does not wait.
+            AgentError: The state is that of an agent with other tools, another result or tighter limits, or no run
+                leaves it behind, or a call that is decided about does not wait.
+            BudgetTooSmall: The tokens of the run that are left do not suffice for the shortest result.
+            TypeError: The state is none, or a decision is neither a bool nor a text.
             Exception: See `run`.
         """
         run, decisions = self._resumed(state, approvals, deps)
@@ -308,24 +311,24 @@ class Agent(Generic[T_co]):
             agent=self._setup.fingerprint,
             messages=(*history, User(content=prompt)),
             pending=(),
-            first=len(history),
         )
         return Run(self._setup, state, deps)
 
     def _resumed(self, state: RunState, approvals: bool | Decisions, deps: object) -> tuple[Run, Decisions]:
         if not isinstance(state, RunState):
             raise TypeError(f"resume takes the state of a RunPaused, or of RunState.loads, not {state!r:.60}")
-        if state.agent != self._setup.fingerprint:
-            raise AgentError(
-                "the state is that of an agent with other tools or another result", place="state"
-            )
-        check_state(state, {each.name for each in self._setup.tools})
+        state = check_state(state, self._setup)
         waiting = [each.id for each in state.pending]
         decisions = dict.fromkeys(waiting, approvals) if isinstance(approvals, bool) else approvals
         if not isinstance(decisions, Mapping):
             raise TypeError(
                 f"approvals is True, False, or says so of each call by its id, not {decisions!r:.60}"
             )
+        for each, decision in decisions.items():
+            if not isinstance(decision, (bool, str)):
+                raise TypeError(
+                    f"the approval of {each} is True, False, or a text that says why not, not {decision!r:.60}"
+                )
         strange = next((each for each in decisions if each not in waiting), None)
         if strange is not None or not waiting:
             raise AgentError(

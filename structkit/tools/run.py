@@ -31,7 +31,9 @@ from structkit.tools.state import (
     RunState,
     ToolCall,
     add_usage,
+    calls_before,
     counts_of,
+    failures_of,
     new_calls,
     with_note,
 )
@@ -103,7 +105,7 @@ class Run:
         self._deps = deps
         self._steps = state.steps
         self._usage = state.usage
-        self._failures = dict(state.failures)
+        self._first = state.first
         self._records: dict[str, ToolCall] = {}
         self._offered: tuple[Offer, ...] = ()
         self._begin = time.perf_counter() - state.seconds
@@ -115,7 +117,7 @@ class Run:
     @property
     def calls_before(self) -> int:
         """How many calls there are in the conversation."""
-        return sum(counts_of(self.messages).values())
+        return calls_before(self.messages)
 
     def call(self, id: str) -> ToolCall | None:
         """A call that was made."""
@@ -178,12 +180,13 @@ class Run:
         left = self._time_left()
         if self._steps + 1 >= self._setup.max_steps or left == 0:
             return ()
-        counts = counts_of(self.messages[self._state.first :])
+        made = self.messages[self._first :]
+        counts, failures = counts_of(made), failures_of(made)
         context = self._context()
         offers = []
         for ready in self._setup.tools:
             tool = ready.tool
-            if self._failures.get(ready.name, 0) > tool.retries:
+            if failures.get(ready.name, 0) > tool.retries:
                 continue
             if tool.available is not None and not tool.available(context):
                 continue
@@ -314,12 +317,10 @@ class Run:
                 f"a model, or other values that pydantic can write: {cause}",
                 place=name,
             ) from cause
-        self._failures[name] = 0
         self._record(due, output=outcome.output, seconds=outcome.seconds)
         return Output(id=due.id, name=name, content=_readable(content))
 
     def _failed(self, due: Due, said: str, seconds: float, raised: Exception | None = None) -> Output:
-        self._failures[due.ready.name] = self._failures.get(due.ready.name, 0) + 1
         self._record(due, error=said, raised=raised, seconds=seconds)
         return Output(id=due.id, name=due.ready.name, content=_readable(said), failed=True)
 
@@ -397,9 +398,6 @@ class Run:
             messages=tuple(self.messages),
             pending=tuple(pending),
             done=done,
-            first=self._state.first,
-            steps=self._steps,
-            failures=self._failures,
             usage=self._usage,
             seconds=time.perf_counter() - self._begin,
         )
@@ -413,7 +411,7 @@ class Run:
         """The calls of this run, those before it was resumed included."""
         told = {message.id: message for message in self.messages if isinstance(message, Output)}
         calls = []
-        for message in self.messages[self._state.first :]:
+        for message in self.messages[self._first :]:
             for part in message.calls if isinstance(message, Calls) else ():
                 record, output = self._records.get(part.id), told[part.id]
                 if record is None:
