@@ -290,12 +290,9 @@ class Job:
         self.begin()
         begin = time.perf_counter()
         decoded = yield from self._attempt(self._prompt_ids, self._settings, 0)
-        if decoded.refusal is not None and self._settings.retries:
+        if decoded.refusal is not None and (last := self._last(time.perf_counter() - begin)):
             # Another value at that place would not do; so from the start, and the model is told why.
-            before, timeout = decoded, self._settings.timeout
-            if timeout is not None:
-                timeout = max(0.0, timeout - (time.perf_counter() - begin))
-            last = replace(self._settings, retries=0, timeout=timeout)
+            before = decoded
             asked = told_prompt(self._asked, decoded.refused[-1], decoded.refusal.error)
             self._prompt_ids = self._encode(asked)
             decoded = yield from self._attempt(self._prompt_ids, last, decoded.read)
@@ -305,6 +302,21 @@ class Job:
                 seconds=before.seconds + decoded.seconds,
             )
         return decoded
+
+    def _last(self, seconds: float) -> Settings | None:
+        """How the last attempt is made, after so many seconds; `None` if there is none, or no room for it."""
+        last, written = self._settings, self.written
+        if not last.retries:
+            return None
+        if last.timeout is not None:
+            last = replace(last, timeout=max(0.0, last.timeout - seconds))
+        if last.spend and last.max_tokens is not None:
+            left = last.max_tokens - written.discarded - len(written.token_ids)
+            thoughts = last.thoughts - written.thoughts
+            if left < 0 or not self._compiled.guide.cursor().fits(left) or thoughts < bool(last.thoughts):
+                return None
+            last = replace(last, max_tokens=left, thoughts=thoughts)
+        return replace(last, retries=0)
 
     def _attempt(self, prompt_ids: list[int], settings: Settings, read: int) -> Flow:
         guide, model = self._compiled.guide, self._model
@@ -321,6 +333,7 @@ class Job:
             forced=settings.forced,
             check=self._check,
             retries=settings.retries,
+            spend=settings.spend,
             scored=settings.confidence,
             choices=self._compiled.target.choices,
             is_json=self._compiled.target.is_json,
@@ -390,31 +403,39 @@ class Job:
         if isinstance(decoded, Exception):
             # An attempt after the first may fail in other ways: there is no room for what is told, say.
             late = bool(self._refused) and isinstance(decoded, GenerationError)
-            return self._failed(decoded) if late else decoded
+            return self._failed(decoded, self._usage(driven)) if late else decoded
         if decoded.refusal is not None:
-            return self._failed()
+            return self._failed(usage=self._usage(driven))
         compiled = self._compiled
         text = self.written.text.decode()
         return Result(
             value=self._value,
             text=text,
             finish_reason=decoded.finish_reason,
-            usage=Usage(
-                prompt_tokens=len(self._prompt_ids),
-                generated_tokens=len(decoded.token_ids),
-                forced_tokens=decoded.forced_tokens,
-                drafted_tokens=driven.drafted,
-                accepted_tokens=driven.accepted,
-                mask_seconds=decoded.seconds,
-                model_seconds=driven.model_seconds,
-                compile_seconds=compiled.seconds,
-            ),
+            usage=self._usage(driven),
             token_ids=decoded.token_ids,
             attempts=(*decoded.refused, text),
             thinking=decoded.thinking,
             events=self._events(),
             spans=spans_of(compiled.target, text, self._source),
             confidence=self._confidence(decoded) if self._settings.confidence else {},
+        )
+
+    def _usage(self, driven: Driven) -> Usage:
+        """What it took; what was refused at last is discarded."""
+        decoded, written = driven.outcome, self.written
+        made = isinstance(decoded, Decoded) and decoded.refusal is None
+        return Usage(
+            prompt_tokens=len(self._prompt_ids),
+            generated_tokens=len(written.token_ids) if made else 0,
+            forced_tokens=sum(written.forced) if made else 0,
+            drafted_tokens=driven.drafted,
+            accepted_tokens=driven.accepted,
+            discarded_tokens=written.discarded + (0 if made else len(written.token_ids)),
+            thinking_tokens=written.thoughts,
+            mask_seconds=decoded.seconds if isinstance(decoded, Decoded) else 0.0,
+            model_seconds=driven.model_seconds,
+            compile_seconds=self._compiled.seconds,
         )
 
     def _events(self) -> tuple[Token, ...]:
@@ -434,7 +455,7 @@ class Job:
             is_json=target.is_json,
         )
 
-    def _failed(self, cause: Exception | None = None) -> ValidationFailed:
+    def _failed(self, cause: Exception | None = None, usage: Usage | None = None) -> ValidationFailed:
         """The error of values that were all refused; `cause` is what prevented another attempt."""
         text, error = self._refused[-1]
         failed = ValidationFailed(
@@ -443,6 +464,7 @@ class Job:
             text=text,
             attempts=tuple(refused for refused, _ in self._refused),
             error=error,
+            usage=usage,
         )
         failed.__cause__ = cause or error
         return failed

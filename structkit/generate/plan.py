@@ -65,6 +65,8 @@ class Written:
         text: Their bytes.
         kept: The bytes that were never taken back since this was last set to the length of the text.
         refused: The value that is written anew from there.
+        discarded: How many tokens were taken back.
+        thoughts: How many tokens were thought before.
     """
 
     def __init__(self) -> None:
@@ -74,11 +76,14 @@ class Written:
         self.text = bytearray()
         self.kept = 0
         self.refused: Path = ()
+        self.discarded = 0
+        self.thoughts = 0
 
     def cut(self, tokens: int, length: int, refused: Path = ()) -> None:
         """Take back all but the first tokens, which have so many bytes, to write a value anew."""
         if length < self.kept:
             self.refused = refused
+        self.discarded += len(self.token_ids) - tokens
         del self.token_ids[tokens:], self.scores[tokens:], self.forced[tokens:], self.text[length:]
         self.kept = min(self.kept, length)
 
@@ -95,6 +100,7 @@ class Plan:
         forced: Whether forced text is taken without asking the model; else the model chooses its tokens.
         check: Looks at the complete text; a value that it refuses is taken back and written anew.
         retries: How often.
+        spend: Whether tokens that are taken back are spent: the budget then bounds all that are computed.
         scored: Whether log-probabilities are wanted.
         choices: With `scored`, the texts among which there is a choice at a place, so that they are scored too.
         is_json: Whether the text is JSON.
@@ -115,6 +121,7 @@ class Plan:
     forced: bool = True
     check: Check | None = None
     retries: int = 0
+    spend: bool = False
     scored: bool = False
     choices: Choices | None = None
     is_json: bool = True

@@ -20,6 +20,7 @@ from structkit.tools.drive import aevents, drive, drive_async, events
 from structkit.tools.history import check_history, check_state
 from structkit.tools.native import FormatName, choose_format
 from structkit.tools.ready import make_ready
+from structkit.tools.room import Allowance
 from structkit.tools.run import Decisions, Run
 from structkit.tools.setup import Setup
 from structkit.tools.state import AgentResult, RunState
@@ -129,8 +130,8 @@ class Agent(Generic[T_co]):
             format: How calls are written. `"auto"`: as the model's chat template writes them, or as JSON where it
                 writes none that structkit knows. `"json"`: `{"name": "f", "arguments": {...}}`, told as plain
                 turns. `"hermes"`: the same between `<tool_call>` and `</tool_call>`.
-            **options: Those of `structkit.extract`. `max_tokens` is for all steps of a run together: calls always leave
-                the room that the result needs. `timeout` is for a run, too: after so many seconds only the result
+            **options: Those of `structkit.extract`. `max_tokens` is for all steps of a run together, those that are taken
+                back included: calls always leave the room that the result needs. `timeout` is for a run, too: after so many seconds only the result
                 remains, and is brought to its end.
 
         Raises:
@@ -277,7 +278,8 @@ class Agent(Generic[T_co]):
     def as_tool(self, name: str, description: str | None = None) -> Tool[..., T_co]:
         """This agent as a tool of another one: the model writes its prompt, and is told its value.
 
-        It is given the dependencies of the run that calls it, and none of its conversation.
+        It is given the dependencies of the run that calls it, and none of its conversation. What it takes is part of
+        the usage of that run, and it has no more tokens and seconds than are left there.
 
         Args:
             name: What the other model calls it by.
@@ -293,7 +295,12 @@ class Agent(Generic[T_co]):
             )
 
         def ask(context: Context[object], prompt: str) -> T_co:
-            return self.run(prompt, deps=context.deps).value
+            allowed = Allowance(context.tokens_left, context.seconds_left)
+            run = self._begin(prompt, (), context.deps, allowed)
+            try:
+                return self._typed(drive(run, self._setup.model)).value
+            finally:
+                context.spend(run.usage)
 
         return tool(ask, name=name, description=description or self._setup.instructions or "")
 
@@ -301,7 +308,13 @@ class Agent(Generic[T_co]):
         names = ", ".join(tool.name for tool in self.tools)
         return f"<Agent {self._setup.model.name}: {names} -> {self._setup.result.name}>"
 
-    def _begin(self, prompt: str, messages: Sequence[Message], deps: object) -> Run:
+    def _begin(
+        self,
+        prompt: str,
+        messages: Sequence[Message],
+        deps: object,
+        allowed: Allowance = Allowance(),  # noqa: B008
+    ) -> Run:
         if not isinstance(prompt, str):
             raise TypeError(
                 f"the prompt of an agent is a text, not {prompt!r:.60}; a conversation goes into messages="
@@ -312,7 +325,7 @@ class Agent(Generic[T_co]):
             messages=(*history, User(content=prompt)),
             pending=(),
         )
-        return Run(self._setup, state, deps)
+        return Run(self._setup, state, deps, allowed)
 
     def _resumed(self, state: RunState, approvals: bool | Decisions, deps: object) -> tuple[Run, Decisions]:
         if not isinstance(state, RunState):

@@ -7,10 +7,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
-from structkit.errors import AgentError, BudgetTooSmall
+from structkit.errors import AgentError
 from structkit.generate.result import Usage
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User, dumps
 from structkit.tools.ready import Ready
+from structkit.tools.room import Allowance, Room, spent
 from structkit.tools.setup import Setup
 from structkit.tools.state import RunState, counts_of, failures_of
 
@@ -176,14 +177,12 @@ def _check_usage(state: RunState, setup: Setup) -> None:
     if not all(math.isfinite(figure) and figure >= 0 for figure in figures):
         raise _wrong("a figure of what the run in the state took is negative, or none")
     if (
-        usage.generated_tokens < max(state.steps, usage.forced_tokens)
+        usage.generated_tokens < usage.forced_tokens
+        or spent(usage) < state.steps
         or usage.drafted_tokens < usage.accepted_tokens
     ):
         raise _wrong("the tokens in the state are fewer than the calls in it took")
-    most = setup.settings.max_tokens
-    left = None if most is None else most - usage.generated_tokens
-    if left is not None and left < setup.need and not setup.compiled(setup.last).guide.cursor().fits(left):
-        raise BudgetTooSmall(setup.need, max(0, left), place="max_tokens of the run")
+    Room(setup, state, Allowance()).check()
 
 
 def _wrong(message: str) -> AgentError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Generic, Literal, TypeVar
 
@@ -165,14 +165,7 @@ class AgentResult(Generic[T_co]):
 
 def add_usage(one: Usage, other: Usage) -> Usage:
     """What two generations took together."""
-    return Usage(
-        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
-        generated_tokens=one.generated_tokens + other.generated_tokens,
-        forced_tokens=one.forced_tokens + other.forced_tokens,
-        mask_seconds=one.mask_seconds + other.mask_seconds,
-        model_seconds=one.model_seconds + other.model_seconds,
-        compile_seconds=one.compile_seconds + other.compile_seconds,
-    )
+    return Usage(**{each.name: getattr(one, each.name) + getattr(other, each.name) for each in fields(Usage)})
 
 
 def counts_of(messages: Sequence[Message]) -> Counter[str]:

@@ -216,8 +216,10 @@ def test_the_context_is_given_and_not_written() -> None:
     for deps in (None, {"lamp": 3}):
         with pytest.raises(TypeError, match=r"stock takes a Context\[Db\].*pass deps="):
             agent.run("x", deps=deps)
-    with pytest.raises(sk.SchemaError):
-        sk.extract(ScriptedModel([]), "x", stock)  # nobody could give it
+    with pytest.raises(
+        sk.SchemaError, match=r"parameter context of stock is given by an agent.*`stock\(context\)`"
+    ):
+        sk.extract(ScriptedModel([]), "x", stock)
 
 
 def test_several_turns_and_messages_as_json() -> None:

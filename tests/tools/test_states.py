@@ -144,7 +144,8 @@ def check(run: sk.Agent[str], state: sk.RunState, approvals: Any) -> sk.AgentRes
         assert not MADE
         return None
     assert result.steps <= LIMITS["max_steps"]
-    assert result.usage.generated_tokens <= LIMITS["max_tokens"]
+    usage = result.usage
+    assert usage.generated_tokens + usage.discarded_tokens <= LIMITS["max_tokens"]
     names = [each.name for each in result.calls]
     assert names.count("pay") <= 2
     for name, value in MADE:
@@ -180,7 +181,10 @@ def state_of(number: int) -> sk.RunState:
 
 CHANGES: list[tuple[Callable[[sk.RunState], sk.RunState], str]] = [
     (lambda s: replace(s, usage=replace(s.usage, generated_tokens=-900)), "negative"),
-    (lambda s: replace(s, usage=replace(s.usage, generated_tokens=0)), "fewer than the calls in it took"),
+    (
+        lambda s: replace(s, usage=replace(s.usage, generated_tokens=0, forced_tokens=0, discarded_tokens=0)),
+        "fewer than the calls in it took",
+    ),
     (lambda s: replace(s, usage=replace(s.usage, forced_tokens=10**6)), "fewer"),
     (lambda s: replace(s, seconds=-1.0), "negative"),
     (lambda s: replace(s, seconds=float("nan")), "no state of a run.*`seconds`"),
@@ -217,9 +221,10 @@ def text(state: sk.RunState, old: str, new: str) -> sk.RunState:
 
 @pytest.mark.parametrize(("change", "said"), CHANGES)
 def test_what_is_wrong_with_a_state_is_said(change: Callable[[sk.RunState], sk.RunState], said: str) -> None:
+    state = change(state_of(2))
     MADE.clear()
     with pytest.raises(sk.AgentError, match=said) as caught:
-        agent(ScriptedModel([])).resume(change(state_of(2)), approvals=True)
+        agent(ScriptedModel([])).resume(state, approvals=True)
     assert caught.value.place in ("state", "messages")
     assert not MADE
 
@@ -238,9 +243,10 @@ def test_the_arguments_of_a_tool_of_a_schema_are_those_that_somebody_approves_of
     ],
 )
 def test_an_agent_of_tighter_limits(limits: dict[str, Any], kind: type[Exception], said: str) -> None:
+    state = state_of(2)
     MADE.clear()
     with pytest.raises(kind, match=said):
-        agent(ScriptedModel([]), **limits).resume(state_of(2), approvals=True)
+        agent(ScriptedModel([]), **limits).resume(state, approvals=True)
     assert not MADE
 
 
