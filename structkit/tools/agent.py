@@ -10,6 +10,7 @@ from typing import Generic, TypeVar, cast, overload
 from typing_extensions import TypeForm, Unpack
 
 from structkit.errors import AgentError
+from structkit.generate.kept import Shelf
 from structkit.generate.sample import check_whole
 from structkit.generate.settings import Options, Settings
 from structkit.messages import Message, User
@@ -42,7 +43,9 @@ class Agent(Generic[T_co]):
     in the last step only the result remains. So a run ends in a value of the type, within `max_steps` steps. A call's
     output, or its error, is told to the model, and the next step follows.
 
-    An agent is a value: runs share nothing but compiled guides, and may go on at once in several threads.
+    An agent is a value: runs share nothing but compiled guides and what the model has read, and may go on at once in
+    several threads. The KV cache of a run is kept for one that goes on with its `messages`, as long as there is the
+    agent, and up to `Limits.kept_tokens`.
 
     >>> from structkit.testing import ScriptedModel
     >>> def add(a: int, b: int) -> int:
@@ -130,9 +133,9 @@ class Agent(Generic[T_co]):
             format: How calls are written. `"auto"`: as the model's chat template writes them, or as JSON where it
                 writes none that structkit knows. `"json"`: `{"name": "f", "arguments": {...}}`, told as plain
                 turns. `"hermes"`: the same between `<tool_call>` and `</tool_call>`.
-            **options: Those of `structkit.extract`. `max_tokens` is for all steps of a run together, those that are taken
-                back included: calls always leave the room that the result needs. `timeout` is for a run, too: after so many seconds only the result
-                remains, and is brought to its end.
+            **options: Those of `structkit.extract`. `max_tokens` is for all steps of a run together, with what was
+                taken back: calls always leave the room that the result needs. `timeout` is for a run, too: after so
+                many seconds only the result remains, and is brought to its end.
 
         Raises:
             SchemaError: A tool's parameters, or the result, cannot be written; the error names tool and parameter.
@@ -159,6 +162,7 @@ class Agent(Generic[T_co]):
             max_steps=max_steps,
             parallel=parallel,
             settings=settings,
+            shelf=Shelf(writing.limits.kept_tokens),
         )
         self._setup.check()
 
@@ -269,9 +273,12 @@ class Agent(Generic[T_co]):
         made: Agent[T_co] = Agent.__new__(Agent)
         setup = self._setup
         made._format = self._format
-        spaces = setup.settings.writing.whitespace
-        chosen, native = choose_format(self._format, model, spaces, tools=bool(setup.tools))
-        made._setup = replace(setup, model=model, format=chosen, native=native, _targets=OrderedDict())
+        writing = setup.settings.writing
+        chosen, native = choose_format(self._format, model, writing.whitespace, tools=bool(setup.tools))
+        shelf = Shelf(writing.limits.kept_tokens)
+        made._setup = replace(
+            setup, model=model, format=chosen, native=native, shelf=shelf, _targets=OrderedDict()
+        )
         made._setup.check()
         return made
 

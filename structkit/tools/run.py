@@ -14,6 +14,7 @@ from typing import TypeAlias, cast
 
 from structkit.errors import AgentError, Pause, ToolError, ValidationFailed
 from structkit.functions.call import Call
+from structkit.generate.kept import Shelf
 from structkit.generate.prompt import Prompt
 from structkit.generate.result import Result, Usage
 from structkit.generate.settings import Settings
@@ -109,7 +110,8 @@ class Run:
         self._room = Room(setup, state, allowed)
         self._first = state.first
         self._records: dict[str, ToolCall] = {}
-        self._offered: tuple[Offer, ...] = ()
+        self._offered: frozenset[str] = frozenset()
+        self._next: tuple[Offer, ...] | None = None
         self._by_name = {tool.name: tool for tool in setup.tools}
         for tool in setup.tools:
             if tool.first is not None:
@@ -119,6 +121,11 @@ class Run:
     def calls_before(self) -> int:
         """How many calls there are in the conversation."""
         return calls_before(self.messages)
+
+    @property
+    def shelf(self) -> Shelf:
+        """What the model has read in other runs of the agent."""
+        return self._setup.shelf
 
     @property
     def usage(self) -> Usage:
@@ -141,8 +148,9 @@ class Run:
             ValidationFailed: Validators refused the result and those written anew.
         """
         if self._state.pending:
-            self._offered = self._offers()
-            yield from self._act(self._waiting(), decisions or {}, self._state.done)
+            waiting = self._waiting()
+            self._offered = frozenset(due.ready.name for due in waiting)
+            yield from self._act(waiting, decisions or {}, self._state.done)
         while True:
             step = yield from self._write()
             if isinstance(step, AgentResult):
@@ -152,10 +160,10 @@ class Run:
 
     def _write(self) -> Generator[Write | Do, object, AgentResult[object] | list[Due]]:
         """Have a step written: the result, or calls that are due."""
-        offers = self._offers()
+        offers = self._offers() if self._next is None else self._next
         turns = self._setup.turns(self.messages)
         target, settings, why = self._room.bounded(offers, turns)
-        self._offered = target.offers
+        self._offered = frozenset(offer.ready.name for offer in target.offers)
         self._steps += 1
         try:
             told = yield Write(target, turns, settings, self._steps)
@@ -181,12 +189,12 @@ class Run:
         )
 
     def _offers(self) -> tuple[Offer, ...]:
-        """The tools that can be called in the next step."""
+        """The tools that can be called in the next step; whether they are available is asked once for it."""
         if self._steps + 1 >= self._setup.max_steps or self._room.late:
             return ()
         made = self.messages[self._first :]
         counts, failures = counts_of(made), failures_of(made)
-        context = self._context()
+        context = self._context(step=self._steps + 1)
         offers = []
         for ready in self._setup.tools:
             tool = ready.tool
@@ -200,12 +208,17 @@ class Run:
         return tuple(offers)
 
     def _context(
-        self, *, approved: bool = False, calls: int = 1, timeout: float | None = None
+        self,
+        *,
+        step: int | None = None,
+        approved: bool = False,
+        calls: int = 1,
+        timeout: float | None = None,
     ) -> Context[object]:
         """What a tool is told of the run; so many calls are made at once."""
         return Context(
             deps=self._deps,
-            step=max(1, self._steps),
+            step=self._steps if step is None else step,
             messages=tuple(self.messages),
             usage=self.usage,
             approved=approved,
@@ -290,6 +303,8 @@ class Run:
         error, name = outcome.error, due.ready.name
         if error is not None:
             if isinstance(error, due.ready.tool.fatal) or not isinstance(error, Exception):
+                if isinstance(error, (StopIteration, StopAsyncIteration)):
+                    raise AgentError(f"{name} raised {type(error).__name__}", place=name) from error
                 raise error
             said = error.message if isinstance(error, ToolError) else _of_error(error)
             return self._failed(due, said.strip(), outcome.seconds, error)
@@ -343,11 +358,13 @@ class Run:
 
     def _note(self, outputs: Sequence[Output]) -> None:
         """Note outputs, and tell what the model cannot call any more."""
-        before = {offer.ready.name for offer in self._offered}
-        after = {offer.ready.name for offer in self._offers()}
-        gone = sorted(before - after)
+        begun = len(self.messages)
+        self.messages += outputs
+        self._next = self._offers()
+        after = {offer.ready.name for offer in self._next}
+        gone = sorted(self._offered - after)
         note = f"{', '.join(gone)} cannot be called any more." if gone else ""
-        self.messages += with_note(outputs, note if after else NO_MORE)
+        self.messages[begun:] = with_note(outputs, note if after else NO_MORE)
 
     def _paused(self, pending: Sequence[Pending], done: tuple[Output, ...]) -> RunPaused:
         state = RunState(

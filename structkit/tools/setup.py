@@ -12,6 +12,7 @@ from threading import Lock
 
 from structkit.errors import AgentError
 from structkit.generate.guides import GUIDES, Compiled
+from structkit.generate.kept import Shelf
 from structkit.generate.settings import Settings
 from structkit.messages import CallPart, Calls, Message, Output, User
 from structkit.models.base import Conversing, LogitsModel
@@ -54,6 +55,7 @@ class Setup:
         max_steps: Steps in a run, the last included.
         parallel: Calls in a step.
         settings: How values are written; its tokens and seconds are those of a whole run.
+        shelf: What the model has read in runs that ended.
     """
 
     model: LogitsModel
@@ -65,6 +67,7 @@ class Setup:
     max_steps: int
     parallel: int
     settings: Settings
+    shelf: Shelf
     _targets: OrderedDict[object, StepTarget] = field(default_factory=OrderedDict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
