@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Generic, TypeVar, cast, overload
+from typing import Generic, cast, overload
 
-from typing_extensions import TypeForm, Unpack
+from typing_extensions import TypeForm, TypeVar, Unpack
 
 from structkit.errors import AgentError
 from structkit.generate.kept import Shelf
@@ -33,9 +33,20 @@ __all__ = ["Agent"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+D = TypeVar("D")
+D_contra = TypeVar("D_contra", contravariant=True, default=object)
 
 
-class Agent(Generic[T_co]):
+class AgentOptions(Options, total=False):
+    """The keyword arguments of an agent, besides those that say its types."""
+
+    instructions: str | None
+    max_steps: int
+    parallel: int
+    format: FormatName
+
+
+class Agent(Generic[T_co, D_contra]):
     """A model that may call functions, and ends with a value of a type.
 
     In each step the model writes either a call, `{"name": "f", "arguments": {"a": 1}}`, or the result, as JSON. Both
@@ -61,12 +72,7 @@ class Agent(Generic[T_co]):
         self: Agent[str],
         model: LogitsModel,
         tools: Iterable[AnyTool | Toolset] = (),
-        *,
-        instructions: str | None = None,
-        max_steps: int = 8,
-        parallel: int = 1,
-        format: FormatName = "auto",
-        **options: Unpack[Options],
+        **options: Unpack[AgentOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -75,11 +81,7 @@ class Agent(Generic[T_co]):
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         result: TypeForm[T],
-        instructions: str | None = None,
-        max_steps: int = 8,
-        parallel: int = 1,
-        format: FormatName = "auto",
-        **options: Unpack[Options],
+        **options: Unpack[AgentOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -88,11 +90,7 @@ class Agent(Generic[T_co]):
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         result: TextTarget[T],
-        instructions: str | None = None,
-        max_steps: int = 8,
-        parallel: int = 1,
-        format: FormatName = "auto",
-        **options: Unpack[Options],
+        **options: Unpack[AgentOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -101,11 +99,46 @@ class Agent(Generic[T_co]):
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         result: Mapping[str, object],
-        instructions: str | None = None,
-        max_steps: int = 8,
-        parallel: int = 1,
-        format: FormatName = "auto",
-        **options: Unpack[Options],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[str, D],
+        model: LogitsModel,
+        tools: Iterable[AnyTool | Toolset] = (),
+        *,
+        deps_type: TypeForm[D],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[T, D],
+        model: LogitsModel,
+        tools: Iterable[AnyTool | Toolset] = (),
+        *,
+        result: TypeForm[T],
+        deps_type: TypeForm[D],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[T, D],
+        model: LogitsModel,
+        tools: Iterable[AnyTool | Toolset] = (),
+        *,
+        result: TextTarget[T],
+        deps_type: TypeForm[D],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[object, D],
+        model: LogitsModel,
+        tools: Iterable[AnyTool | Toolset] = (),
+        *,
+        result: Mapping[str, object],
+        deps_type: TypeForm[D],
+        **options: Unpack[AgentOptions],
     ) -> None: ...
     def __init__(
         self,
@@ -113,6 +146,7 @@ class Agent(Generic[T_co]):
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         result: AnyTarget = str,
+        deps_type: object = object,
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
@@ -126,6 +160,8 @@ class Agent(Generic[T_co]):
             tools: Functions and methods, sync or async, and toolsets: signature and docstring say what the model is
                 told. What must be said otherwise is said with `structkit.tool`.
             result: What a run ends with: anything that `structkit.extract` takes.
+            deps_type: The type of the `deps` that runs are given, so that type checkers know it, and that tools which
+                want others are refused.
             instructions: A system message for every run.
             max_steps: How often the model is asked at most, the result included.
             parallel: How many calls the model may write in one step, alone or in a list; they are made at once, and
@@ -139,7 +175,8 @@ class Agent(Generic[T_co]):
 
         Raises:
             SchemaError: A tool's parameters, or the result, cannot be written; the error names tool and parameter.
-            AgentError: Two tools have one name, something is no tool, or the result could be taken for a call.
+            AgentError: Two tools have one name, something is no tool or wants other `deps`, or the result could be
+                taken for a call.
             ValueError: A number is out of its range, or there is no such format.
             TypeError: An option is not what it should be.
         """
@@ -150,6 +187,8 @@ class Agent(Generic[T_co]):
         settings = Settings.read("Agent", options)
         writing = settings.writing
         ready = make_ready(_listed(tools), writing)
+        for each in ready:
+            each.check_deps_type(deps_type)
         self._format: FormatName = format
         chosen, native = choose_format(format, model, writing.whitespace, tools=bool(ready))
         self._setup = Setup(
@@ -162,6 +201,7 @@ class Agent(Generic[T_co]):
             max_steps=max_steps,
             parallel=parallel,
             settings=settings,
+            deps_type=deps_type,
             shelf=Shelf(writing.limits.kept_tokens),
         )
         self._setup.check()
@@ -176,7 +216,13 @@ class Agent(Generic[T_co]):
         """What stands before the arguments of each tool's calls, such as `{"name": "f", "arguments": `."""
         return tuple(self._setup.opened(each) for each in self._setup.tools)
 
-    def run(self, prompt: str, *, messages: Sequence[Message] = (), deps: object = None) -> AgentResult[T_co]:
+    def run(
+        self,
+        prompt: str,
+        *,
+        messages: Sequence[Message] = (),
+        deps: D_contra = None,  # type: ignore[assignment]
+    ) -> AgentResult[T_co]:
         """Have the model call functions until it gives the result.
 
         Args:
@@ -196,13 +242,21 @@ class Agent(Generic[T_co]):
         return self._typed(drive(self._begin(prompt, messages, deps), self._setup.model))
 
     async def arun(
-        self, prompt: str, *, messages: Sequence[Message] = (), deps: object = None
+        self,
+        prompt: str,
+        *,
+        messages: Sequence[Message] = (),
+        deps: D_contra = None,  # type: ignore[assignment]
     ) -> AgentResult[T_co]:
         """`run` for async programs: the model, and tools that are not async, work in threads."""
         return self._typed(await drive_async(self._begin(prompt, messages, deps), self._setup.model))
 
     def stream(
-        self, prompt: str, *, messages: Sequence[Message] = (), deps: object = None
+        self,
+        prompt: str,
+        *,
+        messages: Sequence[Message] = (),
+        deps: D_contra = None,  # type: ignore[assignment]
     ) -> AgentStream[T_co]:
         """`run`, told while it happens.
 
@@ -227,13 +281,21 @@ class Agent(Generic[T_co]):
         return AgentStream(events(self._begin(prompt, messages, deps), self._setup.model))
 
     def astream(
-        self, prompt: str, *, messages: Sequence[Message] = (), deps: object = None
+        self,
+        prompt: str,
+        *,
+        messages: Sequence[Message] = (),
+        deps: D_contra = None,  # type: ignore[assignment]
     ) -> AsyncAgentStream[T_co]:
         """`stream` for async programs."""
         return AsyncAgentStream(aevents(self._begin(prompt, messages, deps), self._setup.model))
 
     def resume(
-        self, state: RunState, *, approvals: bool | Decisions = False, deps: object = None
+        self,
+        state: RunState,
+        *,
+        approvals: bool | Decisions = False,
+        deps: D_contra = None,  # type: ignore[assignment]
     ) -> AgentResult[T_co]:
         """Go on with a run that was paused, in this process or another.
 
@@ -254,13 +316,17 @@ class Agent(Generic[T_co]):
         return self._typed(drive(run, self._setup.model, decisions))
 
     async def aresume(
-        self, state: RunState, *, approvals: bool | Decisions = False, deps: object = None
+        self,
+        state: RunState,
+        *,
+        approvals: bool | Decisions = False,
+        deps: D_contra = None,  # type: ignore[assignment]
     ) -> AgentResult[T_co]:
         """`resume` for async programs."""
         run, decisions = self._resumed(state, approvals, deps)
         return self._typed(await drive_async(run, self._setup.model, decisions))
 
-    def with_model(self, model: LogitsModel) -> Agent[T_co]:
+    def with_model(self, model: LogitsModel) -> Agent[T_co, D_contra]:
         """The same agent with another model, such as a scripted one in a test.
 
         With `format="auto"` calls are written as that model's chat template has them.
@@ -270,7 +336,7 @@ class Agent(Generic[T_co]):
         >>> agent.with_model(ScriptedModel(['"Hello."'])).run("Hi").value
         'Hello.'
         """
-        made: Agent[T_co] = Agent.__new__(Agent)
+        made: Agent[T_co, D_contra] = Agent.__new__(Agent)
         setup = self._setup
         made._format = self._format
         writing = setup.settings.writing
@@ -309,6 +375,7 @@ class Agent(Generic[T_co]):
             finally:
                 context.spend(run.usage)
 
+        ask.__annotations__["context"] = Context[self._setup.deps_wanted]  # type: ignore[name-defined]
         return tool(ask, name=name, description=description or self._setup.instructions or "")
 
     def __repr__(self) -> str:

@@ -19,6 +19,7 @@ from structkit.vocabulary.vocabulary import Vocabulary
 __all__ = ["exercised"]
 
 T = TypeVar("T")
+D = TypeVar("D")
 
 _WANTED = 20.0
 """The logit of tokens that begin the call that was chosen, beside noise of about 1."""
@@ -27,7 +28,7 @@ _ROUNDS = 3
 """How often a run may pause before all that waits is denied."""
 
 
-def exercised(agent: Agent[T], n: int, prompt: str, deps: object, seed: int) -> list[AgentResult[T]]:
+def exercised(agent: Agent[T, D], n: int, prompt: str, deps: D, seed: int) -> list[AgentResult[T]]:
     """See `structkit.testing.exercise`."""
     vocabulary = small_vocabulary()
     openings = agent.with_model(RandomModel(seed, vocabulary)).openings
@@ -53,7 +54,7 @@ def _check(result: AgentResult[T], seed: int) -> None:
             ) from call.raised
 
 
-def _resumed(agent: Agent[T], paused: RunPaused, deps: object, chance: random.Random) -> AgentResult[T]:
+def _resumed(agent: Agent[T, D], paused: RunPaused, deps: D, chance: random.Random) -> AgentResult[T]:
     """Go on with a run, whatever it waits for."""
     rounds = 0
     while True:

@@ -113,9 +113,7 @@ class Run:
         self._offered: frozenset[str] = frozenset()
         self._next: tuple[Offer, ...] | None = None
         self._by_name = {tool.name: tool for tool in setup.tools}
-        for tool in setup.tools:
-            if tool.first is not None:
-                tool.check_deps(deps)
+        setup.check_deps(deps)
 
     @property
     def calls_before(self) -> int:

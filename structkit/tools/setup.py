@@ -20,7 +20,7 @@ from structkit.models.base import Message as Turn
 from structkit.targets import Target
 from structkit.tools.format import Format
 from structkit.tools.native import function_of
-from structkit.tools.ready import Ready
+from structkit.tools.ready import Ready, is_of, name_of
 from structkit.tools.step import Offer, StepTarget
 
 __all__ = ["NO_MORE", "Setup"]
@@ -55,6 +55,7 @@ class Setup:
         max_steps: Steps in a run, the last included.
         parallel: Calls in a step.
         settings: How values are written; its tokens and seconds are those of a whole run.
+        deps_type: The type of the dependencies; `object` if nothing is said of them.
         shelf: What the model has read in runs that ended.
     """
 
@@ -67,6 +68,7 @@ class Setup:
     max_steps: int
     parallel: int
     settings: Settings
+    deps_type: object
     shelf: Shelf
     _targets: OrderedDict[object, StepTarget] = field(default_factory=OrderedDict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
@@ -130,6 +132,25 @@ class Setup:
         if not isinstance(self.model, Conversing) or self.model.takes_messages:
             return turns
         return "\n\n".join([*(_SPOKEN[turn["role"]] + turn["content"] for turn in turns), "Assistant:"])
+
+    @property
+    def deps_wanted(self) -> object:
+        """The type of the dependencies, or what the only tool that wants some takes."""
+        wanted = {each.deps_wanted for each in self.tools} - {object}
+        return wanted.pop() if self.deps_type is object and len(wanted) == 1 else self.deps_type
+
+    def check_deps(self, deps: object) -> None:
+        """Refuse dependencies that are not what was said, or what a tool wants.
+
+        Raises:
+            TypeError: They are of another type.
+        """
+        if not is_of(deps, self.deps_type):
+            raise TypeError(
+                f"the agent was made with deps_type={name_of(self.deps_type)}, and the run was given {deps!r:.60}"
+            )
+        for tool in self.tools:
+            tool.check_deps(deps)
 
     def opened(self, tool: Ready) -> str:
         """What stands before the arguments of a call."""

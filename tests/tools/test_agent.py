@@ -222,6 +222,26 @@ def test_the_context_is_given_and_not_written() -> None:
         sk.extract(ScriptedModel([]), "x", stock)
 
 
+def test_dependencies_of_a_type_that_is_said() -> None:
+    class Shop(Db): ...
+
+    def agent(**options: Any) -> sk.Agent[str, Any]:
+        return sk.Agent(ScriptedModel([call("stock", item="lamp"), '"3"']), [stock, weather], **options)
+
+    assert agent(deps_type=Shop).run("x", deps=Shop({"lamp": 3})).calls[0].output == 3
+    with pytest.raises(sk.AgentError, match=r"stock takes a Context\[Db\], and deps_type is dict"):
+        agent(deps_type=dict)
+    for deps in (Db({"lamp": 3}), None):
+        with pytest.raises(TypeError, match="made with deps_type=Shop"):
+            agent(deps_type=Shop).run("x", deps=deps)
+    for inner in (agent(), agent(deps_type=Db)):
+        outer = sk.Agent(ScriptedModel([]), [inner.as_tool("stock", "Knows.")])
+        with pytest.raises(TypeError, match=r"stock takes a Context\[Db\]"):
+            outer.run("x")
+    # What cannot be told at run time is left to type checkers.
+    assert agent(deps_type=Db | None).run("x", deps=Db({"lamp": 3})).calls[0].error is None
+
+
 def test_several_turns_and_messages_as_json() -> None:
     first = sk.Agent(
         ScriptedModel([call("weather", city="Porto"), ANSWER]), tools=[weather], result=Answer
