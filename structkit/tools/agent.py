@@ -9,7 +9,7 @@ from typing import Generic, cast, overload
 
 from typing_extensions import TypeForm, TypeVar, Unpack
 
-from structkit.errors import AgentError
+from structkit.errors import AgentError, ToolError
 from structkit.generate.kept import Shelf
 from structkit.generate.sample import check_whole
 from structkit.generate.settings import Options, Settings
@@ -24,7 +24,7 @@ from structkit.tools.ready import make_ready
 from structkit.tools.room import Allowance
 from structkit.tools.run import Decisions, Run
 from structkit.tools.setup import Setup
-from structkit.tools.state import AgentResult, RunState
+from structkit.tools.state import AgentResult, RunPaused, RunState
 from structkit.tools.stream import AgentStream, AsyncAgentStream
 from structkit.tools.tool import AnyTool, Tool, tool
 from structkit.tools.toolset import Toolset
@@ -180,6 +180,8 @@ class Agent(Generic[T_co, D_contra]):
             ValueError: A number is out of its range, or there is no such format.
             TypeError: An option is not what it should be.
         """
+        if not hasattr(model, "session"):
+            raise TypeError(f"the model is such as structkit.load() gives, not {model!r:.60}")
         check_whole("max_steps", max_steps, 1)
         check_whole("parallel", parallel, 1)
         if "system" in options:
@@ -372,6 +374,9 @@ class Agent(Generic[T_co, D_contra]):
             run = self._begin(prompt, (), context.deps, allowed)
             try:
                 return self._typed(drive(run, self._setup.model)).value
+            except RunPaused as paused:
+                reason = paused.state.pending[0].reason
+                raise ToolError(f"it paused ({reason}), and nobody can be asked there") from paused
             finally:
                 context.spend(run.usage)
 

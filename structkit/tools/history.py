@@ -18,7 +18,7 @@ from structkit.tools.state import RunState, counts_of, failures_of
 __all__ = ["check_history", "check_state"]
 
 
-def check_history(messages: Iterable[object]) -> tuple[Message, ...]:
+def check_history(messages: object) -> tuple[Message, ...]:
     """The messages of earlier runs.
 
     Raises:
@@ -26,6 +26,10 @@ def check_history(messages: Iterable[object]) -> tuple[Message, ...]:
         AgentError: They are of no run: a call has no output, or an output no call, or arguments are not JSON.
     """
     known: list[Message] = []
+    if not isinstance(messages, Iterable):
+        raise TypeError(
+            f"messages are those of an AgentResult, and not {messages!r:.60}; write result.messages"
+        )
     for message in messages:
         if not isinstance(message, (User, Calls, Output, Answer)):
             raise TypeError(

@@ -310,8 +310,8 @@ class Run:
             content = outcome.output if isinstance(outcome.output, str) else json_text_of(outcome.output)
         except ValueError as cause:
             raise AgentError(
-                f"{name} returned a {type(outcome.output).__name__}, which cannot be written as JSON; return a text, "
-                f"a model, or other values that pydantic can write: {cause}",
+                f"{name} returned something of type {type(outcome.output).__name__}, which cannot be written as JSON; "
+                f"return a text, a model, or other values that pydantic can write: {cause}",
                 place=name,
             ) from cause
         self._record(due, output=outcome.output, seconds=outcome.seconds)

@@ -167,7 +167,7 @@ def test_what_cannot_be_told_is_an_error_of_the_program() -> None:
     def opened() -> object:
         return threading.Lock()
 
-    with pytest.raises(sk.AgentError, match=r"opened returned a lock.* at `opened`"):
+    with pytest.raises(sk.AgentError, match=r"opened returned something of type lock.* at `opened`"):
         sk.Agent(ScriptedModel([call("opened")]), tools=[opened]).run("x")
 
 
@@ -459,6 +459,8 @@ def unwritable(x: Callable[[], int]) -> None: ...
         (lambda m: sk.Agent(m, system="x"), TypeError, "instructions"),
         (lambda m: sk.Agent(m, max_token=3), TypeError, "max_token"),
         (lambda m: sk.Agent(m).run(["x"]), TypeError, "prompt of an agent is a text"),
+        (lambda m: sk.Agent(m).run("x", messages=None), TypeError, r"write result\.messages"),
+        (lambda m: sk.Agent("gpt-4", [weather]), TypeError, r"such as structkit\.load\(\) gives"),
         (lambda m: sk.tool(weather, name="a b"), sk.AgentError, "'a b' is no name"),
         (lambda m: sk.tool(weather, retries=-1), ValueError, "retries"),
         (lambda m: sk.tool(weather, timeout=0), ValueError, "timeout"),
