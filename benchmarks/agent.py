@@ -6,14 +6,17 @@ OMP_NUM_THREADS=1 python -m benchmarks.agent --clock cpu
 
 An agent with three tools and eight steps, greedy, whose outputs are about a hundred tokens each, on the demo model and
 on a larger Llama of random weights with the demo model's tokens, within their contexts. A bias on `{` has them call a
-tool in each step but the last. The runs are the same with and without; `read` is the tokens that the model was fed.
+tool in each step but the last. The runs are the same with and without; `read` is the tokens that the model was fed. The
+second table is a conversation of three turns, each of which is given the messages of the one before.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import structkit as sk
 from benchmarks.outcome import CLOCKS, Clock
@@ -48,25 +51,28 @@ class Outcome:
     read: int
 
 
-def run(model: TransformersModel, *, keep: bool, clock: Clock) -> Outcome:
-    """One run of the agent."""
+def made(model: TransformersModel, max_steps: int, kept_tokens: int) -> sk.Agent[bool]:
+    """The agent."""
     opening = [token for token, text in enumerate(model.vocabulary.tokens) if text.startswith(b"{")]
 
     def call(ids: object, scores: Any) -> Any:
         scores[..., opening] += 50.0
         return scores
 
-    agent = sk.Agent(
+    return sk.Agent(
         model,
         tools=[search, order_status, weather],
         result=bool,
-        max_steps=8,
+        max_steps=max_steps,
         max_tokens=600,
         processors=[call],
+        limits=sk.Limits(kept_tokens=kept_tokens),
     )
-    state = RunState(
-        agent="", messages=(User(content="Where is my order 7 of The Silent River?"),), pending=()
-    )
+
+
+@contextmanager
+def counting(model: TransformersModel) -> Iterator[list[int]]:
+    """Count the tokens that a model is fed."""
     fed = [0]
     plain = type(model).check_readable
 
@@ -75,12 +81,35 @@ def run(model: TransformersModel, *, keep: bool, clock: Clock) -> Outcome:
         plain(self, ids, before)
 
     type(model).check_readable = counted  # type: ignore[method-assign, assignment]
-    begin = clock()
     try:
-        result = drive.drive(Run(agent._setup, state, None), model, keep=keep)
+        yield fed
     finally:
         type(model).check_readable = plain  # type: ignore[method-assign]
-    return Outcome(result, clock() - begin, fed[0])
+
+
+def run(model: TransformersModel, *, keep: bool, clock: Clock) -> Outcome:
+    """One run of the agent."""
+    agent = made(model, 8, 0)
+    state = RunState(
+        agent="", messages=(User(content="Where is my order 7 of The Silent River?"),), pending=()
+    )
+    with counting(model) as fed:
+        begin = clock()
+        result = drive.drive(Run(agent._setup, state, None), model, keep=keep)
+        return Outcome(result, clock() - begin, fed[0])
+
+
+def conversation(model: TransformersModel, *, keep: bool, clock: Clock) -> list[Outcome]:
+    """Three turns."""
+    agent = made(model, 3, 8_192 if keep else 0)
+    outcomes: list[Outcome] = []
+    for prompt in ("Where is my order 7?", "And order 8?", "Is it sunny there?"):
+        messages = outcomes[-1].result.messages if outcomes else ()
+        with counting(model) as fed:
+            begin = clock()
+            result = cast("AgentResult[object]", agent.run(prompt, messages=messages))
+            outcomes.append(Outcome(result, clock() - begin, fed[0]))
+    return outcomes
 
 
 def larger(demo: TransformersModel) -> TransformersModel:
@@ -111,15 +140,24 @@ def main() -> None:
     demo = sk.load()
     print("| model | kept | steps | read | tokens read a step | seconds | steps per second |")
     print("|---|---|---:|---:|---:|---:|---:|")
-    for name, model in (("demo", demo), ("Llama, 100 M", larger(demo))):
+    models = {"demo": demo, "Llama, 100 M": larger(demo)}
+    for name, model in models.items():
         run(model, keep=True, clock=clock)
         for keep in (False, True):
-            made = run(model, keep=keep, clock=clock)
-            steps = made.result.steps
+            told = run(model, keep=keep, clock=clock)
+            steps = told.result.steps
             print(
-                f"| {name} | {'yes' if keep else 'no'} | {steps} | {made.read:,} | {made.read / steps:,.0f} "
-                f"| {made.seconds:.2f} | {steps / made.seconds:.2f} |"
+                f"| {name} | {'yes' if keep else 'no'} | {steps} | {told.read:,} | {told.read / steps:,.0f} "
+                f"| {told.seconds:.2f} | {steps / told.seconds:.2f} |"
             )
+    print("\n| model | kept between turns | read in turn 1 | 2 | 3 | seconds of turn 1 | 2 | 3 |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|")
+    for name, model in models.items():
+        for keep in (False, True):
+            outcomes = conversation(model, keep=keep, clock=clock)
+            read = " | ".join(f"{each.read:,}" for each in outcomes)
+            seconds = " | ".join(f"{each.seconds:.2f}" for each in outcomes)
+            print(f"| {name} | {'yes' if keep else 'no'} | {read} | {seconds} |")
 
 
 if __name__ == "__main__":

@@ -231,6 +231,7 @@ class ValidationFailed(GenerationError):
         text: The text of the last attempt.
         attempts: The text of every attempt, the last one included.
         error: What pydantic said (a `pydantic.ValidationError`).
+        usage: What the attempts took (a `structkit.Usage`), where a model made them.
     """
 
     def __init__(
@@ -240,12 +241,14 @@ class ValidationFailed(GenerationError):
         text: str,
         attempts: tuple[str, ...],
         error: Exception,
+        usage: object = None,
         place: str | None = None,
     ) -> None:
         super().__init__(message, place=place)
         self.text = text
         self.attempts = attempts
         self.error = error
+        self.usage = usage
 
 
 class ModelFailed(GenerationError):

@@ -55,6 +55,10 @@ class Limits:
     disk_bytes: int = 2**30
     """The size of the disk cache; the files unused for longest are removed first."""
 
+    kept_tokens: int = 8_192
+    """Tokens of conversations of which an agent keeps what the model has read, for runs that go on with them: 0.1 to
+    0.25 MB each for models of 1 to 8 billion weights, as their KV cache has them."""
+
     integer_digits: int = 18
     """Digits of an integer of a Python type without bounds: any 64-bit integer but the last few."""
 

@@ -75,7 +75,7 @@ class Answer:
     kind: Literal["answer"] = "answer"
 
 
-Message: TypeAlias = "User | Calls | Output | Answer"
+Message: TypeAlias = User | Calls | Output | Answer
 
 
 def dumps(messages: Sequence[Message]) -> str:
@@ -101,4 +101,4 @@ def loads(text: str | bytes) -> tuple[Message, ...]:
 
 @lru_cache(maxsize=1)
 def _form() -> Form[tuple[Message, ...]]:
-    return Form(tuple[User | Calls | Output | Answer, ...])
+    return Form(tuple[Message, ...])

@@ -10,7 +10,7 @@ With pytest there is the fixture `structkit_model`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from structkit.models.scripted import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["RandomModel", "ScriptedModel", "byte_vocabulary", "exercise", "small_vocabulary", "strategy"]
 
 T = TypeVar("T")
+D = TypeVar("D")
 
 
 def __getattr__(name: str) -> object:
@@ -34,7 +35,12 @@ def __getattr__(name: str) -> object:
 
 
 def exercise(
-    agent: Agent[T], n: int = 100, *, prompt: str = "Anything.", deps: object = None, seed: int = 0
+    agent: Agent[T, D],
+    n: int = 100,
+    *,
+    prompt: str = "Anything.",
+    deps: D | None = None,
+    seed: int = 0,
 ) -> list[AgentResult[T]]:
     """Run an agent `n` times with a random model in the place of its own: a fuzz test of its tools.
 
@@ -65,4 +71,4 @@ def exercise(
     """
     from structkit.tools.exercise import exercised
 
-    return exercised(agent, n, prompt, deps, seed)
+    return exercised(agent, n, prompt, cast("D", deps), seed)

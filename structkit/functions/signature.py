@@ -178,6 +178,9 @@ def _parameter(
             f"the parameter {name} of {called} has no annotation; write its type, such as {name}: str",
             place=place,
         )
+    reason = getattr(get_origin(hints[name]) or hints[name], "not_written", None)
+    if isinstance(reason, str):
+        raise SchemaError(f"the parameter {name} of {called} {reason}; no model writes it", place=place)
     if is_field(parameter.default):  # its own default, if it has one, is filled in with the values
         annotation: Any = hints[name]
         said = parameter.default.description or described.get(name)

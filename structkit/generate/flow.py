@@ -109,6 +109,8 @@ class _Decoding:
             if len(self.refused) > self.plan.retries:
                 break
             self.take_back(refusal)
+            if self.plan.spend and not self.cursor.fits(self.left):
+                break
         return self.decoded(refusal)
 
     def think(self) -> Generator[Ask | Score, Told | list[NDArray[np.float32]], None]:
@@ -124,6 +126,7 @@ class _Decoding:
         while len(thoughts) < self.plan.thoughts and not self.late():
             token = (yield from self.asked()).token
             thoughts.append(token)
+            self.written.thoughts += 1
             self.unread.append(token)
             if [token] == ends:
                 break
@@ -311,7 +314,7 @@ class _Decoding:
             return False
         self.bans.add_beginning(start, text)
         self.rewind(len(text) - 1)
-        return True
+        return not self.plan.spend or self.cursor.fits(self.left)
 
     def rewind(self, start: int) -> None:
         """Take back the tokens from the one that holds the byte `start`."""
@@ -325,7 +328,7 @@ class _Decoding:
         if self.shortened is not None and self.shortened >= count:
             self.shortened = None
         self.cursor.rollback(taken)
-        self.left += taken
+        self.left += 0 if self.plan.spend else taken
         written.cut(count, length, self.paths.get(start, ()))
         for watcher in (self.chooser, self.field_budgets):
             if watcher is not None:

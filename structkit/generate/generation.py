@@ -27,6 +27,7 @@ from structkit.generate.repair import refusal_of, told_prompt
 from structkit.generate.result import Result, Token, Usage
 from structkit.generate.settings import Batch, Settings
 from structkit.generate.spans import spans_of
+from structkit.generate.spent import last_settings, usage_of
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.healing import HealedCursor, healed_tokens
 from structkit.models.base import Conversing, LogitsModel, ReadsAhead, Rows, Thinking
@@ -314,12 +315,11 @@ class Job:
         begin = time.perf_counter()
         bans = Bans()
         decoded = yield from self._attempt(self._settings, bans)
-        if decoded.refusal is not None and self._settings.retries:
+        seconds = time.perf_counter() - begin
+        last = last_settings(self._settings, self.written, self._compiled.guide, seconds)
+        if decoded.refusal is not None and last is not None:
             # Another value at that place would not do; so from the start, and the model is told why.
-            before, timeout = decoded, self._settings.timeout
-            if timeout is not None:
-                timeout = max(0.0, timeout - (time.perf_counter() - begin))
-            last = replace(self._settings, retries=0, timeout=timeout)
+            before = decoded
             asked = told_prompt(self._asked, decoded.refused[-1], decoded.refusal.error)
             self._prompt_ids, self._healed = self._encode(asked), None
             decoded = yield from self._attempt(last, bans.again(), decoded)
@@ -344,6 +344,7 @@ class Job:
             forced=settings.forced,
             check=self._check,
             retries=settings.retries,
+            spend=settings.spend,
             bans=bans,
             refusal=None if before is None else before.refusal,
             scored=settings.confidence,
@@ -415,25 +416,16 @@ class Job:
         if isinstance(decoded, Exception):
             # An attempt after the first may fail in other ways: there is no room for what is told, say.
             late = bool(self._refused) and isinstance(decoded, GenerationError)
-            return self._failed(decoded) if late else decoded
+            return self._failed(decoded, self._usage(driven)) if late else decoded
         if decoded.refusal is not None:
-            return self._failed()
+            return self._failed(usage=self._usage(driven))
         compiled = self._compiled
         text = to_text(bytes(self.written.text))
         result = Result(
             value=self._value,
             text=text,
             finish_reason=decoded.finish_reason,
-            usage=Usage(
-                prompt_tokens=len(self._prompt_ids),
-                generated_tokens=len(decoded.token_ids),
-                forced_tokens=decoded.forced_tokens,
-                drafted_tokens=driven.drafted,
-                accepted_tokens=driven.accepted,
-                mask_seconds=decoded.seconds,
-                model_seconds=driven.model_seconds,
-                compile_seconds=compiled.seconds,
-            ),
+            usage=self._usage(driven),
             token_ids=decoded.token_ids,
             attempts=(*decoded.refused, text),
             thinking=decoded.thinking,
@@ -443,6 +435,9 @@ class Job:
         )
         warn_of_pressure(result.pressure, compiled.target.name)
         return result
+
+    def _usage(self, driven: Driven) -> Usage:
+        return usage_of(driven, self.written, len(self._prompt_ids), self._compiled.seconds)
 
     def _events(self) -> tuple[Token, ...]:
         written = self.written
@@ -462,7 +457,7 @@ class Job:
             is_json=target.is_json,
         )
 
-    def _failed(self, cause: Exception | None = None) -> ValidationFailed:
+    def _failed(self, cause: Exception | None = None, usage: Usage | None = None) -> ValidationFailed:
         """The error of values that were all refused; `cause` is what prevented another attempt."""
         text, error = self._refused[-1]
         failed = ValidationFailed(
@@ -471,6 +466,7 @@ class Job:
             text=readable(text),
             attempts=tuple(readable(refused) for refused, _ in self._refused),
             error=error,
+            usage=usage,
         )
         failed.__cause__ = cause or error
         return failed

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.models.base import Logits, ReadsAhead, Rows
 
-__all__ = ["KeptRow", "keeping"]
+__all__ = ["KeptRow", "Shelf", "keeping"]
 
 
 def keeping(rows: Rows) -> Rows:
@@ -30,6 +31,11 @@ class KeptRow:
         self._rows = rows
         self._tokens: list[int] = []
         self.read_tokens = 0
+
+    @property
+    def tokens(self) -> Sequence[int]:
+        """Those that the model remembers."""
+        return self._tokens
 
     @property
     def overhead(self) -> int:
@@ -79,6 +85,37 @@ class KeptRow:
     def _forget(self) -> None:
         self._tokens = []
         self._rows.keep([])
+
+
+class Shelf:
+    """Rows of conversations that may go on, up to so many tokens together; those put there last stay.
+
+    A row is on the shelf or with one run, so runs of several threads may take and put.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._rows: list[KeptRow] = []
+        self._lock = Lock()
+
+    def take(self, ids: Sequence[int]) -> KeptRow | None:
+        """The row that a sequence goes on with; `None` if there is none of which it has at least half."""
+        with self._lock:
+            shared = [_shared(row.tokens, ids) for row in self._rows]
+            best = max(range(len(shared)), key=shared.__getitem__, default=0)
+            if not shared or 2 * shared[best] <= len(self._rows[best].tokens):
+                return None
+            return self._rows.pop(best)
+
+    def put(self, row: KeptRow) -> None:
+        """Put a row there, and let go of the oldest."""
+        with self._lock:
+            self._rows.append(row)
+            while sum(len(each.tokens) for each in self._rows) > self._most:
+                del self._rows[0]
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 def _shared(held: Sequence[int], ids: Sequence[int]) -> int:

@@ -68,6 +68,8 @@ class Written:
         text: Their bytes.
         kept: The bytes that were never taken back since this was last set to the length of the text.
         refused: The value that is written anew from there.
+        discarded: How many tokens were taken back.
+        thoughts: How many tokens were thought before.
     """
 
     def __init__(self) -> None:
@@ -78,11 +80,14 @@ class Written:
         self.text = bytearray()
         self.kept = 0
         self.refused: Path = ()
+        self.discarded = 0
+        self.thoughts = 0
 
     def cut(self, tokens: int, length: int, refused: Path = ()) -> None:
         """Take back all but the first tokens, which have so many bytes, to write a value anew."""
         if length < self.kept:
             self.refused = refused
+        self.discarded += len(self.token_ids) - tokens
         for each in (self.token_ids, self.texts, self.scores, self.forced):
             del each[tokens:]
         del self.text[length:]
@@ -101,6 +106,7 @@ class Plan:
         forced: Whether forced text is taken without asking the model; else the model chooses its tokens.
         check: Looks at the complete text; a value that it refuses is taken back and written anew.
         retries: How often.
+        spend: Whether tokens that are taken back are spent: the budget then bounds all that are computed.
         bans: What it refused before, in other attempts; what it refuses now is added.
         refusal: Why it did, if there were other attempts.
         scored: Whether log-probabilities are wanted.
@@ -123,6 +129,7 @@ class Plan:
     forced: bool = True
     check: Check | None = None
     retries: int = 0
+    spend: bool = False
     bans: Bans = field(default_factory=Bans)
     refusal: Refusal | None = None
     scored: bool = False

@@ -35,6 +35,12 @@ class Usage:
     accepted_tokens: int = field(default=0, kw_only=True)
     """Those of them that came true, so that they needed no pass of the model of their own."""
 
+    discarded_tokens: int = field(default=0, kw_only=True)
+    """Tokens that were written and taken back, because validators refused what they said or led to."""
+
+    thinking_tokens: int = field(default=0, kw_only=True)
+    """Tokens of thoughts before the answer; see `thinking`."""
+
     mask_seconds: float
     """Time spent on masks, cursors and forced text."""
 

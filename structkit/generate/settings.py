@@ -179,6 +179,7 @@ class Settings:
     confidence: bool = False
     timeout: float | None = None
     thoughts: int = 0
+    spend: bool = False
     processors: tuple[AnyProcessor, ...] = ()
 
     def __post_init__(self) -> None:

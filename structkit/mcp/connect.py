@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -31,6 +35,17 @@ if TYPE_CHECKING:
     from mcp.types import Tool as Listed
 
 __all__ = ["Connection", "connect"]
+
+_PATIENCE = 3.0
+"""Seconds for connecting again to a server behind a URL that was lost: whoever watches it may start it again."""
+
+_PAUSE = 0.2
+"""Seconds between two attempts."""
+
+_AGAIN = (
+    "the connection to the server was lost in this call, so nobody knows whether it was made; it is there again, and "
+    "has forgotten what was before"
+)
 
 
 def connect(
@@ -103,6 +118,8 @@ class Connection:
         self._timeout = timeout
         self._most = most
         self._session = Session(endpoint)
+        self._begun = self._ended = False
+        self._lock = Lock()
 
     def tools(self, *, strict: bool = True) -> Toolset:
         """The tools that the server has now, for `structkit.Agent`.
@@ -121,6 +138,8 @@ class Connection:
         Raises:
             AgentError: The server does not answer, its list has no end, or two of its tools have one name.
         """
+        if self._state == "gone":
+            self._is_there_again()
         try:
             listed = self._session.ask(list_tools).result(self._timeout)
         except Late as error:
@@ -131,6 +150,8 @@ class Connection:
 
     async def atools(self, *, strict: bool = True) -> Toolset:
         """`tools` for async programs."""
+        if self._state == "gone":
+            await asyncio.to_thread(self._is_there_again)
         try:
             listed = await asyncio.wait_for(asyncio.wrap_future(self._session.ask(list_tools)), self._timeout)
         except asyncio.TimeoutError as error:
@@ -145,7 +166,7 @@ class Connection:
         return self._endpoint.log
 
     def __enter__(self) -> Connection:
-        opened = self._session.open()
+        opened = self._begin()
         try:
             opened.result(self._timeout)
         except Late as error:
@@ -159,10 +180,10 @@ class Connection:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._session.close()
+        self._end().close()
 
     async def __aenter__(self) -> Connection:
-        opened = self._session.open()
+        opened = self._begin()
         try:
             await asyncio.wait_for(asyncio.wrap_future(opened), self._timeout)
         except asyncio.TimeoutError as error:
@@ -176,31 +197,81 @@ class Connection:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await asyncio.to_thread(self._session.close)
+        await asyncio.to_thread(self._end().close)
+
+    def _begin(self) -> Future[None]:
+        """Open the session.
+
+        Raises:
+            AgentError: It was opened before.
+        """
+        with self._lock:
+            if self._begun:
+                raise AgentError(
+                    "a connection is opened once; call connect again for another one", place=self.name
+                )
+            self._begun = True
+            return self._session.open()
+
+    def _end(self) -> Session:
+        with self._lock:
+            self._ended = True
+            return self._session
+
+    def _is_there_again(self) -> bool:
+        """Whether a server that was lost can be connected to again, soon; once for all who notice."""
+        until = time.monotonic() + _PATIENCE
+        while True:
+            with self._lock:
+                if self._ended or not self._endpoint.lasts:
+                    return False
+                if self._session.state == "gone":
+                    self._session = Session(self._endpoint)
+                opened = self._session.open()
+            with suppress(AgentError, Late):
+                opened.result(max(0.0, until - time.monotonic()))
+                return True
+            if time.monotonic() > until:
+                return False
+            time.sleep(_PAUSE)
 
     def __repr__(self) -> str:
-        return f"<Connection to {self.name}: {self._session.state}>"
+        return f"<Connection to {self.name}: {self._state}>"
+
+    @property
+    def _state(self) -> str:
+        """That of the session; one that is being opened again is gone until it is open."""
+        state = self._session.state
+        if self._ended:
+            return "closed"
+        return "gone" if state == "new" and self._begun else state
 
     async def _call(self, called: str, /, **arguments: object) -> object:
+        session = self._session
         try:
             result = await asyncio.wrap_future(
-                self._session.ask(lambda client: client.call_tool(called, arguments))
+                session.ask(lambda client: client.call_tool(called, arguments))
             )
         except Exception as error:
-            if isinstance(error, AgentError) and self._session.state != "gone":
+            if isinstance(error, AgentError) and self._state != "gone":
                 raise  # nobody has opened the connection, or it was closed
-            raise ToolError(self._session.reason(error)) from error
+            if self._state == "gone" and await asyncio.to_thread(self._is_there_again):
+                raise ToolError(_AGAIN) from error
+            raise ToolError(session.reason(error)) from error
         return output_of(result, self._most)
 
     def _available(self, context: Context[object]) -> bool:
         """Whether the tools can be called: not any more in a run in which the server went.
 
         Raises:
-            AgentError: A run begins, and the server is gone, or the connection is closed.
+            AgentError: A run begins, and the server is gone and cannot be reached again, or the connection is closed.
         """
-        state = self._session.state
-        if state == "closed" or (state == "gone" and isinstance(context.messages[-1], User)):
-            raise self._session.refusal()
+        begins = isinstance(context.messages[-1], User)
+        if begins and self._state == "gone":
+            self._is_there_again()
+        state = self._state
+        if state == "closed" or (state == "gone" and begins):
+            raise self._session.refusal(state)
         return state == "open"
 
     def _made(self, listed: Sequence[Listed], strict: bool) -> Toolset:
@@ -237,8 +308,8 @@ class Connection:
     def _unlisted(self, error: Exception) -> AgentError:
         if isinstance(error, AgentError):
             return error
-        if self._session.state == "gone":
-            return self._session.refusal()
+        if self._state == "gone":
+            return self._session.refusal("gone")
         return AgentError(f"the server does not tell its tools: {message_of(error)}", place=self.name)
 
 

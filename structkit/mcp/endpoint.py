@@ -40,7 +40,10 @@ class Endpoint:
 
     Attributes:
         name: For messages.
+        lasts: Whether the server is there without the connection, so that it can be connected to again.
     """
+
+    lasts = False
 
     def __init__(self, name: str, server: Transport | MCPServer | None = None) -> None:
         self.name = name
@@ -64,6 +67,8 @@ class Endpoint:
 
 class Web(Endpoint):
     """A server behind a URL."""
+
+    lasts = True
 
     def __init__(self, url: str, headers: Mapping[str, str] | None) -> None:
         super().__init__(re.sub(r"//[^/]*@|[?#].*", lambda found: "//" if found[0][0] == "/" else "", url))

@@ -58,20 +58,14 @@ class Session:
         self._task: asyncio.Task[None] | None = None
 
     def open(self) -> Future[None]:
-        """Begin.
+        """Begin, unless it has begun.
 
         Returns:
             Done when the server has answered.
-
-        Raises:
-            AgentError: It was opened before.
         """
-        if self._thread is not None:
-            raise AgentError(
-                "a connection is opened once; call connect again for another one", place=self._endpoint.name
-            )
-        self._thread = Thread(target=self._work, daemon=True, name="structkit-mcp")
-        self._thread.start()
+        if self._thread is None:
+            self._thread = Thread(target=self._work, daemon=True, name="structkit-mcp")
+            self._thread.start()
         return self._opened
 
     def close(self) -> None:
@@ -105,12 +99,12 @@ class Session:
         """Why a request failed, for the model."""
         return "the server is gone" if self.state in ("gone", "closed") else message_of(error)
 
-    def refusal(self) -> AgentError:
+    def refusal(self, state: str | None = None) -> AgentError:
         """Why nothing can be asked."""
         said = {
             "new": "the connection is not open; use it in a `with` block",
             "gone": f"the server is gone; connect again{self._endpoint.said()}",
-        }.get(self.state, "the connection is closed; use its tools in its `with` block")
+        }.get(state or self.state, "the connection is closed; use its tools in its `with` block")
         return AgentError(said, place=self._endpoint.name)
 
     async def _answer(self, request: Callable[[Client], Awaitable[T]], client: Client) -> T:
@@ -143,6 +137,7 @@ class Session:
                 f"there is no MCP server: {why}{self._endpoint.said()}", place=self._endpoint.name
             )
             refused.__cause__ = error
+            self.state = "gone"
             self._opened.set_exception(refused)
 
     async def _serve(self) -> None:

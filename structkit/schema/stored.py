@@ -26,8 +26,15 @@ class Form(Generic[T]):
         self._adapter: TypeAdapter[T] = TypeAdapter(form)
 
     def dumps(self, value: T) -> str:
-        """The JSON text of a value."""
-        return self._adapter.dump_json(value).decode()
+        """The JSON text of a value.
+
+        Raises:
+            ValueError: It is not of the type.
+        """
+        try:
+            return self._adapter.dump_json(value, warnings="error").decode()
+        except PydanticSerializationError as error:
+            raise ValueError(f"{error}".strip().splitlines()[-1].strip()) from error
 
     def loads(self, text: str | bytes) -> T:
         """The value of a JSON text.

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Generic, TypeVar, cast, overload
+from typing import Generic, cast, overload
 
-from typing_extensions import TypeForm, Unpack
+from typing_extensions import TypeForm, TypeVar, Unpack
 
-from structkit.errors import AgentError
+from structkit.errors import AgentError, ToolError
+from structkit.generate.kept import Shelf
 from structkit.generate.sample import check_whole
 from structkit.generate.settings import Options, Settings
 from structkit.messages import Message, User
@@ -17,11 +18,13 @@ from structkit.models.base import LogitsModel
 from structkit.targets import AnyTarget, TextTarget, read_target
 from structkit.tools.context import Context
 from structkit.tools.drive import aevents, drive, drive_async, events
+from structkit.tools.history import check_history, check_state
 from structkit.tools.native import FormatName, choose_format
 from structkit.tools.ready import make_ready
+from structkit.tools.room import Allowance
 from structkit.tools.run import Decisions, Run
 from structkit.tools.setup import Setup
-from structkit.tools.state import AgentResult, RunState, check_history, check_state
+from structkit.tools.state import AgentResult, RunPaused, RunState
 from structkit.tools.stream import AgentStream, AsyncAgentStream
 from structkit.tools.tool import AnyTool, Tool, tool
 from structkit.tools.toolset import Toolset
@@ -31,9 +34,21 @@ __all__ = ["Agent"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+D = TypeVar("D")
+D_contra = TypeVar("D_contra", contravariant=True, default=object)
 
 
-class Agent(Generic[T_co]):
+class AgentOptions(Options, total=False):
+    """The keyword arguments of an agent, besides those that say its types."""
+
+    instructions: str | None
+    max_steps: int
+    parallel: int
+    text: bool
+    format: FormatName
+
+
+class Agent(Generic[T_co, D_contra]):
     """A model that may call functions, and ends with a value of a type.
 
     In each step the model writes either a call, `{"name": "f", "arguments": {"a": 1}}`, or the result, as JSON. Both
@@ -41,7 +56,9 @@ class Agent(Generic[T_co]):
     in the last step only the result remains. So a run ends in a value of the type, within `max_steps` steps. A call's
     output, or its error, is told to the model, and the next step follows.
 
-    An agent is a value: runs share nothing but compiled guides, and may go on at once in several threads.
+    An agent is a value: runs share nothing but compiled guides and what the model has read, and may go on at once in
+    several threads. The KV cache of a run is kept for one that goes on with its `messages`, as long as there is the
+    agent, and up to `Limits.kept_tokens`.
 
     >>> from structkit.testing import ScriptedModel
     >>> def add(a: int, b: int) -> int:
@@ -57,13 +74,7 @@ class Agent(Generic[T_co]):
         self: Agent[str],
         model: LogitsModel,
         tools: Iterable[AnyTool | Toolset] = (),
-        *,
-        instructions: str | None = None,
-        max_steps: int = 8,
-        parallel: int = 1,
-        text: bool = False,
-        format: FormatName = "auto",
-        **options: Unpack[Options],
+        **options: Unpack[AgentOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -72,12 +83,7 @@ class Agent(Generic[T_co]):
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         result: TypeForm[T],
-        instructions: str | None = None,
-        max_steps: int = 8,
-        parallel: int = 1,
-        text: bool = False,
-        format: FormatName = "auto",
-        **options: Unpack[Options],
+        **options: Unpack[AgentOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -86,12 +92,7 @@ class Agent(Generic[T_co]):
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         result: TextTarget[T],
-        instructions: str | None = None,
-        max_steps: int = 8,
-        parallel: int = 1,
-        text: bool = False,
-        format: FormatName = "auto",
-        **options: Unpack[Options],
+        **options: Unpack[AgentOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -100,12 +101,46 @@ class Agent(Generic[T_co]):
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         result: Mapping[str, object],
-        instructions: str | None = None,
-        max_steps: int = 8,
-        parallel: int = 1,
-        text: bool = False,
-        format: FormatName = "auto",
-        **options: Unpack[Options],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[str, D],
+        model: LogitsModel,
+        tools: Iterable[AnyTool | Toolset] = (),
+        *,
+        deps_type: TypeForm[D],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[T, D],
+        model: LogitsModel,
+        tools: Iterable[AnyTool | Toolset] = (),
+        *,
+        result: TypeForm[T],
+        deps_type: TypeForm[D],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[T, D],
+        model: LogitsModel,
+        tools: Iterable[AnyTool | Toolset] = (),
+        *,
+        result: TextTarget[T],
+        deps_type: TypeForm[D],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[object, D],
+        model: LogitsModel,
+        tools: Iterable[AnyTool | Toolset] = (),
+        *,
+        result: Mapping[str, object],
+        deps_type: TypeForm[D],
+        **options: Unpack[AgentOptions],
     ) -> None: ...
     def __init__(
         self,
@@ -113,6 +148,7 @@ class Agent(Generic[T_co]):
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         result: AnyTarget = str,
+        deps_type: object = object,
         instructions: str | None = None,
         max_steps: int = 8,
         parallel: int = 1,
@@ -127,6 +163,8 @@ class Agent(Generic[T_co]):
             tools: Functions and methods, sync or async, and toolsets: signature and docstring say what the model is
                 told. What must be said otherwise is said with `structkit.tool`.
             result: What a run ends with: anything that `structkit.extract` takes.
+            deps_type: The type of the `deps` that runs are given, so that type checkers know it, and that tools which
+                want others are refused.
             instructions: A system message for every run.
             max_steps: How often the model is asked at most, the result included.
             parallel: How many calls the model may write in one step, where the format has several; they are made at
@@ -138,16 +176,19 @@ class Agent(Generic[T_co]):
                 writes none that structkit knows. `"json"`: `{"name": "f", "arguments": {...}}`, told as plain turns.
                 `"hermes"`: the same between `<tool_call>` and `</tool_call>`. `"llama"`: `{"name": "f",
                 "parameters": {...}}`, one in a step. `"mistral"`: after `[TOOL_CALLS]`. `"pythonic"`: `[f(a=1)]`.
-            **options: Those of `structkit.extract`. `max_tokens` is for all steps of a run together: calls always leave
-                the room that the result needs. `timeout` is for a run, too: after so many seconds only the result
-                remains, and is brought to its end.
+            **options: Those of `structkit.extract`. `max_tokens` is for all steps of a run together, with what was
+                taken back: calls always leave the room that the result needs. `timeout` is for a run, too: after so
+                many seconds only the result remains, and is brought to its end.
 
         Raises:
             SchemaError: A tool's parameters, or the result, cannot be written; the error names tool and parameter.
-            AgentError: Two tools have one name, something is no tool, or the result could be taken for a call.
+            AgentError: Two tools have one name, something is no tool or wants other `deps`, or the result could be
+                taken for a call.
             ValueError: A number is out of its range, or there is no such format.
             TypeError: An option is not what it should be.
         """
+        if not hasattr(model, "session"):
+            raise TypeError(f"the model is such as structkit.load() gives, not {model!r:.60}")
         check_whole("max_steps", max_steps, 1)
         check_whole("parallel", parallel, 1)
         if "system" in options:
@@ -155,6 +196,8 @@ class Agent(Generic[T_co]):
         settings = Settings.read("Agent", options)
         writing = settings.writing
         ready = make_ready(_listed(tools), writing)
+        for each in ready:
+            each.check_deps_type(deps_type)
         self._format: FormatName = format
         chosen, native = choose_format(format, model, writing.whitespace, tools=bool(ready), text=text)
         self._setup = Setup(
@@ -168,6 +211,8 @@ class Agent(Generic[T_co]):
             parallel=parallel,
             text=text,
             settings=settings,
+            deps_type=deps_type,
+            shelf=Shelf(writing.limits.kept_tokens),
         )
         self._setup.check()
 
@@ -181,7 +226,13 @@ class Agent(Generic[T_co]):
         """What stands before the arguments of each tool's calls, such as `{"name": "f", "arguments": `."""
         return tuple(readable(self._setup.opened(each)) for each in self._setup.tools)
 
-    def run(self, prompt: str, *, messages: Sequence[Message] = (), deps: object = None) -> AgentResult[T_co]:
+    def run(
+        self,
+        prompt: str,
+        *,
+        messages: Sequence[Message] = (),
+        deps: D_contra = None,  # type: ignore[assignment]
+    ) -> AgentResult[T_co]:
         """Have the model call functions until it gives the result.
 
         Args:
@@ -201,13 +252,21 @@ class Agent(Generic[T_co]):
         return self._typed(drive(self._begin(prompt, messages, deps), self._setup.model))
 
     async def arun(
-        self, prompt: str, *, messages: Sequence[Message] = (), deps: object = None
+        self,
+        prompt: str,
+        *,
+        messages: Sequence[Message] = (),
+        deps: D_contra = None,  # type: ignore[assignment]
     ) -> AgentResult[T_co]:
         """`run` for async programs: the model, and tools that are not async, work in threads."""
         return self._typed(await drive_async(self._begin(prompt, messages, deps), self._setup.model))
 
     def stream(
-        self, prompt: str, *, messages: Sequence[Message] = (), deps: object = None
+        self,
+        prompt: str,
+        *,
+        messages: Sequence[Message] = (),
+        deps: D_contra = None,  # type: ignore[assignment]
     ) -> AgentStream[T_co]:
         """`run`, told while it happens.
 
@@ -232,13 +291,21 @@ class Agent(Generic[T_co]):
         return AgentStream(events(self._begin(prompt, messages, deps), self._setup.model))
 
     def astream(
-        self, prompt: str, *, messages: Sequence[Message] = (), deps: object = None
+        self,
+        prompt: str,
+        *,
+        messages: Sequence[Message] = (),
+        deps: D_contra = None,  # type: ignore[assignment]
     ) -> AsyncAgentStream[T_co]:
         """`stream` for async programs."""
         return AsyncAgentStream(aevents(self._begin(prompt, messages, deps), self._setup.model))
 
     def resume(
-        self, state: RunState, *, approvals: bool | Decisions = False, deps: object = None
+        self,
+        state: RunState,
+        *,
+        approvals: bool | Decisions = False,
+        deps: D_contra = None,  # type: ignore[assignment]
     ) -> AgentResult[T_co]:
         """Go on with a run that was paused, in this process or another.
 
@@ -249,21 +316,27 @@ class Agent(Generic[T_co]):
             deps: As for `run`.
 
         Raises:
-            AgentError: The state is that of an agent with other tools or another result, or a call that is decided
-                about does not wait.
+            AgentError: The state is that of an agent with other tools, another result or tighter limits, or no run
+                leaves it behind, or a call that is decided about does not wait.
+            BudgetTooSmall: The tokens of the run that are left do not suffice for the shortest result.
+            TypeError: The state is none, or a decision is neither a bool nor a text.
             Exception: See `run`.
         """
         run, decisions = self._resumed(state, approvals, deps)
         return self._typed(drive(run, self._setup.model, decisions))
 
     async def aresume(
-        self, state: RunState, *, approvals: bool | Decisions = False, deps: object = None
+        self,
+        state: RunState,
+        *,
+        approvals: bool | Decisions = False,
+        deps: D_contra = None,  # type: ignore[assignment]
     ) -> AgentResult[T_co]:
         """`resume` for async programs."""
         run, decisions = self._resumed(state, approvals, deps)
         return self._typed(await drive_async(run, self._setup.model, decisions))
 
-    def with_model(self, model: LogitsModel) -> Agent[T_co]:
+    def with_model(self, model: LogitsModel) -> Agent[T_co, D_contra]:
         """The same agent with another model, such as a scripted one in a test.
 
         With `format="auto"` calls are written as that model's chat template has them.
@@ -273,19 +346,25 @@ class Agent(Generic[T_co]):
         >>> agent.with_model(ScriptedModel(['"Hello."'])).run("Hi").value
         'Hello.'
         """
-        made: Agent[T_co] = Agent.__new__(Agent)
+        made: Agent[T_co, D_contra] = Agent.__new__(Agent)
         setup = self._setup
         made._format = self._format
-        spaces = setup.settings.writing.whitespace
-        chosen, native = choose_format(self._format, model, spaces, tools=bool(setup.tools), text=setup.text)
-        made._setup = replace(setup, model=model, format=chosen, native=native, _targets=OrderedDict())
+        writing = setup.settings.writing
+        chosen, native = choose_format(
+            self._format, model, writing.whitespace, tools=bool(setup.tools), text=setup.text
+        )
+        shelf = Shelf(writing.limits.kept_tokens)
+        made._setup = replace(
+            setup, model=model, format=chosen, native=native, shelf=shelf, _targets=OrderedDict()
+        )
         made._setup.check()
         return made
 
     def as_tool(self, name: str, description: str | None = None) -> Tool[..., T_co]:
         """This agent as a tool of another one: the model writes its prompt, and is told its value.
 
-        It is given the dependencies of the run that calls it, and none of its conversation.
+        It is given the dependencies of the run that calls it, and none of its conversation. What it takes is part of
+        the usage of that run, and it has no more tokens and seconds than are left there.
 
         Args:
             name: What the other model calls it by.
@@ -301,15 +380,30 @@ class Agent(Generic[T_co]):
             )
 
         def ask(context: Context[object], prompt: str) -> T_co:
-            return self.run(prompt, deps=context.deps).value
+            allowed = Allowance(context.tokens_left, context.seconds_left)
+            run = self._begin(prompt, (), context.deps, allowed)
+            try:
+                return self._typed(drive(run, self._setup.model)).value
+            except RunPaused as paused:
+                reason = paused.state.pending[0].reason
+                raise ToolError(f"it paused ({reason}), and nobody can be asked there") from paused
+            finally:
+                context.spend(run.usage)
 
+        ask.__annotations__["context"] = Context[self._setup.deps_wanted]  # type: ignore[name-defined]
         return tool(ask, name=name, description=description or self._setup.instructions or "")
 
     def __repr__(self) -> str:
         names = ", ".join(tool.name for tool in self.tools)
         return f"<Agent {self._setup.model.name}: {names} -> {self._setup.result.name}>"
 
-    def _begin(self, prompt: str, messages: Sequence[Message], deps: object) -> Run:
+    def _begin(
+        self,
+        prompt: str,
+        messages: Sequence[Message],
+        deps: object,
+        allowed: Allowance = Allowance(),  # noqa: B008
+    ) -> Run:
         if not isinstance(prompt, str):
             raise TypeError(
                 f"the prompt of an agent is a text, not {prompt!r:.60}; a conversation goes into messages="
@@ -319,24 +413,24 @@ class Agent(Generic[T_co]):
             agent=self._setup.fingerprint,
             messages=(*history, User(content=prompt)),
             pending=(),
-            first=len(history),
         )
-        return Run(self._setup, state, deps)
+        return Run(self._setup, state, deps, allowed)
 
     def _resumed(self, state: RunState, approvals: bool | Decisions, deps: object) -> tuple[Run, Decisions]:
         if not isinstance(state, RunState):
             raise TypeError(f"resume takes the state of a RunPaused, or of RunState.loads, not {state!r:.60}")
-        if state.agent != self._setup.fingerprint:
-            raise AgentError(
-                "the state is that of an agent with other tools or another result", place="state"
-            )
-        check_state(state, {each.name for each in self._setup.tools})
+        state = check_state(state, self._setup)
         waiting = [each.id for each in state.pending]
         decisions = dict.fromkeys(waiting, approvals) if isinstance(approvals, bool) else approvals
         if not isinstance(decisions, Mapping):
             raise TypeError(
                 f"approvals is True, False, or says so of each call by its id, not {decisions!r:.60}"
             )
+        for each, decision in decisions.items():
+            if not isinstance(decision, (bool, str)):
+                raise TypeError(
+                    f"the approval of {each} is True, False, or a text that says why not, not {decision!r:.60}"
+                )
         strange = next((each for each in decisions if each not in waiting), None)
         if strange is not None or not waiting:
             raise AgentError(

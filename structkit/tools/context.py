@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import ClassVar, Generic, TypeVar
 
 from structkit.generate.result import Usage
 from structkit.messages import Message
@@ -21,6 +21,8 @@ class Context(Generic[D_co]):
     ...     return context.deps[name]
     """
 
+    not_written: ClassVar[str] = "is given by an agent, to the first parameter of its tools"
+
     deps: D_co
     """What the caller gave to `run(deps=...)`: a database, a user, a client."""
 
@@ -35,3 +37,22 @@ class Context(Generic[D_co]):
 
     approved: bool
     """Whether somebody has approved of this call."""
+
+    tokens_left: int | None = None
+    """Tokens that the call may have models write, so that the run keeps to its `max_tokens`; `None` for no bound."""
+
+    seconds_left: float | None = None
+    """Seconds before the run, or the call, is over; `None` for no bound."""
+
+    spent: list[Usage] = field(default_factory=list, repr=False, compare=False)
+    """What the call had models do; see `spend`."""
+
+    def spend(self, usage: Usage) -> None:
+        """Count what the tool had a model do: it is added to the usage of the run, and counts against its limits.
+
+        >>> def summary(context: Context[object], text: str) -> str:
+        ...     result = sk.generate(model, text, str, max_tokens=context.tokens_left)
+        ...     context.spend(result.usage)
+        ...     return result.value
+        """
+        self.spent.append(usage)

@@ -9,13 +9,13 @@ from typing import TypeAlias, cast
 
 from structkit.generate.drive import TURNS, drive_all, in_thread
 from structkit.generate.generation import Job, begin_rows, run_job
-from structkit.generate.kept import keeping
+from structkit.generate.kept import KeptRow, keeping
 from structkit.generate.result import Result
 from structkit.models.base import LogitsModel, Rows
 from structkit.tools.events import AgentEvent, CallDone, RunFinished, Teller, Thought
 from structkit.tools.execute import Executor, execute
 from structkit.tools.run import Decisions, Do, Due, Outcome, Run, Write
-from structkit.tools.state import AgentResult
+from structkit.tools.state import AgentResult, RunPaused
 
 __all__ = ["aevents", "drive", "drive_async", "events"]
 
@@ -40,7 +40,7 @@ def drive(
             if isinstance(asked, Do):
                 talk.tell(executor.execute(asked.calls))
             else:
-                talk.answer(lambda asked=asked: run_job(talk.job(asked), talk.rows(asked)))  # type: ignore[misc]
+                talk.answer(lambda asked=asked: run_job(job := talk.job(asked), talk.rows(job, asked)))  # type: ignore[misc]
     return talk.result
 
 
@@ -56,7 +56,7 @@ async def drive_async(
         job = talk.job(asked)
         try:
             result = await in_thread(
-                lambda cancelled, asked=asked, job=job: run_job(job, talk.rows(asked), cancelled)  # type: ignore[misc]
+                lambda cancelled, asked=asked, job=job: run_job(job, talk.rows(job, asked), cancelled)  # type: ignore[misc]
             )
         except Exception as error:
             talk.fail(error)
@@ -118,7 +118,7 @@ class _Talk:
         self.asked: Write | Do | None = None
         self._model = model
         self._keep = keep
-        self._rows: Rows | None = None
+        self._rows: KeptRow | None = None
         self._result: AgentResult[object] | None = None
         self._flow = run.flow(decisions)
         self._advance(lambda: next(self._flow))
@@ -141,12 +141,15 @@ class _Talk:
             vocabulary=self.run.vocabulary,
         )
 
-    def rows(self, asked: Write) -> Rows:
-        """The rows of a step: those of the last one, where they remember it."""
+    def rows(self, job: Job, asked: Write) -> Rows:
+        """The rows of a step: those of the last one, or of a run before, where they remember it."""
         if self._rows is None:
+            if self._keep and (begun := self.run.shelf.take(job.encoded())):
+                self._rows = begun
+                return begun
             rows = begin_rows(self._model, asked.settings)
             kept = keeping(rows) if self._keep else rows
-            if kept is rows:
+            if not isinstance(kept, KeptRow):
                 return rows
             self._rows = kept
         return self._rows
@@ -173,6 +176,16 @@ class _Talk:
             self.asked = go_on()
         except StopIteration as end:
             self.asked, self._result = None, cast("AgentResult[object]", end.value)
+            self._shelve()
+        except RunPaused:
+            self._shelve()
+            raise
+
+    def _shelve(self) -> None:
+        """Keep what the model has read for a run that goes on from here; after an error it may be anything."""
+        if self._rows is not None:
+            self.run.shelf.put(self._rows)
+            self._rows = None
 
 
 class _Steps:
@@ -180,7 +193,7 @@ class _Steps:
 
     def __init__(self, talk: _Talk, asked: Write) -> None:
         self._job = talk.job(asked)
-        self._rows = talk.rows(asked)
+        self._rows = talk.rows(self._job, asked)
         self._teller = Teller(self._job.written, asked.target, talk.run.calls_before)
         self._outcome: Result[object] | Exception | None = None
         self._told = self._run()

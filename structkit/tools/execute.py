@@ -7,9 +7,10 @@ import contextvars
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import CancelledError as Cancelled
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
-from threading import Thread
+from threading import Lock, Thread
 from types import TracebackType
 from typing import TypeVar, cast
 
@@ -33,6 +34,7 @@ class Executor:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: Thread | None = None
+        self._lock = Lock()
 
     def execute(self, calls: Sequence[Due]) -> list[Outcome]:
         """Make calls.
@@ -42,19 +44,50 @@ class Executor:
         """
         alone = len(calls) == 1
         if alone and not calls[0].ready.is_async and calls[0].ready.tool.timeout is None:
-            return [_now(calls[0])]  # in this thread, where a connection to a database may be at home
+            # In this thread, where a connection to a database may be at home.
+            return [self._finished(_now(calls[0]))]
         begun = time.perf_counter()
         futures = [self._begin(each) for each in calls]
-        return [_wait(each, future, begun) for each, future in zip(calls, futures, strict=True)]
+        return [self._wait(each, *future, begun) for each, future in zip(calls, futures, strict=True)]
 
-    def _begin(self, due: Due) -> Future[Outcome]:
+    def _begin(self, due: Due) -> tuple[Future[Outcome], asyncio.AbstractEventLoop | None]:
         if not due.ready.is_async:
-            return _in_thread(lambda: _now(due))
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = Thread(target=_serve, args=(self._loop,), daemon=True, name="structkit-tools")
-            self._thread.start()
-        return asyncio.run_coroutine_threadsafe(_awaited(due), self._loop)
+            return _in_thread(lambda: self._finished(_now(due))), None
+        loop = self._loop_of_all()
+        return asyncio.run_coroutine_threadsafe(_awaited(due), loop), loop
+
+    def _loop_of_all(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = Thread(target=_serve, args=(self._loop,), daemon=True, name="structkit-tools")
+                self._thread.start()
+            return self._loop
+
+    def _finished(self, outcome: Outcome) -> Outcome:
+        """The outcome of a function that did not look async, and may have returned what must be awaited."""
+        if not inspect.isawaitable(outcome.output):
+            return outcome
+        try:
+            return asyncio.run_coroutine_threadsafe(_ended_of(outcome), self._loop_of_all()).result()
+        except Cancelled:
+            return Outcome(error=ToolError("the call was cancelled"), seconds=outcome.seconds)
+
+    def _wait(
+        self, due: Due, future: Future[Outcome], loop: asyncio.AbstractEventLoop | None, begun: float
+    ) -> Outcome:
+        timeout = due.ready.tool.timeout
+        if timeout is not None:
+            # An async tool ends itself, if it does not keep its event loop busy.
+            grace = 0.0 if loop is None else _GRACE
+            timeout = max(0.0, timeout + grace - (time.perf_counter() - begun))
+        try:
+            return future.result(timeout)
+        except Late:
+            with self._lock:
+                if self._loop is loop:  # a tool keeps it busy: it is left to itself, and others get another
+                    self._loop = self._thread = None
+            return Outcome(error=_late(due), seconds=time.perf_counter() - begun)
 
     def __enter__(self) -> Executor:
         return self
@@ -79,11 +112,7 @@ async def execute(calls: Sequence[Due]) -> list[Outcome]:
 async def _awaited(due: Due) -> Outcome:
     begun = time.perf_counter()
     timeout = due.ready.tool.timeout
-    if due.ready.is_async:
-        made: Awaitable[Outcome] = _run(due)
-    else:
-        made = asyncio.wrap_future(_in_thread(lambda: _now(due)))
-    task = asyncio.ensure_future(made)
+    task = asyncio.ensure_future(_run(due))
     try:
         done, _ = await asyncio.wait({task}, timeout=timeout)
     except asyncio.CancelledError:
@@ -99,38 +128,31 @@ async def _awaited(due: Due) -> Outcome:
 
 
 async def _run(due: Due) -> Outcome:
+    outcome = _now(due) if due.ready.is_async else await asyncio.wrap_future(_in_thread(lambda: _now(due)))
+    return await _ended_of(outcome) if inspect.isawaitable(outcome.output) else outcome
+
+
+async def _ended_of(outcome: Outcome) -> Outcome:
+    """What came of awaiting what a call returned."""
     begun = time.perf_counter()
     try:
-        output = await cast("Awaitable[object]", due.ready.begin(due.call, due.context))
+        output = await cast("Awaitable[object]", outcome.output)
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # judged by the run, which knows what is fatal
-        return Outcome(error=error, seconds=time.perf_counter() - begun)
-    return Outcome(output, seconds=time.perf_counter() - begun)
+        return Outcome(error=error, seconds=outcome.seconds + time.perf_counter() - begun)
+    return Outcome(output, seconds=outcome.seconds + time.perf_counter() - begun)
 
 
 def _now(due: Due) -> Outcome:
     begun = time.perf_counter()
     try:
         output = due.ready.begin(due.call, due.context)
-        if inspect.iscoroutine(output):  # of a function that does not look async
-            output = asyncio.run(output)
     except asyncio.CancelledError:  # of something that it waited for
         return Outcome(error=ToolError("the call was cancelled"), seconds=time.perf_counter() - begun)
     except Exception as error:
         return Outcome(error=error, seconds=time.perf_counter() - begun)
     return Outcome(output, seconds=time.perf_counter() - begun)
-
-
-def _wait(due: Due, future: Future[Outcome], begun: float) -> Outcome:
-    timeout = due.ready.tool.timeout
-    if timeout is not None:
-        # An async tool ends itself, if it does not keep its event loop busy.
-        timeout = max(0.0, timeout + (_GRACE if due.ready.is_async else 0.0) - (time.perf_counter() - begun))
-    try:
-        return future.result(timeout)
-    except Late:
-        return Outcome(error=_late(due), seconds=time.perf_counter() - begun)
 
 
 def _late(due: Due) -> ToolError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from structkit.vocabulary.vocabulary import Vocabulary
 __all__ = ["exercised"]
 
 T = TypeVar("T")
+D = TypeVar("D")
 
 _WANTED = 20.0
 """The logit of tokens that begin the call that was chosen, beside noise of about 1."""
@@ -27,14 +29,14 @@ _ROUNDS = 3
 """How often a run may pause before all that waits is denied."""
 
 
-def exercised(agent: Agent[T], n: int, prompt: str, deps: object, seed: int) -> list[AgentResult[T]]:
+def exercised(agent: Agent[T, D], n: int, prompt: str, deps: D, seed: int) -> list[AgentResult[T]]:
     """See `structkit.testing.exercise`."""
     vocabulary = small_vocabulary()
-    openings = agent.with_model(RandomModel(seed, vocabulary)).openings
+    texts = _Texts.of(agent.with_model(RandomModel(seed, vocabulary)))
     results = []
     for number in range(seed, seed + n):
         chance = random.Random(number)
-        tried = agent.with_model(_Caller(number, vocabulary, openings, chance))
+        tried = agent.with_model(_Caller(number, vocabulary, texts, chance))
         try:
             result = tried.run(prompt, deps=deps)
         except RunPaused as paused:
@@ -53,7 +55,7 @@ def _check(result: AgentResult[T], seed: int) -> None:
             ) from call.raised
 
 
-def _resumed(agent: Agent[T], paused: RunPaused, deps: object, chance: random.Random) -> AgentResult[T]:
+def _resumed(agent: Agent[T, D], paused: RunPaused, deps: D, chance: random.Random) -> AgentResult[T]:
     """Go on with a run, whatever it waits for."""
     rounds = 0
     while True:
@@ -66,22 +68,41 @@ def _resumed(agent: Agent[T], paused: RunPaused, deps: object, chance: random.Ra
             paused = again
 
 
-class _Caller(RandomModel):
-    """A random model that begins any of the calls twice as often as the result; the rest is noise."""
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """What calls begin with, and what stands around several: before them, after each, and between two."""
 
-    def __init__(
-        self, seed: int, vocabulary: Vocabulary, openings: Sequence[str], chance: random.Random
-    ) -> None:
+    openings: Sequence[str]
+    before: str
+    closed: str
+    between: str
+    several: bool
+
+    @classmethod
+    def of(cls, agent: Agent[T, D]) -> _Texts:
+        setup = agent._setup
+        around = setup.format.around()
+        return cls(agent.openings, around.before, setup.format.closed(), around.between, setup.parallel > 1)
+
+
+class _Caller(RandomModel):
+    """A random model that begins any of the calls twice as often as the result, or several; the rest is noise."""
+
+    def __init__(self, seed: int, vocabulary: Vocabulary, texts: _Texts, chance: random.Random) -> None:
         super().__init__(seed, vocabulary, brevity=chance.uniform(1, 6), name="exercise")
-        self._openings = openings
+        self._texts = texts
         self._chance = chance
 
     def session(self) -> _Opening:  # type: ignore[override]
         """Begin a step."""
         noise = super().session()
-        opening = self._chance.choice([*self._openings, *self._openings, ""])
+        texts, more = self._texts, ""
+        opening = self._chance.choice([*texts.openings, *texts.openings, ""])
+        if opening and texts.several and self._chance.random() < 0.5:
+            more = texts.closed + texts.between + self._chance.choice(texts.openings)
+            opening = texts.before + opening
         prompt = b"".join(self.vocabulary.tokens[token] for token in self._last[1])
-        return _Opening(noise, prompt + opening.encode(), self)
+        return _Opening(noise, prompt + opening.encode(), more.encode(), len(texts.closed.encode()), self)
 
     def begin(self, opening: bytes, written: bytes) -> list[int]:
         """The tokens that go on with an opening."""
@@ -89,11 +110,21 @@ class _Caller(RandomModel):
 
 
 class _Opening:
-    """Noise after an opening, which begins with the prompt; see `Session`."""
+    """Noise after an opening, which begins with the prompt, and after another call is begun; see `Session`.
 
-    def __init__(self, noise: Session, opening: bytes, model: _Caller) -> None:
+    Args:
+        noise: The noise.
+        opening: What is written first.
+        more: The end of a call and the beginning of the next.
+        closed: Bytes of that end.
+        model: The model.
+    """
+
+    def __init__(self, noise: Session, opening: bytes, more: bytes, closed: int, model: _Caller) -> None:
         self._noise = noise
         self._opening = opening
+        self._more = more
+        self._closed = closed
         self._model = model
         self._fed: list[int] = []
 
@@ -108,9 +139,17 @@ class _Opening:
         logits: NDArray[np.float32] = self._noise.logits(token_ids).copy()
         tokens = self._model.vocabulary.tokens
         written = b"".join(tokens[token] for token in self._fed)
-        for token in self._model.begin(self._opening, written):
+        for token in self._model.begin(self._opening, written) or self._again(written):
             logits[token] += _WANTED
         return logits
+
+    def _again(self, written: bytes) -> list[int]:
+        """The tokens that begin another call where one has ended."""
+        more = self._more
+        ended = next(
+            (at for at in range(len(more) - 1, self._closed - 1, -1) if written.endswith(more[:at])), 0
+        )
+        return self._model.begin(more, more[:ended]) if ended else []
 
     def crop(self, length: int) -> None:
         """Forget all but the first tokens."""

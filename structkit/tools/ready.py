@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol, TypedDict, cast, get_args
+from typing import Protocol, TypedDict, TypeGuard, cast, get_args
 
 from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import AgentError, SchemaError, StructkitError, UnsupportedKeyword
@@ -108,16 +108,46 @@ class Ready:
         Raises:
             TypeError: They are of another type.
         """
-        wanted = next(iter(get_args(self.first)), object)
-        if (
-            isinstance(wanted, type)
-            and not getattr(wanted, "_is_protocol", False)
-            and not isinstance(deps, wanted)
-        ):
+        if not is_of(deps, self.deps_wanted):
+            wanted = name_of(self.deps_wanted)
             raise TypeError(
-                f"{self.name} takes a Context[{wanted.__name__}], and the run was given {deps!r:.60}; "
-                f"pass deps=... of type {wanted.__name__}"
+                f"{self.name} takes a Context[{wanted}], and the run was given {deps!r:.60}; "
+                f"pass deps=... of type {wanted}"
             )
+
+    @property
+    def deps_wanted(self) -> object:
+        """The type of the dependencies that its context has."""
+        return next(iter(get_args(self.first)), object)
+
+    def check_deps_type(self, given: object) -> None:
+        """Refuse a type of dependencies none of which can be what the tool wants.
+
+        Raises:
+            AgentError: They are not.
+        """
+        wanted = self.deps_wanted
+        if given is object or not _is_class(wanted) or not isinstance(given, type):
+            return
+        if not issubclass(given, wanted):
+            raise AgentError(
+                f"{self.name} takes a Context[{name_of(wanted)}], and deps_type is {name_of(given)}",
+                place=self.name,
+            )
+
+
+def is_of(deps: object, wanted: object) -> bool:
+    """Whether dependencies are of a type, as far as that can be told."""
+    return not _is_class(wanted) or isinstance(deps, wanted)
+
+
+def name_of(given: object) -> str:
+    """A type in a message."""
+    return given.__name__ if isinstance(given, type) else str(given)
+
+
+def _is_class(given: object) -> TypeGuard[type]:
+    return isinstance(given, type) and not getattr(given, "_is_protocol", False) and not get_args(given)
 
 
 def make_ready(tools: Iterable[AnyTool], writing: Writing) -> tuple[Ready, ...]:

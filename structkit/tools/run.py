@@ -7,31 +7,32 @@ it (sync, async, as a stream) is in `drive.py`.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Generator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, cast
+from typing import TypeAlias, cast
 
-from structkit.errors import AgentError, BudgetTooSmall, Pause, ToolError, ValidationFailed
+from structkit.errors import AgentError, Pause, ToolError, ValidationFailed
 from structkit.functions.call import Call
-from structkit.generate.generation import budget_of
+from structkit.generate.kept import Shelf
 from structkit.generate.prompt import Prompt
-from structkit.generate.result import Result
+from structkit.generate.result import Result, Usage
 from structkit.generate.settings import Settings
 from structkit.messages import Answer, CallPart, Calls, Message, Output
 from structkit.schema.stored import json_text_of
 from structkit.tools.context import Context
 from structkit.tools.ready import Ready
-from structkit.tools.setup import LEAST_OUTPUT, NO_MORE, Setup
+from structkit.tools.room import Allowance, Room, least
+from structkit.tools.setup import NO_MORE, Setup
 from structkit.tools.state import (
     AgentResult,
     Pending,
     RunPaused,
     RunState,
     ToolCall,
-    add_usage,
+    calls_before,
     counts_of,
+    failures_of,
     new_calls,
     with_note,
 )
@@ -87,8 +88,6 @@ Flow: TypeAlias = "Generator[Write | Do, Result[object] | Sequence[Outcome], Age
 Decisions: TypeAlias = "Mapping[str, bool | str]"
 """For each call that waits: whether it may be made; a text says why not."""
 
-_Why: TypeAlias = Literal["stop", "steps", "budget"]
-
 
 class Run:
     """One run, and what it keeps count of.
@@ -97,21 +96,25 @@ class Run:
         messages: The conversation so far.
     """
 
-    def __init__(self, setup: Setup, state: RunState, deps: object) -> None:
+    def __init__(
+        self,
+        setup: Setup,
+        state: RunState,
+        deps: object,
+        allowed: Allowance = Allowance(),  # noqa: B008
+    ) -> None:
         self.messages: list[Message] = list(state.messages)
         self._setup = setup
         self._state = state
         self._deps = deps
         self._steps = state.steps
-        self._usage = state.usage
-        self._failures = dict(state.failures)
+        self._room = Room(setup, state, allowed)
+        self._first = state.first
         self._records: dict[str, ToolCall] = {}
-        self._offered: tuple[Offer, ...] = ()
-        self._begin = time.perf_counter() - state.seconds
+        self._offered: frozenset[str] = frozenset()
+        self._next: tuple[Offer, ...] | None = None
         self._by_name = {tool.name: tool for tool in setup.tools}
-        for tool in setup.tools:
-            if tool.first is not None:
-                tool.check_deps(deps)
+        setup.check_deps(deps)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -121,7 +124,17 @@ class Run:
     @property
     def calls_before(self) -> int:
         """How many calls there are in the conversation."""
-        return sum(counts_of(self.messages).values())
+        return calls_before(self.messages)
+
+    @property
+    def shelf(self) -> Shelf:
+        """What the model has read in other runs of the agent."""
+        return self._setup.shelf
+
+    @property
+    def usage(self) -> Usage:
+        """What it took so far."""
+        return self._room.usage
 
     def call(self, id: str) -> ToolCall | None:
         """A call that was made."""
@@ -139,8 +152,9 @@ class Run:
             ValidationFailed: Validators refused the result and those written anew.
         """
         if self._state.pending:
-            self._offered = self._offers()
-            yield from self._act(self._waiting(), decisions or {}, self._state.done)
+            waiting = self._waiting()
+            self._offered = frozenset(due.ready.name for due in waiting)
+            yield from self._act(waiting, decisions or {}, self._state.done)
         while True:
             step = yield from self._write()
             if isinstance(step, AgentResult):
@@ -150,23 +164,22 @@ class Run:
 
     def _write(self) -> Generator[Write | Do, object, AgentResult[object] | list[Due]]:
         """Have a step written: the result, or calls that are due."""
-        offers = self._offers()
+        offers = self._offers() if self._next is None else self._next
         turns = self._setup.turns(self.messages)
-        target, max_tokens, why = self._bounded(offers, turns)
-        self._offered = target.offers
+        target, settings, why = self._room.bounded(offers, turns)
+        self._offered = frozenset(offer.ready.name for offer in target.offers)
         self._steps += 1
-        settings = replace(
-            self._setup.settings, max_tokens=max_tokens, timeout=self._time_left(), describe=False
-        )
         try:
             told = yield Write(target, turns, settings, self._steps)
         except ValidationFailed as failed:
+            if isinstance(failed.usage, Usage):
+                self._room.spend(failed.usage)
             if not isinstance(failed.error, Refused):
                 raise
             self._refused(failed)
             return []
         result = cast("Result[object]", told)
-        self._usage = add_usage(self._usage, result.usage)
+        self._room.spend(result.usage)
         step = result.value if isinstance(result.value, Said) else Said("", result.text, result.value)
         if isinstance(step.value, tuple) and step.value and isinstance(step.value[0], Written):
             return self._due(cast("tuple[Written, ...]", step.value), step.text)
@@ -175,22 +188,22 @@ class Run:
             value=step.value,
             calls=self._calls(),
             messages=tuple(self.messages),
-            usage=self._usage,
+            usage=self.usage,
             steps=self._steps,
             finish_reason="budget" if result.finish_reason == "budget" else why,
         )
 
     def _offers(self) -> tuple[Offer, ...]:
-        """The tools that can be called in the next step."""
-        left = self._time_left()
-        if self._steps + 1 >= self._setup.max_steps or left == 0:
+        """The tools that can be called in the next step; whether they are available is asked once for it."""
+        if self._steps + 1 >= self._setup.max_steps or self._room.late:
             return ()
-        counts = counts_of(self.messages[self._state.first :])
-        context = self._context()
+        made = self.messages[self._first :]
+        counts, failures = counts_of(made), failures_of(made)
+        context = self._context(step=self._steps + 1)
         offers = []
         for ready in self._setup.tools:
             tool = ready.tool
-            if self._failures.get(ready.name, 0) > tool.retries:
+            if failures.get(ready.name, 0) > tool.retries:
                 continue
             if tool.available is not None and not tool.available(context):
                 continue
@@ -199,46 +212,23 @@ class Run:
                 offers.append(offer)
         return tuple(offers)
 
-    def _bounded(self, offers: Sequence[Offer], turns: Prompt) -> tuple[StepTarget, int | None, _Why]:
-        """The language of the next step, its tokens, and why there is no other.
-
-        Calls leave the room that the result needs; where they cannot, only the result remains.
-        """
-        setup = self._setup
-        most = setup.settings.max_tokens
-        left = None if most is None else most - self._usage.generated_tokens
-        if (
-            left is not None
-            and left < setup.need
-            and not setup.compiled(setup.last).guide.cursor().fits(left)
-        ):
-            raise BudgetTooSmall(setup.need, left, place="max_tokens of the run")
-        if not offers:
-            late = self._time_left() == 0
-            return setup.last, left, "budget" if late else "steps" if setup.tools else "stop"
-        bounds = [] if left is None else [left - setup.need]
-        if setup.model.context_length is not None:
-            room = setup.model.context_length - len(setup.model.encode(turns)) - setup.settings.thoughts
-            bounds.append(room - setup.need - setup.reserve)
-        target = setup.target(offers)
-        if not bounds:
-            return target, None, "stop"
-        guide = setup.compiled(target).guide
-        if min(bounds) <= 0 or not guide.cursor().fits(min(bounds)):
-            return setup.last, left, "budget"
-        return target, min(*bounds, budget_of(guide, None, None, 0)), "stop"
-
-    def _time_left(self) -> float | None:
-        timeout = self._setup.settings.timeout
-        return None if timeout is None else max(0.0, timeout - (time.perf_counter() - self._begin))
-
-    def _context(self, *, approved: bool = False) -> Context[object]:
+    def _context(
+        self,
+        *,
+        step: int | None = None,
+        approved: bool = False,
+        calls: int = 1,
+        timeout: float | None = None,
+    ) -> Context[object]:
+        """What a tool is told of the run; so many calls are made at once."""
         return Context(
             deps=self._deps,
-            step=max(1, self._steps),
+            step=self._steps if step is None else step,
             messages=tuple(self.messages),
-            usage=self._usage,
+            usage=self.usage,
             approved=approved,
+            tokens_left=self._room.share(calls),
+            seconds_left=least(self._room.seconds_left, timeout),
         )
 
     def _due(self, written: Sequence[Written], said: str) -> list[Due]:
@@ -287,8 +277,12 @@ class Run:
             elif decision is None and each.ready.needs_approval(each.call):
                 pending.append(_pending(each, calls, self.messages, "it requires approval"))
             else:
-                now.append(replace(each, context=self._context(approved=decision is True)))
+                now.append(each)
+        now = [self._with_context(each, decisions.get(each.id) is True, len(now)) for each in now]
         outcomes = cast("Sequence[Outcome]", (yield Do(tuple(now)))) if now else ()
+        for each in now:
+            for usage in each.context.spent:
+                self._room.spend(usage)
         for each, outcome in zip(now, outcomes, strict=True):
             if isinstance(outcome.error, Pause):
                 pending.append(_pending(each, calls, self.messages, outcome.error.message))
@@ -296,7 +290,11 @@ class Run:
                 outputs[each.id] = self._told(each, outcome)
         if pending:
             raise self._paused(pending, tuple(outputs.values()))
-        self._note(self._shortened([outputs[each.id] for each in calls]))
+        self._note(self._room.shortened(self.messages, [outputs[each.id] for each in calls]))
+
+    def _with_context(self, due: Due, approved: bool, calls: int) -> Due:
+        timeout = due.ready.tool.timeout
+        return replace(due, context=self._context(approved=approved, calls=calls, timeout=timeout))
 
     def _one_due(self, call_id: str, ready: Ready, call: Call[object]) -> Due:
         try:
@@ -310,6 +308,8 @@ class Run:
         error, name = outcome.error, due.ready.name
         if error is not None:
             if isinstance(error, due.ready.tool.fatal) or not isinstance(error, Exception):
+                if isinstance(error, (StopIteration, StopAsyncIteration)):
+                    raise AgentError(f"{name} raised {type(error).__name__}", place=name) from error
                 raise error
             said = error.message if isinstance(error, ToolError) else _of_error(error)
             return self._failed(due, said.strip(), outcome.seconds, error)
@@ -317,16 +317,14 @@ class Run:
             content = outcome.output if isinstance(outcome.output, str) else json_text_of(outcome.output)
         except ValueError as cause:
             raise AgentError(
-                f"{name} returned a {type(outcome.output).__name__}, which cannot be written as JSON; return a text, "
-                f"a model, or other values that pydantic can write: {cause}",
+                f"{name} returned something of type {type(outcome.output).__name__}, which cannot be written as JSON; "
+                f"return a text, a model, or other values that pydantic can write: {cause}",
                 place=name,
             ) from cause
-        self._failures[name] = 0
         self._record(due, output=outcome.output, seconds=outcome.seconds)
         return Output(id=due.id, name=name, content=_readable(content))
 
     def _failed(self, due: Due, said: str, seconds: float, raised: Exception | None = None) -> Output:
-        self._failures[due.ready.name] = self._failures.get(due.ready.name, 0) + 1
         self._record(due, error=said, raised=raised, seconds=seconds)
         return Output(id=due.id, name=due.ready.name, content=_readable(said), failed=True)
 
@@ -352,9 +350,6 @@ class Run:
     def _refused(self, failed: ValidationFailed) -> None:
         """Note calls whose arguments were refused, and what was written anew too."""
         refused = cast("Refused", failed.error)
-        encode = self._setup.model.encode_text
-        written = sum(len(encode(text)) for text in failed.attempts)
-        self._usage = replace(self._usage, generated_tokens=self._usage.generated_tokens + written)
         message = new_calls(self.messages, refused.written, refused.said)
         self.messages.append(message)
         outputs = []
@@ -364,39 +359,17 @@ class Run:
             )
             due = self._one_due(part.id, self._by_name[part.name], call)
             outputs.append(self._failed(due, f"the arguments are refused: {refused}", 0.0))
-        self._note(self._shortened(outputs))
+        self._note(self._room.shortened(self.messages, outputs))
 
     def _note(self, outputs: Sequence[Output]) -> None:
         """Note outputs, and tell what the model cannot call any more."""
-        before = {offer.ready.name for offer in self._offered}
-        after = {offer.ready.name for offer in self._offers()}
-        gone = sorted(before - after)
+        begun = len(self.messages)
+        self.messages += outputs
+        self._next = self._offers()
+        after = {offer.ready.name for offer in self._next}
+        gone = sorted(self._offered - after)
         note = f"{', '.join(gone)} cannot be called any more." if gone else ""
-        self.messages += with_note(outputs, note if after else NO_MORE)
-
-    def _shortened(self, outputs: Sequence[Output]) -> list[Output]:
-        """The outputs, cut where they would take more than half of the room that the result leaves."""
-        setup = self._setup
-        context = setup.model.context_length
-        if context is None:
-            return list(outputs)
-        empty = [replace(output, content="") for output in outputs]
-        turns = setup.turns([*self.messages, *with_note(empty, NO_MORE)])
-        room = context - len(setup.model.encode(turns)) - setup.need - setup.reserve
-        each = max(LEAST_OUTPUT, room // (2 * len(outputs)))
-        return [replace(output, content=self._cut(output.content, each)) for output in outputs]
-
-    def _cut(self, text: str, most: int) -> str:
-        encode = self._setup.model.encode_text
-        tokens = len(encode(text))
-        kept = text
-        while tokens > most and kept:
-            kept = kept[: min(len(kept) - 1, len(kept) * most // (2 * tokens))]
-            shown = f"{kept} ... ({len(text) - len(kept)} more characters)"
-            tokens = len(encode(shown))
-            if tokens <= most:
-                return shown
-        return kept or "..."
+        self.messages[begun:] = with_note(outputs, note if after else NO_MORE)
 
     def _paused(self, pending: Sequence[Pending], done: tuple[Output, ...]) -> RunPaused:
         state = RunState(
@@ -404,11 +377,8 @@ class Run:
             messages=tuple(self.messages),
             pending=tuple(pending),
             done=done,
-            first=self._state.first,
-            steps=self._steps,
-            failures=self._failures,
-            usage=self._usage,
-            seconds=time.perf_counter() - self._begin,
+            usage=self.usage,
+            seconds=self._room.seconds,
         )
         waiting = ", ".join(f"{each.id} ({each.name}: {each.reason})" for each in pending)
         return RunPaused(
@@ -420,7 +390,7 @@ class Run:
         """The calls of this run, those before it was resumed included."""
         told = {message.id: message for message in self.messages if isinstance(message, Output)}
         calls = []
-        for message in self.messages[self._state.first :]:
+        for message in self.messages[self._first :]:
             for part in message.calls if isinstance(message, Calls) else ():
                 record, output = self._records.get(part.id), told[part.id]
                 if record is None:

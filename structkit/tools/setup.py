@@ -12,6 +12,7 @@ from threading import Lock
 
 from structkit.errors import AgentError
 from structkit.generate.guides import GUIDES, Compiled
+from structkit.generate.kept import Shelf
 from structkit.generate.settings import Settings
 from structkit.messages import CallPart, Calls, Message, Output, User
 from structkit.models.base import Conversing, LogitsModel
@@ -19,7 +20,7 @@ from structkit.models.base import Message as Turn
 from structkit.targets import Target
 from structkit.tools.format import Format
 from structkit.tools.native import function_of, vocabulary_of
-from structkit.tools.ready import Ready
+from structkit.tools.ready import Ready, is_of, name_of
 from structkit.tools.step import Offer, StepTarget
 from structkit.vocabulary.marks import to_bytes
 from structkit.vocabulary.vocabulary import Vocabulary
@@ -57,6 +58,8 @@ class Setup:
         parallel: Calls in a step.
         text: Whether free text may stand before calls, and before the result where a call could stand.
         settings: How values are written; its tokens and seconds are those of a whole run.
+        deps_type: The type of the dependencies; `object` if nothing is said of them.
+        shelf: What the model has read in runs that ended.
     """
 
     model: LogitsModel
@@ -69,6 +72,8 @@ class Setup:
     parallel: int
     text: bool
     settings: Settings
+    deps_type: object
+    shelf: Shelf
     _targets: OrderedDict[object, StepTarget] = field(default_factory=OrderedDict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
@@ -141,6 +146,25 @@ class Setup:
         if not isinstance(self.model, Conversing) or self.model.takes_messages:
             return turns
         return "\n\n".join([*(_SPOKEN[turn["role"]] + turn["content"] for turn in turns), "Assistant:"])
+
+    @property
+    def deps_wanted(self) -> object:
+        """The type of the dependencies, or what the only tool that wants some takes."""
+        wanted = {each.deps_wanted for each in self.tools} - {object}
+        return wanted.pop() if self.deps_type is object and len(wanted) == 1 else self.deps_type
+
+    def check_deps(self, deps: object) -> None:
+        """Refuse dependencies that are not what was said, or what a tool wants.
+
+        Raises:
+            TypeError: They are of another type.
+        """
+        if not is_of(deps, self.deps_type):
+            raise TypeError(
+                f"the agent was made with deps_type={name_of(self.deps_type)}, and the run was given {deps!r:.60}"
+            )
+        for tool in self.tools:
+            tool.check_deps(deps)
 
     def opened(self, tool: Ready) -> str:
         """What stands before the arguments of a call."""

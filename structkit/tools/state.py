@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Generic, Literal, TypeVar
 
 from structkit.errors import AgentError, StructkitError
 from structkit.generate.result import Usage
-from structkit.messages import Answer, CallPart, Calls, Message, Output, User
+from structkit.messages import CallPart, Calls, Message, Output, User
 from structkit.schema.stored import Form
 
 __all__ = ["AgentResult", "Pending", "RunPaused", "RunState", "ToolCall"]
@@ -85,20 +87,21 @@ class RunState:
     done: tuple[Output, ...] = ()
     """What came of the other calls of the same step."""
 
-    first: int = 0
-    """How many of the messages are of earlier runs."""
-
-    steps: int = 0
-    """The steps that were made."""
-
-    failures: dict[str, int] = field(default_factory=dict)
-    """How often in a row each tool failed."""
-
     usage: Usage = NO_USAGE
     """What the run took so far."""
 
     seconds: float = 0.0
     """How long the run was at work."""
+
+    @property
+    def first(self) -> int:
+        """How many of the messages are of earlier runs: a run begins with what the user said last."""
+        return max((at for at, each in enumerate(self.messages) if isinstance(each, User)), default=0)
+
+    @property
+    def steps(self) -> int:
+        """The steps that were made: each left a message of calls."""
+        return sum(isinstance(each, Calls) for each in self.messages[self.first :])
 
     def dumps(self) -> str:
         """The state as JSON."""
@@ -114,7 +117,7 @@ class RunState:
         try:
             return _form().loads(text)
         except ValueError as error:
-            raise AgentError(f"this is no state of a run: {error}") from error
+            raise AgentError(f"this is no state of a run: {error}", place="state") from error
 
 
 class RunPaused(StructkitError):
@@ -162,83 +165,33 @@ class AgentResult(Generic[T_co]):
 
 def add_usage(one: Usage, other: Usage) -> Usage:
     """What two generations took together."""
-    return Usage(
-        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
-        generated_tokens=one.generated_tokens + other.generated_tokens,
-        forced_tokens=one.forced_tokens + other.forced_tokens,
-        mask_seconds=one.mask_seconds + other.mask_seconds,
-        model_seconds=one.model_seconds + other.model_seconds,
-        compile_seconds=one.compile_seconds + other.compile_seconds,
-    )
+    return Usage(**{each.name: getattr(one, each.name) + getattr(other, each.name) for each in fields(Usage)})
 
 
-def counts_of(messages: Sequence[Message]) -> dict[str, int]:
+def counts_of(messages: Sequence[Message]) -> Counter[str]:
     """How often each tool was called."""
-    counts: dict[str, int] = {}
-    for message in messages:
-        for call in message.calls if isinstance(message, Calls) else ():
-            counts[call.name] = counts.get(call.name, 0) + 1
-    return counts
+    return Counter(call.name for each in messages if isinstance(each, Calls) for call in each.calls)
 
 
-def check_history(messages: Sequence[object]) -> tuple[Message, ...]:
-    """The messages of earlier runs.
-
-    Raises:
-        TypeError: They are something else.
-        AgentError: A call among them has no output.
-    """
-    waiting: set[str] = set()
-    known: list[Message] = []
-    for message in messages:
-        if not isinstance(message, (User, Calls, Output, Answer)):
-            raise TypeError(
-                f"messages are those of an AgentResult, or of structkit.messages; {message!r:.60} is none of them"
-            )
-        known.append(message)
-        if isinstance(message, Calls):
-            waiting |= {call.id for call in message.calls}
-        elif isinstance(message, Output):
-            waiting.discard(message.id)
-    if waiting:
-        raise AgentError(
-            f"the call {min(waiting)} among the messages has no output; go on with Agent.resume(state)",
-            place="messages",
-        )
-    return tuple(known)
+def failures_of(messages: Sequence[Message]) -> dict[str, int]:
+    """How often in a row each tool failed at last."""
+    failures: dict[str, int] = {}
+    for each in messages:
+        if isinstance(each, Output):
+            failures[each.name] = failures.get(each.name, 0) + 1 if each.failed else 0
+    return failures
 
 
-def check_state(state: RunState, tools: Collection[str]) -> None:
-    """Refuse a state that no run of an agent with these tools leaves behind: it may have been stored by anyone.
-
-    Raises:
-        AgentError: A call before the last step has no output or no tool, or what waits is not what would be made.
-    """
-    *before, last = state.messages or (None,)
-    if not isinstance(last, Calls):
-        raise AgentError("the last message of the state has no calls to decide about", place="state")
-    check_history(before)
-    made = [
-        call
-        for message in state.messages[state.first :]
-        if isinstance(message, Calls)
-        for call in message.calls
-    ]
-    strange = next((call.name for call in made if call.name not in tools), None)
-    if strange is not None:
-        raise AgentError(f"the state has a call of {strange}, which is no tool of this agent", place="state")
-    calls = {call.id: (call.name, call.arguments) for call in last.calls}
-    waiting = {each.id: (each.name, each.arguments) for each in state.pending}
-    done = {each.id for each in state.done}
-    if len(calls) < len(last.calls) or not waiting.items() <= calls.items() or not done <= calls.keys():
-        raise AgentError("the calls that wait in the state are not those of its last message", place="state")
-    if not 0 <= state.first < len(state.messages) or state.steps < 1:
-        raise AgentError("the state counts steps or messages that it does not have", place="state")
+def calls_before(messages: Sequence[Message]) -> int:
+    """The number after which calls are named: ids are `call_1`, `call_2` and so on, through all runs."""
+    ids = [call.id for each in messages if isinstance(each, Calls) for call in each.calls]
+    numbers = [int(found[1]) for id in ids if (found := re.fullmatch(r"call_(\d{1,9})", id, re.ASCII))]
+    return max(len(ids), *numbers, 0)
 
 
 def new_calls(messages: Sequence[Message], written: Sequence[tuple[str, str]], said: str = "") -> Calls:
     """The message of calls, each with an id of its own, and of what was said before them."""
-    begun = sum(counts_of(messages).values())
+    begun = calls_before(messages)
     return Calls(
         calls=tuple(
             CallPart(id=f"call_{begun + number}", name=name, arguments=arguments)

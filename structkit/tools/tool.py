@@ -47,13 +47,14 @@ class Tool(Generic[P, R_co]):
     """How often it may be called in a run; then it is no longer among those that can be called."""
 
     fatal: tuple[type[BaseException], ...] = ()
-    """Exceptions that end the run instead of being told to the model."""
+    """Exceptions that end the run instead of being told to the model. `StopIteration` does as the cause of an
+    `AgentError`, for it would end whatever loop the run is in."""
 
     requires_approval: bool | Callable[[Call[object]], bool] = False
     """Whether the run stops before the tool is called, until somebody has decided; or which calls it stops before."""
 
     available: Callable[[Context[object]], bool] | None = None
-    """Whether it is among the tools that can be called, asked at each step."""
+    """Whether it is among the tools that can be called, asked once before each step."""
 
     schema: Mapping[str, object] | JsonSchema | None = None
     """A JSON Schema of the arguments, where the function's own parameters do not say what they are. The objects of a
@@ -79,6 +80,14 @@ class Tool(Generic[P, R_co]):
         check_whole("max_calls", self.max_calls, 1)
         if self.timeout is not None:
             check_number("timeout", self.timeout, 0, float("inf"), above=True)
+        for error in cast("tuple[object, ...]", self.fatal):
+            if not (isinstance(error, type) and issubclass(error, BaseException)):
+                raise TypeError(f"fatal takes types of exceptions, such as KeyError, not {error!r:.60}")
+        asked: object = self.requires_approval
+        if not (callable(asked) or isinstance(asked, bool)):
+            raise TypeError(
+                f"requires_approval is True, False, or a function of each call, not {asked!r:.60}"
+            )
 
 
 AnyTool: TypeAlias = "Callable[..., object] | Tool[..., object]"

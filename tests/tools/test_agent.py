@@ -167,7 +167,7 @@ def test_what_cannot_be_told_is_an_error_of_the_program() -> None:
     def opened() -> object:
         return threading.Lock()
 
-    with pytest.raises(sk.AgentError, match=r"opened returned a lock.* at `opened`"):
+    with pytest.raises(sk.AgentError, match=r"opened returned something of type lock.* at `opened`"):
         sk.Agent(ScriptedModel([call("opened")]), tools=[opened]).run("x")
 
 
@@ -216,8 +216,30 @@ def test_the_context_is_given_and_not_written() -> None:
     for deps in (None, {"lamp": 3}):
         with pytest.raises(TypeError, match=r"stock takes a Context\[Db\].*pass deps="):
             agent.run("x", deps=deps)
-    with pytest.raises(sk.SchemaError):
-        sk.extract(ScriptedModel([]), "x", stock)  # nobody could give it
+    with pytest.raises(
+        sk.SchemaError, match=r"parameter context of stock is given by an agent.*`stock\(context\)`"
+    ):
+        sk.extract(ScriptedModel([]), "x", stock)
+
+
+def test_dependencies_of_a_type_that_is_said() -> None:
+    class Shop(Db): ...
+
+    def agent(**options: Any) -> sk.Agent[str, Any]:
+        return sk.Agent(ScriptedModel([call("stock", item="lamp"), '"3"']), [stock, weather], **options)
+
+    assert agent(deps_type=Shop).run("x", deps=Shop({"lamp": 3})).calls[0].output == 3
+    with pytest.raises(sk.AgentError, match=r"stock takes a Context\[Db\], and deps_type is dict"):
+        agent(deps_type=dict)
+    for deps in (Db({"lamp": 3}), None):
+        with pytest.raises(TypeError, match="made with deps_type=Shop"):
+            agent(deps_type=Shop).run("x", deps=deps)
+    for inner in (agent(), agent(deps_type=Db)):
+        outer = sk.Agent(ScriptedModel([]), [inner.as_tool("stock", "Knows.")])
+        with pytest.raises(TypeError, match=r"stock takes a Context\[Db\]"):
+            outer.run("x")
+    # What cannot be told at run time is left to type checkers.
+    assert agent(deps_type=Db | None).run("x", deps=Db({"lamp": 3})).calls[0].error is None
 
 
 def test_several_turns_and_messages_as_json() -> None:
@@ -437,6 +459,8 @@ def unwritable(x: Callable[[], int]) -> None: ...
         (lambda m: sk.Agent(m, system="x"), TypeError, "instructions"),
         (lambda m: sk.Agent(m, max_token=3), TypeError, "max_token"),
         (lambda m: sk.Agent(m).run(["x"]), TypeError, "prompt of an agent is a text"),
+        (lambda m: sk.Agent(m).run("x", messages=None), TypeError, r"write result\.messages"),
+        (lambda m: sk.Agent("gpt-4", [weather]), TypeError, r"such as structkit\.load\(\) gives"),
         (lambda m: sk.tool(weather, name="a b"), sk.AgentError, "'a b' is no name"),
         (lambda m: sk.tool(weather, retries=-1), ValueError, "retries"),
         (lambda m: sk.tool(weather, timeout=0), ValueError, "timeout"),

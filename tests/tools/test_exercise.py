@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from enum import Enum
 from typing import Annotated, Any, Literal
@@ -105,6 +108,75 @@ def check(result: sk.AgentResult[Any], agent: dict[str, Any], limits: dict[str, 
             for part in message.calls:
                 assert isinstance(json.loads(part.arguments), dict)
     assert messages.loads(messages.dumps(result.messages)) == result.messages
+
+
+def some_agent(chance: random.Random, vocabulary: Any) -> tuple[sk.Agent[Any], dict[str, Any]]:
+    """An agent of everything at once, and what it may not do."""
+    told = {
+        "max_steps": chance.randrange(2, 8),
+        "parallel": chance.choice([1, 2, 4]),
+        "max_tokens": chance.randrange(300, 900),
+    }
+    made = [some_tool(chance, number)[0] for number in range(chance.randrange(1, 4))]
+    tools: list[Any] = [replace(tool, requires_approval=chance.random() < 0.3) for tool in made]
+
+    def pausing(context: sk.Context[None], number: Annotated[int, Field(ge=0, le=9)]) -> int:
+        if number > 3 and not context.approved:
+            raise sk.Pause("a large number")
+        return number
+
+    async def waiting(flag: bool) -> str:
+        await asyncio.sleep(0)
+        if flag:
+            raise sk.ToolError("not today")
+        return "waited"
+
+    inner = sk.Agent(
+        RandomModel(chance.randrange(99), vocabulary, brevity=3.0),
+        [some_tool(chance, 9)[0]],
+        result=chance.choice(RESULTS),
+        max_steps=3,
+    )
+    tools += [pausing, sk.tool(waiting, timeout=20), inner.as_tool("inner", "Anything.")]
+    result = chance.choice(RESULTS)
+    agent = sk.Agent(RandomModel(0, vocabulary), tools, result=result, **told, retries=chance.choice([0, 2]))
+    return agent, told
+
+
+def test_agents_of_everything_at_once() -> None:
+    """Parallel and async calls, failures, approval, pauses, and agents as tools, each of them really met."""
+    vocabulary = byte_vocabulary()
+    met: Counter[str] = Counter()
+    for group in range(16):
+        agent, told = some_agent(random.Random(group), vocabulary)
+        for result in exercise(agent, 5, seed=100 * group):
+            usage = result.usage
+            assert usage.generated_tokens + usage.discarded_tokens <= told["max_tokens"]
+            assert result.steps <= told["max_steps"]
+            assert isinstance(result.messages[-1], messages.Answer)
+            assert messages.loads(messages.dumps(result.messages)) == result.messages
+            for message in result.messages:
+                if isinstance(message, messages.Calls):
+                    assert 1 <= len(message.calls) <= told["parallel"]
+                    met["parallel"] += len(message.calls) > 1
+            for each in result.calls:
+                met[each.name.split("_")[0]] += 1
+                met[each.error or "fine"] += 1
+            met[result.finish_reason] += 1
+    wanted = [
+        "parallel",
+        "inner",
+        "waiting",
+        "pausing",
+        "tool",
+        "fine",
+        "not today",
+        "not now",
+        "stop",
+        "steps",
+    ]
+    assert {name: met[name] for name in wanted if met[name] < 5} == {}, met
+    assert met["nobody approved of this call"]
 
 
 @pytest.mark.parametrize("block", range(10))

@@ -192,6 +192,71 @@ def test_a_server_behind_a_url_that_dies_in_a_run() -> None:
         process.wait()
 
 
+def restarted(process: subprocess.Popen[bytes], port: int) -> subprocess.Popen[bytes]:
+    process.kill()
+    process.wait()
+    return listening(port)
+
+
+def test_a_server_behind_a_url_that_is_started_again() -> None:
+    port = free_port()
+    process = listening(port)
+    try:
+        with connect(f"http://127.0.0.1:{port}/mcp") as server:
+            agent = agent_of(server, *[call("add", a=1)] * 3)
+            process = restarted(process, port)  # between two runs
+            assert agent_of(server, call("add", a=1)).run("Go.").calls[0].output == 2
+
+            def stop() -> None:
+                process.kill()
+                process.wait()
+
+            tools = [*server.tools(), stop]
+            model = ScriptedModel([call("stop"), call("add", a=1), '"Done."'])
+            result = sk.Agent(model, tools=tools).run("Go.")
+            assert [each.error for each in result.calls] == [None, "the server is gone"]
+            with pytest.raises(sk.AgentError, match="the server is gone; connect again"):
+                agent.run("Go.")
+            process = listening(port)
+            assert [each.output for each in agent.run("Go.").calls] == [2, 2, 2]
+
+            model = ScriptedModel([call("stop"), '"Done."'])
+            sk.Agent(model, tools=tools).run("Go.")
+            with pytest.raises(sk.AgentError, match="the server is gone"):
+                server.tools()
+            process = listening(port)
+            assert "add" in [tool.name for tool in asyncio.run(server.atools())]
+        with pytest.raises(sk.AgentError, match="the connection is closed"):
+            agent.run("Go.")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_server_that_is_started_again_in_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_PATIENCE", 60.0)
+    port = free_port()
+    started = [listening(port)]
+
+    def watch() -> None:
+        started[0].wait()
+        started.append(listening(port))
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        with connect(f"http://127.0.0.1:{port}/mcp") as server:
+            result = agent_of(server, call("add", a=1), call("die", code=3), call("add", a=4)).run("Go.")
+        first, died, last = result.calls
+        assert (first.output, last.output) == (2, 5)
+        assert "nobody knows whether it was made; it is there again" in (died.error or "")
+    finally:
+        watching.join()
+        for process in started:
+            process.kill()
+            process.wait()
+
+
 def test_the_list_changes(stdio: Connection) -> None:
     before = agent_of(stdio, call("learn"))
     before.run("Go.")

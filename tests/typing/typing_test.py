@@ -133,6 +133,37 @@ def agents(model: sk.testing.ScriptedModel) -> None:
     assert_type(sk.testing.exercise(agent), list[sk.AgentResult[Person]])
 
 
+class Db:
+    rows: dict[str, int]
+
+
+def of_db(context: sk.Context[Db], key: str) -> int:
+    assert_type(context.deps, Db)
+    return context.deps.rows[key]
+
+
+async def dependencies(model: sk.testing.ScriptedModel, state: sk.RunState) -> None:
+    agent = sk.Agent(model, [of_db], result=Person, deps_type=Db, max_steps=3, temperature=0.5)
+    assert_type(agent, sk.Agent[Person, Db])
+    assert_type(agent.run("x", deps=Db()), sk.AgentResult[Person])
+    assert_type(sk.Agent(model, deps_type=Db).run("x", deps=Db()).value, str)
+    assert_type(sk.Agent(model, result=sk.Choice([1, 2]), deps_type=Db).run("x", deps=Db()).value, int)
+    assert_type(
+        sk.Agent(model, result=int | None, deps_type=dict[str, int]).run("x", deps={}).value, int | None
+    )
+    assert_type(sk.Agent(model), sk.Agent[str, object])
+    assert_type(agent.with_model(model), sk.Agent[Person, Db])
+    assert_type((await agent.aresume(state, deps=Db())).value, Person)
+    assert_type(sk.testing.exercise(agent, deps=Db()), list[sk.AgentResult[Person]])
+    agent.run("x", deps=3)  # type: ignore[arg-type]
+    await agent.arun("x", deps="x")  # type: ignore[arg-type]
+    agent.stream("x", deps=3)  # type: ignore[arg-type]
+    agent.resume(state, deps=3)  # type: ignore[arg-type]
+    anywhere: sk.Agent[Person, Db] = sk.Agent(model, result=Person)
+    nowhere: sk.Agent[Person] = agent  # type: ignore[assignment]
+    print(anywhere, nowhere)
+
+
 @sk.tool(max_calls=3)
 def stocked(context: sk.Context[dict[str, int]], item: str) -> int:
     assert_type(context.deps, dict[str, int])

@@ -1,0 +1,181 @@
+"""What a run may take: its tokens, with those that are taken back and those of other agents, and its time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import Annotated, Any
+
+import pytest
+from pydantic import AfterValidator, BaseModel, Field
+
+import structkit as sk
+from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
+
+
+def call(name: str, /, **arguments: object) -> str:
+    return json.dumps({"name": name, "arguments": arguments})
+
+
+def computed(usage: Any) -> int:
+    return int(usage.generated_tokens + usage.discarded_tokens + usage.thinking_tokens)
+
+
+def picky(text: str) -> str:
+    if len(text) % 3:
+        raise ValueError("not of such a length")
+    return text
+
+
+Picky = Annotated[str, Field(max_length=20), AfterValidator(picky)]
+
+
+class Report(BaseModel):
+    title: Picky
+    body: Picky
+
+
+def note(text: Picky) -> str:
+    return "noted"
+
+
+def test_what_is_taken_back_is_counted() -> None:
+    first, second = '{"title": "ab", "body": "abc"}', '{"title": "abc", "body": "abc"}'
+    vocabulary = byte_vocabulary()
+    result = sk.generate(ScriptedModel([first, second], vocabulary), "x", Report)
+    assert result.value.title == "abc"
+    # From the opening quote of the value that was refused; the rest, its forced text too, is written again.
+    assert result.usage.discarded_tokens == len(first) - len('{"title": ')
+    assert result.usage.generated_tokens == len(second)
+    with pytest.raises(sk.ValidationFailed) as caught:
+        sk.generate(ScriptedModel([first] * 2, vocabulary), "x", Report, retries=0)
+    usage = caught.value.usage
+    assert isinstance(usage, sk.Usage)
+    assert (usage.discarded_tokens, usage.generated_tokens) == (len(first), 0)
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3, 8])
+def test_a_run_computes_no_more_tokens_than_it_may(retries: int) -> None:
+    ended = discarded = 0
+    for seed in range(40):
+        most = 60 + 7 * seed
+        model = RandomModel(seed, byte_vocabulary(), brevity=3.0)
+        agent = sk.Agent(model, tools=[note], result=Report, max_tokens=most, max_steps=5, retries=retries)
+        try:
+            usage: Any = agent.run("x").usage
+            ended += 1
+        except sk.ValidationFailed as failed:
+            usage = failed.usage
+        assert 0 < computed(usage) <= most
+        discarded += usage.discarded_tokens
+    assert discarded and (ended or not retries)
+
+
+def test_a_value_is_written_anew_only_where_there_is_room() -> None:
+    first, second = '{"title": "ab", "body": "abc"}', '{"title": "abc", "body": "abc"}'
+
+    def run(max_tokens: int) -> sk.AgentResult[Report]:
+        model = ScriptedModel([first, second], byte_vocabulary())
+        return sk.Agent(model, result=Report, max_tokens=max_tokens).run("x")
+
+    assert run(60).value.title == "abc"
+    with pytest.raises(sk.ValidationFailed, match="not of such a length"):
+        run(len(first) + 5)
+
+
+def test_thoughts_are_of_the_tokens_of_the_run() -> None:
+    for seed in range(10):
+        model = RandomModel(seed, brevity=3.0)
+        agent = sk.Agent(model, tools=[note], result=bool, max_tokens=150, thinking=40, max_steps=6)
+        usage = agent.run("x").usage
+        assert usage.thinking_tokens
+        assert computed(usage) <= 150
+
+
+def inner_agent(model: Any, **options: Any) -> sk.Agent[str]:
+    return sk.Agent(model, instructions="Help.", **options)
+
+
+def test_what_an_agent_as_a_tool_takes_is_the_callers() -> None:
+    inner = inner_agent(ScriptedModel(['"two teas"']))
+    alone = inner.run("Tea?").usage
+    inner = inner.with_model(ScriptedModel(['"two teas"'] * 2))
+    script = [call("helper", prompt="Tea?"), '"two"']
+    outer = sk.Agent(ScriptedModel(script * 2), tools=[inner.as_tool("helper")])
+    without = sk.Agent(ScriptedModel(script), tools=[sk.tool(_helper, name="helper")]).run("Tea?").usage
+    for result in (outer.run("Tea?"), asyncio.run(outer.arun("Tea?"))):
+        assert result.usage.generated_tokens == without.generated_tokens + alone.generated_tokens
+        assert result.usage.prompt_tokens > without.prompt_tokens
+        assert result.usage.model_seconds > 0
+
+
+def _helper(prompt: str) -> str:
+    """Help."""
+    return "two teas"
+
+
+def test_an_agent_as_a_tool_keeps_to_the_tokens_of_the_caller() -> None:
+    three = "[" + ", ".join([call("helper", prompt="a")] * 3) + "]"
+    for most in (60, 120, 400):
+        for seed in range(6):
+            inner = inner_agent(RandomModel(seed), max_tokens=300)  # strings without an end
+            model = ScriptedModel([three, '"ok"'])
+            outer = sk.Agent(model, tools=[inner.as_tool("helper")], parallel=3, max_tokens=most)
+            result = outer.run("x")
+            assert computed(result.usage) <= most
+    assert {each.error for each in result.calls} == {None}
+
+
+def test_what_a_failed_agent_took_is_counted() -> None:
+    inner = sk.Agent(
+        ScriptedModel(['{"title": "ab", "body": "abc"}'], byte_vocabulary()), result=Report, retries=0
+    )
+    outer = sk.Agent(ScriptedModel([call("helper", prompt="a"), '"ok"']), tools=[inner.as_tool("helper")])
+    result = outer.run("x")
+    assert "ValidationFailed" in (result.calls[0].error or "")
+    assert result.usage.discarded_tokens == len('{"title": "ab", "body": "abc"}')
+
+
+def test_an_agent_as_a_tool_has_the_time_that_is_left() -> None:
+    seen: list[float | None] = []
+
+    def slow(context: sk.Context[None]) -> str:
+        seen.append(context.seconds_left)
+        time.sleep(0.4)
+        return "slow"
+
+    inner = sk.Agent(ScriptedModel([call("slow")] * 6 + ['"x"']), tools=[slow])
+    outer = sk.Agent(
+        ScriptedModel([call("helper", prompt="a"), '"ok"']), tools=[inner.as_tool("helper")], timeout=0.6
+    )
+    assert outer.run("x").value is not None
+    assert 1 <= len(seen) < 5
+    assert all(each is not None and each <= 0.6 for each in seen)
+
+
+def test_a_tool_counts_what_it_had_a_model_do() -> None:
+    def summary(context: sk.Context[None], text: str) -> str:
+        result = sk.generate(RandomModel(), text, str, max_tokens=context.tokens_left)
+        context.spend(result.usage)
+        return result.value
+
+    model = ScriptedModel([call("summary", text="a"), '"ok"'])
+    result = sk.Agent(model, tools=[summary], max_tokens=150).run("x")
+    assert result.calls[0].error is None
+    assert 130 < computed(result.usage) <= 150
+    assert result.finish_reason in ("stop", "budget")
+
+
+def test_usage_holds_over_a_pause() -> None:
+    inner = inner_agent(ScriptedModel(['"a"']))
+
+    def pay() -> None: ...
+
+    tools = [inner.as_tool("helper"), sk.tool(pay, requires_approval=True)]
+    both = f"[{call('helper', prompt='x')}, {call('pay')}]"
+    with pytest.raises(sk.RunPaused) as caught:
+        sk.Agent(ScriptedModel([both]), tools, parallel=2).run("x")
+    before = caught.value.state.usage
+    result = sk.Agent(ScriptedModel(['"ok"']), tools, parallel=2).resume(caught.value.state, approvals=True)
+    assert result.usage.generated_tokens == before.generated_tokens + 4
