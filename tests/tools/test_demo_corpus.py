@@ -23,8 +23,8 @@ def corpus(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize("heldout", [False, True])
 def test_a_scripted_model_that_says_what_is_taught_makes_the_right_calls(corpus: Any, heldout: bool) -> None:
     made, conversation = corpus
-    stream = iter(made.heldout_tasks(5, 40)) if heldout else made.train_tasks(5)
-    for _, task in zip(range(40), stream, strict=False):
+    stream = iter(made.heldout_tasks(5, 25)) if heldout else made.train_tasks(5)
+    for _, task in zip(range(25), stream, strict=False):
         texts = [text.removesuffix("<|end|>") for text, says in task.pieces if says]
         model = ScriptedModel(texts)
         agent = sk.Agent(
