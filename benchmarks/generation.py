@@ -294,7 +294,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if title not in options.models.split(","):
             continue
         setting = Setting(model, options.tokens, CLOCKS[options.clock])
-        for size in (1, 8):
+        for size in map(int, options.batches.split(",")):
             print(f"\n{title}, batch {size}: tokens per second\n")
             print("| schema |", *(f"{name} |" for name in names))
             print("|---|" + "---|" * len(names))
@@ -359,6 +359,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json, gzipped or not")
     parser.add_argument("--engines", default=",".join(ENGINES), help="names with commas")
     parser.add_argument("--models", default="demo,llama", help="names with commas")
+    parser.add_argument("--batches", default="1,8", help="numbers with commas")
     parser.add_argument("--prompts", type=int, default=8, help="how many are asked one at a time")
     parser.add_argument("--tokens", type=int, default=160, help="the most that each answer may have")
     parser.add_argument(

@@ -75,7 +75,7 @@ def _written(each: Specimen) -> str:
 def _reads(each: Specimen, text: str) -> bool:
     try:
         each.adapter.validate_json(text)
-    except ValueError:
+    except (ValueError, OverflowError, TypeError):  # what validators of pydantic-extra-types raise
         return False
     return True
 

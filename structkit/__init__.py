@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     )
     from structkit.explain import explain
     from structkit.functions.call import Call
-    from structkit.generate.confidence import Confidence
+    from structkit.generate.confidence import Confidence, PressureWarning
     from structkit.generate.events import FieldDone, FieldRefused, FieldStarted, Finished, TextGrown
     from structkit.generate.processor import LogitsProcessor
     from structkit.generate.result import Result, Token, Usage
@@ -126,6 +126,7 @@ __all__ = [
     "PatternError",
     "Pause",
     "Pending",
+    "PressureWarning",
     "Quote",
     "Refusal",
     "Regex",
@@ -210,6 +211,7 @@ _HOMES = {
     "LogitsProcessor": "structkit.generate.processor",
     "MaxTokens": "structkit.schema.max_tokens",
     "Pending": "structkit.tools.state",
+    "PressureWarning": "structkit.generate.confidence",
     "Quote": "structkit.schema.quote",
     "Refusal": "structkit.proof.report",
     "Regex": "structkit.targets",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Hashable
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import Any, TypeVar, overload
 from typing_extensions import TypeForm, Unpack
 
 from structkit.errors import SchemaError
+from structkit.generate.confidence import names_of
 from structkit.generate.drive import in_thread
 from structkit.generate.generation import run
 from structkit.generate.prompt import Prompt
@@ -91,8 +91,9 @@ def _classify(
     cancelled: threading.Event | None = None,
 ) -> dict[object, float]:
     read = read_target(target, policy=settings.writing.policy, limits=settings.writing.limits)
-    texts = read.choices(())
-    if texts is None or "..." in texts:
+    members = read.choices(()) or ()
+    texts = [member for member in members if isinstance(member, str)]
+    if not texts or len(texts) < len(members):
         raise SchemaError(
             f"{read.name} is no choice between values that can be listed; give a Literal, an Enum, bool or "
             "structkit.Choice([...]), or read the confidence of the fields of generate's result"
@@ -105,11 +106,6 @@ def _classify(
         )
     result = run(model, prompt, target, replace(settings, confidence=True), cancelled)
     chances = result.confidence["$"].choices or {}
-    by_text = {text: chances.get(_key(text, is_json=read.is_json), 0.0) for text in texts}
-    likeliest = sorted(zip(values, by_text.values(), strict=True), key=lambda item: -item[1])
-    return dict(likeliest)
-
-
-def _key(text: str, *, is_json: bool) -> object:
-    value: object = json.loads(text) if is_json else text
-    return text if isinstance(value, (dict, list)) else value
+    names = names_of(texts, is_json=read.is_json)
+    found = [chances.get(names[text], 0.0) for text in texts]
+    return dict(sorted(zip(values, found, strict=True), key=lambda item: -item[1]))

@@ -11,7 +11,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Generic, Literal, TypeAlias, TypeVar, cast
 
 from typing_extensions import TypeForm
@@ -26,11 +26,11 @@ from structkit.regex.nodes import Call, Node, Rules, Text
 from structkit.regex.options import option_text, options
 from structkit.regex.parse import parse
 from structkit.schema.check import check
-from structkit.schema.choices import choices_at
+from structkit.schema.choices import Member, choices_at
 from structkit.schema.describe import describe
 from structkit.schema.fit import fitted
 from structkit.schema.heading import headed
-from structkit.schema.max_tokens import KEYWORD, max_tokens_at
+from structkit.schema.max_tokens import field_limits
 from structkit.schema.nodes import Document
 from structkit.schema.output import OutputType
 from structkit.schema.parts import Part
@@ -200,7 +200,7 @@ class Target(ABC, Generic[T_co]):
         """The validators of the parts of a value; `None` where the texts are all that is known."""
         return None
 
-    def choices(self, path: Sequence[str | int]) -> tuple[str, ...] | None:
+    def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
         """The texts of the values that are possible at a place of a value; see `choices_at`."""
         return None
 
@@ -211,6 +211,10 @@ class Target(ABC, Generic[T_co]):
             ValueError: It is none of the target's.
         """
         yield value, value
+
+    def fitted(self, value: object) -> object:
+        """A JSON value in the form in which it is written; see `structkit.schema.fit.fitted`."""
+        return value
 
     @property
     def own_whitespace(self) -> Whitespace | None:
@@ -331,19 +335,24 @@ class _TypeTarget(Target[object]):
         source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Rules:
-        whitespace = whitespace or self.own_whitespace
-        document = self.output.document
+        whitespace, document = whitespace or self.own_whitespace, self.output.document
         return lower(document, whitespace=whitespace, order=order, source=source, limits=limits)
 
+    @cached_property
+    def has_quotes(self) -> bool:
+        return says(self.output.described, QUOTE_KEYWORD)
+
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
-        return _field_limits(self.output.json_schema)
+        return field_limits(self.output.json_schema)
 
     def value(self, text: str) -> object:
         return self.output.validate(text)
 
     def forms(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
-        for meant, dump in self.output.dumps(value, sparse=sparse):
-            yield meant, fitted(self.output.document, dump)
+        return ((meant, self.fitted(dump)) for meant, dump in self.output.dumps(value, sparse=sparse))
+
+    def fitted(self, value: object) -> object:
+        return fitted(self.output.document, value)
 
     @property
     def own_whitespace(self) -> Whitespace | None:
@@ -352,7 +361,7 @@ class _TypeTarget(Target[object]):
     def part(self) -> Part:
         return self.output.part
 
-    def choices(self, path: Sequence[str | int]) -> tuple[str, ...] | None:
+    def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
         return choices_at(self.output.document, path)
 
     def description(self) -> str:
@@ -373,9 +382,9 @@ class _SchemaTarget(Target[object]):
         return dict(self.given.schema)
 
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
-        return _field_limits(self.given.schema)
+        return field_limits(self.given.schema)
 
-    def choices(self, path: Sequence[str | int]) -> tuple[str, ...] | None:
+    def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
         return choices_at(self.document, path)
 
     def rules(
@@ -449,7 +458,7 @@ class _ChoiceTarget(Target[object]):
     def json_schema(self) -> dict[str, object]:
         return {"enum": list(self.given.options)}
 
-    def choices(self, path: Sequence[str | int]) -> tuple[str, ...] | None:
+    def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
         return None if path else tuple(self.given.texts())
 
     def rules(
@@ -482,10 +491,6 @@ class _ChoiceTarget(Target[object]):
         if self.given.raw and any(set(text) & set(',\n"') or not text for text in texts):
             texts = [json.dumps(text, ensure_ascii=False) for text in texts]
         return f"one of: {', '.join(texts)}"
-
-
-def _field_limits(schema: Mapping[str, object]) -> Callable[[Sequence[str | int]], int | None] | None:
-    return partial(max_tokens_at, schema) if says(schema, KEYWORD) else None
 
 
 def _short(text: str) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import Literal
+import traceback
+from typing import Annotated, Literal
 
 import pytest
-from pydantic import BaseModel, Field, field_validator
+from pydantic import AfterValidator, BaseModel, Field, field_validator
 
 import structkit as sk
 from structkit.testing import RandomModel, ScriptedModel
@@ -161,11 +162,33 @@ def test_a_progress_bar_that_cannot_be_shown(monkeypatch: pytest.MonkeyPatch) ->
         sk.extract_many(ScriptedModel(["1", "2"]), ["a", "b"], int, progress=True)
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="errors have notes since Python 3.11")
 def test_an_error_names_its_prompt() -> None:
-    with pytest.raises(sk.ModelFailed) as caught:
+    with pytest.raises(sk.ModelFailed, match=r"at `prompts\[1\], scripted`"):
         sk.extract_many(ScriptedModel(["1"]), ["a", "b"], int)
-    assert caught.value.__notes__ == ["it was raised for prompts[1]"]
+
+
+class _Unnotable(Exception):
+    """An error as it was before Python 3.11."""
+
+    add_note = None
+
+
+@pytest.mark.parametrize("kind", [KeyError, _Unnotable])
+def test_an_error_of_a_validator_names_its_prompt_too(kind: type[Exception]) -> None:
+    def broken(value: int) -> int:
+        if value == 2:
+            try:
+                raise ZeroDivisionError("inner")
+            except ZeroDivisionError as error:
+                raise kind(value) from error
+        return value
+
+    with pytest.raises(kind) as caught:
+        sk.extract_many(ScriptedModel(["1", "2"]), ["a", "b"], Annotated[int, AfterValidator(broken)])
+    shown = "".join(traceback.format_exception(kind, caught.value, caught.value.__traceback__))
+    assert "it was raised for prompts[1]" in shown
+    assert "raised it for 2" in shown
+    assert "inner" in shown
 
 
 def test_the_best_of_several_is_the_likeliest_by_the_token(demo) -> None:

@@ -46,7 +46,7 @@ def _accepts(name: str, text: str) -> bool:
 def _pydantic_accepts(adapter: TypeAdapter[Any], text: str) -> bool:
     try:
         adapter.validate_json(text)
-    except (ValidationError, ValueError):
+    except (ValidationError, ValueError, OverflowError):  # the last is what epoch.Number raises
         return False
     return True
 
@@ -118,6 +118,10 @@ def _walk(cursor: Cursor, chance: random.Random) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_printed_regex_is_the_language(name: str) -> None:
     specimen = ZOO[name]
+    if name.endswith(_UNPRINTABLE):
+        with pytest.raises(sk.SchemaError, match="check digits"):
+            sk.to_regex(specimen.target)
+        return
     printed = sk.to_regex(specimen.target)
     if "\n" in printed:
         return  # recursive: rules, not one pattern
@@ -127,6 +131,9 @@ def test_printed_regex_is_the_language(name: str) -> None:
     for text in specimen.refuses:
         # A pattern cannot say that items or keys differ, so it may hold more.
         assert not pattern.fullmatch(text) or _repeats(text), text
+
+
+_UNPRINTABLE = ("PaymentCardNumber", "IBAN", "ISBN", "ABARoutingNumber")
 
 
 def _repeats(text: str) -> bool:

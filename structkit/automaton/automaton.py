@@ -245,20 +245,42 @@ class Automaton:
 
     def _read(self, frames: frozenset[Frame], text: bytes) -> frozenset[Frame]:
         """Where a text is after more bytes, if nothing must be unique."""
-        at = 0
+        at, content = 0, np.frombuffer(text, np.uint8)
         while at < len(text) and frames:
-            if len(frames) == 1:
-                (frame,) = frames
-                read, state, count = kernels.glide(
-                    self.row, self.targets, self.classes, self.rule, self.quiet, self.least, self.most,
-                    frame.state, frame.count, np.frombuffer(text, np.uint8), at,
-                )  # fmt: skip
-                if read > at:
-                    at, frames = read, frozenset((self.frame(state, count, frame.below),))
-                    continue
-            frames = self.step(frames, text[at])
-            at += 1
+            if len(frames) > 1:
+                return self._read_each(frames, text, at)
+            (frame,) = frames
+            read, glided = self._glide(frame, content, at)
+            if read == at:
+                frames = self.step(frames, text[at])
+                at += 1
+            else:
+                at, frames = read, frozenset((glided,))
         return frames
+
+    def _read_each(self, frames: frozenset[Frame], text: bytes, at: int) -> frozenset[Frame]:
+        """Where a text is after the bytes from a place on; each frame glides by itself, and waits where it stops."""
+        waiting: dict[int, set[Frame]] = {at: set(frames)}
+        content = np.frombuffer(text, np.uint8)
+        while waiting and (at := min(waiting)) < len(text):
+            stopped = []
+            for frame in waiting.pop(at):
+                read, glided = self._glide(frame, content, at)
+                if read == at:
+                    stopped.append(frame)
+                else:
+                    waiting.setdefault(read, set()).add(glided)
+            if stopped and (after := self.step(stopped, text[at])):
+                waiting.setdefault(at + 1, set()).update(after)
+        return frozenset(waiting.get(len(text), ()))
+
+    def _glide(self, frame: Frame, content: NDArray[np.uint8], at: int) -> tuple[int, Frame]:
+        """Where a frame comes to as long as nothing but bytes is around it, and the first byte that it did not read."""
+        read, state, count = kernels.glide(
+            self.row, self.targets, self.classes, self.rule, self.quiet, self.least, self.most,
+            frame.state, frame.count, content, at,
+        )  # fmt: skip
+        return read, frame if read == at else self.frame(state, count, frame.below)
 
     def can_end(self, frames: Iterable[Frame]) -> bool:
         """Whether the text may end here."""

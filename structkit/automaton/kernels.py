@@ -39,7 +39,7 @@ def counted(count, operation, least, most):
         return count if count >= least else -1
     if most >= 0:
         return count + operation if count + operation <= most else -1
-    return min(count + operation, least)
+    return min(count + operation, np.int64(least))
 
 
 @kernel

@@ -14,6 +14,7 @@ from structkit.regex.nodes import (
     Call,
     Chars,
     Joined,
+    Machine,
     Multiple,
     Node,
     Repeat,
@@ -98,6 +99,8 @@ class Lengths:
                 return len(chr(ranges[0][0]).encode()) if ranges else FAR
             case Multiple():
                 return 1
+            case Machine():
+                return _shortest_path(node)
             case Substring():
                 return _shortest_quote(node)
             case Call(rule):
@@ -141,6 +144,14 @@ class Lengths:
             if length < FAR:
                 return length
         return FAR
+
+
+def _shortest_path(node: Machine) -> int:
+    reached, length = {0}, 0
+    while not reached & node.ends:
+        reached = {target for state in reached for _, target in node.moves[state]}
+        length += 1
+    return length
 
 
 def _shortest_quote(node: Substring) -> int:

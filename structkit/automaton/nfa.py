@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from structkit.automaton import subset
 from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key
 from structkit.automaton.kernels import BITS
+from structkit.automaton.machines import machine, multiples
 from structkit.automaton.optional import in_runs, optional_run
 from structkit.automaton.utf8 import byte_sequences
 from structkit.errors import LimitExceeded, SchemaError
@@ -22,6 +23,7 @@ from structkit.regex.nodes import (
     Call,
     Chars,
     Joined,
+    Machine,
     Multiple,
     Node,
     Part,
@@ -181,7 +183,9 @@ class _Builder:
             case Both():
                 return self.embed(self.product(node), start)
             case Multiple(of, places):
-                return self.multiple(of, places, start)
+                return multiples(self, of, places, start)
+            case Machine():
+                return machine(self, node, start)
 
     def link(self, source: int, target: int) -> None:
         self.nfa.silent.extend((source, target))
@@ -377,41 +381,6 @@ class _Builder:
             end = self.repeat(Repeat(again, max(part.least - 1, 0), most), end)
         return end
 
-    def multiple(self, of: int, places: int, start: int) -> int:
-        """One state for each remainder and each number of digits after the point."""
-        end, zero = self.state(), self.state()
-        whole = [self.state() for _ in range(of)]
-        self.nfa.edges.extend((start, 0x30, 0x30, zero, KEEP))
-        for digit in range(1, 10):
-            self.nfa.edges.extend((start, 0x30 + digit, 0x30 + digit, whole[digit % of], KEEP))
-        self.digit(whole, whole)
-        self.link(zero, end)
-        self.end_multiples(whole, places, end)
-        last = whole
-        if places:
-            last = [self.state() for _ in range(of)]
-            for before, after in zip((zero, *whole), (last[0], *last), strict=True):
-                self.nfa.edges.extend((before, 0x2E, 0x2E, after, KEEP))
-        for missing in range(places - 1, -1, -1):
-            following = [self.state() for _ in range(of)]
-            self.digit(last, following)
-            self.end_multiples(following, missing, end)
-            last = following
-        return end
-
-    def end_multiples(self, remainders: list[int], missing: int, end: int) -> None:
-        """Lead to the end the remainders that are 0 after so many more zeros."""
-        for remainder, state in enumerate(remainders):
-            if remainder * 10**missing % len(remainders) == 0:
-                self.link(state, end)
-
-    def digit(self, remainders: list[int], following: list[int]) -> None:
-        """Read a digit d: from the remainder r to 10 r + d."""
-        for remainder, state in enumerate(remainders):
-            for digit in range(10):
-                after = following[(10 * remainder + digit) % len(following)]
-                self.nfa.edges.extend((state, 0x30 + digit, 0x30 + digit, after, KEEP))
-
     def product(self, node: Both | Substring) -> Dfa:
         from structkit.automaton.build import product, regular  # the two call each other, as nodes hold nodes
 
@@ -458,6 +427,8 @@ class _Builder:
                 size = self.size(left) + self.size(right)
             case Multiple(of, places):
                 size = of * (1 + places)
+            case Machine(moves):
+                size = len(moves)
             case Chars() | Call() | Unique() | Substring():
                 size = 1
         self.sizes[id(node)] = (node, size)

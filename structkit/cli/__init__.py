@@ -185,6 +185,14 @@ def _add_compiling(command: argparse.ArgumentParser) -> None:
         choices=["declared", "any"],
         help="of keys: declared, the default, or any",
     )
+    command.add_argument(
+        "--null",
+        choices=["always", "may_omit", "omit"],
+        help="what is written of optional fields without a value",
+    )
+    command.add_argument(
+        "--whitespace", choices=["spaced", "compact"], help="spaced, the default, or no spaces in the JSON"
+    )
 
 
 def _add_extract(command: argparse.ArgumentParser) -> None:
@@ -200,20 +208,7 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
     command.add_argument("--max-tokens", type=int, metavar="N", help="the most tokens to write")
     command.add_argument("--temperature", type=float, metavar="T", help="0, the default, is greedy")
     command.add_argument("--seed", type=int, metavar="N", help="makes sampling repeatable")
-    command.add_argument(
-        "--order", choices=["declared", "any"], help="of keys: declared, the default, or as the model likes"
-    )
-    command.add_argument(
-        "--whitespace", choices=["spaced", "compact"], help="spaced, the default, or no spaces in the JSON"
-    )
-    command.add_argument(
-        "--defaults", choices=["always", "may_omit"], help="whether fields with a default are always written"
-    )
-    command.add_argument(
-        "--null",
-        choices=["always", "may_omit", "omit"],
-        help="what to write of optional fields without a value",
-    )
+    _add_compiling(command)
     many = command.add_argument_group("a file of prompts")
     many.add_argument("--input", metavar="FILE", help="JSON lines: texts, or objects with a prompt and an id")
     many.add_argument(

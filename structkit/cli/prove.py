@@ -67,7 +67,12 @@ COMMANDS: dict[str, Callable[[argparse.Namespace, AnyTarget], tuple[str, int]]] 
 
 
 def _compiling(arguments: argparse.Namespace) -> Compiling:
-    return Compiling(defaults=arguments.defaults, order=arguments.order)
+    return Compiling(
+        defaults=arguments.defaults,
+        order=arguments.order,
+        null=arguments.null,
+        whitespace=arguments.whitespace,
+    )
 
 
 def _json(value: object) -> str:

@@ -33,6 +33,7 @@ class FunctionOutput(OutputType[object]):
     def __init__(self, arguments: OutputType[object], signature: Signature) -> None:
         super().__init__(arguments._adapter, signature.name, arguments.document)
         self.signature = signature
+        self.described = arguments.described
 
     @classmethod
     def read(

@@ -27,11 +27,18 @@ class Bans:
     """
 
     def __init__(self) -> None:
-        self._banned: list[tuple[int, bytes]] = []
+        self._refused: list[tuple[int, bytes]] = []
         self._ends: set[bytes] = set()
+        self._ways: list[tuple[int, bytes]] = []
 
     def __bool__(self) -> bool:
-        return bool(self._banned or self._ends)
+        return bool(self._refused or self._ends)
+
+    def again(self) -> Bans:
+        """The bans of another attempt: what was refused; ways that led to nothing else may have room there."""
+        bans = Bans()
+        bans._refused, bans._ends = self._refused.copy(), self._ends.copy()
+        return bans
 
     def add(self, text: bytes, start: int, end: int) -> None:
         """Ban a value, after what is before it.
@@ -44,20 +51,20 @@ class Bans:
         value = text[start:end]
         if value[-1:] not in (b'"', b"}", b"]") and value[:1] in (b"-", *(bytes([d]) for d in b"0123456789")):
             # A number may be the beginning of another, so it is banned with what ends it.
-            self._banned += [(start, text[:end] + bytes([byte])) for byte in _AFTER_NUMBER]
+            self._refused += [(start, text[:end] + bytes([byte])) for byte in _AFTER_NUMBER]
             if end == len(text):
                 self._ends.add(text)
         else:
-            self._banned.append((start, text[:end]))
+            self._refused.append((start, text[:end]))
 
     def add_beginning(self, start: int, text: bytes) -> None:
-        """Ban all that begins with a text; the value that led there begins at the byte `start`."""
-        self._banned.append((start, text))
+        """Ban all that begins with a text, a way to banned ones alone; its value begins at the byte `start`."""
+        self._ways.append((start, text))
 
     def hits(self, text: bytes | bytearray, more: bytes) -> bool:
         """Whether a text that goes on with `more` would write a banned one."""
         whole = bytes(text) + more
-        return any(whole.startswith(banned) for _, banned in self._banned)
+        return any(whole.startswith(banned) for _, banned in self._all())
 
     def start_of(self, text: bytes | bytearray) -> int | None:
         """Where the innermost value begins with which a text would become a banned one; `None` if there is none."""
@@ -74,7 +81,7 @@ class Bans:
         guide = cursor.guide
         tokens = guide.vocabulary.tokens
         for _, banned in self._open(text):
-            rest = banned[len(text) :]
+            rest = cursor.pending + banned[len(text) :]
             for token in guide.index.along(rest):
                 if tokens[token].startswith(rest):
                     mask[token >> 5] &= ~np.uint32(1 << (token & 31))
@@ -84,4 +91,7 @@ class Bans:
     def _open(self, text: bytes | bytearray) -> list[tuple[int, bytes]]:
         """The bans that a text is the beginning of."""
         begun = bytes(text)
-        return [(start, banned) for start, banned in self._banned if banned.startswith(begun)]
+        return [(start, banned) for start, banned in self._all() if banned.startswith(begun)]
+
+    def _all(self) -> list[tuple[int, bytes]]:
+        return self._refused + self._ways

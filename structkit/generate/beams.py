@@ -6,6 +6,7 @@ import heapq
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from structkit.generate.drive import check_cancelled
 from structkit.generate.sample import allowed_logits, failure, logsumexp, only_id
 from structkit.guide.guide import Cursor
 from structkit.models.base import Logits, Rows
+from structkit.models.single import logits_of
 
 __all__ = ["Beam", "search"]
 
@@ -26,7 +28,8 @@ class Beam:
     Attributes:
         cursor: Where it stands.
         left: The tokens that it may still have.
-        token_ids: Its tokens, the end token not included.
+        token_ids: Its tokens, the end token not included, nor those that spell the end of the prompt again.
+        texts: What each of them writes.
         scores: For each its log-probability among the allowed tokens, and the probability that the mask removed.
         forced: For each whether nothing else could follow.
         logprob: The sum of the log-probabilities.
@@ -36,6 +39,7 @@ class Beam:
     cursor: Cursor
     left: int
     token_ids: list[int] = field(default_factory=list)
+    texts: list[bytes] = field(default_factory=list)
     scores: list[tuple[float, float]] = field(default_factory=list)
     forced: list[bool] = field(default_factory=list)
     logprob: float = 0.0
@@ -47,6 +51,7 @@ class Beam:
             self.cursor.fork(),
             self.left,
             [*self.token_ids],
+            [*self.texts],
             [*self.scores],
             [*self.forced],
             self.logprob + logprob,
@@ -56,12 +61,15 @@ class Beam:
 
     def take(self, token: int, score: tuple[float, float], *, forced: bool) -> None:
         """Add a token."""
+        text = self.cursor.guide.vocabulary.tokens[token][len(self.cursor.pending) :]
         self.cursor.advance(token)
-        self.left -= 1
-        self.token_ids.append(token)
-        self.scores.append(score)
-        self.forced.append(forced)
         self.unread.append(token)
+        if text:
+            self.left -= 1
+            self.token_ids.append(token)
+            self.texts.append(text)
+            self.scores.append(score)
+            self.forced.append(forced)
 
     def settle(self) -> NDArray[np.uint32] | None:
         """Take the tokens that must follow; the mask of those that may, or `None` at the end."""
@@ -117,7 +125,7 @@ def search(
     open_beams, masks = [first], [mask]
     done: list[Beam] = []
     check_cancelled(cancelled)
-    logits = rows.add([first.unread])
+    logits = logits_of(lambda: rows.add([first.unread]), 1)
     while open_beams:
         going: list[tuple[Beam, int, NDArray[np.uint32]]] = []
         for logprob, parent, token, removed in _best(logits, open_beams, masks, beams):
@@ -140,7 +148,8 @@ def search(
         check_cancelled(cancelled)
         rows.keep([parent for _, parent, _ in going])
         open_beams, masks = [beam for beam, _, _ in going], [mask for _, _, mask in going]
-        logits = rows.feed([beam.unread for beam in open_beams])
+        unread = [beam.unread for beam in open_beams]
+        logits = logits_of(partial(rows.feed, unread), len(unread))
     return done
 
 

@@ -20,11 +20,11 @@ from structkit.errors import TokenRefused
 from structkit.generate.choose import Told
 from structkit.generate.fields import Fields, Path
 from structkit.guide.guide import Cursor
-from structkit.schema.choices import OTHER
+from structkit.schema.choices import OTHER, Member
 
 __all__ = ["Choice", "Choices", "Chooser"]
 
-Choices: TypeAlias = "Callable[[Path], Sequence[str] | None]"
+Choices: TypeAlias = "Callable[[Path], Sequence[Member] | None]"
 """The texts of the values that are possible at a place, if they can be listed; see `choices_at`."""
 
 
@@ -46,7 +46,7 @@ class Choice:
     texts: list[str]
     branches: list[list[int]]
     open: bool
-    chances: dict[str, float] = field(default_factory=dict)
+    chances: dict[Member, float] = field(default_factory=dict)
 
     @property
     def first(self) -> tuple[int, ...]:
@@ -69,9 +69,8 @@ class Choice:
         whole = [chance - self._longer(chances, number) for number, chance in enumerate(chances)]
         total = 1 - told.removed if self.open else sum(whole)
         if total > 0:
-            self.chances = {
-                text: min(1.0, chance / total) for text, chance in zip(self.texts, whole, strict=True)
-            }
+            for text, chance in zip(self.texts, whole, strict=True):
+                self.chances[text] = min(1.0, chance / total)
             if self.open:
                 self.chances[OTHER] = max(0.0, 1 - sum(self.chances.values()))
 
@@ -112,7 +111,8 @@ class Chooser:
             room: The most tokens that can be written: values that need more are not possible.
         """
         # The next token may write what is forced, and the beginning of a value too.
-        forced = self._cursor.forced_bytes()
+        pending = self._cursor.pending
+        forced = self._cursor.forced_bytes()[len(pending) :]
         here: tuple[Path, int] | None = ((), 0)
         if self._is_json:
             self._fields.read(bytes(text[len(self._fields.text) :]))
@@ -123,7 +123,12 @@ class Chooser:
             return None
         path, start = here
         choice = self._choice(
-            path, start, bytes(text + forced)[start:], forced.decode(errors="replace"), spell, room
+            path,
+            start,
+            bytes(text + forced)[start:],
+            (pending + forced).decode(errors="replace"),
+            spell,
+            room,
         )
         self._begun[path] = choice
         return choice
@@ -139,7 +144,7 @@ class Chooser:
             if choice is not None and choice.start < length
         }
 
-    def decided(self) -> Mapping[Path, Mapping[str, float]]:
+    def decided(self) -> Mapping[Path, Mapping[Member, float]]:
         """The probabilities found."""
         return {
             path: choice.chances
@@ -160,7 +165,9 @@ class Chooser:
         if texts is None:
             return None
         branches = {
-            text: self._branch(text.encode(), written, forced, spell) for text in texts if text != OTHER
+            text: self._branch(text.encode(), written, forced, spell)
+            for text in texts
+            if isinstance(text, str)
         }
         possible = {text: branch for text, branch in branches.items() if 0 < len(branch) <= room}
         if not possible or (len(possible) < 2 and OTHER not in texts):

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 from structkit.generate.fields import Field, Fields, Path, show_path
-from structkit.schema.choices import OTHER
+from structkit.schema.choices import Member
 
-__all__ = ["Confidence", "choices_of", "confidence_of"]
+__all__ = ["Confidence", "PressureWarning", "choices_of", "confidence_of", "names_of", "warn_of_pressure"]
+
+_PRESSURE = 0.5
+"""`Result.pressure` above which a target fights its model: most of what that wanted to write was forbidden."""
+
+
+class PressureWarning(UserWarning):
+    """The target fights the model: on average the mask took away more than half of the probability.
+
+    Warned of once for each target, where confidence is asked for. The value is valid all the same; whether it is
+    right is another matter. See `structkit.Result.pressure`.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +38,9 @@ class Confidence:
         removed: The most probability that the mask took away at one of its tokens: near 1 where the model would have
             written something else altogether.
         choices: Where the value is one of several that can be listed, the probability of each: the members of an
-            `Enum` or a `Literal` by their JSON values, true and false. Where a value may be null, that of `None`, and
-            of all others together under `...`.
+            `Enum` or a `Literal` by their JSON values, true and false; by their JSON texts where two of the values are
+            equal in Python, as 1 and True are, or one is an array or an object. Where a value may be null, that of
+            `None`, and of all others together under `...`.
     """
 
     logprob: float
@@ -75,27 +88,49 @@ def confidence_of(
     return found
 
 
-def choices_of(chances: Mapping[str, float], is_json: bool) -> dict[object, float]:
-    """The probabilities of a choice by its values instead of their texts, the likeliest first.
+def choices_of(
+    chances: Mapping[Member, float], members: Sequence[Member], *, is_json: bool
+) -> dict[object, float]:
+    """The probabilities of a choice by what the members are called, the likeliest first.
 
-    Values that Python finds equal, such as 1 and true, count as one.
-
-    >>> choices_of({"null": 0.25, "...": 0.75}, True)
+    >>> choices_of({"null": 0.25, ...: 0.75}, ["null", ...], is_json=True)
     {Ellipsis: 0.75, None: 0.25}
     """
-    ordered = sorted(chances.items(), key=lambda item: -item[1])
+    named = names_of(members, is_json=is_json)
+    return {named[member]: chance for member, chance in sorted(chances.items(), key=lambda item: -item[1])}
+
+
+def names_of(members: Sequence[Member], *, is_json: bool) -> dict[Member, object]:
+    """What the members of a choice are called: their values, or all of them their texts where that is not clear.
+
+    >>> names_of(["1", "null"], is_json=True)
+    {'1': 1, 'null': None}
+    >>> names_of(["1", "true"], is_json=True), 1 == True
+    ({'1': '1', 'true': 'true'}, True)
+    """
+    plain: dict[Member, object] = {member: member for member in members}
     if not is_json:
-        return dict(ordered)
-    found: dict[object, float] = {}
-    for text, chance in ordered:
-        value = ... if text == OTHER else _hashable(text)
-        found[value] = found.get(value, 0.0) + chance
-    return found
+        return plain
+    values = {member: json.loads(member) if isinstance(member, str) else member for member in members}
+    if any(isinstance(value, (dict, list)) for value in values.values()):
+        return plain
+    return values if len(set(values.values())) == len(values) else plain
 
 
-def _hashable(text: str) -> object:
-    value: object = json.loads(text)
-    return text if isinstance(value, (dict, list)) else value
+def warn_of_pressure(pressure: float, name: str) -> None:
+    """Warn if the mask took away too much.
+
+    Args:
+        pressure: See `Result.pressure`.
+        name: That of the target.
+    """
+    if pressure > _PRESSURE:
+        warnings.warn(
+            f"the model would mostly have written something else than {name} allows: say in the prompt what is asked, "
+            "or choose a target that fits the text; confidence[path].removed says at which field",
+            PressureWarning,
+            stacklevel=2,
+        )
 
 
 def _fields(text: bytes) -> list[Field]:

@@ -20,6 +20,7 @@ from structkit.generate.choose import Ask, choose
 from structkit.generate.draft import Draft
 from structkit.generate.plan import Decoded, Flow, Score
 from structkit.models.base import Logits, LogitsModel, ReadsAhead, Rows
+from structkit.models.single import asked, logits_of
 
 __all__ = ["TURNS", "Cancelled", "Driven", "Turns", "check_cancelled", "drive_all", "in_thread"]
 
@@ -306,21 +307,16 @@ class _Batch:
         begin = time.perf_counter()
         try:
             logits = self._read([row.take(width) for row in rows], max(len(row.ahead) for row in rows), read)
-            seconds = (time.perf_counter() - begin) / len(rows)
-            for row in rows:
-                row.at = logits.shape[1] - 1 - len(row.ahead)
-                row.seconds += seconds
-            ready = [number for number, row in enumerate(rows) if not row.unread]
-            while ready:
-                ready = self._tell(rows, first, ready, logits)
         except ModelFailed as error:
             self._give_up(error)
             return
-        except Exception as error:  # a model is anyone's code
-            broken = ModelFailed(f"the model broke: {type(error).__name__}: {error}")
-            broken.__cause__ = error
-            self._give_up(broken)
-            return
+        seconds = (time.perf_counter() - begin) / len(rows)
+        for row in rows:
+            row.at = logits.shape[1] - 1 - len(row.ahead)
+            row.seconds += seconds
+        ready = [number for number, row in enumerate(rows) if not row.unread]
+        while ready:
+            ready = self._tell(rows, first, ready, logits)
         self._keep()
 
     def _keep(self) -> None:
@@ -337,15 +333,10 @@ class _Batch:
         read: Callable[[Sequence[Sequence[int]]], Logits],
     ) -> Logits:
         """float[rows, 1 + ahead, width]: the logits after the last tokens of each row."""
-        if ahead and isinstance(self._rows, ReadsAhead):
-            return self._rows.read(token_ids, 1 + ahead)
-        logits = read(token_ids)
-        if logits.ndim != 2 or len(logits) != len(token_ids):
-            raise ModelFailed(
-                f"the model gave logits of shape {list(logits.shape)} for {len(token_ids)} rows; "
-                "give float32[rows, width]"
-            )
-        return logits[:, None]
+        rows = self._rows
+        if ahead and isinstance(rows, ReadsAhead):
+            return asked(lambda: rows.read(token_ids, 1 + ahead))
+        return logits_of(lambda: read(token_ids), len(token_ids))[:, None]
 
     def _tell(self, rows: list[_Row], first: int, ready: list[int], logits: Logits) -> list[int]:
         """Choose for rows whose tokens were all read; those for which what they ask for next was read too."""
@@ -374,14 +365,14 @@ class _Batch:
         """Let a flow go on until it asks for a token or ends."""
         row.ask = None
         try:
-            asked = go_on()
-            while isinstance(asked, Score):
+            ask = go_on()
+            while isinstance(ask, Score):
                 self._back(number, row.drop())
                 begin = time.perf_counter()
-                scores = self._rows.score(number, asked.branches)
+                scores = asked(partial(self._rows.score, number, ask.branches))
                 row.seconds += time.perf_counter() - begin
-                asked = row.flow.send(scores)
-            self._back(number, row.follow(asked, self._hopes))
+                ask = row.flow.send(scores)
+            self._back(number, row.follow(ask, self._hopes))
         except StopIteration as end:
             self._end(row, end.value)
         except Exception as error:  # one that fails does not lose the others
@@ -389,7 +380,7 @@ class _Batch:
 
     def _back(self, number: int, count: int) -> None:
         if count:
-            self._rows.back(number, count)
+            asked(lambda: self._rows.back(number, count))
 
     def _end(self, row: _Row, outcome: Decoded | Exception) -> None:
         row.ask = None

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import BudgetTooSmall, TokenRefused
-from structkit.generate.bans import Bans
 from structkit.generate.choose import Ask, Told
 from structkit.generate.chooser import Chooser
 from structkit.generate.draft import Draft, Drafts
@@ -75,11 +74,13 @@ class _Decoding:
         self.back = read
         self.read = 0
         self.speller = Speller(plan.spell, vocabulary)
+        self.pending = len(cursor.pending)
         self.drafts: Drafts | None = None
-        self.bans = Bans()
+        self.bans = plan.bans
         self.paths: dict[int, Path] = {}
         self.refused: list[str] = []
         self.limited = False
+        self.cut = False
         self.shortened: int | None = None
         self.begin = 0.0
         self.thinking: str | None = None
@@ -95,13 +96,14 @@ class _Decoding:
         self.begin = time.perf_counter()
         if self.plan.thoughts:
             yield from self.think()
-        refusal: Refusal | None = None
+        refusal = self.plan.refusal
         while (yield from self.write()):
             text = self.written.text.decode()
             refusal = None if self.plan.check is None else self.plan.check(text)
             if refusal is None:
                 break
             self.refused.append(text)
+            self.bans.add(bytes(self.written.text), refusal.start, refusal.end)
             if len(self.refused) > self.plan.retries:
                 break
             self.take_back(refusal)
@@ -138,14 +140,11 @@ class _Decoding:
         """Write to the end of a value, if one is not banned; a way that only leads to banned ones is banned too."""
         while True:
             self.force()
-            self.hurry()
-            if self.cursor.must_end or self.left == 0:
-                if self.bans.may_end(self.written.text):
-                    return True
-                if not self.leave():
-                    return False
-                continue
-            if not self.look():
+            room, must_end = self.room(), self.cursor.must_end
+            if (must_end or room == 0) and self.bans.may_end(self.written.text):
+                self.cut = not must_end
+                return True
+            if must_end or not (self.look(room) or self.look(self.left)):
                 if not self.leave():
                     return False
                 continue
@@ -159,19 +158,18 @@ class _Decoding:
             self.cursor.advance(token)
             self.keep([token], score, forced=forced)
 
-    def hurry(self) -> None:
-        """Once the time is over, leave no more room than the value needs to end."""
-        if self.late():
-            self.left = min(self.left, self.cursor.tokens_to_end())
+    def room(self) -> int:
+        """The tokens that there is room for: once the time is over, no more than the value needs to end."""
+        return min(self.left, self.cursor.tokens_to_end()) if self.late() else self.left
 
     def late(self) -> bool:
         """Whether the time is over."""
         return self.deadline is not None and time.perf_counter() > self.deadline
 
-    def look(self) -> bool:
+    def look(self, room: int) -> bool:
         """Look at what may follow; whether there is anything."""
         self.cursor.fill_mask(self.free)
-        self.cursor.fill_mask(self.mask, self.left)
+        self.cursor.fill_mask(self.mask, room)
         if self.field_budgets is not None:
             self.field_budgets.narrow(self.mask, self.written.text, self.written.token_ids)
         if self.bans:
@@ -248,7 +246,7 @@ class _Decoding:
     def force(self) -> None:
         """Take the tokens of the text that must come next, as far as what follows cannot respell them."""
         forced = self.cursor.forced_bytes()
-        if self.bans and self.bans.hits(self.written.text, forced):
+        if len(forced) == self.pending or self.bans.hits(self.written.text, forced[self.pending :]):
             return
         ids = self.spelling(forced)[: self.left]
         taken = 0
@@ -279,16 +277,26 @@ class _Decoding:
 
     def keep(self, token_ids: list[int], score: tuple[float, float], *, forced: bool) -> None:
         """Write tokens that the cursor has taken."""
-        self.written.token_ids += token_ids
-        self.written.scores += [score] * len(token_ids)
-        self.written.text += b"".join(self.vocabulary.tokens[token_id] for token_id in token_ids)
-        self.written.forced += [forced] * len(token_ids)
+        written = self.written
         self.unread += token_ids
-        self.left -= len(token_ids)
+        for token_id in token_ids:
+            token = self.vocabulary.tokens[token_id]
+            text = token[self.pending :]
+            if not text:  # it spells the end of the prompt again, and nothing else
+                self.pending -= len(token)
+                self.prompt_ids.append(token_id)
+                continue
+            written.token_ids.append(token_id)
+            written.texts.append(text)
+            # What does not spell the prompt is not what the target forbids.
+            written.scores.append((score[0], 0.0) if self.pending else score)
+            written.forced.append(forced)
+            written.text += text
+            self.pending = 0
+            self.left -= 1
 
     def take_back(self, refusal: Refusal) -> None:
-        """Take back a value that was refused, and ban it."""
-        self.bans.add(bytes(self.written.text), refusal.start, refusal.end)
+        """Take back a value that was refused."""
         self.paths[refusal.start] = refusal.path
         self.rewind(refusal.start)
 
@@ -308,7 +316,8 @@ class _Decoding:
         count, length = len(written.token_ids), len(written.text)
         while length > start:
             count -= 1
-            length -= len(self.vocabulary.tokens[written.token_ids[count]])
+            length -= len(written.texts[count])
+            self.pending = len(self.vocabulary.tokens[written.token_ids[count]]) - len(written.texts[count])
         taken = len(written.token_ids) - count
         if self.shortened is not None and self.shortened >= count:
             self.shortened = None
@@ -329,7 +338,7 @@ class _Decoding:
 
     def decoded(self, refusal: Refusal | None) -> Decoded:
         """What was written, at the end."""
-        shortened = self.shortened is not None or (self.left == 0 and not self.cursor.must_end)
+        shortened = self.shortened is not None or self.cut
         return Decoded(
             token_ids=tuple(self.written.token_ids),
             finish_reason="budget" if shortened else "stop",

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import cast
 
 from structkit.errors import GenerationError, ValidationFailed
+from structkit.generate.bans import Bans
 from structkit.generate.beams import search
-from structkit.generate.confidence import Confidence, choices_of, confidence_of
+from structkit.generate.confidence import Confidence, choices_of, confidence_of, warn_of_pressure
 from structkit.generate.draft import ModelDrafts, PromptDrafts
 from structkit.generate.drive import TURNS, Driven, drive_all
 from structkit.generate.examples import Shot, shots_of
 from structkit.generate.flow import decode
 from structkit.generate.guides import GUIDES
+from structkit.generate.notes import add_note, add_place
 from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Written
 from structkit.generate.processors import Stack
 from structkit.generate.progress import Progress
-from structkit.generate.prompt import Prompt, build_prompt, encode_prompt, source_of
+from structkit.generate.prompt import Prompt, build_prompt, encode_prompt, goes_on, source_of
 from structkit.generate.repair import refusal_of, told_prompt
 from structkit.generate.result import Result, Token, Usage
 from structkit.generate.settings import Batch, Settings
 from structkit.generate.spans import spans_of
-from structkit.guide.guide import Guide
+from structkit.guide.guide import Cursor, Guide
+from structkit.guide.healing import HealedCursor, healed_tokens
 from structkit.models.base import Conversing, LogitsModel, ReadsAhead, Rows, Thinking
 from structkit.models.single import rows_of
 from structkit.targets import AnyTarget, Target
@@ -67,13 +70,6 @@ def run(
     if not found:
         raise cast("Exception", results[0])
     return max(found, key=_by_the_token)
-
-
-def _note(error: Exception, note: str) -> None:
-    """Say where an error comes from, as Python 3.11 and later can."""
-    add: Callable[[str], None] | None = getattr(error, "add_note", None)
-    if add is not None:
-        add(note)
 
 
 def _by_the_token(result: Result[object]) -> float:
@@ -125,7 +121,7 @@ def run_many(
             progress.advance()
             if isinstance(outcome, Exception) and not batch.keep_errors:
                 if len(jobs) > 1:
-                    _note(outcome, f"it was raised for prompts[{job.number}]")
+                    add_place(outcome, f"prompts[{job.number}]")
                 raise outcome
     for guide in {id(job.guide): job.guide for job in jobs if job.guide}.values():
         guide.save()
@@ -180,7 +176,7 @@ def _begin(model: LogitsModel, jobs: list[Job], settings: Settings) -> tuple[Row
         return rows, jobs
     # Prompts of like length waste the least padding; the longest come first, for they need the most memory.
     jobs = sorted(jobs, key=lambda job: -len(job.encoded()))
-    return rows_of(model, _common([job.encoded() for job in jobs])), jobs
+    return rows_of(model, _common([job.kept() for job in jobs])), jobs
 
 
 def _common(prompts: Sequence[list[int]]) -> list[int]:
@@ -222,6 +218,7 @@ class Job:
         self._source = ""
         self._settings = settings
         self._prompt_ids: list[int] = []
+        self._healed: int | None = None
         self._asked: Prompt = prompt
         self._value: object = None
         self._refused: list[tuple[str, ValueError]] = []
@@ -282,6 +279,28 @@ class Job:
                 self._error = error
         return self._prompt_ids
 
+    def kept(self) -> list[int]:
+        """The tokens of its prompt but for those that are written again with the answer."""
+        ids = self.encoded()
+        if self._healed is None and self.guide is not None and ids:
+            heals = self._settings.forced and not self._settings.thoughts
+            heals = heals and goes_on(self._model, self._asked)
+            self._healed = healed_tokens(self.guide, ids) if heals else 0
+        return ids[: len(ids) - (self._healed or 0)]
+
+    def _opened(self, guide: Guide, settings: Settings) -> tuple[list[int], Cursor, int]:
+        """The tokens that begin the sequence, a cursor that goes on from there, and the budget."""
+        context, thoughts = self._model.context_length, settings.thoughts
+        ids, kept, cursor = self._prompt_ids, self.kept(), guide.cursor()
+        if len(kept) < len(ids):
+            before = b"".join(guide.vocabulary.tokens[token] for token in ids[len(kept) :])
+            budget = budget_of(guide, settings.max_tokens, context, len(kept) + len(before))
+            if cursor.fits(budget):
+                return kept, HealedCursor(guide, before), budget
+        ends = self._model.end_of_thinking if isinstance(self._model, Thinking) else ()
+        length = len(ids) + (thoughts + len(ends) + 2 if thoughts else 0)
+        return ids, cursor, budget_of(guide, settings.max_tokens, context, length)
+
     def _encode(self, asked: Prompt) -> list[int]:
         return encode_prompt(self._model, asked, thinking=self._settings.thoughts > 0)
 
@@ -289,7 +308,8 @@ class Job:
         """Its flow; raises what is wrong with it when it is begun."""
         self.begin()
         begin = time.perf_counter()
-        decoded = yield from self._attempt(self._prompt_ids, self._settings, 0)
+        bans = Bans()
+        decoded = yield from self._attempt(self._settings, bans)
         if decoded.refusal is not None and self._settings.retries:
             # Another value at that place would not do; so from the start, and the model is told why.
             before, timeout = decoded, self._settings.timeout
@@ -297,8 +317,8 @@ class Job:
                 timeout = max(0.0, timeout - (time.perf_counter() - begin))
             last = replace(self._settings, retries=0, timeout=timeout)
             asked = told_prompt(self._asked, decoded.refused[-1], decoded.refusal.error)
-            self._prompt_ids = self._encode(asked)
-            decoded = yield from self._attempt(self._prompt_ids, last, decoded.read)
+            self._prompt_ids, self._healed = self._encode(asked), None
+            decoded = yield from self._attempt(last, bans.again(), decoded)
             decoded = replace(
                 decoded,
                 refused=before.refused + decoded.refused,
@@ -306,21 +326,22 @@ class Job:
             )
         return decoded
 
-    def _attempt(self, prompt_ids: list[int], settings: Settings, read: int) -> Flow:
+    def _attempt(self, settings: Settings, bans: Bans, before: Decoded | None = None) -> Flow:
         guide, model = self._compiled.guide, self._model
         self.written.cut(0, 0)
-        ends = model.end_of_thinking if isinstance(model, Thinking) else ()
-        before = len(prompt_ids) + (settings.thoughts + len(ends) + 2 if settings.thoughts else 0)
+        prompt_ids, cursor, budget = self._opened(guide, settings)
         plan = Plan(
-            budget=budget_of(guide, settings.max_tokens, model.context_length, before),
+            budget=budget,
             thoughts=settings.thoughts,
-            end_of_thinking=ends,
+            end_of_thinking=model.end_of_thinking if isinstance(model, Thinking) else (),
             sampling=settings.sampling,
             row=self.number,
             spell=model.encode_text,
             forced=settings.forced,
             check=self._check,
             retries=settings.retries,
+            bans=bans,
+            refusal=None if before is None else before.refusal,
             scored=settings.confidence,
             choices=self._compiled.target.choices,
             is_json=self._compiled.target.is_json,
@@ -331,7 +352,8 @@ class Job:
             drafting=PromptDrafts if settings.draft is None else partial(ModelDrafts, settings.draft),
             written=self.written,
         )
-        return (yield from decode(prompt_ids, guide.cursor(), model.vocabulary, plan, read=read))
+        read = 0 if before is None else before.read
+        return (yield from decode(prompt_ids, cursor, model.vocabulary, plan, read=read))
 
     def _check(self, text: str) -> Refusal | None:
         """Make the value of a text, and keep it."""
@@ -342,7 +364,7 @@ class Job:
             self._refused.append((text, error))
             return refusal_of(error, text, is_json=target.is_json)
         except Exception as error:  # a validator is anyone's code
-            _note(error, f"a validator of {target.name} raised it for {text:.200}")
+            add_note(error, f"a validator of {target.name} raised it for {text:.200}")
             raise
         return None
 
@@ -350,7 +372,7 @@ class Job:
         """The likeliest value that a beam search finds."""
         begin = time.perf_counter()
         self.begin()
-        prompt_ids, settings, model = self._prompt_ids, self._settings, self._model
+        settings, model = self._settings, self._model
         rows, guide = rows_of(model), self._compiled.guide
         if rows.most is not None and rows.most < settings.beams:
             raise GenerationError(
@@ -358,16 +380,15 @@ class Job:
             )
         if self._compiled.target.field_limits() is not None:
             raise GenerationError("a beam search does not know MaxTokens; leave out one of them")
-        budget = budget_of(guide, settings.max_tokens, model.context_length, len(prompt_ids))
-        found = search(
-            rows, prompt_ids, guide.cursor(), beams=settings.beams, budget=budget, cancelled=cancelled
-        )
-        tokens = guide.vocabulary.tokens
-        for beam in found:
-            text = b"".join(tokens[token] for token in beam.token_ids)
+        prompt_ids, cursor, budget = self._opened(guide, settings)
+        for beam in search(
+            rows, prompt_ids, cursor, beams=settings.beams, budget=budget, cancelled=cancelled
+        ):
+            text = b"".join(beam.texts)
             if self._check(text.decode()) is None:
                 self.written.token_ids, self.written.scores = beam.token_ids, beam.scores
                 self.written.forced, self.written.text = beam.forced, bytearray(text)
+                self.written.texts = beam.texts
                 decoded = Decoded(
                     token_ids=tuple(beam.token_ids),
                     finish_reason="stop" if beam.left or beam.cursor.must_end else "budget",
@@ -395,7 +416,7 @@ class Job:
             return self._failed()
         compiled = self._compiled
         text = self.written.text.decode()
-        return Result(
+        result = Result(
             value=self._value,
             text=text,
             finish_reason=decoded.finish_reason,
@@ -416,21 +437,24 @@ class Job:
             spans=spans_of(compiled.target, text, self._source),
             confidence=self._confidence(decoded) if self._settings.confidence else {},
         )
+        warn_of_pressure(result.pressure, compiled.target.name)
+        return result
 
     def _events(self) -> tuple[Token, ...]:
-        written, tokens = self.written, self._compiled.guide.vocabulary.tokens
-        return tuple(
-            Token(token_id, tokens[token_id], forced, *score)
-            for token_id, forced, score in zip(written.token_ids, written.forced, written.scores, strict=True)
-        )
+        written = self.written
+        each = zip(written.token_ids, written.texts, written.forced, written.scores, strict=True)
+        return tuple(Token(token_id, text, forced, *score) for token_id, text, forced, score in each)
 
     def _confidence(self, decoded: Decoded) -> dict[str, Confidence]:
-        written, tokens, target = self.written, self._compiled.guide.vocabulary.tokens, self._compiled.target
+        written, target = self.written, self._compiled.target
         return confidence_of(
             bytes(written.text),
-            [len(tokens[token_id]) for token_id in written.token_ids],
+            [len(text) for text in written.texts],
             written.scores,
-            {path: choices_of(chances, target.is_json) for path, chances in decoded.choices.items()},
+            {
+                path: choices_of(chances, target.choices(path) or [*chances], is_json=target.is_json)
+                for path, chances in decoded.choices.items()
+            },
             is_json=target.is_json,
         )
 

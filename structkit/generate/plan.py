@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.generate.bans import Bans
 from structkit.generate.choose import Ask, Told
 from structkit.generate.chooser import Choices
 from structkit.generate.draft import Drafting, PromptDrafts
@@ -18,6 +19,7 @@ from structkit.generate.processors import Stack
 from structkit.generate.result import FinishReason
 from structkit.generate.sample import Sampling
 from structkit.generate.spelling import Spell
+from structkit.schema.choices import Member
 
 __all__ = ["Check", "Decoded", "Flow", "Plan", "Refusal", "Score", "Written"]
 
@@ -59,6 +61,7 @@ class Written:
 
     Attributes:
         token_ids: The tokens, the end token not included.
+        texts: What each writes; the first may spell the end of the prompt before that.
         scores: For each the log-probability among the allowed tokens and the probability that the mask removed; 0
             where it was not sampled or not scored.
         forced: For each whether it was not sampled, because nothing else could follow.
@@ -69,6 +72,7 @@ class Written:
 
     def __init__(self) -> None:
         self.token_ids: list[int] = []
+        self.texts: list[bytes] = []
         self.scores: list[tuple[float, float]] = []
         self.forced: list[bool] = []
         self.text = bytearray()
@@ -79,7 +83,9 @@ class Written:
         """Take back all but the first tokens, which have so many bytes, to write a value anew."""
         if length < self.kept:
             self.refused = refused
-        del self.token_ids[tokens:], self.scores[tokens:], self.forced[tokens:], self.text[length:]
+        for each in (self.token_ids, self.texts, self.scores, self.forced):
+            del each[tokens:]
+        del self.text[length:]
         self.kept = min(self.kept, length)
 
 
@@ -95,6 +101,8 @@ class Plan:
         forced: Whether forced text is taken without asking the model; else the model chooses its tokens.
         check: Looks at the complete text; a value that it refuses is taken back and written anew.
         retries: How often.
+        bans: What it refused before, in other attempts; what it refuses now is added.
+        refusal: Why it did, if there were other attempts.
         scored: Whether log-probabilities are wanted.
         choices: With `scored`, the texts among which there is a choice at a place, so that they are scored too.
         is_json: Whether the text is JSON.
@@ -115,6 +123,8 @@ class Plan:
     forced: bool = True
     check: Check | None = None
     retries: int = 0
+    bans: Bans = field(default_factory=Bans)
+    refusal: Refusal | None = None
     scored: bool = False
     choices: Choices | None = None
     is_json: bool = True
@@ -151,7 +161,7 @@ class Decoded:
     refused: tuple[str, ...]
     refusal: Refusal | None
     read: int
-    choices: Mapping[Path, Mapping[str, float]]
+    choices: Mapping[Path, Mapping[Member, float]]
     thinking: str | None
 
 

@@ -24,7 +24,8 @@ class LogitsProcessor:
 
     What a row has written is read from `input_ids` itself, so batches, beams that change places, candidates of
     assisted generation, and one processor for several calls are all the same to it. structkit's own functions are
-    faster, never cut a value at `max_new_tokens`, and return validated values; this is for loops that must stay.
+    faster, never cut a value at `max_new_tokens`, and return validated values; this is for loops that must stay. The
+    prompt is as it was given: its last tokens are not healed, as those of a plain text are elsewhere.
 
     Args:
         guide: The target's guide over the model's vocabulary: `structkit.compile(target, vocabulary)`.

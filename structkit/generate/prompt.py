@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from structkit.errors import GenerationError
-from structkit.models.base import Conversation, LogitsModel, Message, Thinking
+from structkit.models.base import Conversation, Conversing, LogitsModel, Message, Thinking
 
-__all__ = ["Prompt", "build_prompt", "encode_prompt", "show_prompt", "source_of"]
+__all__ = ["Prompt", "build_prompt", "encode_prompt", "goes_on", "show_prompt", "source_of"]
 
 Prompt: TypeAlias = "str | Sequence[Message]"
 
@@ -128,6 +128,11 @@ def encode_prompt(model: LogitsModel, prompt: Prompt, *, thinking: bool = False)
             place="prompt",
         )
     return token_ids
+
+
+def goes_on(model: LogitsModel, prompt: Prompt) -> bool:
+    """Whether the answer goes on in the text of the prompt: no chat template puts the end of a turn in between."""
+    return isinstance(prompt, str) and not (isinstance(model, Conversing) and model.takes_messages)
 
 
 def _described(text: str, description: str | None) -> str:

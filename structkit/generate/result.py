@@ -52,7 +52,7 @@ class Token(NamedTuple):
     """The token."""
 
     text: bytes
-    """What it writes; a character may be cut between two tokens."""
+    """What it writes of the answer; a character may be cut between two tokens."""
 
     forced: bool
     """Whether it was not sampled, because nothing else could follow."""
@@ -85,7 +85,8 @@ class Result(Generic[T_co]):
     """Tokens and seconds."""
 
     token_ids: tuple[int, ...]
-    """The tokens of `text`, the end token not included."""
+    """The tokens of `text`, the end token not included. After a prompt of plain text the first may spell the prompt's
+    end too."""
 
     attempts: tuple[str, ...]
     """The text of every attempt, the last one included."""

@@ -69,7 +69,9 @@ class Options(TypedDict, total=False):
 
     forced: bool
     """Whether text that must come next is taken without sampling, in the tokenizer's own tokens; by default
-    it is. Without it the model chooses the tokens of such text too."""
+    it is. Without it the model chooses the tokens of such text too. The end of a prompt that is plain text,
+    with no chat template after it, is such text: its last tokens are written again, as the tokenizer writes them with
+    what the answer begins with ("token healing")."""
 
     speculate: bool | int
     """Whether text that may well come next, such as a value copied from the prompt and the key after it, is read by the
@@ -91,7 +93,8 @@ class Options(TypedDict, total=False):
 
     retries: int
     """How often a value that the type's own validators refuse is taken back and written anew, 2 by default; then
-    there is one more attempt from the start, in which the model is told what was wrong. 0 for none of these."""
+    there is one more attempt from the start, in which the model is told what was wrong. What was refused is not written
+    again. 0 for none of these."""
 
     confidence: bool
     """Whether the result says how sure the model was of each value: by default where a result is returned for one

@@ -96,6 +96,10 @@ class Guide:
             self.budgets.inherit(state, token_id, after)
         return after
 
+    def read(self, state: State, text: bytes) -> State:
+        """The state after a text; one without frames if the language does not allow it."""
+        return self._state(*self.automaton.read(state.frames, state.kept, text))
+
     def mask(self, state: State, budget: int | None) -> NDArray[np.uint32]:
         """uint32[words]: the tokens that may come next, without the end tokens; see `Cursor.fill_mask`."""
         if budget is not None:
@@ -119,8 +123,7 @@ class Guide:
     def _step(self, state: State, token_id: int) -> State:
         after = state.next.get(token_id)
         if after is None:
-            frames, kept = self.automaton.read(state.frames, state.kept, self.vocabulary.tokens[token_id])
-            after = state.next[token_id] = self._state(frames, kept)
+            after = state.next[token_id] = self.read(state, self.vocabulary.tokens[token_id])
             if state.way and state.way[0] == token_id and not after.way:
                 after.way = state.way[1:]
         return after
@@ -162,6 +165,11 @@ class Cursor:
         return self._states[-1]
 
     @property
+    def pending(self) -> bytes:
+        """The end of the prompt, as far as it must still be spelled again; see `HealedCursor`."""
+        return b""
+
+    @property
     def can_end(self) -> bool:
         """Whether the value is complete, so that an end token is allowed."""
         return self._states[-1].can_end
@@ -189,9 +197,7 @@ class Cursor:
         Raises:
             ValueError: `out` has the wrong shape or dtype.
         """
-        words = self.guide.vocabulary.words
-        if out.shape != (words,) or out.dtype != np.uint32:
-            raise ValueError(f"out must be uint32[{words}], not {out.dtype}{list(out.shape)}")
+        self._check(out)
         state = self._states[-1]
         if self._ended or (budget is not None and budget <= 0):
             out[:] = 0
@@ -245,9 +251,7 @@ class Cursor:
     def fork(self) -> Cursor:
         """A second cursor at the same place, with the same past."""
         copy = Cursor(self.guide, self._states[0])
-        copy._states = self._states.copy()
-        copy._tokens = self._tokens.copy()
-        copy._ended = self._ended
+        copy._take_over(self)
         return copy
 
     def rollback(self, n: int) -> None:
@@ -261,6 +265,16 @@ class Cursor:
         if n:
             del self._states[-n:], self._tokens[-n:]
             self._ended = bool(self._tokens) and self._tokens[-1] in self.guide.vocabulary.end_ids
+
+    def _take_over(self, other: Cursor) -> None:
+        self._states = other._states.copy()
+        self._tokens = other._tokens.copy()
+        self._ended = other._ended
+
+    def _check(self, out: NDArray[np.uint32]) -> None:
+        words = self.guide.vocabulary.words
+        if out.shape != (words,) or out.dtype != np.uint32:
+            raise ValueError(f"out must be uint32[{words}], not {out.dtype}{list(out.shape)}")
 
     def _refused(self, token_id: int, reason: str) -> TokenRefused:
         vocabulary = self.guide.vocabulary

@@ -65,7 +65,7 @@ def rounds(
             exit_taken[found] = mark >> 1
             found += 1
         if trie_first[node] < trie_first[node + 1]:
-            worst[mark] = max(worst[mark], tokens[0, target >> BITS])
+            worst[mark] = max(np.int64(worst[mark]), np.int64(tokens[0, target >> BITS]))
             for i in range(trie_first[node], trie_first[node + 1]):
                 token = trie_ids[i]
                 mask[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
@@ -112,7 +112,7 @@ def differ(
             found += 1
         if trie_first[node] < trie_first[node + 1]:
             if left >= 0:
-                worst = max(worst, tokens[0, left])
+                worst = max(worst, np.int64(tokens[0, left]))
             for i in range(trie_first[node], trie_first[node + 1]):
                 bit = np.uint32(1) << np.uint32(trie_ids[i] & 31)
                 if left >= 0:

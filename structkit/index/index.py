@@ -192,6 +192,13 @@ class Index:
         )
         return tuple(tokens[:found].tolist()) if found >= 0 else None
 
+    def node(self, text: bytes) -> int | None:
+        """The trie node of a text; `None` if no token begins with it."""
+        trie = self.vocabulary.trie
+        nodes = np.empty(len(text), np.int32)
+        known = spelling.path(trie.byte, trie.end, np.frombuffer(text, np.uint8), nodes)
+        return int(nodes[-1]) if known == len(text) else None
+
     def along(self, text: bytes) -> list[int]:
         """The tokens that a text begins with, and those that begin with the text."""
         trie = self.vocabulary.trie

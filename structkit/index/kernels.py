@@ -267,7 +267,7 @@ def walk(
             arena[depth, CHILD] = place + 1
             byte = child_byte[place]
             bottom, low = arena[depth, TOP], arena[depth, HIGH]
-            if max(bottom, low, depth) + 2 >= room:
+            if bottom + 2 >= room or low + 2 >= room or depth + 2 >= room:
                 return OVERFLOW, worst
             top, high, ended = bottom, low, False
             if low - arena[depth, LOW] == 1:  # most often there is one frame, and nothing but bytes around it

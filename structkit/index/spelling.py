@@ -64,13 +64,13 @@ def _fewest(
             back = call_next[-1 - step]
             if least[callee] > 0 or call_unique[-1 - step]:
                 if node == 0:
-                    needs = _sum(tokens[0, start[callee]], least[callee] * tokens[1, callee])
-                    needs = _sum(needs, TO_DIFFER * call_unique[-1 - step])
-                    best = min(best, _sum(needs, _sum(tokens[0, back], rest)))
+                    needs = _sum(np.int64(tokens[0, start[callee]]), np.int64(least[callee] * tokens[1, callee]))
+                    needs = _sum(needs, np.int64(TO_DIFFER * call_unique[-1 - step]))
+                    best = min(best, _sum(needs, _sum(np.int64(tokens[0, back]), rest)))
                 break
             stack[depth] = back
             rests[depth] = rest
-            rest = _sum(rest, tokens[0, back])
+            rest = _sum(rest, np.int64(tokens[0, back]))
             depth += 1
             state = start[callee]
         else:
@@ -82,7 +82,7 @@ def _fewest(
                 break
             state = target >> BITS
             if trie_first[node] < trie_first[node + 1]:
-                best = min(best, _sum(1, _sum(tokens[0, state], rest)))
+                best = min(best, _sum(np.int64(1), _sum(np.int64(tokens[0, state]), rest)))
     return min(best, FAR)
 
 
@@ -142,11 +142,12 @@ def fewest_tokens(
                 for call in range(call_first[state], call_first[state + 1]):
                     if call_operation[call] == TICK:
                         callee = call_rule[call]
-                        needs = _sum(tokens[0, start[callee]], least[callee] * tokens[1, callee])
-                        needs = _sum(_sum(needs, TO_DIFFER * call_unique[call]), tokens[0, call_next[call]])
+                        needs = _sum(np.int64(tokens[0, start[callee]]), np.int64(least[callee] * tokens[1, callee]))
+                        needs = _sum(needs, np.int64(TO_DIFFER * call_unique[call]))
+                        needs = _sum(needs, np.int64(tokens[0, call_next[call]]))
                         if call_unique[call]:
                             # One of several that must all be there, each once, with a separator: count the longest.
-                            farthest = max(farthest, _sum(needs, 2))
+                            farthest = max(farthest, _sum(needs, np.int64(2)))
                         else:
                             shortest = min(shortest, needs - tokens[0, state])
             shortest = min(max(farthest if farthest > 0 else shortest, 0), (FAR - 1) // least[r])

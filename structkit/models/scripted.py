@@ -67,7 +67,7 @@ class _Weightless:
         self._vocabulary = small_vocabulary() if vocabulary is None else vocabulary
         self._context_length = context_length
         self._name = name
-        self._last = ("", 0)
+        self._last: tuple[str, list[int]] = ("", [])
         self.prompts: list[str] = []
 
     @property
@@ -90,7 +90,7 @@ class _Weightless:
         lines = [prompt] if isinstance(prompt, str) else [f"{m['role']}: {m['content']}" for m in prompt]
         text = "\n".join(lines)
         spelled = self._speller.spell(text.encode())
-        self._last = (text, len(spelled))
+        self._last = (text, spelled)
         return spelled
 
     def encode_text(self, text: str) -> list[int]:
@@ -114,7 +114,7 @@ class _Weightless:
     def _speller(self) -> _Speller:
         return _Speller(self._vocabulary)
 
-    def _begin(self) -> tuple[str, int]:
+    def _begin(self) -> tuple[str, list[int]]:
         """Note that a sequence begins, and give its prompt and the tokens of it."""
         self.prompts.append(self._last[0])
         return self._last
@@ -168,12 +168,13 @@ class ScriptedModel(_Weightless):
         Raises:
             ModelFailed: There are no more.
         """
-        prompt, prompt_tokens = self._begin()
+        prompt, prompt_ids = self._begin()
         reply = self._following(prompt)
         if isinstance(reply, np.ndarray):
-            return _GivenSession(reply, prompt_tokens)
+            return _GivenSession(reply, len(prompt_ids))
         following = partial(self._following, prompt)
-        return _ScriptedSession(reply.encode(), self._vocabulary, self._speller, prompt_tokens, following)
+        before = b"".join(self._vocabulary.tokens[i] for i in prompt_ids)
+        return _ScriptedSession(reply.encode(), self._vocabulary, self._speller, before, following)
 
     def _following(self, prompt: str) -> str | NDArray[np.float32]:
         self._begun += 1
@@ -254,7 +255,7 @@ class _ScriptedSession(_Fed):
         reply: bytes,
         vocabulary: Vocabulary,
         speller: _Speller,
-        prompt_tokens: int,
+        prompt: bytes,
         following: Callable[[], str | NDArray[np.float32]],
     ) -> None:
         super().__init__()
@@ -262,7 +263,7 @@ class _ScriptedSession(_Fed):
         self._following = following
         self._vocabulary = vocabulary
         self._speller = speller
-        self._prompt_tokens = prompt_tokens
+        self._prompt = prompt
 
     def again(self) -> None:
         """What was written was refused: go on with the next reply of the script."""
@@ -273,7 +274,8 @@ class _ScriptedSession(_Fed):
         """Feed tokens; the logits favour what spells the rest of the reply."""
         self.fed += token_ids
         tokens = self._vocabulary.tokens
-        rest = _rest(self._reply, b"".join(tokens[i] for i in self.fed[self._prompt_tokens :]))
+        text = b"".join(tokens[i] for i in self.fed)
+        rest = self._prompt[len(text) :] + _rest(self._reply, text[len(self._prompt) :])
         logits = np.zeros(self._vocabulary.size, np.float32)
         logits[self._speller.closing] = _ENDING
         if not rest:  # all was written, or what was written is something else
@@ -299,7 +301,7 @@ class _GivenSession(_Fed):
     def logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
         """Feed tokens; the row of the step, counted from the end of the prompt."""
         self.fed += token_ids
-        step = min(len(self.fed) - self._prompt_tokens, len(self._rows) - 1)
+        step = min(max(len(self.fed) - self._prompt_tokens, 0), len(self._rows) - 1)
         row: NDArray[np.float32] = self._rows[step].astype(np.float32)
         return row
 

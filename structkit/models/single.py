@@ -2,22 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import ModelFailed, StructkitError
-from structkit.models.base import Batching, LogitsModel, Rows, Session
+from structkit.models.base import Batching, Logits, LogitsModel, Rows, Session
 
-__all__ = ["SingleRow", "rows_of"]
+__all__ = ["SingleRow", "asked", "logits_of", "rows_of"]
+
+R = TypeVar("R")
 
 
 def rows_of(model: LogitsModel, prefix: Sequence[int] = ()) -> Rows:
     """A batch of a model, of many rows where the model can; see `Batching`."""
     rows = model.rows(prefix) if isinstance(model, Batching) else None
     return SingleRow(model) if rows is None else rows
+
+
+def asked(ask: Callable[[], R], place: str | None = None) -> R:
+    """What a model answers.
+
+    Raises:
+        ModelFailed: It raised something: a model is anyone's code.
+        StructkitError: It raised that.
+    """
+    try:
+        return ask()
+    except StructkitError:
+        raise
+    except Exception as error:
+        raise ModelFailed(f"the model broke: {type(error).__name__}: {error}", place=place) from error
+
+
+def logits_of(ask: Callable[[], Logits], rows: int) -> Logits:
+    """float[rows, width]: the logits that a batch answers with.
+
+    Raises:
+        ModelFailed: It raised something, or answered something else.
+        StructkitError: It raised that.
+    """
+    logits = asked(ask)
+    shape = getattr(logits, "shape", type(logits).__name__)
+    if len(shape) != 2 or shape[0] != rows:
+        raise ModelFailed(
+            f"the model gave logits of shape {[*shape]} for {rows} rows; give float32[rows, width]"
+        )
+    return logits
 
 
 @runtime_checkable
@@ -48,6 +81,10 @@ class SingleRow:
         if self._session is None:
             self._session = self._model.session()
         row = self._logits(ids)
+        if not isinstance(row, np.ndarray):
+            raise ModelFailed(
+                f"the model gave a {type(row).__name__} as logits; give an array, float32[width]"
+            )
         if row.ndim != 1:
             raise ModelFailed(
                 f"the model gave logits of shape {list(row.shape)}; give one row, float32[width]"
@@ -92,11 +129,4 @@ class SingleRow:
 
     def _logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
         session = self._begun
-        try:
-            return session.logits(token_ids)
-        except StructkitError:
-            raise
-        except Exception as error:  # a model is anyone's code
-            raise ModelFailed(
-                f"the model broke: {type(error).__name__}: {error}", place=f"position {session.length}"
-            ) from error
+        return asked(lambda: session.logits(token_ids), f"position {session.length}")

@@ -34,6 +34,8 @@ _UNWRITTEN = "it is the canonical text of a value that is accepted"
 
 _OTHERWISE = "what pydantic dumps of this type is not what it reads, so changed values were not fed back"
 
+_QUOTED = "what may be quoted is said by the source and not by the type, so changed values were not fed back"
+
 
 def check(target: AnyTarget, *, n: int = 1000, seed: int = 0, **options: Unpack[Compiling]) -> CheckReport:
     """Look for texts about which a guide and its target disagree.
@@ -49,7 +51,7 @@ def check(target: AnyTarget, *, n: int = 1000, seed: int = 0, **options: Unpack[
         target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
         n: How many random sentences.
         seed: Another seed, other sentences.
-        **options: `defaults`, `order` and `limits`, as for `structkit.compile`.
+        **options: `defaults`, `order`, `null`, `whitespace`, `source` and `limits`, as for `structkit.compile`.
 
     Returns:
         The report. Nothing is raised for a counterexample; `assert report.ok, str(report)` shows all of it.
@@ -67,7 +69,7 @@ def check(target: AnyTarget, *, n: int = 1000, seed: int = 0, **options: Unpack[
     if n < 1:
         raise ValueError(f"n must be 1 or more, not {n}")
     language = Language.of(target, **options)
-    oracle = oracle_of(target, language.target)
+    oracle = oracle_of(target, language.target).forming(language.formed)
     findings = _Findings()
     accepted = [
         text
@@ -135,12 +137,12 @@ def _feed_back(
             findings.respelled += 1
             otherwise += 0 if _alike(text, again) else len(accepted)
         findings.fed.add(again or text)
-    if otherwise * 2 > len(accepted):
-        findings.note = _OTHERWISE
+    if language.target.has_quotes or otherwise * 2 > len(accepted):
+        findings.note = _QUOTED if language.target.has_quotes else _OTHERWISE
         return
     values = [json.loads(text) for text in accepted]
     for value in mutants(values, oracle.hints, chance, _MUTANTS * len(values)):
-        text = json.dumps(value, ensure_ascii=False)
+        text = language.text(value)
         again = oracle.canonical(text)
         if again is None or again in findings.fed or not _alike(text, again):
             continue
@@ -192,12 +194,12 @@ def _smallest(language: Language, oracle: Oracle, findings: _Findings) -> tuple[
 
 def _shrunk(found: Counterexample, language: Language, oracle: Oracle) -> Counterexample:
     def written(value: object) -> bool:
-        text = json.dumps(value, ensure_ascii=False)
+        text = language.text(value)
         refusal = oracle.refusal(text) if language.holds(text) else None
         return refusal is not None and not refusal.by_validator
 
     def unwritten(value: object) -> bool:
-        text = json.dumps(value, ensure_ascii=False)
+        text = language.text(value)
         again = oracle.canonical(text)
         alike = again == text and not language.holds(text)
         return alike and not _is_written(text, text, language, oracle)
@@ -206,7 +208,7 @@ def _shrunk(found: Counterexample, language: Language, oracle: Oracle) -> Counte
     value = json.loads(found.text)
     if not shows(value):  # its spelling matters
         return found
-    text = json.dumps(shrunk(value, shows, _TRIES), ensure_ascii=False)
+    text = language.text(shrunk(value, shows, _TRIES))
     refusal = oracle.refusal(text)
     error = found.error if refusal is None else f"{refusal.message} at `{refusal.place}`"
     return replace(found, text=text, error=error)
@@ -221,4 +223,12 @@ def _alike(text: str, again: str) -> bool:
 
     Serializers, aliases for writing alone and fields that are not dumped make another text than is read.
     """
-    return shape(json.loads(text)) == shape(json.loads(again))
+    read, dumped = json.loads(text), json.loads(again)
+    return shape(read) == shape(dumped) or shape(_without_nulls(read)) == shape(_without_nulls(dumped))
+
+
+def _without_nulls(value: object) -> object:
+    """A value without the fields that may be left out just as well."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value

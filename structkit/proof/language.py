@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -12,7 +14,7 @@ from structkit.limits import Limits
 from structkit.models.scripted import byte_vocabulary
 from structkit.proof.chance import Chance
 from structkit.proof.walk import Walks
-from structkit.schema.policy import Defaults, Order, Policy
+from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
 from structkit.schema.references import subschemas
 from structkit.targets import AnyTarget, Target, read_target
 
@@ -34,6 +36,16 @@ class Compiling(TypedDict, total=False):
     order: Order | None
     """`"declared"` writes keys as the target lists them; `"any"` in any order."""
 
+    null: NullFields | None
+    """What is written of a field `X | None = None` that has no value: `"always"` writes `null`, `"omit"` leaves the
+    field out, `"may_omit"` does either."""
+
+    whitespace: Whitespace | None
+    """`"spaced"` writes JSON as `json.dumps` does; `"compact"` without spaces."""
+
+    source: str | None
+    """The text that fields with `structkit.Quote` are taken from."""
+
     limits: Limits
     """What may be built."""
 
@@ -50,10 +62,14 @@ class Language:
     Attributes:
         target: The target, read.
         walks: The walks through its automaton.
+        is_compact: Whether its JSON has no spaces.
+        omits_null: Whether fields without a value are left out.
     """
 
     target: Target[object]
     walks: Walks
+    is_compact: bool = False
+    omits_null: bool = False
 
     @classmethod
     def of(
@@ -62,6 +78,9 @@ class Language:
         *,
         defaults: Defaults | None = None,
         order: Order | None = None,
+        null: NullFields | None = None,
+        whitespace: Whitespace | None = None,
+        source: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Language:
         """Compile a target.
@@ -69,10 +88,15 @@ class Language:
         Raises:
             StructkitError: As `structkit.compile` does.
         """
-        read = read_target(target, policy=Policy(defaults=defaults, order=order), limits=limits)
-        guide = compile(read, byte_vocabulary(), order=order, limits=limits, cache=False)
+        policy = Policy(whitespace=whitespace, defaults=defaults, order=order, null=null)
+        read = read_target(target, policy=policy, limits=limits)
+        style = whitespace or read.own_whitespace
+        guide = compile(
+            read, byte_vocabulary(), whitespace=style, order=order, source=source, limits=limits, cache=False
+        )
         names = _names(read.json_schema()) if read.is_json else ()
-        return cls(read, Walks(guide, is_json=read.is_json, names=names))
+        walks = Walks(guide, is_json=read.is_json, names=names)
+        return cls(read, walks, is_compact=style == "compact", omits_null=null == "omit")
 
     def sentence(self, chance: Chance) -> str:
         """A random text of the language.
@@ -85,6 +109,22 @@ class Language:
     def holds(self, text: str) -> bool:
         """Whether a text is of the language."""
         return self.walks.guide.automaton.accepts(text.encode())
+
+    def text(self, value: object) -> str:
+        """A JSON value in the style of the language."""
+        separators = (",", ":") if self.is_compact else (", ", ": ")
+        return json.dumps(value, ensure_ascii=False, separators=separators)
+
+    def formed(self, dump: str) -> str:
+        """What pydantic dumps as the language writes it: in its style, and without the fields that it leaves out."""
+        styled = _SPACES.sub(r"\1", dump) if self.is_compact else dump
+        if self.holds(styled):
+            return styled
+        other = self.text(self.target.fitted(json.loads(dump)))
+        return other if self.omits_null or self.holds(other) else styled
+
+
+_SPACES = re.compile(r'("(?:[^"\\]|\\.)*"|[,:]) ?')
 
 
 def _names(schema: Mapping[str, object]) -> list[str]:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from typing_extensions import TypeForm
@@ -33,6 +33,18 @@ class Oracle:
     refusal: Callable[[str], Refused | None]
     dump: Callable[[str], str | None] | None
     hints: Hints
+
+    def forming(self, formed: Callable[[str], str]) -> Oracle:
+        """The same, whose canonical texts are put into another form."""
+        dump = self.dump
+        if dump is None:
+            return self
+
+        def form(text: str) -> str | None:
+            again = dump(text)
+            return None if again is None else formed(again)
+
+        return replace(self, dump=form)
 
     def canonical(self, text: str) -> str | None:
         """The dump of a text's value, if that is read as the same value again."""

@@ -47,7 +47,7 @@ def sample(target: AnyTarget, *, seed: int = 0, n: int | None = None, **options:
         seed: Another seed, other values; the same seed gives the same values on every platform, until a version of
             structkit or pydantic writes the type in another way.
         n: How many; without it one.
-        **options: `defaults`, `order` and `limits`, as for `structkit.compile`.
+        **options: `defaults`, `order`, `null`, `whitespace`, `source` and `limits`, as for `structkit.compile`.
 
     Returns:
         A value, or with `n` a list of them: the first is the one that there is without `n`.

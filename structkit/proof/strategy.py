@@ -35,7 +35,7 @@ def strategy(target: AnyTarget, **options: Unpack[Compiling]) -> SearchStrategy[
 
     Args:
         target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
-        **options: `defaults`, `order` and `limits`, as for `structkit.compile`.
+        **options: `defaults`, `order`, `null`, `whitespace`, `source` and `limits`, as for `structkit.compile`.
 
     Raises:
         StructkitError: The target cannot be compiled, as in `structkit.compile`.

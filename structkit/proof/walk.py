@@ -162,7 +162,8 @@ class _Walk:
         budget: int | None = left
         if self._remembers():
             # How long unique texts take to an end is found by searching, so that is left until it must be known.
-            budget = None if left > -_LATE else self.cursor.tokens_to_end() + _EXTRA[0]
+            more = max(_EXTRA[0] + _LATE + left, 0)  # less and less of what could be written besides
+            budget = None if left > -_LATE else self.cursor.tokens_to_end() + more
         self.cursor.fill_mask(self.mask, budget)
         return self.walks.allowed(self.mask)
 

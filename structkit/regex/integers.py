@@ -22,6 +22,7 @@ __all__ = [
     "minus",
     "multiples",
     "naturals",
+    "same_length",
     "with_point",
 ]
 
@@ -136,15 +137,15 @@ def naturals(low: int, high: int | None) -> Node:
     first = len(str(low))
     last = None if high is None else len(str(high))
     if first == last:
-        return alt(_same_length(str(low), str(high)))
+        return alt(same_length(str(low), str(high)))
     parts: list[Node] = []
     full_from, full_to = first, last
     if low != 10 ** (first - 1):
-        parts += _same_length(str(low), "9" * first)
+        parts += same_length(str(low), "9" * first)
         full_from += 1
     above: list[Node] = []
     if last is not None and high != 10**last - 1:
-        above = _same_length("1" + "0" * (last - 1), str(high))
+        above = same_length("1" + "0" * (last - 1), str(high))
         full_to = last - 1
     if full_to is None or full_from <= full_to:
         full = digits(full_from - 1, None if full_to is None else full_to - 1)
@@ -152,7 +153,7 @@ def naturals(low: int, high: int | None) -> Node:
     return alt(parts + above)
 
 
-def _same_length(low: str, high: str) -> list[Node]:
+def same_length(low: str, high: str) -> list[Node]:
     """Numbers from `low` to `high`, which have the same number of digits."""
     shared = 0
     while shared < len(low) and low[shared] == high[shared]:

@@ -14,6 +14,7 @@ from structkit.regex.encoded import base64, complexes, decimals, fractions, hexa
 from structkit.regex.formats import KNOWN_FORMATS
 from structkit.regex.nodes import Node, Repeat, Text, alt
 from structkit.regex.parse import parse
+from structkit.regex.registered import card_number, cron, iban, isbn, phone_number, routing_number
 from structkit.regex.substrings import substrings
 from structkit.regex.temporal import dates, durations, moments, times
 
@@ -58,8 +59,12 @@ def _language(name: str, once: bool) -> Node:
         return KNOWN_FORMATS[name]()
     kind, _, text = name.partition(" ")
     given = json.loads(text) if text else {}
-    arguments = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+    arguments = {key: _frozen(value) for key, value in given.items()}
     return (_ONCE.get(kind, _PYTHON[kind]) if once else _PYTHON[kind])(**arguments)
+
+
+def _frozen(value: object) -> object:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def _uuid(version: int | None = None) -> Node:
@@ -106,19 +111,25 @@ _PYTHON: Mapping[str, Callable[..., Node]] = MappingProxyType(
     {
         "python:base64": base64,
         "python:bytes": utf8,
+        "python:card-number": card_number,
         "python:complex": complexes,
+        "python:cron": cron,
         "python:date": dates,
         "python:datetime": moments,
         "python:decimal": decimals,
         "python:email": email,
         "python:fraction": fractions,
         "python:hex": hexadecimal,
+        "python:iban": iban,
         "python:ip-address": ip_address,
         "python:ip-interface": ip_interface,
         "python:ip-network": ip_network,
+        "python:isbn": isbn,
         "python:lower": partial(_cased, upper=False),
         "python:name-email": name_email,
+        "python:phone-number": phone_number,
         "python:quote": substrings,
+        "python:routing-number": routing_number,
         "python:time": times,
         "python:timedelta": durations,
         "python:upper": partial(_cased, upper=True),

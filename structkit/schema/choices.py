@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from types import EllipsisType
+from typing import Final, TypeAlias
 
 from structkit.schema.nodes import Array, Boolean, Const, Document, Null, Object, Ref, Schema, Union
 
-__all__ = ["OTHER", "choices_at"]
+__all__ = ["OTHER", "Member", "choices_at"]
 
-OTHER = "..."
-"""Stands for all values of a choice that cannot be listed: what is not null, say. No JSON text is written so."""
+OTHER: Final = ...
+"""Stands for all values of a choice that cannot be listed: what is not null, say."""
+
+Member: TypeAlias = "str | EllipsisType"
+"""The text of a value, or `OTHER`."""
 
 _MOST = 256
 """Values of a choice that are listed; each is scored by the model."""
 
 
-def choices_at(document: Document, path: Sequence[str | int]) -> tuple[str, ...] | None:
+def choices_at(document: Document, path: Sequence[str | int]) -> tuple[Member, ...] | None:
     """The JSON texts of the values that are possible at a place; `None` where they cannot be listed.
 
     Args:
@@ -30,19 +35,19 @@ def choices_at(document: Document, path: Sequence[str | int]) -> tuple[str, ...]
     >>> a, b = {"enum": ["x", "y"]}, {"type": ["string", "null"]}
     >>> document = read({"type": "object", "properties": {"a": a, "b": b}})
     >>> choices_at(document, ["a"]), choices_at(document, ["b"])
-    (('"x"', '"y"'), ('null', '...'))
+    (('"x"', '"y"'), ('null', Ellipsis))
     """
     nodes = [document.root]
     for step in path:
         nodes = [found for node in nodes for found in _below(document, node, step)]
-    texts: dict[str, None] = {}
+    texts: dict[Member, None] = {}
     for node in nodes:
         for leaf in _branches(document, node):
             texts.update(dict.fromkeys(_texts(leaf)))
             if len(texts) > _MOST:
                 return None
     if OTHER in texts:
-        texts = dict.fromkeys(("null", OTHER)) if "null" in texts else {}
+        texts = {"null": None, OTHER: None} if "null" in texts else {}
     return tuple(texts) if len(texts) > 1 else None
 
 
@@ -68,7 +73,7 @@ def _below(document: Document, node: Schema, step: str | int) -> Iterator[Schema
             yield leaf.prefix[step] if step < len(leaf.prefix) else leaf.items
 
 
-def _texts(leaf: Schema) -> tuple[str, ...]:
+def _texts(leaf: Schema) -> tuple[Member, ...]:
     if isinstance(leaf, Const):
         return (json.dumps(json.loads(leaf.text), ensure_ascii=False),)
     if isinstance(leaf, Boolean):

@@ -19,19 +19,18 @@ from structkit.schema.moments import JsonObject, format_of, refused
 __all__ = [
     "ASCII",
     "HASHABLE",
-    "OWN_TYPES",
     "FieldAt",
     "bounds_of",
     "decimal_of",
     "encoded",
     "explained",
+    "function_of",
     "is_readable",
     "keys_of",
     "largest_multiple",
     "members_of",
     "name_of",
     "nested",
-    "owner_of",
     "pushed",
     "url_of",
     "with_flags",
@@ -102,7 +101,7 @@ _KEYWORDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "
 
 
 def _constraints(schema: Core) -> Mapping[str, object]:
-    function = _function(schema)
+    function = function_of(schema)
     return (
         function.keywords if schema.get("type") == "function-after" and isinstance(function, partial) else {}
     )
@@ -134,7 +133,7 @@ def _secret(schema: Core) -> str | None:
     """The type of the text inside a secret."""
     inner: Core | None = schema
     while inner is not None:
-        if (found := _SAME_LENGTH.get(getattr(_function(inner), "__name__", ""))) is not None:
+        if (found := _SAME_LENGTH.get(getattr(function_of(inner), "__name__", ""))) is not None:
             return found
         inner = _inner(inner) if inner.get("type") in _TRANSPARENT else None
     return None
@@ -142,28 +141,20 @@ def _secret(schema: Core) -> str | None:
 
 def is_readable(schema: Core) -> bool:
     """Whether there is any JSON for a type that pydantic describes as if there were."""
-    return getattr(_function(schema), "__name__", "") != "pattern_bytes_validator"
+    return getattr(function_of(schema), "__name__", "") != "pattern_bytes_validator"
 
 
-def _function(schema: Core) -> object:
+def function_of(schema: Core) -> object:
+    """The function that a schema calls."""
     wrapped = schema.get("function")
     return wrapped.get("function") if isinstance(wrapped, dict) else None
 
 
-def owner_of(schema: Core) -> tuple[str, object]:
-    """The name of the class of pydantic's whose method a function schema calls, and what it is bound to."""
-    owner = getattr(_function(schema), "__self__", None)
-    cls = owner if isinstance(owner, type) else type(owner)
-    return (cls.__name__, owner) if cls.__module__.partition(".")[0] in _PACKAGES else ("", None)
-
-
-_PACKAGES = ("pydantic", "pydantic_extra_types")
-
-
 def encoded(schema: Core) -> JsonObject | None:
     """Base64 in a string, with lengths in bytes of what it holds; `None` for anything else."""
-    name, owner = owner_of(schema) if schema.get("type") == "function-after" else ("", None)
-    if name not in ("EncodedBytes", "EncodedStr"):
+    owner = getattr(function_of(schema), "__self__", None) if schema.get("type") == "function-after" else None
+    name = type(owner).__name__
+    if name not in ("EncodedBytes", "EncodedStr") or type(owner).__module__ != "pydantic.types":
         return None
     kind = getattr(owner, "encoder", None)
     described = getattr(kind, "get_json_format", str)()
@@ -287,28 +278,6 @@ ASCII = r"^[\x00-\x7f]*$"
 
 HASHABLE = {"type": ["null", "boolean", "number", "string"]}
 """The JSON that pydantic reads as something that can be in a set."""
-
-
-def _text(pattern: str) -> JsonObject:
-    return {"type": "string", "pattern": pattern}
-
-
-OWN_TYPES: Mapping[str, JsonObject] = {
-    "ABARoutingNumber": _text("^[0-9]{9}$"),
-    "ByteSize": {"type": "integer", "minimum": 0},
-    "Color": _text("^#([0-9a-f]{3}|[0-9a-f]{4}|[0-9a-f]{6}|[0-9a-f]{8})$"),
-    "DomainStr": _text("^([a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?\\.){1,4}[a-z]{2,18}$"),
-    "IBAN": _text("^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$"),
-    "ISBN": _text("^97[89][0-9]{10}$"),
-    "MacAddress": _text("^[0-9a-f]{2}(:[0-9a-f]{2}){5}$"),
-    "PaymentCardNumber": _text(
-        "^(4([0-9]{12}|[0-9]{15}|[0-9]{18})|5[1-5][0-9]{14}|3[47][0-9]{13}|6[0-9]{11,18})$"
-    ),
-    "PhoneNumber": _text("^(tel:)?\\+[1-9][0-9]{0,2}(-?[0-9]){5,12}$"),
-    "ULID": _text("^[0-7][0-9A-HJKMNP-TV-Z]{25}$"),
-}
-"""Types of pydantic, and of the package pydantic-extra-types, that they validate by methods of their own. Check digits
-and which numbers are in use are checked after."""
 
 
 def largest_multiple(of: float) -> float:

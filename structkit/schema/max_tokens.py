@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from structkit.schema.said import said_at
+from structkit.schema.said import said_at, says
 
-__all__ = ["KEYWORD", "MaxTokens", "max_tokens_at"]
+__all__ = ["KEYWORD", "MaxTokens", "field_limits", "max_tokens_at"]
 
 KEYWORD = "x-structkit-maxTokens"
 """What a JSON Schema says it with. Others ignore it, as they do all keywords that they do not know."""
@@ -49,3 +50,12 @@ def max_tokens_at(schema: Mapping[str, object], path: Sequence[str | int]) -> in
     """
     counts = said_at(schema, KEYWORD, path)
     return min((count for count in counts if isinstance(count, int)), default=None)
+
+
+def field_limits(schema: Mapping[str, object]) -> Callable[[Sequence[str | int]], int | None] | None:
+    """`max_tokens_at` of a schema; `None` if nothing in it is bounded.
+
+    >>> field_limits({"type": "string"}) is None
+    True
+    """
+    return partial(max_tokens_at, schema) if says(schema, KEYWORD) else None

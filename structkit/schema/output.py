@@ -30,7 +30,6 @@ from structkit.limits import Limits
 from structkit.schema.core import (
     ASCII,
     HASHABLE,
-    OWN_TYPES,
     FieldAt,
     bounds_of,
     decimal_of,
@@ -42,7 +41,6 @@ from structkit.schema.core import (
     members_of,
     name_of,
     nested,
-    owner_of,
     pushed,
     url_of,
     with_flags,
@@ -51,6 +49,7 @@ from structkit.schema.dump import dumps
 from structkit.schema.keywords import CONTENT, OPTIONAL, ORDER, REFUSAL, STRIPPED
 from structkit.schema.moments import date_of, datetime_of, duration_of, format_of, refused, time_of
 from structkit.schema.nodes import Document
+from structkit.schema.own import own_core, own_type
 from structkit.schema.parts import Part
 from structkit.schema.policy import Policy, Whitespace, policy_of, without_null
 from structkit.schema.read import read
@@ -76,6 +75,7 @@ class OutputType(Generic[T]):
         name: The name of the type, for messages and prompts.
         document: The type as Schema nodes.
         whitespace: The style that the type itself asks for, if it does.
+        described: What was read: its JSON Schema with all that pydantic's own does not say.
     """
 
     def __init__(
@@ -85,6 +85,7 @@ class OutputType(Generic[T]):
         self.name = name
         self.document = document
         self.whitespace = whitespace
+        self.described: JsonObject = {}
 
     @classmethod
     def of(
@@ -126,7 +127,9 @@ class OutputType(Generic[T]):
             raise LimitExceeded("schema_depth", limits.schema_depth, f"the type {name}", place="$") from None
         defaults = policy.defaults or "always"
         document = read(schema, python=True, defaults=defaults, limits=limits, texts=texts)
-        return cls(adapter, name, document, policy_of(adapter._type).whitespace)
+        found = cls(adapter, name, document, policy_of(adapter._type).whitespace)
+        found.described = schema
+        return found
 
     @cached_property
     def part(self) -> Part:
@@ -176,9 +179,9 @@ class _PythonSchema(GenerateJsonSchema):
     def generate_inner(self, schema: core_schema.CoreSchema) -> JsonObject:
         if not is_readable(schema):
             return refused("a pattern of bytes cannot be read from JSON; use Pattern[str]")
-        if (own := OWN_TYPES.get(owner_of(schema)[0])) is not None:
-            return dict(own)
-        inner = pushed(schema)
+        if (own := own_type(schema)) is not None:
+            return own
+        inner = pushed(schema) or own_core(schema)
         return super().generate_inner(schema if inner is None else cast("core_schema.CoreSchema", inner))
 
     def sort(self, value: JsonObject, parent_key: str | None = None) -> JsonObject:

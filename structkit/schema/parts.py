@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaError, SchemaValidator
@@ -22,7 +22,20 @@ _INNER = {
     "json-or-python", "model-field", "typed-dict-field", "dataclass-field",
 }  # fmt: skip
 _GROWING = {"str", "any", "union", "tagged-union"}
+_CONFIGURED = {"model", "dataclass", "typed-dict"}
 _ITEMS = {"list", "set", "frozenset", "generator"}
+
+
+class _Scope(NamedTuple):
+    """What a part is in.
+
+    Attributes:
+        definitions: The parts that it may refer to.
+        config: The configuration of the class that it is in, such as `strict` or `str_strip_whitespace`.
+    """
+
+    definitions: Mapping[str, _Core] = {}
+    config: Mapping[str, Any] | None = None
 
 
 class Part:
@@ -37,21 +50,22 @@ class Part:
     (34, Person(name='An'))
     """
 
-    def __init__(self, core: _Core, definitions: Mapping[str, _Core]) -> None:
+    def __init__(self, core: _Core, scope: _Scope) -> None:
         self._core = core
-        self._definitions = definitions
+        self._scope = scope
         self._children: dict[str | int, Part | None] = {}
 
     @classmethod
     def of(cls, adapter: TypeAdapter[Any]) -> Part:
         """The whole of a type."""
-        return cls(adapter.core_schema, {})._resolved
+        return cls(adapter.core_schema, _Scope())._resolved
 
     def child(self, step: str | int) -> Part | None:
         """The part of a name or a position; `None` where that depends on more than the type, as in a union."""
         if step not in self._children:
-            found = self._within._find(step)
-            self._children[step] = None if found is None else Part(found, self._within._definitions)._resolved
+            within = self._within
+            found = within._find(step)
+            self._children[step] = None if found is None else Part(found, within._inside)._resolved
         return self._children[step]
 
     def validate(self, text: str) -> object:
@@ -76,14 +90,13 @@ class Part:
         """
         core = self
         while core._core["type"] in _INNER - {"model"} and core._core.get("schema") is not None:
-            core = Part(core._core["schema"], core._definitions)._resolved
+            core = Part(core._core["schema"], core._inside)._resolved
         made: type[Any] | None = core._core.get("cls") if core._core["type"] == "model" else None
         if made is None:
             return dict(fields)
         if core._core.get("root_model"):
-            return _instance(
-                made, {"root": Part(core._core["schema"], core._definitions)._resolved.partial(fields)}
-            )
+            root = Part(core._core["schema"], core._inside)._resolved
+            return _instance(made, {"root": root.partial(fields)})
         names = {
             self._alias(name, field): name for name, field in self._within._core.get("fields", {}).items()
         }
@@ -98,10 +111,11 @@ class Part:
     @cached_property
     def _validator(self) -> SchemaValidator | None:
         core: Any = self._core
-        if self._definitions:
-            core = {"type": "definitions", "schema": core, "definitions": [*self._definitions.values()]}
+        if self._scope.definitions:
+            named = [*self._scope.definitions.values()]
+            core = {"type": "definitions", "schema": core, "definitions": named}
         try:
-            return SchemaValidator(core)
+            return SchemaValidator(core, cast("Any", self._scope.config))
         except SchemaError:
             return None
 
@@ -110,12 +124,20 @@ class Part:
         """The part behind references."""
         part = self
         while part._core["type"] in ("definitions", "definition-ref"):
+            scope = part._scope
             if part._core["type"] == "definitions":
                 named = {each["ref"]: each for each in part._core["definitions"]}
-                part = Part(part._core["schema"], {**part._definitions, **named})
+                part = Part(part._core["schema"], scope._replace(definitions={**scope.definitions, **named}))
             else:
-                part = Part(part._definitions[part._core["schema_ref"]], part._definitions)
+                part = Part(scope.definitions[part._core["schema_ref"]], scope)
         return part
+
+    @property
+    def _inside(self) -> _Scope:
+        """The scope of what is in it: a class has its own configuration, or none."""
+        if self._core["type"] in _CONFIGURED:
+            return self._scope._replace(config=self._core.get("config"))
+        return self._scope
 
     @cached_property
     def _within(self) -> Part:
@@ -124,7 +146,7 @@ class Part:
         while part._core["type"] in _INNER:
             names = ("schema", "json_schema", "lax_schema")
             inner = next(part._core[name] for name in names if part._core.get(name) is not None)
-            part = Part(inner, part._definitions)._resolved
+            part = Part(inner, part._inside)._resolved
         return part
 
     def _find(self, step: str | int) -> _Core | None:

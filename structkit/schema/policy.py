@@ -111,10 +111,10 @@ def configure(
 ) -> Callable[[C], C]:
     """Say how the values of a class are written, wherever it is used: a decorator.
 
-    For models of pydantic, dataclasses and `TypedDict`. What the class says counts for its own fields, not for those of
-    classes inside it, which may say something else; subclasses inherit it, but for those of a `TypedDict`. An option of
-    a call, such as `extract(..., defaults="may_omit")`, counts more: it is for everything in that call. Decorate a
-    class where it is defined, before it is first used.
+    For models of pydantic, dataclasses and `TypedDict`; a `NamedTuple` is written as an array, so there is nothing to
+    say. What the class says counts for its own fields, not for those of classes inside it, which may say something
+    else; subclasses inherit it. An option of a call, such as `extract(..., defaults="may_omit")`, counts more: it is
+    for everything in that call. Decorate a class where it is defined, before it is first used.
 
     Args:
         whitespace: `"spaced"` or `"compact"`; it counts where the class itself is the target, for a text has one style.
@@ -160,7 +160,11 @@ def configure(
 def policy_of(cls: object) -> Policy:
     """What a class says, or one that it inherits from."""
     found = getattr(cls, _ATTRIBUTE, None)
-    return found if isinstance(found, Policy) else _NOTHING_SAID
+    if isinstance(found, Policy):
+        return found
+    # A TypedDict has no base classes, it only remembers them.
+    said = map(policy_of, getattr(cls, "__orig_bases__", ())) if is_typeddict(cls) else ()
+    return next((policy for policy in said if policy != _NOTHING_SAID), _NOTHING_SAID)
 
 
 _NOTHING_SAID = Policy()

@@ -80,7 +80,8 @@ class _Caller(RandomModel):
         """Begin a step."""
         noise = super().session()
         opening = self._chance.choice([*self._openings, *self._openings, ""])
-        return _Opening(noise, opening.encode(), self, self._last[1])
+        prompt = b"".join(self.vocabulary.tokens[token] for token in self._last[1])
+        return _Opening(noise, prompt + opening.encode(), self)
 
     def begin(self, opening: bytes, written: bytes) -> list[int]:
         """The tokens that go on with an opening."""
@@ -88,13 +89,12 @@ class _Caller(RandomModel):
 
 
 class _Opening:
-    """Noise after an opening; see `Session`."""
+    """Noise after an opening, which begins with the prompt; see `Session`."""
 
-    def __init__(self, noise: Session, opening: bytes, model: _Caller, prompt_tokens: int) -> None:
+    def __init__(self, noise: Session, opening: bytes, model: _Caller) -> None:
         self._noise = noise
         self._opening = opening
         self._model = model
-        self._prompt_tokens = prompt_tokens
         self._fed: list[int] = []
 
     @property
@@ -107,7 +107,7 @@ class _Opening:
         self._fed += token_ids
         logits: NDArray[np.float32] = self._noise.logits(token_ids).copy()
         tokens = self._model.vocabulary.tokens
-        written = b"".join(tokens[token] for token in self._fed[self._prompt_tokens :])
+        written = b"".join(tokens[token] for token in self._fed)
         for token in self._model.begin(self._opening, written):
             logits[token] += _WANTED
         return logits

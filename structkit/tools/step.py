@@ -10,6 +10,7 @@ from structkit.functions.call import Call
 from structkit.limits import Limits
 from structkit.regex.join import Joiner
 from structkit.regex.nodes import Node, Rules, Text, alt, seq
+from structkit.schema.choices import Member
 from structkit.schema.parts import Part
 from structkit.schema.policy import Order, Whitespace
 from structkit.targets import Target
@@ -154,7 +155,7 @@ class StepTarget(Target[object]):
         """That of the result, where nothing else remains."""
         return None if self.offers else self.result.part()
 
-    def choices(self, path: Sequence[str | int]) -> tuple[str, ...] | None:
+    def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
         """Those of the result, where nothing else remains."""
         return None if self.offers else self.result.choices(path)
 

@@ -19,6 +19,7 @@ from structkit.automaton.lengths import Lengths
 from structkit.automaton.quotes import quotes
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
+from structkit.regex import substrings
 from structkit.regex.chars import ANY
 from structkit.regex.nodes import Both, Call, Repeat, Rules, Substring
 from structkit.regex.strings import closed, raw_text
@@ -57,10 +58,8 @@ def _open(source: str) -> list[bool]:
     import unicodedata
 
     def letter(c: str) -> bool:
-        return (c.isalnum() or c == "_") and not "\u0e00" <= c <= "\u0eff" and not "\u2e80" <= c <= "\ua4cf" and (
-            c < "\uf900" or not ("\uf900" <= c <= "\ufaff" or "\uff66" <= c <= "\uff9f" or c >= "\U0001b000")
-            or c.isascii()
-        )  # fmt: skip
+        spaced = not any(first <= ord(c) <= last for first, last in substrings._UNSPACED)
+        return (c.isalnum() or c == "_") and spaced
 
     def mark(c: str) -> bool:
         return unicodedata.category(c)[0] == "M" or c == "\u200d"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from enum import Enum
 from typing import Literal
 
@@ -128,6 +129,49 @@ def test_answers_that_are_no_keys_are_refused(target: object) -> None:
         sk.classify(ScriptedModel([]), "x", target)
 
 
+class Same(Enum):
+    ONE = 1
+    ALSO = "1"
+
+
+class Mixed(BaseModel):
+    x: Literal[1, True, "true", None]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_members_that_python_finds_equal_stay_apart(seed: int) -> None:
+    result = sk.generate(RandomModel(seed, SMALL), "x", Mixed, describe=False)
+    choices = result.confidence["x"].choices
+    assert choices is not None
+    assert set(choices) == {"1", "true", '"true"', "null"}
+    assert sum(choices.values()) == pytest.approx(1)
+    listed = sk.generate(RandomModel(seed, SMALL), "x", sk.Choice([[1], 1, "[1]"]), describe=False)
+    assert set(listed.confidence["$"].choices or {}) == {"[1]", "1", '"[1]"'}
+    assert set(sk.classify(RandomModel(seed, SMALL), "x", Same)) == set(Same)
+
+
+def test_members_of_an_enum_may_be_equal_in_json() -> None:
+    class Flag(Enum):
+        ONE = "1"
+        YES = "true"
+
+    chances = sk.classify(ScriptedModel(['"true"']), "x", Flag)
+    assert next(iter(chances)) is Flag.YES
+    assert sum(chances.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("texts", [["...", "no"], ["no", "...", "Ellipsis"], ["null", "..."]])
+def test_three_dots_are_a_text_like_others(texts: list[str]) -> None:
+    chances = sk.classify(RandomModel(2, SMALL), "x", sk.Choice(texts))
+    assert set(chances) == set(texts)
+    assert sum(chances.values()) == pytest.approx(1)
+    result = sk.generate(ScriptedModel(["..."]), "x", sk.Choice(texts), describe=False)
+    assert result.value == "..."
+    assert next(iter(result.confidence["$"].choices or {})) == "..."
+    stream = sk.stream(ScriptedModel(["..."]), "x", sk.Choice(texts))
+    assert [stream.partial for _ in stream][-1] == "..."
+
+
 @pytest.mark.parametrize(
     ("schema", "path", "texts"),
     [
@@ -140,14 +184,14 @@ def test_answers_that_are_no_keys_are_refused(target: object) -> None:
             [],
             ("5", "null"),
         ),
-        ({"type": ["string", "null"]}, [], ("null", "...")),
+        ({"type": ["string", "null"]}, [], ("null", ...)),
         ({"type": ["string", "integer"]}, [], None),
         ({"properties": {"a": {"enum": list(range(300))}}}, ["a"], None),
         ({"properties": {"a": {}}}, ["b", 3], None),
     ],
 )
 def test_choices_at_a_place(
-    schema: dict[str, object], path: list[str | int], texts: tuple[str, ...] | None
+    schema: dict[str, object], path: list[str | int], texts: tuple[object, ...] | None
 ) -> None:
     assert choices_at(read(schema), path) == texts
 
@@ -187,3 +231,14 @@ def test_a_member_that_the_model_cannot_say_has_no_probability() -> None:
     logits = session.logits
     session.logits = lambda token_ids: logits(token_ids)[:256]  # type: ignore[method-assign]
     assert rows.score(0, [[1, 300], [1, 2]])[0][1] == -np.inf
+
+
+@pytest.mark.parametrize(("wish", "warned"), [("true", False), ("maybe", True)])
+def test_a_target_that_fights_its_model_is_warned_of(wish: str, warned: bool) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = sk.generate(ScriptedModel([wish]), "x", bool, describe=False)
+        sk.generate(ScriptedModel([wish]), "x", bool, describe=False, confidence=False)
+        list(sk.stream(ScriptedModel([wish]), "x", bool, describe=False))
+    assert (result.pressure > 0.5) is warned
+    assert [each.category for each in caught] == [sk.PressureWarning] * (2 * warned)

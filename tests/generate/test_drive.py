@@ -4,11 +4,14 @@ import asyncio
 import threading
 import time
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 import pytest
+from pydantic import AfterValidator, BaseModel
 
 import structkit as sk
+from structkit.generate import drive, flow
 from structkit.generate.drive import Turns
 from structkit.testing import RandomModel, ScriptedModel
 
@@ -95,6 +98,101 @@ def test_an_error_of_the_model_is_chained() -> None:
     with pytest.raises(sk.ModelFailed, match="ZeroDivisionError") as caught:
         sk.extract(Broken(0), "x", int)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_a_fault_of_our_own_is_not_that_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    def choose(logits: np.ndarray, asks: object) -> object:
+        raise TypeError("a fault of the loop")
+
+    monkeypatch.setattr(drive, "choose", choose)
+    with pytest.raises(TypeError, match="a fault of the loop"):
+        sk.extract(RandomModel(), "x", int)
+    monkeypatch.undo()
+    monkeypatch.setattr(flow._Decoding, "keep", choose)
+    with pytest.raises(TypeError):
+        sk.extract(RandomModel(), "x", list[int])
+    monkeypatch.undo()
+    assert isinstance(sk.extract(RandomModel(), "x", int), int)  # nothing is left locked
+
+
+class _OwnRows:
+    """The rows of somebody's model, which break where they are told to."""
+
+    most, overhead = None, 10
+
+    def __init__(self, breaks: str, size: int) -> None:
+        self.breaks, self.size, self.count = breaks, size, 0
+
+    def _does(self, what: str) -> None:
+        if what == self.breaks:
+            raise RuntimeError(f"{what} is out of order")
+
+    def add(self, sequences: Sequence[Sequence[int]]) -> np.ndarray:
+        self._does("add")
+        self.count += len(sequences)
+        return self._logits()[-len(sequences) :]
+
+    def feed(self, token_ids: Sequence[Sequence[int]]) -> np.ndarray:
+        self._does("feed")
+        return self._logits()
+
+    def score(self, row: int, branches: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        self._does("score")
+        return [np.zeros(len(branch), np.float32) for branch in branches]
+
+    def back(self, row: int, count: int) -> None:
+        self._does("back")
+
+    def keep(self, rows: Sequence[int]) -> None:
+        self.count = len(rows)
+
+    def _logits(self) -> np.ndarray:
+        if self.breaks == "shape":
+            return np.zeros(self.size, np.float32)
+        if self.breaks == "type":
+            return [[0.0] * self.size] * self.count  # type: ignore[return-value]
+        return np.zeros((self.count, self.size), np.float32)
+
+
+@pytest.mark.parametrize("beams", [1, 2])
+@pytest.mark.parametrize("breaks", ["add", "feed", "score", "back", "shape", "type", "nothing"])
+def test_what_a_model_raises_is_its_fault_wherever_it_raises_it(breaks: str, beams: int) -> None:
+    class Own(RandomModel):
+        def rows(self, prefix: Sequence[int] = ()) -> _OwnRows:
+            return _OwnRows(breaks, self.vocabulary.size)
+
+    def never(value: bool) -> bool:
+        raise ValueError("no")
+
+    class Answer(BaseModel):
+        sure: Annotated[bool, AfterValidator(never)]
+        why: str
+
+    wrong = sk.ModelFailed if breaks != "nothing" else sk.ValidationFailed
+    if beams == 2 and breaks in ("score", "back"):
+        wrong = sk.ValidationFailed  # a beam search needs neither
+    if breaks == "back":
+        wrong = sk.ValidationFailed  # it was needed to write the value anew
+    with pytest.raises(wrong) as caught:
+        sk.generate(Own(), "x", Answer, beams=beams, max_tokens=20)
+    cause = caught.value.__cause__
+    if breaks == "back" and beams == 1:
+        assert isinstance(cause, sk.ModelFailed)
+        cause = cause.__cause__
+    if wrong is sk.ModelFailed and breaks not in ("shape", "type"):
+        assert isinstance(cause, RuntimeError)
+
+
+@pytest.mark.parametrize("given", [None, [0.0], 1.0])
+def test_logits_that_are_no_array_are_named(given: object) -> None:
+    class Broken(_Slow):
+        def session(self) -> _SlowSession:
+            session = super().session()
+            session.logits = lambda token_ids: given  # type: ignore[method-assign,assignment,return-value]
+            return session
+
+    with pytest.raises(sk.ModelFailed, match=f"gave a {type(given).__name__} as logits"):
+        sk.extract(Broken(0), "x", int)
 
 
 def test_a_model_may_ask_itself() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field, Json, field_validator
@@ -200,3 +200,9 @@ def test_keys_are_quotes_of_the_prompt() -> None:
     assert value == {"Ana": 34, "Porto": 1}
     other = sk.generate(ScriptedModel(['{"Bob": 34}']), "Ana, 34, of Porto", dict[Name, int])
     assert all(key in "Ana, 34, of Porto" for key in other.value)
+
+
+def test_keys_may_be_quotes_or_something_else() -> None:
+    word = Annotated[str, sk.Quote()]
+    found = sk.extract(RandomModel(seed=1), "The quick fox", dict[word | Literal["total"], int])  # type: ignore[valid-type]
+    assert all(key == "total" or key in "The quick fox" for key in found)

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import Annotated, Literal
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, field_validator, model_validator
 
 import structkit as sk
+from structkit.generate.bans import Bans
 from structkit.generate.flow import decode
 from structkit.generate.plan import Flow, Plan, Refusal
 from structkit.generate.repair import refusal_of
@@ -224,7 +226,7 @@ def test_a_field_of_which_every_value_is_refused_ends(retries: int) -> None:
     model = ScriptedModel([*texts, *texts, *texts, *texts])
     with pytest.raises(sk.ValidationFailed) as caught:
         sk.extract(model, "x", Told, retries=retries)
-    assert caught.value.attempts == (*texts, caught.value.text)
+    assert caught.value.attempts == tuple(texts)  # from the start there is nothing else either
     assert len(model.prompts) == 2
 
 
@@ -285,7 +287,8 @@ def test_the_model_has_read_the_prompt_its_thoughts_and_the_text_and_nothing_els
     def flow() -> Flow:
         before = yield from decode(b"first", guide.cursor(), BYTES, plan)
         plan.written.cut(0, 0)
-        return (yield from decode(b"then", guide.cursor(), BYTES, plan, read=before.read))
+        fresh = replace(plan, bans=Bans())
+        return (yield from decode(b"then", guide.cursor(), BYTES, fresh, read=before.read))
 
     drive(flow(), rows)
     thought = {fed[: fed.index(b"</think>\n\n") + 10] if thoughts else b"" for fed, _ in begun}
@@ -334,4 +337,32 @@ def test_the_attempt_from_the_start_has_the_time_that_is_left() -> None:
     model = ScriptedModel(["[1, 2]", "[3, 4]", "[5, 6]"])
     target = Annotated[list[int], AfterValidator(slow)]
     result = sk.generate(model, "x", target, timeout=1, retries=1)
-    assert result.attempts[-2:] == ("[]", "[]")
+    assert result.attempts == ("[1, 2]", "[]", "[5]")  # the shortest that was not refused
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.sampled_from(TARGETS), st.integers(0, 10**6), st.integers(0, 3), st.sampled_from([12, 60]))
+def test_the_attempt_from_the_start_writes_nothing_that_was_refused(
+    target: object, seed: int, retries: int, budget: int
+) -> None:
+    refused: list[str] = []
+
+    def never_again(value: object) -> object:
+        refused.append(repr(value))
+        raise ValueError("no")
+
+    model = RandomModel(seed, SMALL, brevity=seed % 4)
+    if isinstance(target, sk.Choice):
+        return
+    with pytest.raises(sk.ValidationFailed) as caught:
+        sk.generate(
+            model,
+            "x",
+            Annotated[target, AfterValidator(never_again)],
+            retries=retries,
+            max_tokens=budget,
+            temperature=1.0,
+            seed=seed,
+        )
+    assert len(set(caught.value.attempts)) == len(caught.value.attempts) == len(refused) <= retries + 2
+    assert caught.value.text == caught.value.attempts[-1]

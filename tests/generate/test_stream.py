@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, RootModel, TypeAdapter, field_validator
+from pydantic import BaseModel, ConfigDict, Field, RootModel, TypeAdapter, field_validator
+from typing_extensions import TypeAliasType, TypedDict
 
 import structkit as sk
 from structkit.models.base import Session
@@ -314,3 +315,71 @@ def test_a_stream_that_failed_says_so_again() -> None:
     for _ in range(2):
         with pytest.raises(sk.UnsatisfiableSchema):
             _ = stream.result
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Plain(BaseModel):
+    text: str
+
+
+class Shouted(TypedDict):
+    __pydantic_config__ = ConfigDict(str_to_upper=True)
+    text: str
+
+
+class Named(TypedDict):
+    text: str
+
+
+Short = TypeAliasType("Short", Annotated[str, Field(min_length=1)])
+
+
+class Configured(BaseModel):
+    model_config = ConfigDict(
+        str_strip_whitespace=True, val_json_bytes="base64", strict=True, use_enum_values=True, frozen=True
+    )
+    text: str
+    data: bytes
+    texts: list[str]
+    short: Short
+    again: Short
+    plain: Plain
+    shouted: Shouted
+    named: Named
+    colour: Colour
+    day: date
+    below: Annotated[list[Configured], Field(max_length=1)]
+
+
+def _configured(below: str) -> str:
+    return (
+        '{"text": "a ", "data": "aGk=", "texts": ["b "], "short": "c ", "again": "d ", "plain": {"text": " e "}, '
+        '"shouted": {"text": "F"}, "named": {"text": " g"}, "colour": "red", "day": "2024-02-29", '
+        f'"below": [{below}]}}'
+    )
+
+
+def test_parts_are_validated_as_the_whole_is() -> None:
+    """With the configuration of the class that they are in, and not with that of a class around it."""
+    text = _configured(_configured(""))
+    stream = sk.stream(ScriptedModel([text]), "x", Configured, max_tokens=600)
+    done = {event.path: event.value for event in stream if isinstance(event, sk.FieldDone)}
+    value = stream.result.value
+    assert json.loads(stream.result.text)["data"] == "aGk="
+    wanted = {"$": value}
+    for prefix, each in (("", value), ("below[0].", value.below[0])):
+        for name in Configured.model_fields:
+            wanted[prefix + name] = getattr(each, name)
+        wanted[prefix + "texts[0]"] = each.texts[0]
+        wanted[prefix + "plain.text"] = each.plain.text
+        wanted[prefix + "shouted.text"] = each.shouted["text"]
+        wanted[prefix + "named.text"] = each.named["text"]
+    wanted["below[0]"] = value.below[0]
+    assert done == wanted
+    assert done["data"] == b"hi"
+    assert done["colour"] == "red"
+    assert (done["text"], stream.result.text[:14]) == ("a", '{"text": "a ",')

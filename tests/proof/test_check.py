@@ -29,6 +29,7 @@ from structkit.proof.chance import Seeded
 from structkit.proof.mutants import Hints, at_path, mutants, paths, shape
 from structkit.proof.shrink import shrunk
 from structkit.schema.judge import Judge
+from structkit.schema.policy import NullFields, Order, Whitespace
 from tests.zoo import ZOO
 
 ALIKE = random.Random("others of the zoo").sample([name for name in sorted(ZOO) if not ZOO[name].checked], 8)
@@ -255,3 +256,42 @@ def test_shrinking_ends_with_what_shows_it() -> None:
     value = {"a": [1, {"b": "xxyyxx"}], "c": 12345.678}
     assert shrunk(value, lambda each: "yy" in json.dumps(each), 1000) == "yy"
     assert shrunk(value, lambda each: False, 1000) == value
+
+
+class Inner(BaseModel):
+    k: int | None = None
+    items: list[int] = []
+
+
+class Outer(BaseModel):
+    a: str
+    b: int | None = None
+    inner: Inner | None = None
+    c: float | None
+
+
+@pytest.mark.parametrize("whitespace", ["spaced", "compact"])
+@pytest.mark.parametrize("null", ["always", "may_omit", "omit"])
+@pytest.mark.parametrize("order", ["declared", "any"])
+def test_every_policy_of_a_call(null: NullFields, whitespace: Whitespace, order: Order) -> None:
+    report = sk.check(Outer, n=40, null=null, whitespace=whitespace, order=order)
+    assert report.ok, str(report)
+    assert report.fed > 40 and not report.note
+
+
+def test_a_policy_of_the_class_is_what_is_written() -> None:
+    @sk.configure(whitespace="compact", null="omit")
+    class Short(Outer): ...
+
+    report = sk.check(Short, n=40)
+    assert report.ok, str(report)
+
+
+def test_what_may_be_quoted_is_no_counterexample() -> None:
+    class Quoting(BaseModel):
+        quote: Annotated[str, sk.Quote()]
+
+    report = sk.check(Quoting, n=20, source="The quick brown fox")
+    assert report.ok and "source" in report.note
+    with pytest.raises(sk.SchemaError, match="no source"):
+        sk.check(Quoting, n=1)

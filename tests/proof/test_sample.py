@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, Field, TypeAdapter
 import structkit as sk
 from structkit.proof.chance import Seeded
 from structkit.proof.language import Language
+from structkit.proof.sample import texts_and_values
 from tests.zoo import ZOO
 
 PROBABLE = random.Random("some of the zoo").sample(sorted(ZOO), 12)
@@ -169,3 +170,13 @@ def test_mistakes() -> None:
 
 def test_a_type_adapter_is_a_target() -> None:
     assert isinstance(sk.sample(TypeAdapter(int)), int)  # type: ignore[call-overload]
+
+
+def test_samples_are_written_as_the_call_says() -> None:
+    class Optional(BaseModel):
+        a: int | None = None
+
+    language = Language.of(Optional, null="omit", whitespace="compact")
+    texts = {text for text, _ in texts_and_values(language, 0, 40)}
+    assert "{}" in texts
+    assert not any("null" in text or " " in text for text in texts)

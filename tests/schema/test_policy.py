@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter, field_validator
@@ -14,7 +14,7 @@ import structkit as sk
 from structkit.automaton.link import link
 from structkit.generate.guides import Guides
 from structkit.generate.settings import Writing
-from structkit.schema.policy import Policy
+from structkit.schema.policy import Policy, policy_of
 from structkit.targets import read_target
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 
@@ -290,3 +290,44 @@ def test_random_values_keep_to_the_policy(null: Any, defaults: Any, order: Any) 
             assert None not in said.values() and None not in said["plain"].values()
         if defaults == "always":
             assert "age" in said["plain"]
+
+
+def test_a_typed_dict_inherits() -> None:
+    @sk.configure(order=["b"], null="omit")
+    class Row(TypedDict):
+        a: int
+        b: int
+
+    class Longer(Row, total=False):
+        c: int
+
+    @sk.configure(order=["c"])
+    class Other(Longer): ...
+
+    assert sk.to_regex(Longer).startswith(r'\{"b": ')
+    assert policy_of(Other) == Policy(order=("c",), null="omit")
+
+
+def test_all_kinds_of_classes_inherit() -> None:
+    @dataclass
+    class Point:
+        a: int
+        b: int
+
+    def configured(cls: type) -> type:
+        return sk.configure(order=["b"])(cls)
+
+    class Model(BaseModel):
+        a: int
+        b: int
+
+    for base in (Point, Model, pydantic_dataclass(Point)):
+        derived = type("Derived", (configured(type("Base", (base,), {})),), {})
+        assert policy_of(derived) == Policy(order=("b",))
+        assert sk.to_regex(derived).startswith(r'\{"b": ')
+
+    class Pair(NamedTuple):
+        a: int
+
+    with pytest.raises(TypeError, match="not <class"):
+        sk.configure(null="omit")(Pair)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tests.zoo.choices import CHOICES
 from tests.zoo.containers import CONTAINERS
 from tests.zoo.custom import CUSTOM
+from tests.zoo.extra import EXTRA
 from tests.zoo.models import MODELS
 from tests.zoo.network import NETWORK
 from tests.zoo.numbers import NUMBERS
@@ -24,6 +25,7 @@ KINDS: Mapping[str, Kind] = {
     "Choices": CHOICES,
     "Containers": CONTAINERS,
     "Models": MODELS,
+    "pydantic-extra-types": EXTRA,
     "Custom types": CUSTOM,
 }
 

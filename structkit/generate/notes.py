@@ -1,0 +1,41 @@
+"""Where an error comes from, said on the error itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from structkit.errors import GenerationError, StructkitError
+
+__all__ = ["add_note", "add_place"]
+
+
+def add_place(error: Exception, place: str) -> None:
+    """Say where an error of any kind was raised: those of structkit end with their place, others get a note.
+
+    >>> error = GenerationError("it is empty", place="token 3")
+    >>> add_place(error, "prompts[1]")
+    >>> print(error)
+    it is empty at `prompts[1], token 3`
+    """
+    if isinstance(error, StructkitError):
+        error.place = place if error.place is None else f"{place}, {error.place}"
+    else:
+        add_note(error, f"it was raised for {place}")
+
+
+def add_note(error: Exception, note: str) -> None:
+    """Add a note to an error (PEP 678).
+
+    Before Python 3.11 no traceback shows notes. There the note becomes the first of the error's causes, which every
+    traceback shows.
+    """
+    add: Callable[[str], None] | None = getattr(error, "add_note", None)
+    if add is not None:
+        add(note)
+        return
+    first: BaseException = error
+    while (
+        before := first.__cause__ or (None if first.__suppress_context__ else first.__context__)
+    ) is not None:
+        first = before
+    first.__cause__ = GenerationError(note)

@@ -1,0 +1,184 @@
+"""The whole loop on random models: positions that rotate, are learned or biased; whole caches, and windows."""
+
+from __future__ import annotations
+
+import copy
+from typing import Annotated, Literal
+
+import numpy as np
+import pytest
+from pydantic import AfterValidator, BaseModel, Field
+
+import structkit as sk
+
+torch = pytest.importorskip("torch", reason="needs torch")
+transformers = pytest.importorskip("transformers", reason="needs transformers")
+
+from tests.models.test_rows import ARCHITECTURES, SHAPE  # noqa: E402
+
+KINDS = ["llama", "gpt2", "qwen3", "mistral", "gemma2", "gemma3_text", "bloom"]
+
+
+class Item(BaseModel):
+    name: str = Field(max_length=12)
+    size: Literal["small", "medium", "large"]
+    price: int | None
+
+
+PROMPTS = [
+    "The lamp is ",
+    "Ana bought two large lamps and a small chair for 34 euros on Monday, and a table",
+    'x = "',
+    "It was",
+    "The lamp is small, and the chair",
+    "A",
+    "The lamp is not medium",
+]
+TARGETS: list[object] = [
+    Item,
+    list[bool],
+    sk.Regex(r'[a-z ]{2,9}"'),
+    sk.Choice(["yes", "not now", " no"]),
+    int,
+    Item,
+    dict[str, bool],
+]
+OPTIONS = {"describe": False, "max_tokens": 30, "confidence": False}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def model(request: pytest.FixtureRequest):
+    """A random model of the demo model's tokens, without a chat template; its weights tell tokens apart."""
+    tokenizer = copy.deepcopy(sk.load().tokenizer)
+    tokenizer.chat_template = None
+    torch.manual_seed(1)
+    shape = SHAPE | {"vocab_size": len(tokenizer), "max_position_embeddings": 256, "n_positions": 256}
+    options = {name: value for name, value in ARCHITECTURES[request.param].items() if name not in shape}
+    ends = {"bos_token_id": tokenizer.eos_token_id, "eos_token_id": tokenizer.eos_token_id}
+    config = transformers.AutoConfig.for_model(
+        request.param, **(shape | options | ends | {"pad_token_id": tokenizer.pad_token_id})
+    )
+    made = transformers.AutoModelForCausalLM.from_config(config)
+    with torch.no_grad():
+        for weights in made.parameters():
+            if weights.ndim > 1:
+                weights.mul_(6)
+    return sk.from_transformers(made.eval(), tokenizer)
+
+
+def _alone(model, **options: object) -> list[sk.Result]:
+    return [
+        sk.generate(model, prompt, target, **(OPTIONS | options))
+        for prompt, target in zip(PROMPTS, TARGETS, strict=True)
+    ]
+
+
+def _ids(results: list[sk.Result]) -> list[tuple[int, ...]]:
+    return [result.token_ids for result in results]
+
+
+@pytest.mark.parametrize("options", [{}, {"forced": False, "speculate": False}], ids=str)
+def test_a_batch_is_what_each_writes_alone(model, options: dict[str, object]) -> None:
+    """Rows of other lengths and targets, that end and make room for others."""
+    alone = _alone(model, **options)
+    assert len(set(_ids(alone))) > 4
+    for size in (2, 5):
+        together = sk.generate_many(model, PROMPTS, TARGETS, batch_size=size, **(OPTIONS | options))
+        assert _ids(together) == _ids(alone)
+    assert [each.value for each in together] == [each.value for each in alone]
+
+
+def test_drafts_and_scores_change_nothing(model) -> None:
+    alone = _alone(model)
+    assert _ids(_alone(model, speculate=False)) == _ids(alone)
+    scored = _alone(model, confidence=True)
+    assert _ids(scored) == _ids(alone)
+    for result, target in zip(scored, TARGETS, strict=True):
+        choices = result.confidence["size" if target is Item else "$"].choices
+        assert choices is None or sum(choices.values()) == pytest.approx(1, abs=1e-5)
+        assert result.confidence["$"].logprob == pytest.approx(sum(token.logprob for token in result.events))
+
+
+def test_a_seed_is_a_row_s_own_whatever_the_batch(model) -> None:
+    options = OPTIONS | {"temperature": 1.2, "top_p": 0.9, "seed": 4}
+    several = [
+        _ids(sk.generate_many(model, PROMPTS[:1] * 5, Item, batch_size=size, **options)) for size in (1, 2, 5)
+    ]
+    assert several[0] == several[1] == several[2]
+    assert len(set(several[0])) > 2
+    assert several[0][0] == sk.generate(model, PROMPTS[0], Item, **options).token_ids
+
+
+def test_a_stream_and_every_budget(model) -> None:
+    shortest = sk.compile(Item, model.vocabulary).cursor().tokens_to_end()
+    for budget in (shortest, shortest + 3):
+        options = OPTIONS | {"max_tokens": budget}
+        stream = sk.stream(model, PROMPTS[0], Item, **options)
+        list(stream)
+        assert stream.result.token_ids == sk.generate(model, PROMPTS[0], Item, **options).token_ids
+        assert len(stream.result.token_ids) <= budget
+    with pytest.raises(sk.BudgetTooSmall, match=f"needs {shortest} tokens"):
+        sk.extract(model, PROMPTS[0], Item, **(OPTIONS | {"max_tokens": shortest - 1}))
+
+
+def test_what_is_refused_is_taken_back_in_the_cache(model) -> None:
+    """The same with a cache as by reading all anew: with drafts and without, alone and in a batch."""
+
+    def check(refused: set[str]) -> object:
+        def fresh(size: str) -> str:
+            if size not in refused:
+                refused.add(size)
+                assert len(refused) == 3, "not this one"
+            return size
+
+        class Asked(BaseModel):
+            name: str = Field(max_length=8)
+            size: Annotated[Literal["small", "medium", "large"], AfterValidator(fresh)]
+            sure: bool
+
+        return Asked
+
+    options = OPTIONS | {"retries": 2}
+    first = sk.generate(model, PROMPTS[4], check(set()), **options)
+    assert len({*first.attempts}) == 3
+    second = sk.generate(model, PROMPTS[4], check(set()), speculate=False, **options)
+    together = sk.generate_many(
+        model, [PROMPTS[1], PROMPTS[4], PROMPTS[2]], [Item, check(set()), bool], batch_size=3, **options
+    )
+    assert first.attempts == second.attempts == together[1].attempts
+
+
+def test_beams_and_transformers_own_loop(model) -> None:
+    best = sk.generate(model, PROMPTS[3], Item, beams=3, **OPTIONS)
+    assert Item.model_validate_json(best.text) == best.value
+    cursor, prompt = sk.compile(Item, model.vocabulary).cursor(), model.encode(PROMPTS[3])
+    mask, session = np.zeros(model.vocabulary.words, np.uint32), model.session()
+    logits, left = session.logits(prompt), OPTIONS["max_tokens"]
+    for token in best.events:
+        cursor.fill_mask(mask, left)
+        allowed = np.unpackbits(mask.view(np.uint8), bitorder="little")[: len(logits)].astype(bool)
+        among = np.logaddexp.reduce(logits[allowed].astype(np.float64))
+        if not token.forced:
+            assert token.logprob == pytest.approx(logits[token.token_id] - among, abs=1e-3)
+        cursor.advance(token.token_id)
+        logits, left = session.logits([token.token_id]), left - 1
+    prompts = [model.encode(prompt) for prompt in PROMPTS[:3]]
+    width = max(map(len, prompts))
+    pad = model.tokenizer.pad_token_id
+    ids = torch.tensor([[pad] * (width - len(each)) + each for each in prompts])
+    processor = sk.LogitsProcessor(sk.compile(list[bool], model.vocabulary))
+    for _ in range(2):  # it is used again
+        written = model.model.generate(
+            ids,
+            attention_mask=(ids != pad).long(),
+            logits_processor=[processor],
+            max_new_tokens=8,
+            do_sample=False,
+            pad_token_id=pad,
+        )
+        for row, prompt in zip(written.tolist(), PROMPTS, strict=False):
+            tokens = tuple(row[width:])
+            options = {"describe": False, "max_tokens": 60, "forced": False, "speculate": False}
+            ours = sk.generate(model, prompt, list[bool], **options)
+            same = min(len(ours.token_ids), len(tokens))
+            assert tokens[:same] == ours.token_ids[:same]

@@ -1,0 +1,473 @@
+"""Token healing: the end of a prompt of plain text, written again with what the answer begins with."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import gzip
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from pydantic import AfterValidator, BaseModel, Field
+
+import structkit as sk
+from structkit.automaton.automaton import Automaton
+from structkit.guide.guide import Guide
+from structkit.guide.healing import HealedCursor, healed_tokens
+from structkit.testing import RandomModel, ScriptedModel, small_vocabulary
+
+SHARED = Path(os.environ.get("STRUCTKIT_SHARED", Path(__file__).parents[3] / "shared"))
+REAL = SHARED / "data" / "tokenizers"
+SMALL = small_vocabulary()
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+TARGETS = {
+    "person": Person,
+    "words": sk.Regex(r"[a-z]+( [a-z]+)*"),
+    "anything": sk.Regex(r"(?s).{1,40}"),
+    "blank first": sk.Regex(r"\s?[a-zA-Z0-9]+"),
+    "choice": sk.Choice(["yes", "yesterday", " no", "not now"]),
+    "number": int,
+    "string": str,
+    "set": set[Literal["a", "b", "ab"]],
+    "tree": {"$ref": "#/$defs/t", "$defs": {"t": {"type": "array", "items": {"$ref": "#/$defs/t"}}}},
+}
+GUIDES = {name: sk.compile(target, SMALL, cache=False) for name, target in TARGETS.items()}
+PROMPTS = st.text('ab {}[]",:\n 01ntyes', min_size=1, max_size=12) | st.sampled_from(
+    ["The answer is", 'x = "', "n", "Is it? ", "[1, 2", "a  ", 'true, "', "\n\n"]
+)
+
+
+class Slow:
+    """What a healed cursor must allow, by trying every token on the automaton byte by byte."""
+
+    def __init__(self, guide: Guide, before: bytes) -> None:
+        self.automaton: Automaton = guide.automaton
+        self.guide, self.before = guide, before
+        self.frames, self.kept = self.automaton.first(), b""
+
+    def read(self, token: bytes) -> tuple[bytes, tuple] | None:
+        """What is still pending after a token, and where the language stands then."""
+        if self.before.startswith(token):
+            return self.before[len(token) :], (self.frames, self.kept)
+        if not token.startswith(self.before):
+            return None
+        after = self.automaton.read(self.frames, self.kept, token[len(self.before) :])
+        return (b"", after) if after[0] else None
+
+    def allowed(self) -> set[int]:
+        vocabulary = self.guide.vocabulary
+        allowed = {t for t, token in enumerate(vocabulary.tokens) if token and self.read(token)}
+        if not self.before and self.automaton.can_end(self.frames):
+            allowed |= set(vocabulary.end_ids)
+        return allowed
+
+    def advance(self, token: bytes) -> None:
+        found = self.read(token)
+        assert found is not None
+        self.before, (self.frames, self.kept) = found
+
+
+def _allowed(cursor: sk.Cursor, budget: int | None = None) -> set[int]:
+    mask = np.full(cursor.guide.vocabulary.words, 0xFFFFFFFF, np.uint32)
+    cursor.fill_mask(mask, budget)
+    return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(sorted(GUIDES)), PROMPTS, st.randoms())
+def test_the_mask_is_that_of_trying_every_token(name: str, before: str, chance: object) -> None:
+    guide = GUIDES[name]
+    cursor, slow = HealedCursor(guide, before.encode()), Slow(guide, before.encode())
+    for _ in range(8):
+        allowed = _allowed(cursor)
+        assert allowed == slow.allowed()
+        assert cursor.pending == slow.before
+        for refused in set(range(SMALL.size)) - allowed:
+            if refused % 37 == 0:
+                with pytest.raises(sk.TokenRefused):
+                    cursor.advance(refused)
+        usable = sorted(allowed - set(SMALL.end_ids))
+        if not usable:
+            break
+        token = chance.choice(usable)
+        cursor.advance(token)
+        slow.advance(SMALL.tokens[token])
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(sorted(GUIDES)), PROMPTS, st.integers(0, 12), st.randoms())
+def test_a_budget_that_fits_is_always_met(name: str, before: str, room: int, chance: object) -> None:
+    guide = GUIDES[name]
+    cursor = HealedCursor(guide, before.encode())
+    left = cursor.tokens_to_end() + room
+    while not (cursor.must_end or left == 0):
+        allowed = _allowed(cursor, left) - set(SMALL.end_ids)
+        assert allowed or cursor.can_end
+        if not allowed:
+            break
+        token = chance.choice(sorted(allowed))
+        left -= len(SMALL.tokens[token]) > len(cursor.pending)
+        cursor.advance(token)
+        assert cursor.fits(left)
+    assert cursor.can_end
+
+
+@settings(max_examples=100)
+@given(st.sampled_from(sorted(GUIDES)), PROMPTS, st.randoms())
+def test_taking_back_and_forking_go_where_the_cursor_was(name: str, before: str, chance: object) -> None:
+    cursor = HealedCursor(GUIDES[name], before.encode())
+    pasts = []
+    for _ in range(6):
+        pasts.append((_allowed(cursor), cursor.pending, cursor.forced_bytes(), cursor.can_end))
+        usable = sorted(pasts[-1][0] - set(SMALL.end_ids))
+        if not usable:
+            break
+        cursor.advance(chance.choice(usable))
+    steps = len(cursor.token_ids)
+    for back in range(steps + 1):
+        fork = cursor.fork()
+        fork.rollback(back)
+        if back or steps < len(pasts):
+            there = (_allowed(fork), fork.pending, fork.forced_bytes(), fork.can_end)
+            assert there == pasts[steps - back]
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(sorted(GUIDES)), PROMPTS)
+def test_as_few_tokens_are_taken_back_as_can_be(name: str, prompt: str) -> None:
+    guide, tokens = GUIDES[name], SMALL.tokens
+    prompt_ids = [ord("a"), *ScriptedModel([]).encode_text(prompt)]
+    count = healed_tokens(guide, prompt_ids)
+    whole = b"".join(tokens[token] for token in prompt_ids[1:])
+    kept = b"".join(tokens[token] for token in prompt_ids[1 : len(prompt_ids) - count])
+    first = guide.automaton.first()
+    reaching = [
+        length
+        for length in range(1, len(whole) + 1)
+        for token in tokens
+        if len(token) > length
+        and token.startswith(whole[-length:])
+        and guide.automaton.read(first, b"", token[length:])[0]
+    ]
+    need = max(reaching, default=0)
+    assert len(whole) - len(kept) >= need
+    if count:
+        last = tokens[prompt_ids[len(prompt_ids) - count]]
+        assert len(whole) - len(kept) - len(last) < need
+
+
+def test_what_is_before_a_control_token_stays() -> None:
+    guide, control = GUIDES["words"], SMALL.tokens.index(b"", 256)
+    assert healed_tokens(guide, [*b"x", *b" t"]) == 2
+    assert healed_tokens(guide, [*b"x ", control, *b"t"]) == 1
+    assert healed_tokens(guide, [*b"x t", control]) == 0
+    assert healed_tokens(guide, [*b"t"]) == 0
+
+
+class Follower:
+    """A model that wants the tokens that a tokenizer makes of a prompt and its answer together."""
+
+    name, context_length = "follower", None
+
+    def __init__(
+        self, encode: Callable[[str], list[int]], vocabulary: sk.Vocabulary, answer: str = ""
+    ) -> None:
+        self.vocabulary = vocabulary
+        self.encode_text = encode
+        self.answer = answer
+        self.prompt = ""
+        self.fed: list[int] = []
+        self.begun = 0
+        self._ids = {token: i for i, token in reversed(list(enumerate(vocabulary.tokens))) if token}
+
+    def encode(self, prompt: object) -> list[int]:
+        assert isinstance(prompt, str)
+        self.prompt = prompt
+        return self.encode_text(prompt)
+
+    @property
+    def whole(self) -> list[int]:
+        return self.encode_text(self.prompt + self.answer)
+
+    def session(self) -> Follower:
+        self.fed = []
+        self.begun = 0
+        return self
+
+    @property
+    def length(self) -> int:
+        return len(self.fed)
+
+    def crop(self, length: int) -> None:
+        del self.fed[length:]
+
+    def logits(self, token_ids: Sequence[int]) -> np.ndarray:
+        self.begun = self.begun or len(token_ids)
+        self.fed += token_ids
+        logits = np.zeros(self.vocabulary.size, np.float32)
+        whole = [*self.whole, self.vocabulary.end_ids[0]]
+        written = b"".join(self.vocabulary.tokens[token] for token in self.fed)
+        rest = (self.prompt + self.answer).encode()[len(written) :]
+        for length in range(1, min(len(rest), 40) + 1):
+            if rest[:length] in self._ids:
+                logits[self._ids[rest[:length]]] = 10 + length / 100
+        if not rest:
+            logits[whole[-1]] = 10
+        if whole[: len(self.fed)] == self.fed and len(self.fed) < len(whole):
+            logits[whole[len(self.fed)]] = 20
+        return logits
+
+
+def _real(name: str) -> tuple[Callable[[str], list[int]], sk.Vocabulary]:
+    if name == "demo":
+        model = sk.load()
+        return model.encode_text, model.vocabulary
+    path = REAL / name
+    if not path.exists():
+        pytest.skip(f"{path} is absent")
+    if name.endswith(".json.gz"):
+        tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers")
+        tokenizer = tokenizers.Tokenizer.from_str(gzip.decompress(path.read_bytes()).decode())
+        return (
+            lambda text: tokenizer.encode(text, add_special_tokens=False).ids,
+            sk.Vocabulary.from_tokenizer(tokenizer),
+        )
+    tiktoken = pytest.importorskip("tiktoken", reason="needs tiktoken")
+    lines = (line.split() for line in gzip.decompress(path.read_bytes()).splitlines())
+    ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
+    # That of o200k_base, but for the letters' cases.
+    pattern = (
+        r"'(?:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*"
+        r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+    )
+    tokenizer = tiktoken.Encoding(
+        "o200k", pat_str=pattern, mergeable_ranks=ranks, special_tokens={"<|endoftext|>": 199999}
+    )
+    return tokenizer.encode_ordinary, sk.Vocabulary.from_tokenizer(tokenizer)
+
+
+@pytest.fixture(scope="module", params=["demo", "deepseek.tokenizer.json.gz", "o200k_base.tiktoken.gz"])
+def real_one(request: pytest.FixtureRequest) -> tuple[Callable[[str], list[int]], sk.Vocabulary]:
+    return _real(request.param)
+
+
+WORDS = st.sampled_from(
+    [
+        "The",
+        " answer",
+        " is",
+        " = ",
+        ":",
+        '"',
+        ' "',
+        "  ",
+        "\n",
+        "\n\n",
+        "{",
+        "}",
+        " 12",
+        "3",
+        "(",
+        " new",
+        "é",
+        "東",
+        "'",
+    ]
+)
+TEXTS = st.lists(WORDS, min_size=1, max_size=6).map("".join)
+
+
+class Item(BaseModel):
+    code: str = Field(pattern="^[A-Z]{2}[0-9]{3}$")
+    note: str
+
+
+ANSWERS = st.one_of(
+    st.tuples(st.just(sk.Regex(r"(?s).{1,200}")), TEXTS),
+    st.tuples(st.just(sk.Regex(r"[a-z ]*")), st.sampled_from(["ing", "land", " is", "s", "  a b", ""])),
+    st.tuples(st.just(int), st.integers(-10_000, 10**9).map(str)),
+    st.tuples(
+        st.just(sk.Choice(["yes", "no", " maybe", "\nno"])), st.sampled_from(["yes", "no", " maybe", "\nno"])
+    ),
+    st.tuples(st.just(str), st.sampled_from(['"yes"', '"é"', '" "', '""'])),
+    st.tuples(st.just(Item), st.just('{"code": "AB123", "note": "it is new"}')),
+    st.tuples(st.just(list[int]), st.sampled_from(["[]", "[1, 22, 333]"])),
+)
+
+
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@given(TEXTS, ANSWERS, st.booleans())
+@example("x = ", (sk.Regex("[a-z]+"), "new"), True)
+@example("def f():\n  ", (sk.Regex("[a-z]+"), "return"), True)
+@example("It costs 12", (int, "345"), False)
+@example('{"name": "', (sk.Regex('[^"]+"'), 'The"'), False)
+def test_the_tokens_are_those_that_the_tokenizer_makes_of_prompt_and_answer(
+    real_one: tuple[Callable[[str], list[int]], sk.Vocabulary],
+    prompt: str,
+    asked: tuple[object, str],
+    speculate: bool,
+) -> None:
+    encode, vocabulary = real_one
+    target, answer = asked
+    model = Follower(encode, vocabulary, answer)
+    result = sk.generate(
+        model, "x\n" + prompt, target, describe=False, max_tokens=400, speculate=speculate, confidence=False
+    )
+    assert result.text == answer
+    assert b"".join(token.text for token in result.events).decode() == answer
+    prompt_ids, whole = encode(model.prompt), model.whole
+    kept = prompt_ids[: len(prompt_ids) - healed_tokens(sk.compile(target, vocabulary), prompt_ids)]
+    if whole[: len(kept)] == kept:
+        assert model.fed == whole[: len(model.fed)]
+        assert list(result.token_ids) == whole[len(whole) - len(result.token_ids) :]
+
+
+def _never_true(value: bool) -> bool:
+    assert not value, "it is never true"
+    return value
+
+
+PLAIN = {"describe": False}
+
+
+def _id(text: str) -> int:
+    return SMALL.tokens.index(text.encode())
+
+
+def test_what_was_healed_is_part_of_the_token_and_not_of_the_text() -> None:
+    result = sk.generate(ScriptedModel(["true"]), "Is it ", bool, **PLAIN)
+    assert (result.value, result.text, result.token_ids) == (True, "true", (_id(" true"),))
+    (token,) = result.events
+    assert (token.text, token.forced, token.removed) == (b"true", False, 0.0)
+    assert result.usage.generated_tokens == 1
+    assert result.usage.prompt_tokens == len(ScriptedModel([]).encode("Is it "))
+    chances = result.confidence["$"]
+    assert chances.logprob == pytest.approx(token.logprob)
+    assert list(chances.choices) == [True, False]
+    assert sum(chances.choices.values()) == pytest.approx(1)
+
+
+def test_a_model_may_write_the_prompt_as_it_was() -> None:
+    """Then its tokens are those of a prompt that was left alone."""
+    left = sk.generate(ScriptedModel(["7"]), "Is it ", sk.Regex("[a-z]+|[0-9]"), forced=False, **PLAIN)
+    result = sk.generate(ScriptedModel(["7"]), "Is it ", sk.Regex("[a-z]+|[0-9]"), **PLAIN)
+    assert result.token_ids == left.token_ids == (ord("7"),)
+    assert result.events == left.events or result.events[0].text == b"7"
+
+
+def test_it_is_off_with_forced_text_and_where_the_answer_does_not_follow() -> None:
+    off = sk.generate(ScriptedModel(["true"]), "Is it ", bool, forced=False, **PLAIN)
+    assert off.token_ids == (_id("true"),)
+    turns = [{"role": "user", "content": "Is it "}]
+    assert sk.generate(ScriptedModel(["true"]), turns, bool, **PLAIN).token_ids == (_id("true"),)
+    thought = sk.generate(ScriptedModel(["It is.</think>true"]), "Is it ", bool, thinking=True, **PLAIN)
+    assert thought.token_ids == (_id("true"),)
+    assert thought.thinking == "It is."
+
+
+def test_values_that_are_refused_are_taken_back_to_the_prompt() -> None:
+    refusing = Annotated[bool, AfterValidator(_never_true)]
+    model = ScriptedModel(["true", "false"])
+    result = sk.generate(model, "Is it ", refusing, **PLAIN)
+    assert result.value is False
+    assert result.attempts == ("true", "false")
+    assert b"".join(token.text for token in result.events) == b"false"
+    assert model.prompts == ["Is it "]
+
+
+def test_beams_heal_too() -> None:
+    """A random model has but one row, so the rows are copies of it."""
+    found = sk.generate(_batch(), "Is it ", bool, beams=2, **PLAIN)
+    assert found.text in ("true", "false")
+    assert b"".join(token.text for token in found.events).decode() == found.text
+    assert found.confidence["$"].logprob == pytest.approx(sum(token.logprob for token in found.events))
+
+
+def _batch() -> object:
+    """A tiny model of transformers, without a chat template."""
+    torch = pytest.importorskip("torch", reason="needs torch")
+    transformers = pytest.importorskip("transformers", reason="needs transformers")
+    demo = sk.load()
+    tokenizer = copy.deepcopy(demo.tokenizer)
+    tokenizer.chat_template = None
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        max_position_embeddings=512,
+    )
+    return sk.from_transformers(transformers.LlamaForCausalLM(config), tokenizer)
+
+
+def test_batches_heal_as_single_prompts_do() -> None:
+    model = _batch()
+    words = sk.Regex("[a-z ]{1,9}")
+    prompts = ["Is it ", "The name is", '{"name": "', "Wh", "Is it ", "a  ", "It is a"]
+    targets = [words, words, sk.Regex('.{1,9}"'), words, bool, Person, sk.Regex("[a-z]{3}")]
+    options = {"describe": False, "max_tokens": 40}
+    healed = [
+        healed_tokens(sk.compile(target, model.vocabulary), model.encode(prompt))
+        for prompt, target in zip(prompts, targets, strict=True)
+    ]
+    assert sum(map(bool, healed)) >= 3
+    together = sk.generate_many(model, prompts, targets, batch_size=4, **options)
+    alone = [
+        sk.generate(model, prompt, target, **options) for prompt, target in zip(prompts, targets, strict=True)
+    ]
+    assert [each.token_ids for each in together] == [each.token_ids for each in alone]
+    drafts = [
+        sk.generate(model, prompt, target, speculate=False, **options)
+        for prompt, target in zip(prompts, targets, strict=True)
+    ]
+    assert [each.token_ids for each in drafts] == [each.token_ids for each in alone]
+
+
+@pytest.mark.parametrize("context", range(3, 12))
+def test_a_context_that_is_nearly_full(context: int) -> None:
+    """Where there is no room to write the prompt again it is left alone; nothing is refused that would fit."""
+    prompt_tokens = len(ScriptedModel([]).encode("it "))
+    needed = sk.compile(bool, SMALL).cursor().tokens_to_end()
+    model = ScriptedModel(["true"], context_length=context)
+    if context < prompt_tokens + needed:
+        with pytest.raises(sk.StructkitError):
+            sk.generate(model, "it ", bool, **PLAIN)
+        return
+    result = sk.generate(model, "it ", bool, **PLAIN)
+    assert result.text in ("true", "false")
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(sorted(TARGETS)), PROMPTS, st.integers(0, 20), st.integers(0, 10**6))
+def test_max_tokens_are_those_of_the_answer(name: str, prompt: str, room: int, seed: int) -> None:
+    budget = GUIDES[name].cursor().tokens_to_end() + room
+    model = RandomModel(seed, brevity=seed % 5)
+    result = sk.generate(
+        model, prompt, TARGETS[name], max_tokens=budget, temperature=1.0, seed=seed, describe=False
+    )
+    assert len(result.token_ids) <= budget
+    assert b"".join(token.text for token in result.events).decode() == result.text
+    whole = b"".join(SMALL.tokens[token] for token in result.token_ids).decode()
+    assert whole.endswith(result.text)
+    assert prompt.endswith(whole[: len(whole) - len(result.text)])
+
+
+def test_a_stream_shows_the_answer_alone() -> None:
+    stream = sk.stream(ScriptedModel(["true story"]), "A ", sk.Regex("[a-z ]+"), **PLAIN)
+    grown = "".join(event.text for event in stream if isinstance(event, sk.TextGrown))
+    assert grown == stream.text == stream.result.text == "true story"
+    assert stream.result.token_ids[0] == _id(" true")
