@@ -1,8 +1,10 @@
 """The demo model's accuracy table: `python scripts/eval_demo.py`, in Markdown.
 
-Three sets, none of them trained on: new values in known sentences, new sentences about known things, and things whose
-field names were never seen. Every answer is made by `structkit.generate`, so every one is valid; the table says how
-many are right.
+Three sets of extractions, none of them trained on: new values in known sentences, new sentences about known things, and
+things whose field names were never seen. Every answer is made by `structkit.generate`, so every one is valid; the table
+says how many are right. Then, with `--agents`, runs of agents: with questions, values and made-up tools that were not
+trained on, and with the four tools of an assistant. A run is right when it makes the right calls, no others, and ends
+in the right value.
 """
 
 from __future__ import annotations
@@ -13,7 +15,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from demo_corpus.corpus import heldout_schemas, heldout_sentences, heldout_values
+from demo_corpus.agents import KINDS
+from demo_corpus.assistant import Assistant
+from demo_corpus.conversation import RunSaid, Task
+from demo_corpus.corpus import heldout_schemas, heldout_sentences, heldout_tasks, heldout_values
 from demo_corpus.example import Example
 from demo_corpus.grading import Grade, grade
 from demo_corpus.targets import python_type
@@ -33,7 +38,7 @@ def main() -> None:
     model = sk.load(options.model)
     lines = ["| held out | exercises | fields right | whole answers right |", "| --- | ---: | ---: | ---: |"]
     same: list[str] = []
-    for name, make in SETS.items():
+    for name, make in SETS.items() if options.count else ():
         examples = make(options.seed, options.count)
         answers = [answer(model, example, options.max_tokens) for example in examples]
         lines.append(row(name, grade(examples, answers)))
@@ -43,6 +48,13 @@ def main() -> None:
             same.append(f"{row(name, grade(examples, free))} {equal / len(free):.1%} |")
         if options.wrong:
             show_wrong(examples, answers, options.wrong)
+    if options.agents:
+        lines += [
+            "",
+            "| runs of agents | runs | first call right | whole runs right |",
+            "| --- | ---: | ---: | ---: |",
+        ]
+        lines += agent_rows(model, options)
     if same:
         lines += ["", "Without forced text, and how often the answer is the same:", "", *same]
     sys.stdout.write("\n".join(lines) + "\n")
@@ -52,6 +64,7 @@ def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, help="a model folder; by default the demo model of the package")
     parser.add_argument("--count", type=int, default=300, help="exercises in each set")
+    parser.add_argument("--agents", type=int, default=0, help="runs of agents of each kind")
     parser.add_argument("--seed", type=int, default=2024)
     parser.add_argument("--max-tokens", type=int, default=300)
     parser.add_argument(
@@ -71,6 +84,48 @@ def answer(model: LogitsModel, example: Example, max_tokens: int, *, forced: boo
     return sk.generate(
         model, example.text, shape, max_tokens=max_tokens, forced=forced, confidence=False
     ).text
+
+
+def agent_rows(model: LogitsModel, options: argparse.Namespace) -> list[str]:
+    """A row for each kind of run, and for the agent of the tutorial."""
+    kinds = {kind: heldout_tasks(options.seed, options.agents, kind) for kind in KINDS}
+    rows = [
+        run_row(kind, tasks, [run(model, task) for task in tasks], options.wrong)
+        for kind, tasks in kinds.items()
+    ]
+    assistant = Assistant(model)
+    for kind, tasks in assistant.tasks(options.seed, options.agents).items():
+        said = [RunSaid.of(assistant.run(task).messages) for task in tasks]
+        rows.append(run_row(f"assistant: {kind}", tasks, said, options.wrong))
+    return rows
+
+
+def run(model: LogitsModel, task: Task) -> RunSaid:
+    """What the model makes of a task, greedy."""
+    agent = sk.Agent(
+        model,
+        task.functions(),
+        result=task.result,
+        instructions=task.instructions,
+        max_steps=5,
+        max_tokens=400,
+    )
+    return RunSaid.of(agent.run(task.question).messages)
+
+
+def run_row(name: str, tasks: list[Task], said: list[RunSaid], wrong: int) -> str:
+    first = sum(
+        each.calls[:1] == [(step.tool, dict(step.arguments)) for step in task.steps[:1]]
+        for task, each in zip(tasks, said, strict=True)
+    )
+    whole = sum(task.is_right(each) for task, each in zip(tasks, said, strict=True))
+    for task, each in zip(tasks, said, strict=True):
+        if wrong and not task.is_right(each):
+            steps = [(step.tool, dict(step.arguments), step.output) for step in task.steps]
+            sys.stderr.write(f"{name}: {task.question}\n  wanted {steps} {task.value!r}\n")
+            sys.stderr.write(f"  got    {each.calls} {each.value!r}\n")
+            wrong -= 1
+    return f"| {name} | {len(tasks)} | {first / len(tasks):.1%} | {whole / len(tasks):.1%} |"
 
 
 def row(name: str, result: Grade) -> str:

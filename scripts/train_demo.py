@@ -1,4 +1,4 @@
-"""Train the demo model from scratch: `python scripts/train_demo.py --out /tmp/demo`, about an hour on two cores.
+"""Train the demo model: `python scripts/train_demo.py --out /tmp/demo`; docs/explain/demo-model.md has the commands.
 
 The corpus is made as it is read (`scripts/demo_corpus`), from one seed. Stages go from nonsense, which teaches
 copying, to everything. Interrupted, the same command goes on from the last checkpoint in `--out`.
@@ -12,14 +12,15 @@ import math
 import random
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 import torch
 from demo_corpus import nonsense
-from demo_corpus.corpus import train_examples
+from demo_corpus.conversation import Task
+from demo_corpus.corpus import heldout_tasks, train_examples, train_tasks
 from demo_corpus.example import Example
 from demo_corpus.grading import Grade, grade
 from demo_corpus.spelling import TOKENIZER_CONFIG, train_tokenizer, word_texts, wrap
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 VOCABULARY_SIZE = 4096
-LONGEST = 420  # tokens; longer exercises are left out of training
+LONGEST = 520  # tokens; longer exercises are left out of training
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Plan:
     step_tokens: int = 5120
     warm_steps: int = 100
     nonsense_steps: int = 1000
+    agents: float = 0.5
     peak: float = 2e-3
     seed: int = 7
 
@@ -66,7 +68,12 @@ def work(rank: int, options: argparse.Namespace, port: int) -> None:
     tokenizer = load_tokenizer(out, options.seed)
     model = new_model(tokenizer, options.layers, options.width, options.heads)
     plan = Plan(
-        steps=options.steps, nonsense_steps=options.nonsense_steps, peak=options.peak, seed=options.seed
+        steps=options.steps,
+        step_tokens=options.step_tokens,
+        nonsense_steps=options.nonsense_steps,
+        agents=options.agents,
+        peak=options.peak,
+        seed=options.seed,
     )
     with Path(options.log if rank == 0 else "/dev/null").open("a", encoding="utf-8") as log:
         Run(model, tokenizer, plan, out, log, options.minutes, rank, options.workers).go()
@@ -80,7 +87,11 @@ def read_options() -> argparse.Namespace:
     )
     parser.add_argument("--log", default="/dev/stdout", help="file to which progress is appended")
     parser.add_argument("--steps", type=int, default=5000)
+    parser.add_argument("--step-tokens", type=int, default=5120)
     parser.add_argument("--nonsense-steps", type=int, default=1000)
+    parser.add_argument(
+        "--agents", type=float, default=0.5, help="the share of runs of agents among the exercises"
+    )
     parser.add_argument(
         "--minutes",
         type=float,
@@ -132,21 +143,24 @@ def new_model(tokenizer: PreTrainedTokenizerFast, layers: int, width: int, heads
 
 @dataclass(frozen=True)
 class Batch:
-    """ids[i, t], padded on the right; learnt[i, t] says that the token at t is part of an answer."""
+    """ids[i, t], padded on the right; learnt[i, t] says that the model says the token at t."""
 
     ids: torch.Tensor
     learnt: torch.Tensor
 
 
+Encoded: TypeAlias = "tuple[list[int], list[bool]]"
+
+
 def batches(
-    examples: Iterator[Example], tokenizer: PreTrainedTokenizerFast, tokens: int, seed: int
+    examples: Iterator[Example | Task], tokenizer: PreTrainedTokenizerFast, tokens: int, seed: int
 ) -> Iterator[Batch]:
     """Batches of about `tokens` tokens, each of exercises of nearly one length, so that little is padding."""
     shuffle = random.Random(seed)
     while True:
         pool = sorted(encode([next(examples) for _ in range(2048)], tokenizer), key=lambda pair: len(pair[0]))
         pool = [pair for pair in pool if len(pair[0]) <= LONGEST]
-        groups: list[list[tuple[list[int], int]]] = [[]]
+        groups: list[list[Encoded]] = [[]]
         for pair in pool:
             if len(pair[0]) * (len(groups[-1]) + 1) > tokens:
                 groups.append([])
@@ -155,20 +169,29 @@ def batches(
         yield from (pad(group, tokenizer.pad_token_id) for group in groups)
 
 
-def encode(examples: list[Example], tokenizer: PreTrainedTokenizerFast) -> list[tuple[list[int], int]]:
-    """For each exercise its ids and where the answer starts."""
-    prompts = tokenizer([each.prompt for each in examples])["input_ids"]
-    answers = tokenizer([each.answer + tokenizer.eos_token for each in examples])["input_ids"]
-    return [(prompt + answer, len(prompt)) for prompt, answer in zip(prompts, answers, strict=True)]
+def encode(examples: Sequence[Example | Task], tokenizer: PreTrainedTokenizerFast) -> list[Encoded]:
+    """For each exercise its ids, and which of them the model says."""
+    pieces = [each.pieces for each in examples]
+    spelt = iter(tokenizer([text for each in pieces for text, _ in each])["input_ids"])
+    encoded = []
+    for each in pieces:
+        ids: list[int] = []
+        learnt: list[bool] = []
+        for _, says in each:
+            part = next(spelt)
+            ids += part
+            learnt += [says] * len(part)
+        encoded.append((ids, learnt))
+    return encoded
 
 
-def pad(group: list[tuple[list[int], int]], filler: int) -> Batch:
+def pad(group: list[Encoded], filler: int) -> Batch:
     longest = max(len(ids) for ids, _ in group)
     ids = torch.full((len(group), longest), filler)
     learnt = torch.zeros(len(group), longest, dtype=torch.bool)
-    for row, (tokens, start) in enumerate(group):
+    for row, (tokens, says) in enumerate(group):
         ids[row, : len(tokens)] = torch.tensor(tokens)
-        learnt[row, start : len(tokens)] = True
+        learnt[row, : len(tokens)] = torch.tensor(says)
     return Batch(ids, learnt)
 
 
@@ -194,7 +217,7 @@ class Run:
         self.started = time.monotonic()
         self.deadline = self.started + minutes * 60
         self.optimizers = make_optimizers(model, plan.peak)
-        self.step, self.tokens = 0, 0
+        self.step, self.tokens, self.first = 0, 0, 0
 
     def go(self) -> None:
         self.resume()
@@ -220,14 +243,17 @@ class Run:
                 break
         self.checkpoint()
 
-    def examples(self) -> Iterator[Example]:
+    def examples(self) -> Iterator[Example | Task]:
         """Nonsense first, short before long; then everything."""
         seed = self.plan.seed + 1000 * self.step + self.rank
         source = Source(seed)
-        everything = train_examples(seed)
+        extractions, runs = train_examples(seed), train_tasks(seed)
         while True:
             done = self.step / max(1, self.plan.nonsense_steps)
-            yield nonsense.exercise(source, longest=2 if done < 0.4 else 4) if done < 1 else next(everything)
+            if done < 1:
+                yield nonsense.exercise(source, longest=2 if done < 0.4 else 4)
+            else:
+                yield next(runs) if source.chance(self.plan.agents) else next(extractions)
 
     def clock(self) -> float:
         """The share of the time that is gone, agreed between the workers."""
@@ -237,7 +263,7 @@ class Run:
 
     def rate(self, clock: float) -> float:
         """The share of the peak rate: up in a line, level for a time, then down in a cosine to nearly nothing."""
-        warm = min(1.0, (self.step + 1) / self.plan.warm_steps)
+        warm = min(1.0, (self.step - self.first + 1) / self.plan.warm_steps)
         done = min(1.0, max(self.step / self.plan.steps, clock))
         return warm * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * max(0.0, (done - 0.3) / 0.7))))
 
@@ -271,8 +297,12 @@ class Run:
             saved = torch.load(path, weights_only=True)
             self.model.load_state_dict(saved["model"])
             for optimizer, state in zip(self.optimizers, saved["optimizers"], strict=True):
+                peaks = [group["peak"] for group in optimizer.param_groups]
                 optimizer.load_state_dict(state)
+                for group, peak in zip(optimizer.param_groups, peaks, strict=True):
+                    group["peak"] = peak
             self.step, self.tokens = saved["step"], saved["tokens"]
+            self.first = self.step
 
     def checkpoint(self) -> None:
         """Write what `resume` needs and the model as it would ship; log how well it does."""
@@ -287,9 +317,9 @@ class Run:
         torch.save(state, self.out / "last.tmp")
         (self.out / "last.tmp").replace(self.out / "last.pt")
         export(self.model, self.tokenizer, self.out / "model")
-        self.say(
-            f"step {self.step} " + " ".join(f"{name} {grade.line()}" for name, grade in self.grades().items())
-        )
+        grades = " ".join(f"{name} {grade.line()}" for name, grade in self.grades().items())
+        turns, whole = turns_right(self.model, self.tokenizer, heldout_tasks(97, 128))
+        self.say(f"step {self.step} {grades} agents turns {turns:.3f} whole {whole:.3f}")
 
     def grades(self) -> dict[str, Grade]:
         source = Source(99, "heldout")
@@ -340,6 +370,26 @@ def answers(
         for index, row in zip(part, ids, strict=True):
             said[index] = tokenizer.decode(row[inputs["input_ids"].shape[1] :], skip_special_tokens=True)
     return [said[index] for index in range(len(examples))]
+
+
+@torch.no_grad()
+def turns_right(
+    model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, tasks: Sequence[Task]
+) -> tuple[float, float]:
+    """The shares of turns, and of runs, that the model would write as they should be, told the truth before each."""
+    turns: list[bool] = []
+    whole: list[bool] = []
+    for ids, says in encode(tasks, tokenizer):
+        likeliest = model(input_ids=torch.tensor([ids])).logits[0].argmax(-1).tolist()
+        right: list[bool] = []
+        for at in range(1, len(ids)):
+            if says[at] and not says[at - 1]:
+                right.append(True)
+            if says[at] and likeliest[at - 1] != ids[at]:
+                right[-1] = False
+        turns += right
+        whole.append(all(right))
+    return sum(turns) / len(turns), sum(whole) / len(whole)
 
 
 def export(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:

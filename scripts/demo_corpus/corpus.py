@@ -1,10 +1,11 @@
-"""Corpus: every kind of exercise, mixed; the endless stream for training and the three sets for grading."""
+"""Corpus: every kind of exercise, mixed; the endless streams for training and the sets for grading."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from demo_corpus import calls, commerce, frames, heldout, life, nonsense, opinions, orders, people
+from demo_corpus import agents, calls, commerce, frames, heldout, life, nonsense, opinions, orders, people
+from demo_corpus.conversation import Task
 from demo_corpus.example import Example
 from demo_corpus.values import Source
 
@@ -16,6 +17,19 @@ def train_examples(seed: int) -> Iterator[Example]:
     source = Source(seed, "train")
     while True:
         yield exercise(source)
+
+
+def train_tasks(seed: int) -> Iterator[Task]:
+    """Runs of agents for training, without end, from the same halves."""
+    source = Source(seed, "train")
+    while True:
+        yield agents.task(source)
+
+
+def heldout_tasks(seed: int, count: int, kind: str | None = None) -> list[Task]:
+    """Runs of agents, of one kind or of all: questions, values and made-up tools that training never uses."""
+    source = Source(seed, "heldout")
+    return [agents.task(source, heldout=True, kind=kind) for _ in range(count)]
 
 
 def heldout_values(seed: int, count: int) -> list[Example]:

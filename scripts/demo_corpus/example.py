@@ -29,3 +29,8 @@ class Example:
     def answer(self) -> str:
         """The canonical JSON, without the closing mark."""
         return json.dumps(self.value, ensure_ascii=False)
+
+    @property
+    def pieces(self) -> list[tuple[str, bool]]:
+        """The whole exercise as text, and which parts of it the model says."""
+        return [(self.prompt, False), (self.answer + END, True)]

@@ -1,0 +1,134 @@
+"""The assistant: an agent with four tools, and questions about towns, days and books that training never meets."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import date
+
+from pydantic import BaseModel
+
+import structkit as sk
+from demo_corpus import needs, toolbox
+from demo_corpus.conversation import Step, Task
+from demo_corpus.frames import sentences
+from demo_corpus.shapes import NUMBER, STRING, Object, Union
+from demo_corpus.values import Source
+from structkit.models.base import LogitsModel
+
+REPLY = Object("Reply", (("answer", Union((STRING, NUMBER)), ""),))
+
+
+class Reply(BaseModel):
+    """What a run ends with."""
+
+    answer: str | float
+
+
+class Assistant:
+    """An agent with four tools; what they know is filled in for each question."""
+
+    def __init__(self, model: LogitsModel) -> None:
+        self.skies: dict[str, str] = {}
+        self.plans: dict[date, str] = {}
+        self.books = sqlite3.connect(":memory:")
+        self.books.execute("create table books (title text, price real)")
+        tools = [self.weather, self.calculate, self.calendar, self.price]
+        self.agent = sk.Agent(model, tools=tools, result=Reply, max_steps=5, max_tokens=400)
+
+    def weather(self, city: str) -> str:
+        """The weather in a city."""
+        return self.skies.get(city, "unknown")
+
+    def calculate(self, expression: str) -> float:
+        """The value of an arithmetic expression."""
+        left, sign, right = expression.split()
+        a, b = float(left), float(right)
+        return round({"+": a + b, "-": a - b, "*": a * b, "/": a / b if b else 0.0}[sign], 2)
+
+    def calendar(self, day: date) -> str:
+        """What is in the calendar on a day."""
+        return self.plans.get(day, "nothing")
+
+    def price(self, title: str) -> float:
+        """The price of a book, from the database."""
+        row = self.books.execute("select price from books where title = ?", (title,)).fetchone()
+        if row is None:
+            raise sk.ToolError(f"there is no book called {title}")
+        return float(row[0])
+
+    def tasks(self, seed: int, count: int) -> dict[str, list[Task]]:
+        """Questions of each kind, in sentences that training never uses."""
+        source = Source(seed, "heldout")
+        makers = {
+            "weather": weather,
+            "calculator": calculator,
+            "calendar": calendar,
+            "price": price,
+            "price of several": several,
+        }
+        return {kind: [make(source) for _ in range(count)] for kind, make in makers.items()}
+
+    def run(self, task: Task) -> sk.AgentResult[Reply]:
+        """Fill in what the task says is known, and ask."""
+        self.skies.clear()
+        self.plans.clear()
+        self.books.execute("delete from books")
+        for step in task.steps:
+            (first, *_) = step.arguments.values()
+            if step.tool == "weather":
+                self.skies[str(first)] = str(step.output)
+            elif step.tool == "calendar" and step.output != "nothing":
+                self.plans[date.fromisoformat(str(first))] = str(step.output)
+            elif step.tool == "price":
+                self.books.execute("insert into books values (?, ?)", (first, step.output))
+        return self.agent.run(task.question)
+
+
+def asked(question: str, *steps: Step) -> Task:
+    return Task("assistant", question, (), steps, REPLY, {"answer": steps[-1].output})
+
+
+def weather(source: Source) -> Task:
+    city, sky, warmth = source.city(), source.pick(toolbox.SKIES), source.rng.randint(-15, 38)
+    question = source.pick(sentences(toolbox.WEATHER_ASKS + toolbox.TEMPERATURE_ASKS, heldout=True))
+    step = Step("weather", {"city": city}, f"{sky}, {warmth} degrees")
+    return asked(question.replace("{city}", city), step)
+
+
+def calculator(source: Source) -> Task:
+    a, b = 0, 0
+    while not a or needs.kept_numbers(a, b) != (source.split == "heldout"):
+        a, b = source.rng.randint(1, 9999), source.rng.randint(1, 999)
+    sign = source.pick("+-*/")
+    said = f"{a} {source.pick(toolbox.SUM_WORDS[sign])} {b}"
+    question = source.pick(sentences(toolbox.SUM_ASKS, heldout=True)).replace("{sum}", said)
+    return asked(question, summed(a, sign, b))
+
+
+def summed(a: float, sign: str, b: float) -> Step:
+    output = {"+": a + b, "-": a - b, "*": a * b, "/": a / b if b else 0}[sign]
+    return Step("calculate", {"expression": f"{a} {sign} {b}"}, round(output, 2))
+
+
+def calendar(source: Source) -> Task:
+    day = source.day()
+    events = [
+        f"{source.clock().value!s:.5} {source.own(lambda: needs.event(source))}"
+        for _ in range(source.rng.choice([0, 1, 1, 2]))
+    ]
+    question = source.pick(sentences(toolbox.CALENDAR_ASKS, heldout=True)).replace("{day}", day.text)
+    return asked(question, Step("calendar", {"day": day.value}, ", ".join(events) or "nothing"))
+
+
+def price(source: Source) -> Task:
+    title = source.title()
+    question = source.pick(sentences([*toolbox.PRICE_ASKS, *toolbox.ASKS], heldout=True))
+    return asked(
+        question.format(x=title, attr="price"), Step("price", {"title": title}, toolbox.price(source))
+    )
+
+
+def several(source: Source) -> Task:
+    title, each, count = source.title(), toolbox.price(source), source.rng.randint(2, 40)
+    question = source.pick(sentences(toolbox.BUY_ASKS, heldout=True)).format(n=count, x=title)
+    return asked(question, Step("price", {"title": title}, each), summed(count, "*", each))

@@ -1,0 +1,38 @@
+"""What the demo model is taught about agents is what agents do: every run of the corpus is one, and ends as it says."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+import structkit as sk
+from structkit.testing import ScriptedModel
+from tests.docs.blocks import ROOT
+
+
+@pytest.fixture
+def corpus(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    from demo_corpus import conversation, corpus
+
+    return corpus, conversation
+
+
+@pytest.mark.parametrize("heldout", [False, True])
+def test_a_scripted_model_that_says_what_is_taught_makes_the_right_calls(corpus: Any, heldout: bool) -> None:
+    made, conversation = corpus
+    stream = iter(made.heldout_tasks(5, 25)) if heldout else made.train_tasks(5)
+    for _, task in zip(range(25), stream, strict=False):
+        texts = [text.removesuffix("<|end|>") for text, says in task.pieces if says]
+        model = ScriptedModel(texts)
+        agent = sk.Agent(
+            model, tools=task.functions(), result=task.result, instructions=task.instructions, max_steps=6
+        )
+        result = agent.run(task.question)
+        assert task.is_right(conversation.RunSaid.of(result.messages))
+        read = "".join(text for text, _ in task.pieces[:-1])
+        shown = re.sub(r"^(system|user|assistant): ", "", model.prompts[-1], flags=re.M)
+        read = re.sub(r"<\|(system|user|assistant)\|>\n", "", read).replace("<|end|>", "")
+        assert shown.strip() == read.strip()
