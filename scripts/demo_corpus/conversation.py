@@ -21,7 +21,7 @@ from structkit.generate.settings import Settings
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.schema.stored import json_text_of
 from structkit.targets import read_target
-from structkit.tools.format import JsonFormat
+from structkit.tools.formats import JsonFormat
 from structkit.tools.ready import make_ready
 
 if TYPE_CHECKING:
