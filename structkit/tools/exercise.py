@@ -82,7 +82,7 @@ class _Texts:
     def of(cls, agent: Agent[T, D]) -> _Texts:
         setup = agent._setup
         around = setup.format.around()
-        return cls(agent.openings, around.before, setup.format.closed(), around.between, setup.parallel > 1)
+        return cls(agent.openings, around.before, setup.format.closed(), around.between, setup.most > 1)
 
 
 class _Caller(RandomModel):

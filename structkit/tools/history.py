@@ -14,6 +14,7 @@ from structkit.tools.ready import Ready
 from structkit.tools.room import Allowance, Room, spent
 from structkit.tools.setup import Setup
 from structkit.tools.state import RunState, counts_of, failures_of
+from structkit.vocabulary.marks import to_bytes
 
 __all__ = ["check_history", "check_state"]
 
@@ -169,7 +170,7 @@ def _check_written(last: Calls, setup: Setup) -> None:
     offers = [offer for tool in setup.tools if (offer := setup.offer(tool, 0))]
     automaton = setup.compiled(setup.target(offers)).guide.automaton
     for call in last.calls:
-        if not automaton.accepts(setup.format.text([call]).encode()):
+        if not automaton.accepts(to_bytes(setup.format.text([call]))):
             raise _wrong(
                 f"the arguments of {call.id} in the state are not such as this agent writes for {call.name}"
             )
