@@ -211,7 +211,7 @@ class Job:
         shots: dict[int, Sequence[Shot]] | None = None,
         vocabulary: Vocabulary | None = None,
     ) -> None:
-        self._vocabulary = model.vocabulary if vocabulary is None else vocabulary
+        self._spelled_by = vocabulary
         self._shots = {} if shots is None else shots
         self.number = number
         self.guide: Guide | None = None
@@ -240,6 +240,10 @@ class Job:
     def models(self) -> tuple[LogitsModel | None, LogitsModel | None]:
         """The models that it needs."""
         return self._model, self._settings.draft
+
+    @property
+    def _vocabulary(self) -> Vocabulary:
+        return self._model.vocabulary if self._spelled_by is None else self._spelled_by
 
     def _compile(self) -> None:
         target, settings = self._target, self._settings

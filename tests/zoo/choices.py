@@ -150,7 +150,7 @@ CHOICES: Kind = {
         Literal[Level.HIGH, Shade.DARK], [Level.HIGH, Shade.DARK], ["1", '"light"', '"DARK"']
     ),
     "Enum": Specimen(Color, list(Color), ['"RED"', '"blue"']),
-    "Enum of mixed values": Specimen(Mixed, list(Mixed), ["2", '"1"', '"b"']),
+    "Enum of mixed values": Specimen(Mixed, list(Mixed), ["2", '"1"', '"b"', "true"]),
     "IntEnum": Specimen(Level, list(Level), ["2", '"LOW"']),
     "str Enum": Specimen(Shade, list(Shade), ['"LIGHT"', "1"]),
     "float Enum": Specimen(Weight, list(Weight), ["2.5", '"HALF"']),
