@@ -30,7 +30,7 @@ from structkit.generate.spans import spans_of
 from structkit.generate.spent import last_settings, usage_of
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.healing import HealedCursor, healed_tokens
-from structkit.models.base import Conversing, LogitsModel, ReadsAhead, Rows, Thinking
+from structkit.models.base import Conversing, LogitsModel, Noise, ReadsAhead, Rows, Thinking
 from structkit.models.single import rows_of
 from structkit.targets import AnyTarget, Target
 from structkit.vocabulary.marks import readable, to_text
@@ -437,7 +437,8 @@ class Job:
             spans=spans_of(compiled.target, text, self._source),
             confidence=self._confidence(decoded) if self._settings.confidence else {},
         )
-        warn_of_pressure(result.pressure, compiled.target.name)
+        if not isinstance(self._model, Noise):
+            warn_of_pressure(result.pressure, compiled.target.name)
         return result
 
     def _usage(self, driven: Driven) -> Usage:

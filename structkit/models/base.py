@@ -22,6 +22,7 @@ __all__ = [
     "Logits",
     "LogitsModel",
     "Message",
+    "Noise",
     "ReadsAhead",
     "Rows",
     "Session",
@@ -246,6 +247,16 @@ class Templated(Protocol):
 
     def control_token(self, name: str) -> int | None:
         """The control token of a name, such as `[TOOL_CALLS]`; `None` if there is none, or if it is text."""
+        ...
+
+
+@runtime_checkable
+class Noise(Protocol):
+    """A model that writes at random: it wants nothing, so no target fights it."""
+
+    @property
+    def is_noise(self) -> bool:
+        """It is."""
         ...
 
 

@@ -225,6 +225,11 @@ class RandomModel(_Weightless):
         self._bias[[*self._speller.closing, *self._vocabulary.end_ids]] = brevity
         self._biased = brevity != 0
 
+    @property
+    def is_noise(self) -> bool:
+        """It wants nothing, so no `PressureWarning` is given."""
+        return True
+
     def session(self) -> _RandomSession:
         """Begin a sequence with noise of its own."""
         self._begin()

@@ -242,3 +242,9 @@ def test_a_target_that_fights_its_model_is_warned_of(wish: str, warned: bool) ->
         list(sk.stream(ScriptedModel([wish]), "x", bool, describe=False))
     assert (result.pressure > 0.5) is warned
     assert [each.category for each in caught] == [sk.PressureWarning] * (2 * warned)
+
+
+def test_noise_is_not_warned_of() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sk.generate(RandomModel(3), "x", list[bool], max_tokens=20).pressure > 0.5
