@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -145,11 +146,7 @@ def _hints(
 ) -> dict[str, object]:
     """The annotations of the parameters; that of what is returned may be anything."""
     inner = inspect.unwrap(getattr(function, "__func__", function))
-    free, cells = (
-        getattr(getattr(inner, "__code__", None), "co_freevars", ()),
-        getattr(inner, "__closure__", None),
-    )
-    local = {name: cell.cell_contents for name, cell in zip(free, cells or (), strict=False)}
+    local = _closure(inner)
     known: dict[str, Any] = getattr(inner, "__globals__", {})
     written = {each.name: each.annotation for each in parameters if each.annotation is not each.empty}
     try:
@@ -163,6 +160,16 @@ def _hints(
             f"an annotation of {called} cannot be resolved: {error}; define the type at the top of its module",
             place=called,
         ) from error
+
+
+def _closure(function: Callable[..., object]) -> dict[str, object]:
+    """What a function sees of the functions around it, as far as that is there already."""
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    seen: dict[str, object] = {}
+    for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=False):
+        with suppress(ValueError):  # nothing is: a tool may name the agent that it is a tool of
+            seen[name] = cell.cell_contents
+    return seen
 
 
 def _parameter(

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TypeVar, cast
 
 from structkit.errors import ToolError
+from structkit.tools.depth import inside_call
 from structkit.tools.run import Due, Outcome
 
 __all__ = ["Executor", "execute"]
@@ -136,7 +137,8 @@ async def _ended_of(outcome: Outcome) -> Outcome:
     """What came of awaiting what a call returned."""
     begun = time.perf_counter()
     try:
-        output = await cast("Awaitable[object]", outcome.output)
+        with inside_call():
+            output = await cast("Awaitable[object]", outcome.output)
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # judged by the run, which knows what is fatal
@@ -147,7 +149,8 @@ async def _ended_of(outcome: Outcome) -> Outcome:
 def _now(due: Due) -> Outcome:
     begun = time.perf_counter()
     try:
-        output = due.ready.begin(due.call, due.context)
+        with inside_call():
+            output = due.ready.begin(due.call, due.context)
     except asyncio.CancelledError:  # of something that it waited for
         return Outcome(error=ToolError("the call was cancelled"), seconds=time.perf_counter() - begun)
     except Exception as error:

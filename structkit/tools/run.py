@@ -21,6 +21,7 @@ from structkit.generate.settings import Settings
 from structkit.messages import Answer, CallPart, Calls, Message, Output
 from structkit.schema.stored import json_text_of
 from structkit.tools.context import Context
+from structkit.tools.depth import TooDeep, check_depth
 from structkit.tools.ready import Ready
 from structkit.tools.room import Allowance, Room, least
 from structkit.tools.setup import NO_MORE, Setup
@@ -103,6 +104,7 @@ class Run:
         deps: object,
         allowed: Allowance = Allowance(),  # noqa: B008
     ) -> None:
+        check_depth()
         self.messages: list[Message] = list(state.messages)
         self._setup = setup
         self._state = state
@@ -307,7 +309,7 @@ class Run:
         """What the model is told of a call that was made."""
         error, name = outcome.error, due.ready.name
         if error is not None:
-            if isinstance(error, due.ready.tool.fatal) or not isinstance(error, Exception):
+            if isinstance(error, (*due.ready.tool.fatal, TooDeep)) or not isinstance(error, Exception):
                 if isinstance(error, (StopIteration, StopAsyncIteration)):
                     raise AgentError(f"{name} raised {type(error).__name__}", place=name) from error
                 raise error
