@@ -101,13 +101,13 @@ def with_others(cards: tuple[Card, ...], taken: frozenset[str], source: Source) 
 def any_card(source: Source) -> Card:
     """A tool for something."""
     roll = source.rng.random()
-    if roll < 0.17:
+    if roll < 0.14:
         return weather_card(source, source.chance(0.5))
-    if roll < 0.37:
+    if roll < 0.42:  # often, so that a price is not multiplied only because it could be
         return sum_card(source)
-    if roll < 0.54:
+    if roll < 0.56:
         return calendar_card(source)
-    if roll < 0.62:
+    if roll < 0.63:
         return action_card(source.rng.choice(TOOLS[3:]), source)
     entity = source.rng.choice(toolbox.ENTITIES) if source.chance(0.75) else toolbox.made_up(source)
     return entity_card(entity, source.rng.choice(entity.attributes), source)
