@@ -16,9 +16,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from demo_corpus.agents import KINDS
-from demo_corpus.assistant import Assistant
+from demo_corpus.assistant import MAKERS, Assistant
 from demo_corpus.conversation import RunSaid, Task
-from demo_corpus.corpus import heldout_schemas, heldout_sentences, heldout_tasks, heldout_values
+from demo_corpus.corpus import (
+    heldout_questions,
+    heldout_schemas,
+    heldout_sentences,
+    heldout_tasks,
+    heldout_values,
+)
 from demo_corpus.example import Example
 from demo_corpus.grading import Grade, grade
 from demo_corpus.targets import python_type
@@ -94,7 +100,8 @@ def agent_rows(model: LogitsModel, options: argparse.Namespace) -> list[str]:
         for kind, tasks in kinds.items()
     ]
     assistant = Assistant(model)
-    for kind, tasks in assistant.tasks(options.seed, options.agents).items():
+    for kind in MAKERS:
+        tasks = heldout_questions(options.seed, options.agents, kind)
         said = [RunSaid.of(assistant.run(task).messages) for task in tasks]
         rows.append(run_row(f"assistant: {kind}", tasks, said, options.wrong))
     return rows

@@ -1,26 +1,31 @@
-"""The assistant: an agent with four tools, and questions about towns, days and books that training never meets."""
+"""The assistant: an agent with four tools, as the tutorial has it, and questions about towns, sums, days and books."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from datetime import date
 
 from pydantic import BaseModel
 
 import structkit as sk
 from demo_corpus import needs, toolbox
-from demo_corpus.conversation import Step, Task
+from demo_corpus.conversation import Card, Parameter, Step, Task
 from demo_corpus.frames import sentences
-from demo_corpus.shapes import NUMBER, STRING, Object, Union
+from demo_corpus.shapes import DATE, NUMBER, STRING, Object, Union
 from demo_corpus.values import Source
 from structkit.models.base import LogitsModel
 
+CARDS = (
+    Card("weather", "weather", "The weather in a city.", (Parameter("city", STRING),)),
+    Card("sum", "calculate", "The value of an arithmetic expression.", (Parameter("expression", STRING),)),
+    Card("calendar", "calendar", "What is in the calendar on a day.", (Parameter("day", DATE),)),
+    Card("price", "price", "The price of a book, from the database.", (Parameter("title", STRING),)),
+)
 REPLY = Object("Reply", (("answer", Union((STRING, NUMBER)), ""),))
 
 
-class Reply(BaseModel):
-    """What a run ends with."""
-
+class Reply(BaseModel):  # noqa: D101  a docstring would be told to the model
     answer: str | float
 
 
@@ -42,8 +47,7 @@ class Assistant:
     def calculate(self, expression: str) -> float:
         """The value of an arithmetic expression."""
         left, sign, right = expression.split()
-        a, b = float(left), float(right)
-        return round({"+": a + b, "-": a - b, "*": a * b, "/": a / b if b else 0.0}[sign], 2)
+        return worked_out(number(left), sign, number(right))
 
     def calendar(self, day: date) -> str:
         """What is in the calendar on a day."""
@@ -55,18 +59,6 @@ class Assistant:
         if row is None:
             raise sk.ToolError(f"there is no book called {title}")
         return float(row[0])
-
-    def tasks(self, seed: int, count: int) -> dict[str, list[Task]]:
-        """Questions of each kind, in sentences that training never uses."""
-        source = Source(seed, "heldout")
-        makers = {
-            "weather": weather,
-            "calculator": calculator,
-            "calendar": calendar,
-            "price": price,
-            "price of several": several,
-        }
-        return {kind: [make(source) for _ in range(count)] for kind, make in makers.items()}
 
     def run(self, task: Task) -> sk.AgentResult[Reply]:
         """Fill in what the task says is known, and ask."""
@@ -84,51 +76,72 @@ class Assistant:
         return self.agent.run(task.question)
 
 
+def task(source: Source, heldout: bool = False, kind: str | None = None) -> Task:
+    """A question to the assistant; `heldout` takes sentences that training never uses."""
+    return MAKERS[kind or source.pick([*MAKERS])](source, heldout)
+
+
 def asked(question: str, *steps: Step) -> Task:
-    return Task("assistant", question, (), steps, REPLY, {"answer": steps[-1].output})
+    return Task("assistant", question, CARDS, steps, REPLY, {"answer": steps[-1].output})
 
 
-def weather(source: Source) -> Task:
+def weather(source: Source, heldout: bool) -> Task:
     city, sky, warmth = source.city(), source.pick(toolbox.SKIES), source.rng.randint(-15, 38)
-    question = source.pick(sentences(toolbox.WEATHER_ASKS + toolbox.TEMPERATURE_ASKS, heldout=True))
+    question = source.pick(sentences(toolbox.WEATHER_ASKS + toolbox.TEMPERATURE_ASKS, heldout))
     step = Step("weather", {"city": city}, f"{sky}, {warmth} degrees")
     return asked(question.replace("{city}", city), step)
 
 
-def calculator(source: Source) -> Task:
+def calculator(source: Source, heldout: bool) -> Task:
     a, b = 0, 0
     while not a or needs.kept_numbers(a, b) != (source.split == "heldout"):
         a, b = source.rng.randint(1, 9999), source.rng.randint(1, 999)
     sign = source.pick("+-*/")
     said = f"{a} {source.pick(toolbox.SUM_WORDS[sign])} {b}"
-    question = source.pick(sentences(toolbox.SUM_ASKS, heldout=True)).replace("{sum}", said)
+    question = source.pick(sentences(toolbox.SUM_ASKS, heldout)).replace("{sum}", said)
     return asked(question, summed(a, sign, b))
 
 
 def summed(a: float, sign: str, b: float) -> Step:
-    output = {"+": a + b, "-": a - b, "*": a * b, "/": a / b if b else 0}[sign]
-    return Step("calculate", {"expression": f"{a} {sign} {b}"}, round(output, 2))
+    return Step("calculate", {"expression": f"{a} {sign} {b}"}, worked_out(a, sign, b))
 
 
-def calendar(source: Source) -> Task:
+def worked_out(a: float, sign: str, b: float) -> float:
+    return round({"+": a + b, "-": a - b, "*": a * b, "/": a / b if b else 0}[sign], 2)
+
+
+def number(text: str) -> float:
+    return float(text) if "." in text else int(text)
+
+
+def calendar(source: Source, heldout: bool) -> Task:
     day = source.day()
     events = [
         f"{source.clock().value!s:.5} {source.own(lambda: needs.event(source))}"
         for _ in range(source.rng.choice([0, 1, 1, 2]))
     ]
-    question = source.pick(sentences(toolbox.CALENDAR_ASKS, heldout=True)).replace("{day}", day.text)
+    question = source.pick(sentences(toolbox.CALENDAR_ASKS, heldout)).replace("{day}", day.text)
     return asked(question, Step("calendar", {"day": day.value}, ", ".join(events) or "nothing"))
 
 
-def price(source: Source) -> Task:
+def price(source: Source, heldout: bool) -> Task:
     title = source.title()
-    question = source.pick(sentences([*toolbox.PRICE_ASKS, *toolbox.ASKS], heldout=True))
+    question = source.pick(sentences([*toolbox.PRICE_ASKS, *toolbox.ASKS], heldout))
     return asked(
         question.format(x=title, attr="price"), Step("price", {"title": title}, toolbox.price(source))
     )
 
 
-def several(source: Source) -> Task:
+def several(source: Source, heldout: bool) -> Task:
     title, each, count = source.title(), toolbox.price(source), source.rng.randint(2, 40)
-    question = source.pick(sentences(toolbox.BUY_ASKS, heldout=True)).format(n=count, x=title)
+    question = source.pick(sentences(toolbox.BUY_ASKS, heldout)).format(n=count, x=title)
     return asked(question, Step("price", {"title": title}, each), summed(count, "*", each))
+
+
+MAKERS: dict[str, Callable[[Source, bool], Task]] = {
+    "weather": weather,
+    "calculator": calculator,
+    "calendar": calendar,
+    "price": price,
+    "price of several": several,
+}

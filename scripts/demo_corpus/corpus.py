@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from demo_corpus import agents, calls, commerce, frames, heldout, life, nonsense, opinions, orders, people
+from demo_corpus import (
+    agents,
+    assistant,
+    calls,
+    commerce,
+    frames,
+    heldout,
+    life,
+    nonsense,
+    opinions,
+    orders,
+    people,
+)
 from demo_corpus.conversation import Task
 from demo_corpus.example import Example
 from demo_corpus.values import Source
@@ -20,16 +32,22 @@ def train_examples(seed: int) -> Iterator[Example]:
 
 
 def train_tasks(seed: int) -> Iterator[Task]:
-    """Runs of agents for training, without end, from the same halves."""
+    """Runs of agents for training, without end, from the same halves; a quarter are of the tutorial's assistant."""
     source = Source(seed, "train")
     while True:
-        yield agents.task(source)
+        yield assistant.task(source) if source.chance(0.25) else agents.task(source)
 
 
 def heldout_tasks(seed: int, count: int, kind: str | None = None) -> list[Task]:
     """Runs of agents, of one kind or of all: questions, values and made-up tools that training never uses."""
     source = Source(seed, "heldout")
     return [agents.task(source, heldout=True, kind=kind) for _ in range(count)]
+
+
+def heldout_questions(seed: int, count: int, kind: str) -> list[Task]:
+    """Questions of one kind to the tutorial's assistant, with words and values that training never uses."""
+    source = Source(seed, "heldout")
+    return [assistant.task(source, heldout=True, kind=kind) for _ in range(count)]
 
 
 def heldout_values(seed: int, count: int) -> list[Example]:

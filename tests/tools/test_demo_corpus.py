@@ -25,14 +25,34 @@ def test_a_scripted_model_that_says_what_is_taught_makes_the_right_calls(corpus:
     made, conversation = corpus
     stream = iter(made.heldout_tasks(5, 25)) if heldout else made.train_tasks(5)
     for _, task in zip(range(25), stream, strict=False):
-        texts = [text.removesuffix("<|end|>") for text, says in task.pieces if says]
-        model = ScriptedModel(texts)
+        model = scripted(task)
         agent = sk.Agent(
             model, tools=task.functions(), result=task.result, instructions=task.instructions, max_steps=6
         )
         result = agent.run(task.question)
         assert task.is_right(conversation.RunSaid.of(result.messages))
-        read = "".join(text for text, _ in task.pieces[:-1])
-        shown = re.sub(r"^(system|user|assistant): ", "", model.prompts[-1], flags=re.M)
-        read = re.sub(r"<\|(system|user|assistant)\|>\n", "", read).replace("<|end|>", "")
-        assert shown.strip() == read.strip()
+        assert_was_taught(task, model)
+
+
+def test_the_assistant_of_the_tutorial_reads_what_is_taught(corpus: Any) -> None:
+    made, conversation = corpus
+    from demo_corpus import assistant
+
+    for kind in assistant.MAKERS:
+        for task in made.heldout_questions(5, 3, kind):
+            model = scripted(task)
+            result = assistant.Assistant(model).run(task)
+            assert task.is_right(conversation.RunSaid.of(result.messages))
+            assert_was_taught(task, model)
+
+
+def scripted(task: Any) -> ScriptedModel:
+    return ScriptedModel([text.removesuffix("<|end|>") for text, says in task.pieces if says])
+
+
+def assert_was_taught(task: Any, model: ScriptedModel) -> None:
+    """What the model read before its last step is what training shows there."""
+    read = "".join(text for text, _ in task.pieces[:-1])
+    shown = re.sub(r"^(system|user|assistant): ", "", model.prompts[-1], flags=re.M)
+    read = re.sub(r"<\|(system|user|assistant)\|>\n", "", read).replace("<|end|>", "")
+    assert shown.strip() == read.strip()
