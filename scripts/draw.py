@@ -2,7 +2,7 @@
 
     python scripts/draw.py
 
-The drawings are written to docs/assets; tests/docs/test_drawings.py checks that they are what this program draws.
+The drawings are written to docs/assets; tests/docs/test_tables.py checks that they are what this program draws.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 from pydantic import Field
 
-from structkit import AgentResult
+from structkit import AgentResult, Call
 from structkit.automaton.dfa import DEAD, Dfa
 from structkit.automaton.kernels import BITS
 from structkit.automaton.link import link
@@ -55,7 +55,9 @@ def drawings() -> dict[str, str]:
     return {
         "age.svg": age,
         "river.svg": draw_river(),
-        "agent-run.svg": draw_run(run_of("docs/tutorial/8-agents.md")),
+        "call.svg": draw_talk(said_of_call(names_after("docs/tutorial/7-tools.md", 1))),
+        "agent-run.svg": draw_talk(said_in_run(names_after("docs/tutorial/8-agents.md", 1))),
+        "agent-told.svg": draw_talk(said_in_run(names_after("docs/tutorial/8-agents.md", 3))),
     }
 
 
@@ -186,22 +188,38 @@ class Said:
     wrong: bool = False
 
 
-def run_of(page_name: str) -> AgentResult[object]:
-    """What the first program of a page of the docs comes to."""
-    found = re.search(
-        r"^```python\n(.*?)^```", (ROOT / page_name).read_text(encoding="utf-8"), flags=re.M | re.S
-    )
-    assert found
+def names_after(page_name: str, count: int) -> dict[str, object]:
+    """What is defined after the first programs of a page of the docs."""
+    text = (ROOT / page_name).read_text(encoding="utf-8")
     names: dict[str, object] = {}
     with contextlib.redirect_stdout(None):
-        exec(compile(found[1], page_name, "exec", dont_inherit=True), names)  # it is our own page
+        for program in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)[:count]:
+            exec(compile(program, page_name, "exec", dont_inherit=True), names)  # it is our own page
+    return names
+
+
+def said_of_call(names: dict[str, object]) -> list[Said]:
+    """What is said until a call has run."""
+    question, call = names["question"], names["call"]
+    assert isinstance(question, str)
+    assert isinstance(call, Call)
+    return [
+        Said("you", "the model", question),
+        Said("the model", "you", str(call)),
+        Said("you", call.name, "call.run()"),
+        Said(call.name, "you", str(call.run())),
+    ]
+
+
+def said_in_run(names: dict[str, object]) -> list[Said]:
+    """What is said in the run of an agent."""
     result = names["result"]
     assert isinstance(result, AgentResult)
-    return result
+    return list(said(result.messages))
 
 
 def said(messages: Sequence[Message]) -> Iterator[Said]:
-    """What the messages of a run say, in their order."""
+    """What messages say, in their order."""
     for message in messages:
         match message:
             case User(content=content):
@@ -215,9 +233,8 @@ def said(messages: Sequence[Message]) -> Iterator[Said]:
                 yield Said("the model", "you", content)
 
 
-def draw_run(result: AgentResult[object]) -> str:
-    """The run of an agent: a lane for each that takes part, an arrow for each thing that is said, downwards in time."""
-    told = list(said(result.messages))
+def draw_talk(told: list[Said]) -> str:
+    """A lane for each that takes part, an arrow for each thing that is said, downwards in time."""
     lanes = {name: 90 + BETWEEN * at for at, name in enumerate(dict.fromkeys(each.start for each in told))}
     bottom = 80 + TURN * len(told)
     shapes = []
