@@ -18,7 +18,8 @@ class Nesting:
     """
 
     def __init__(self) -> None:
-        self._begin()
+        self._read = self._depth = 0
+        self._quoted = self._escaped = False
 
     def is_deep(self, text: bytearray) -> bool:
         """Whether a text, which goes on from the one before, is nested as deep as it should be."""
@@ -37,8 +38,5 @@ class Nesting:
     def forget(self, length: int) -> None:
         """All but so many bytes were taken back: they are read again."""
         if length < self._read:
-            self._begin()
-
-    def _begin(self) -> None:
-        self._read = self._depth = 0
-        self._quoted = self._escaped = False
+            self._read = self._depth = 0
+            self._quoted = self._escaped = False
