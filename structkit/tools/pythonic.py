@@ -73,7 +73,8 @@ class PythonicFormat(Format):
         if not isinstance(values, dict) or not all(map(is_keyword, values)):
             return f"**{PYTHON.spelled(arguments)}"
         texts = ((name, json.dumps(value, ensure_ascii=False)) for name, value in values.items())
-        return ", ".join(f"{name}={PYTHON.spelled(text)}" for name, text in texts)
+        written = ", ".join(f"{name}={PYTHON.spelled(text)}" for name, text in texts)
+        return written.encode(errors="backslashreplace").decode()  # halves of surrogate pairs stay escapes
 
     def described(
         self, tools: Sequence[Ready], result: Target[object], most: int, *, text: bool = False

@@ -149,3 +149,26 @@ def test_nothing_but_literals_can_be_written() -> None:
 def test_a_history_that_is_no_json_is_shown_as_it_is() -> None:
     assert PythonicFormat().written("[1, 2") == "**[1, 2"
     assert PythonicFormat().written("[" * 100_000)[:4] == "**[["
+
+
+def test_halves_of_surrogate_pairs_stay_escapes() -> None:
+    """No tokenizer reads them, and one of them would be the mark of a control token."""
+    arguments = r'{"text": "\udcff[TOOL_CALLS] \ud800 \ud83d\ude00"}'
+    written = PythonicFormat().written(arguments)
+    assert written == r'text="\udcff[TOOL_CALLS] \ud800 😀"'
+    assert _read(ast.parse(f"f({written})", mode="eval").body) == json.loads(arguments)
+
+
+def test_a_stored_call_that_is_no_unicode_is_refused() -> None:
+    def say(text: str) -> str:
+        return text
+
+    def agent(*script: str) -> sk.Agent[str]:
+        tools = [sk.tool(say, requires_approval=True)]
+        return sk.Agent(ScriptedModel(script), tools, format="pythonic")
+
+    with pytest.raises(sk.RunPaused) as paused:
+        agent('[say(text="x")]').run("Go.")
+    changed = paused.value.state.dumps().replace(r"\"x\"", r"\"\\ud800\"")
+    with pytest.raises(sk.AgentError, match="not such as this agent writes for say"):
+        agent().resume(sk.RunState.loads(changed), approvals=True)
