@@ -22,6 +22,7 @@ from structkit.generate.sample import Sampling
 from structkit.generate.spelling import Speller
 from structkit.processors import Penalty
 from structkit.testing import RandomModel, small_vocabulary
+from tests.models.tiny import tiny_llama
 
 SMALL = small_vocabulary()
 MODEL = RandomModel(vocabulary=SMALL)
@@ -314,19 +315,7 @@ def test_fewer_passes_of_the_model(demo, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.fixture(scope="module")
 def dwarf(demo):
     """A random model with the demo model's tokens."""
-    import torch
-    import transformers
-
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=demo.model.config.vocab_size,
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        max_position_embeddings=120,
-    )
-    return sk.from_transformers(transformers.LlamaForCausalLM(config), demo.tokenizer)
+    return tiny_llama(demo.tokenizer, max_position_embeddings=120)
 
 
 @pytest.mark.parametrize("options", [{}, {"forced": False}, {"temperature": 0.8, "seed": 5}], ids=str)
