@@ -366,6 +366,20 @@ def test_a_draft_model_that_breaks_fails_its_row(demo) -> None:
     assert sum(isinstance(outcome, Person) for outcome in outcomes) == len(PEOPLE) - 1
 
 
+@pytest.mark.parametrize("breaks", ["session", "crop"])
+def test_a_draft_model_may_break_anywhere(demo, breaks: str) -> None:
+    class Broken(RandomModel):
+        def session(self):  # type: ignore[no-untyped-def]
+            session = super().session()
+            if breaks == "session":
+                raise KeyError("no more")
+            session.crop = lambda length: {}["no more"]  # type: ignore[method-assign]
+            return session
+
+    with pytest.raises(sk.ModelFailed, match="the draft model broke: KeyError: 'no more' at `random`"):
+        sk.extract(demo, PEOPLE[0], Person, draft=Broken(1, demo.vocabulary), temperature=1.0, seed=3)
+
+
 def test_models_that_cannot_draft_for_another(demo) -> None:
     with pytest.raises(sk.GenerationError, match="random has other tokens than demo"):
         sk.extract(demo, "x", bool, draft=RandomModel())
