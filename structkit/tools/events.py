@@ -219,7 +219,8 @@ class Teller:
         return f"call_{self._number}"
 
     def _grown(self, result: Observer) -> Iterator[Told]:
-        if any([isinstance(event, FieldRefused) for event in result.look()]):  # all of them are looked at
+        looked = list(result.look())  # to its end, whatever is found
+        if any(isinstance(event, FieldRefused) for event in looked):
             yield StepRefused()
         partial = result.partial
         if partial is not None and partial != self._partial:
