@@ -14,6 +14,7 @@ from structkit.regex.from_schema import lower
 from structkit.regex.nodes import Rules
 from structkit.regex.notation import PYTHON, is_keyword
 from structkit.schema.heading import headed
+from structkit.schema.policy import Whitespace
 from structkit.targets import Target
 from structkit.tools.format import Arguments, Around, Format
 from structkit.tools.ready import Ready, Style
@@ -26,7 +27,13 @@ _WORDS = {ord("T"): (b"t", 0), ord("F"): (b"f", 0), ord("N"): (b"null", 3)}
 
 @dataclass(frozen=True, kw_only=True)
 class PythonicFormat(Format):
-    """`[f(a=1, b="x"), g()]`: Llama 3.2 and 4, and others. Arguments are literals; none is ever evaluated."""
+    """`[f(a=1, b="x"), g()]`: Llama 3.2 and 4, and others. Arguments are literals; none is ever evaluated.
+
+    Attributes:
+        whitespace: The style of the arguments.
+    """
+
+    whitespace: Whitespace = "spaced"
 
     def opened(self, name: str) -> str:
         """The name and a parenthesis."""
@@ -63,6 +70,8 @@ class PythonicFormat(Format):
 
         >>> PythonicFormat().written('{"a": [true, null], "b": "null"}')
         'a=[True, None], b="null"'
+        >>> PythonicFormat(whitespace="compact").written('{"a": [1, 2], "b": {"c": 3}}')
+        'a=[1,2],b={"c":3}'
         >>> PythonicFormat().written('{"a b": 1}')
         '**{"a b": 1}'
         """
@@ -72,8 +81,11 @@ class PythonicFormat(Format):
             values = None
         if not isinstance(values, dict) or not all(map(is_keyword, values)):
             return f"**{PYTHON.spelled(arguments)}"
-        texts = ((name, json.dumps(value, ensure_ascii=False)) for name, value in values.items())
-        written = ", ".join(f"{name}={PYTHON.spelled(text)}" for name, text in texts)
+        style = comma, _ = (", ", ": ") if self.whitespace == "spaced" else (",", ":")
+        texts = {
+            name: json.dumps(each, ensure_ascii=False, separators=style) for name, each in values.items()
+        }
+        written = comma.join(f"{name}={PYTHON.spelled(text)}" for name, text in texts.items())
         return written.encode(errors="backslashreplace").decode()  # halves of surrogate pairs stay escapes
 
     def described(

@@ -172,3 +172,13 @@ def test_a_stored_call_that_is_no_unicode_is_refused() -> None:
     changed = paused.value.state.dumps().replace(r"\"x\"", r"\"\\ud800\"")
     with pytest.raises(sk.AgentError, match="not such as this agent writes for say"):
         agent().resume(sk.RunState.loads(changed), approvals=True)
+
+
+@pytest.mark.parametrize("whitespace", ["spaced", "compact"])
+@pytest.mark.parametrize("name", ["json", "hermes", "llama", "mistral", "pythonic"])
+def test_a_run_that_waits_goes_on_in_every_style(name: Any, whitespace: Any) -> None:
+    tools = [sk.tool(each, requires_approval=True) for each in (move, take)]
+    agent = sk.Agent(
+        ScriptedModel([]), tools, result=bool, format=name, whitespace=whitespace, max_steps=3, max_tokens=400
+    )
+    assert sum(len(result.calls) for result in exercise(agent, n=6)) > 2
