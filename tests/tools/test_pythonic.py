@@ -146,7 +146,13 @@ def test_nothing_but_literals_can_be_written() -> None:
         assert all(item is None or isinstance(item, (bool, str)) for item in call.arguments["things"])  # type: ignore[attr-defined]
 
 
+def test_numbers_are_written_as_they_were() -> None:
+    written = PythonicFormat().written('{"a": 1E+05, "b": [0.10, -0, 1e999], "c": 0.999999999999999999}')
+    assert written == "a=1E+05, b=[0.10, -0, 1e999], c=0.999999999999999999"
+
+
 def test_a_history_that_is_no_json_is_shown_as_it_is() -> None:
+    assert PythonicFormat().written('{"a": NaN}') == '**{"a": NaN}'
     assert PythonicFormat().written("[1, 2") == "**[1, 2"
     assert PythonicFormat().written("[" * 100_000)[:4] == "**[["
 
@@ -178,7 +184,11 @@ def test_a_stored_call_that_is_no_unicode_is_refused() -> None:
 @pytest.mark.parametrize("name", ["json", "hermes", "llama", "mistral", "pythonic"])
 def test_a_run_that_waits_goes_on_in_every_style(name: Any, whitespace: Any) -> None:
     tools = [sk.tool(each, requires_approval=True) for each in (move, take)]
+    numbers = {"type": "object", "properties": {"x": {"type": "number"}, "y": {}}, "required": ["x", "y"]}
+    tools.append(
+        sk.Tool(function=lambda **given: 1, name="odd", schema=sk.JsonSchema(numbers), requires_approval=True)
+    )
     agent = sk.Agent(
         ScriptedModel([]), tools, result=bool, format=name, whitespace=whitespace, max_steps=3, max_tokens=400
     )
-    assert sum(len(result.calls) for result in exercise(agent, n=6)) > 2
+    assert sum(len(result.calls) for result in exercise(agent, n=9)) > 3
