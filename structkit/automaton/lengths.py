@@ -93,8 +93,8 @@ class Lengths:
     def _of_node(self, node: Node, missing: set[str]) -> int:
         """The bytes of a node, or `FAR`; then `missing` receives the rules of which none is known yet."""
         match node:
-            case Text(value):
-                return len(value.encode(errors="surrogateescape"))
+            case Text():
+                return len(node.spelled)
             case Chars(ranges):
                 return len(chr(ranges[0][0]).encode()) if ranges else FAR
             case Multiple():

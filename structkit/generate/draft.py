@@ -19,11 +19,12 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import ModelFailed, StructkitError, TokenRefused
+from structkit.errors import TokenRefused
 from structkit.generate.sample import allowed_logits, failure, logsumexp, only_id
 from structkit.generate.spelling import Speller, whole_characters
 from structkit.guide.guide import Cursor
 from structkit.models.base import LogitsModel
+from structkit.models.single import asked
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Draft", "Drafting", "Drafts", "Lookup", "ModelDrafts", "PromptDrafts"]
@@ -264,7 +265,7 @@ class ModelDrafts:
         self, model: LogitsModel, prompt_ids: Sequence[int], vocabulary: Vocabulary, speller: Speller
     ) -> None:
         self._model = model
-        self._session = model.session()
+        self._session = asked(model.session, model.name, who="the draft model")
         self._fed: list[int] = []
         self._prompt_ids = list(prompt_ids)
         self._vocabulary = vocabulary
@@ -303,16 +304,13 @@ class ModelDrafts:
             return None
         pairs = zip(sequence[:-1], self._fed, strict=False)
         same = next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(sequence) - 1, len(self._fed)))
-        if same < len(self._fed):
-            self._session.crop(same)
-        try:
-            logits = self._session.logits(sequence[same:])
-        except StructkitError:
-            raise
-        except Exception as error:  # a model is anyone's code
-            raise ModelFailed(
-                f"the draft model broke: {type(error).__name__}: {error}", place=self._model.name
-            ) from error
+
+        def read() -> NDArray[np.float32]:
+            if same < len(self._fed):
+                self._session.crop(same)
+            return self._session.logits(sequence[same:])
+
+        logits = asked(read, self._model.name, who="the draft model")
         self._fed = sequence
         return logits
 

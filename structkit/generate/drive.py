@@ -283,7 +283,7 @@ class _Batch:
                     try:
                         row.draft = row.ask.draft(self._rows.overhead)
                         row.seconds += row.draft.seconds
-                    except Exception as error:  # a draft model is anyone's code
+                    except Exception as error:  # what drafts break ends one flow, and is raised for it
                         row.flow.close()
                         self._end(row, error)
             self._keep()

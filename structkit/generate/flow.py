@@ -19,7 +19,7 @@ from structkit.generate.chooser import Chooser
 from structkit.generate.draft import Draft, Drafts
 from structkit.generate.field_budget import FieldBudgets
 from structkit.generate.fields import Path
-from structkit.generate.nesting import is_deep
+from structkit.generate.nesting import Nesting
 from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Score
 from structkit.generate.sample import allows, only_id
 from structkit.generate.spelling import Speller, whole_characters
@@ -92,6 +92,7 @@ class _Decoding:
             self.chooser = Chooser(cursor, plan.choices, is_json=plan.is_json)
         limits = plan.field_limits
         self.field_budgets = None if limits is None else FieldBudgets(cursor.guide, limits)
+        self.nesting = Nesting() if plan.is_json else None
 
     def run(self) -> Flow:
         """The flow: write, have it looked at, and take back what is refused, as often as there are retries."""
@@ -165,7 +166,7 @@ class _Decoding:
 
     def room(self) -> int:
         """The tokens that there is room for: no more than what ends the value if it is very deep, or time is over."""
-        hurried = self.late() or (self.plan.is_json and is_deep(self.written.text))
+        hurried = self.late() or (self.nesting is not None and self.nesting.is_deep(self.written.text))
         return min(self.left, self.cursor.tokens_to_end()) if hurried else self.left
 
     def late(self) -> bool:
@@ -330,7 +331,7 @@ class _Decoding:
         self.cursor.rollback(taken)
         self.left += 0 if self.plan.spend else taken
         written.cut(count, length, self.paths.get(start, ()))
-        for watcher in (self.chooser, self.field_budgets):
+        for watcher in (self.chooser, self.field_budgets, self.nesting):
             if watcher is not None:
                 watcher.forget(length)
         unread = min(taken, len(self.unread))

@@ -284,7 +284,7 @@ class Job:
                 shots = self.shown()
                 self._asked = asked_prompt(self._model, self._prompt, self.target, self._settings, shots)
                 self._prompt_ids = self._encode(self._asked)
-            except Exception as error:
+            except Exception as error:  # told when its turn comes, too
                 self._error = error
         return self._prompt_ids
 
@@ -409,10 +409,12 @@ class Job:
                     choices={},
                     thinking=None,
                 )
-                return cast(
-                    "Result[object]", self.outcome(Driven(self.number, decoded, time.perf_counter() - begin))
-                )
-        raise self._failed()
+                driven = Driven(self.number, decoded, time.perf_counter() - begin)
+                return cast("Result[object]", self.outcome(driven))
+            self.written.discarded += len(beam.token_ids)
+        failed = self._failed()
+        failed.usage = self._usage(Driven(self.number, failed, time.perf_counter() - begin))
+        raise failed
 
     def outcome(self, driven: Driven) -> Result[object] | Exception:
         """What came of it."""

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-import re
-
-__all__ = ["is_deep"]
+__all__ = ["Nesting"]
 
 _DEEPEST = 190
 """So deep a value is brought to its end, with some levels left for what must still be opened to end it."""
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\Z)', re.DOTALL)
+_QUOTE, _ESCAPE = b'"\\'
 
 
-def is_deep(text: bytearray) -> bool:
-    """Whether the beginning of a JSON text is nested as deep as it should be.
+class Nesting:
+    """How deep the beginning of a JSON text is nested, read as it is written: each byte once, however long it grows.
 
-    >>> is_deep(bytearray(b"[" * 200)), is_deep(bytearray(b'["' + b"[" * 200)), is_deep(bytearray(b"[]" * 200))
-    (True, False, False)
+    >>> [Nesting().is_deep(bytearray(text)) for text in (b"[" * 200, b'["' + b"[" * 200, b"[]" * 200)]
+    [True, False, False]
     """
-    if text.count(b"{") + text.count(b"[") < _DEEPEST:
-        return False
-    bare = _STRING.sub(b"", text)
-    return bare.count(b"{") + bare.count(b"[") - bare.count(b"}") - bare.count(b"]") >= _DEEPEST
+
+    def __init__(self) -> None:
+        self._read = self._depth = 0
+        self._quoted = self._escaped = False
+
+    def is_deep(self, text: bytearray) -> bool:
+        """Whether a text, which goes on from the one before, is nested as deep as it should be."""
+        for byte in text[self._read :]:
+            if self._escaped:
+                self._escaped = False
+            elif self._quoted:
+                self._quoted, self._escaped = byte != _QUOTE, byte == _ESCAPE
+            elif byte == _QUOTE:
+                self._quoted = True
+            else:
+                self._depth += (byte in b"[{") - (byte in b"]}")
+        self._read = len(text)
+        return self._depth >= _DEEPEST
+
+    def forget(self, length: int) -> None:
+        """All but so many bytes were taken back: they are read again."""
+        if length < self._read:
+            self._read = self._depth = 0
+            self._quoted = self._escaped = False

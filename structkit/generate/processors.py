@@ -10,13 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import ModelFailed, StructkitError
+from structkit.errors import ModelFailed
 from structkit.generate import kernels
+from structkit.models.single import asked
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["MASK", "Penalty", "Processor", "Stack", "Suppress"]
@@ -137,7 +139,7 @@ class Stack:
             if step is None:
                 kernels.blot(row, mask)
             else:
-                row = self._done(step, token_ids, row)
+                row = asked(partial(step, token_ids, row), "processors", who="a processor")
         final: Row = row.copy()
         kernels.blot(final, mask)
         if np.isnan(final).any():
@@ -149,17 +151,6 @@ class Stack:
                 place="processors",
             )
         return final
-
-    @staticmethod
-    def _done(step: Step, token_ids: Sequence[int], row: Row) -> Row:
-        try:
-            return step(token_ids, row)
-        except StructkitError:
-            raise
-        except Exception as error:  # a processor is anyone's code
-            raise ModelFailed(
-                f"a processor broke: {type(error).__name__}: {error}", place="processors"
-            ) from error
 
 
 def _of_transformers(processor: Callable[[Any, Any], Any]) -> Step:

@@ -144,7 +144,7 @@ class Connection:
             listed = self._session.ask(list_tools).result(self._timeout)
         except Late as error:
             raise self._unanswered() from error
-        except Exception as error:
+        except Exception as error:  # what a server answers, and how its client breaks, is anyone's
             raise self._unlisted(error) from error
         return self._made(listed, strict)
 
@@ -156,7 +156,7 @@ class Connection:
             listed = await asyncio.wait_for(asyncio.wrap_future(self._session.ask(list_tools)), self._timeout)
         except asyncio.TimeoutError as error:
             raise self._unanswered() from error
-        except Exception as error:
+        except Exception as error:  # what a server answers, and how its client breaks, is anyone's
             raise self._unlisted(error) from error
         return self._made(listed, strict)
 
@@ -172,7 +172,7 @@ class Connection:
         except Late as error:
             self._session.close()
             raise self._unanswered() from error
-        except BaseException:
+        except BaseException:  # whatever it was, an interrupt too: no process is left behind
             self._session.close()
             raise
         return self
@@ -189,7 +189,7 @@ class Connection:
         except asyncio.TimeoutError as error:
             await asyncio.to_thread(self._session.close)
             raise self._unanswered() from error
-        except BaseException:
+        except BaseException:  # whatever it was, a cancelled task too: no process is left behind
             await asyncio.to_thread(self._session.close)
             raise
         return self
@@ -252,7 +252,7 @@ class Connection:
             result = await asyncio.wrap_future(
                 session.ask(lambda client: client.call_tool(called, arguments))
             )
-        except Exception as error:
+        except Exception as error:  # a server is anyone's
             if isinstance(error, AgentError) and self._state != "gone":
                 raise  # nobody has opened the connection, or it was closed
             if self._state == "gone" and await asyncio.to_thread(self._is_there_again):

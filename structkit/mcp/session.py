@@ -116,7 +116,7 @@ class Session:
             if self._client is None:  # by the end of the session, not by whoever asked
                 raise ConnectionError("the connection is closed") from None
             raise
-        except Exception as error:
+        except Exception as error:  # noted, and raised again
             lost = getattr(error, "code", None) == CONNECTION_CLOSED
             if lost and isinstance(self._endpoint, Process) and self.state == "open":
                 self.state = "gone"

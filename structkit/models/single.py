@@ -22,19 +22,19 @@ def rows_of(model: LogitsModel, prefix: Sequence[int] = ()) -> Rows:
     return SingleRow(model) if rows is None else rows
 
 
-def asked(ask: Callable[[], R], place: str | None = None) -> R:
-    """What a model answers.
+def asked(ask: Callable[[], R], place: str | None = None, *, who: str = "the model") -> R:
+    """What a model answers, or a processor of its logits.
 
     Raises:
-        ModelFailed: It raised something: a model is anyone's code.
+        ModelFailed: It raised something.
         StructkitError: It raised that.
     """
     try:
         return ask()
     except StructkitError:
         raise
-    except Exception as error:
-        raise ModelFailed(f"the model broke: {type(error).__name__}: {error}", place=place) from error
+    except Exception as error:  # it is anyone's code
+        raise ModelFailed(f"{who} broke: {type(error).__name__}: {error}", place=place) from error
 
 
 def logits_of(ask: Callable[[], Logits], rows: int) -> Logits:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError
 from pydantic_core.core_schema import ErrorType
 from typing_extensions import TypeForm
 
@@ -89,9 +88,7 @@ class Judge:
                 value, mode="json", by_alias=True, round_trip=True, warnings=False
             )
             return json.dumps(dumped, ensure_ascii=False, allow_nan=False)
-        except (ValueError, PydanticSerializationError):
-            return None
-        except Exception:  # a user's serializer may raise anything
+        except Exception:  # a user's validator or serializer may raise anything
             return None
 
 

@@ -58,7 +58,9 @@ async def drive_async(
             result = await in_thread(
                 lambda cancelled, asked=asked, job=job: run_job(job, talk.rows(job, asked), cancelled)  # type: ignore[misc]
             )
-        except Exception as error:
+        except (
+            Exception
+        ) as error:  # a model is anyone's code: the run is told, and most often raises it again
             talk.fail(error)
         else:
             talk.tell(result)
@@ -166,7 +168,7 @@ class _Talk:
         """Answer with what work returns, or tell that it failed."""
         try:
             answer = work()
-        except Exception as error:
+        except Exception as error:  # a model is anyone's code
             self.fail(error)
         else:
             self.tell(answer)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-from structkit.generate.events import Observer
+from structkit.generate.events import FieldRefused, Observer
 from structkit.generate.plan import Written
 from structkit.tools.format import Arguments
 from structkit.tools.saying import Saying, begins_text
@@ -219,7 +219,8 @@ class Teller:
         return f"call_{self._number}"
 
     def _grown(self, result: Observer) -> Iterator[Told]:
-        if any(type(event).__name__ == "FieldRefused" for event in result.look()):
+        looked = list(result.look())  # to its end, whatever is found
+        if any(isinstance(event, FieldRefused) for event in looked):
             yield StepRefused()
         partial = result.partial
         if partial is not None and partial != self._partial:

@@ -153,7 +153,7 @@ def _now(due: Due) -> Outcome:
             output = due.ready.begin(due.call, due.context)
     except asyncio.CancelledError:  # of something that it waited for
         return Outcome(error=ToolError("the call was cancelled"), seconds=time.perf_counter() - begun)
-    except Exception as error:
+    except Exception as error:  # a tool is anyone's code, and the run knows what is fatal
         return Outcome(error=error, seconds=time.perf_counter() - begun)
     return Outcome(output, seconds=time.perf_counter() - begun)
 

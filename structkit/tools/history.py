@@ -170,7 +170,7 @@ def _check_written(last: Calls, setup: Setup) -> None:
     offers = [offer for tool in setup.tools if (offer := setup.offer(tool, 0))]
     automaton = setup.compiled(setup.target(offers)).guide.automaton
     for call in last.calls:
-        if not automaton.accepts(to_bytes(setup.format.text([call]))):
+        if not any(automaton.accepts(to_bytes(text)) for text in setup.format.spellings(call)):
             raise _wrong(
                 f"the arguments of {call.id} in the state are not such as this agent writes for {call.name}"
             )

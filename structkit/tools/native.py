@@ -55,15 +55,16 @@ def choose_format(
     if name not in get_args(FormatName):
         known = ", ".join(map(repr, get_args(FormatName)))
         raise ValueError(f"format is one of {known}, not {name!r:.60}")
+    plain = JsonFormat(whitespace=whitespace or "spaced")
     if name == "json" or not tools:
-        return JsonFormat(whitespace=whitespace or "spaced"), False
+        return plain, False
     for known, said, format in _NATIVE:
         if name in ("auto", known):
             for native in _ways(model, format, text):
                 if _writes(model, said, native, text):
-                    return native, True
+                    return _styled(native, plain.whitespace), True
     asked = next((format for known, _, format in _NATIVE if known == name), None)
-    return asked or JsonFormat(whitespace=whitespace or "spaced"), False
+    return plain if asked is None else _styled(asked, plain.whitespace), False
 
 
 def vocabulary_of(model: LogitsModel, format: Format) -> Vocabulary:
@@ -80,6 +81,11 @@ def function_of(tool: Ready) -> dict[str, object]:
     described = schema.pop("description", None)
     said = tool.tool.description or (described if isinstance(described, str) else "")
     return {"type": "function", "function": {"name": tool.name, "description": said, "parameters": schema}}
+
+
+def _styled(format: Format, whitespace: Whitespace) -> Format:
+    """A format that writes arguments in a style: one that is JSON leaves them as they are."""
+    return replace(format, whitespace=whitespace) if isinstance(format, PythonicFormat) else format
 
 
 def _ways(model: LogitsModel, format: Format, text: bool) -> Iterator[Format]:

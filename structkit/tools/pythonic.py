@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from typing_extensions import Unpack
 
 from structkit.automaton.texts import AutomatonTexts
+from structkit.generate.fields import Fields
+from structkit.messages import CallPart
 from structkit.regex.from_schema import lower
 from structkit.regex.nodes import Rules
 from structkit.regex.notation import PYTHON, is_keyword
 from structkit.schema.heading import headed
+from structkit.schema.policy import Whitespace
 from structkit.targets import Target
 from structkit.tools.format import Arguments, Around, Format
 from structkit.tools.ready import Ready, Style
@@ -26,7 +30,13 @@ _WORDS = {ord("T"): (b"t", 0), ord("F"): (b"f", 0), ord("N"): (b"null", 3)}
 
 @dataclass(frozen=True, kw_only=True)
 class PythonicFormat(Format):
-    """`[f(a=1, b="x"), g()]`: Llama 3.2 and 4, and others. Arguments are literals; none is ever evaluated."""
+    """`[f(a=1, b="x"), g()]`: Llama 3.2 and 4, and others. Arguments are literals; none is ever evaluated.
+
+    Attributes:
+        whitespace: The style between arguments; inside of them all is as it was written.
+    """
+
+    whitespace: Whitespace = "spaced"
 
     def opened(self, name: str) -> str:
         """The name and a parenthesis."""
@@ -63,17 +73,25 @@ class PythonicFormat(Format):
 
         >>> PythonicFormat().written('{"a": [true, null], "b": "null"}')
         'a=[True, None], b="null"'
+        >>> PythonicFormat(whitespace="compact").written('{"a": [1E5,2.0], "b": {"c":3}}')
+        'a=[1E5,2.0],b={"c":3}'
         >>> PythonicFormat().written('{"a b": 1}')
         '**{"a b": 1}'
         """
         try:
-            values: object = json.loads(arguments)
+            values: object = json.loads(arguments, parse_constant=int)  # refuses NaN, which is no literal
         except (ValueError, RecursionError):  # messages may have been made by anyone
             values = None
         if not isinstance(values, dict) or not all(map(is_keyword, values)):
             return f"**{PYTHON.spelled(arguments)}"
-        texts = ((name, json.dumps(value, ensure_ascii=False)) for name, value in values.items())
-        return ", ".join(f"{name}={PYTHON.spelled(text)}" for name, text in texts)
+        comma = ", " if self.whitespace == "spaced" else ","
+        return comma.join(f"{name}={_literal(text)}" for name, text in _entries(arguments).items())
+
+    def spellings(self, call: CallPart) -> tuple[str, ...]:
+        """By keywords, or in a dict: a tool that takes any names has no others."""
+        around = self.around()
+        in_dict = f"{self.opened(call.name)}**{_literal(call.arguments)}{self.closed()}"
+        return self.text([call]), f"{around.before}{in_dict}{around.after}"
 
     def described(
         self, tools: Sequence[Ready], result: Target[object], most: int, *, text: bool = False
@@ -81,6 +99,26 @@ class PythonicFormat(Format):
         """With a word about arguments, which are told as the type of a dict."""
         told = super().described(tools, result, most, text=text)
         return f'{told}\nWrite the arguments of a function by name: [f(a=1, b="x")]' if tools else told
+
+
+def _entries(arguments: str) -> dict[str, str]:
+    """The names in an object, and their values to the letter: 1E5 is not 100000.0."""
+    text, fields = arguments.encode(), Fields()
+    fields.read(text)
+    return {
+        f"{field.path[0]}": text[field.start : field.end].decode()
+        for field, ended in fields.take()
+        if ended and len(field.path) == 1
+    }
+
+
+def _literal(text: str) -> str:
+    """A JSON text as a literal; its strings without escapes that Python reads otherwise, such as those of pairs."""
+    plain = _STRING.sub(lambda found: json.dumps(json.loads(found[0]), ensure_ascii=False), text)
+    return PYTHON.spelled(plain).encode(errors="backslashreplace").decode()  # halves of pairs stay escapes
+
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 class PythonArguments:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from structkit.functions.call import Call
 from structkit.limits import Limits
@@ -195,13 +194,8 @@ class StepTarget(Target[object]):
         return None if self.offers else self.result.choices(path)
 
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
-        """The limits of a call's arguments and of the result."""
-        return self._limits
-
-    @cached_property
-    def _limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
-        result = self.result.field_limits()
-        return result if not self.offers else None
+        """Those of the result, where nothing else remains."""
+        return None if self.offers else self.result.field_limits()
 
     def description(self) -> None:
         """The agent tells the model itself."""

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import pytest
-from pydantic import BaseModel, Field, field_validator
+from pydantic import AfterValidator, BaseModel, Field, field_validator
 
 import structkit as sk
 from structkit.generate.beams import search
@@ -103,6 +103,20 @@ def test_what_validators_refuse_gives_way_to_the_next() -> None:
     result = sk.generate(sk.load(), "Ana Souza, 34, works as a nurse in Porto.", Later, beams=4)
     assert len(result.attempts) == 2
     assert result.attempts[0] != result.attempts[1] == result.text
+    assert result.usage.generated_tokens == len(result.token_ids)
+    assert result.usage.discarded_tokens > 0
+
+
+def test_what_was_refused_is_counted() -> None:
+    def never(value: bool) -> bool:
+        raise ValueError("neither")
+
+    with pytest.raises(sk.ValidationFailed) as caught:
+        sk.generate(sk.load(), "Is it so?", Annotated[bool, AfterValidator(never)], beams=2)
+    usage = caught.value.usage
+    assert isinstance(usage, sk.Usage)
+    tokens = sum(len(sk.load().encode_text(attempt)) for attempt in caught.value.attempts)
+    assert (usage.generated_tokens, usage.discarded_tokens) == (0, tokens)
 
 
 def test_a_search_that_nobody_waits_for_ends() -> None:

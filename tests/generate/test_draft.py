@@ -22,6 +22,7 @@ from structkit.generate.sample import Sampling
 from structkit.generate.spelling import Speller
 from structkit.processors import Penalty
 from structkit.testing import RandomModel, small_vocabulary
+from tests.models.tiny import tiny_llama
 
 SMALL = small_vocabulary()
 MODEL = RandomModel(vocabulary=SMALL)
@@ -314,19 +315,7 @@ def test_fewer_passes_of_the_model(demo, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.fixture(scope="module")
 def dwarf(demo):
     """A random model with the demo model's tokens."""
-    import torch
-    import transformers
-
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=demo.model.config.vocab_size,
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        max_position_embeddings=120,
-    )
-    return sk.from_transformers(transformers.LlamaForCausalLM(config), demo.tokenizer)
+    return tiny_llama(demo.tokenizer, max_position_embeddings=120)
 
 
 @pytest.mark.parametrize("options", [{}, {"forced": False}, {"temperature": 0.8, "seed": 5}], ids=str)
@@ -375,6 +364,20 @@ def test_a_draft_model_that_breaks_fails_its_row(demo) -> None:
         "the draft model broke: ZeroDivisionError: division by zero at `random`"
     ]
     assert sum(isinstance(outcome, Person) for outcome in outcomes) == len(PEOPLE) - 1
+
+
+@pytest.mark.parametrize("breaks", ["session", "crop"])
+def test_a_draft_model_may_break_anywhere(demo, breaks: str) -> None:
+    class Broken(RandomModel):
+        def session(self):  # type: ignore[no-untyped-def]
+            session = super().session()
+            if breaks == "session":
+                raise KeyError("no more")
+            session.crop = lambda length: {}["no more"]  # type: ignore[method-assign]
+            return session
+
+    with pytest.raises(sk.ModelFailed, match="the draft model broke: KeyError: 'no more' at `random`"):
+        sk.extract(demo, PEOPLE[0], Person, draft=Broken(1, demo.vocabulary), temperature=1.0, seed=3)
 
 
 def test_models_that_cannot_draft_for_another(demo) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import structkit as sk
+from structkit.generate import nesting
+from structkit.generate.fields import Fields
+from structkit.generate.nesting import Nesting
 from structkit.testing import ScriptedModel
 
 
@@ -40,3 +47,32 @@ def test_what_is_wide_is_not_deep() -> None:
     text = "[" + ", ".join(["[[]]"] * 150) + ', "' + "[" * 300 + '"]'
     result = sk.generate(ScriptedModel([text]), "Go on.", list[Any], max_tokens=20_000)
     assert result.text == text and result.finish_reason == "stop"
+
+
+TEXTS = st.text('[]{}"\\\n,:a', max_size=8)
+VALUES = st.recursive(
+    st.none() | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=20,
+)
+
+
+@given(VALUES, st.integers(1, 6), st.randoms())
+def test_the_depth_is_that_of_the_values_that_are_open(
+    value: object, deepest: int, chance: random.Random
+) -> None:
+    """In pieces of any length, some of which are taken back, and with others written in their place."""
+    text, read, end = json.dumps(value).encode(), Nesting(), 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nesting, "_DEEPEST", deepest)
+        while end < len(text):
+            end = min(len(text), end + chance.randint(1, 9))
+            fields = Fields()
+            fields.read(text[:end])
+            depth = sum(field.kind in ("object", "array") for field in fields.open)
+            assert read.is_deep(bytearray(text[:end])) is (depth >= deepest)
+            if chance.random() < 0.3:
+                kept = chance.randint(0, end)
+                read.forget(kept)
+                read.is_deep(bytearray(text[:kept] + b'["]' * 9))
+                read.forget(kept)

@@ -7,6 +7,7 @@ from pydantic import BaseModel, field_validator
 
 import structkit as sk
 from structkit.testing import RandomModel, ScriptedModel, small_vocabulary
+from tests.models.tiny import byte_level, tiny_llama
 
 SMALL = small_vocabulary()
 
@@ -49,28 +50,14 @@ def test_what_is_refused_is_written_anew_after_the_same_thoughts() -> None:
 
 def test_a_model_of_transformers_thinks_with_its_own_marks() -> None:
     transformers = pytest.importorskip("transformers", reason="needs transformers")
-    tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers")
-    inner = tokenizers.Tokenizer(tokenizers.models.BPE())
-    inner.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    inner.decoder = tokenizers.decoders.ByteLevel()
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=300,
-        special_tokens=["<end>", "<think>", "</think>"],
-        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    inner.train_from_iterator(["a"], trainer)
+    inner = byte_level(["a"], 300, ["<end>", "<think>", "</think>"])
     template = "{% for m in messages %}{{ m.content }}{% endfor %}"
     opened = "{% if enable_thinking %}<think>{% endif %}"
     for chat_template in (template, template + opened):
         tokenizer = transformers.PreTrainedTokenizerFast(
             tokenizer_object=inner, eos_token="<end>", chat_template=chat_template
         )
-        config = transformers.LlamaConfig(
-            vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-            intermediate_size=16, max_position_embeddings=512,
-        )  # fmt: skip
-        model = sk.from_transformers(transformers.LlamaForCausalLM(config), tokenizer)
+        model = tiny_llama(tokenizer)
         shown = model.show(model.encode_thinking("Hi"))
         assert shown.rstrip() == "Hi<think>"
         assert model.show(model.encode("Hi")) == "Hi"

@@ -12,10 +12,11 @@ from structkit.generate.plan import Plan
 from structkit.generate.sample import Sampling
 from structkit.models.single import SingleRow
 from tests.generate.driving import drive
+from tests.models.tiny import byte_level, tiny_llama
 
-torch = pytest.importorskip("torch", reason="needs torch")
+pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
-tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers")
+pytest.importorskip("tokenizers", reason="needs tokenizers")
 
 TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
@@ -32,29 +33,12 @@ class Person(BaseModel):
 
 @pytest.fixture(scope="module")
 def model():
-    inner = tokenizers.Tokenizer(tokenizers.models.BPE())
-    inner.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    inner.decoder = tokenizers.decoders.ByteLevel()
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=320,
-        special_tokens=["<s>", "</s>", "<|im_start|>", "<|im_end|>"],
-        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    inner.train_from_iterator(SENTENCES, trainer)
+    inner = byte_level(SENTENCES, 320, ["<s>", "</s>", "<|im_start|>", "<|im_end|>"])
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=inner, bos_token="<s>", eos_token="</s>", chat_template=TEMPLATE
     )
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=330,  # wider than the tokenizer, as padded models are
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=48,
-        max_position_embeddings=256,
-    )
-    return sk.from_transformers(transformers.LlamaForCausalLM(config), tokenizer)
+    # Wider than the tokenizer, as padded models are.
+    return tiny_llama(tokenizer, vocab_size=330, max_position_embeddings=256)
 
 
 def test_preview_is_what_the_model_reads(model) -> None:

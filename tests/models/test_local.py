@@ -12,6 +12,7 @@ import pytest
 from structkit.errors import ModelFailed, VocabularyError
 from structkit.models.base import LogitsModel, Message
 from structkit.models.local import TransformersModel, from_transformers, load
+from tests.models.tiny import byte_level
 
 torch = pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
@@ -41,14 +42,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def tokenizer():
     """Byte-level BPE that puts <s> before every text, as Llama 3 does, and whose template writes it too."""
-    inner = tokenizers.Tokenizer(tokenizers.models.BPE())
-    inner.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    inner.decoder = tokenizers.decoders.ByteLevel()
-    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=320, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False
-    )
-    inner.train_from_iterator(SENTENCES, trainer)
+    inner = byte_level(SENTENCES, 320, SPECIAL)
     inner.post_processor = tokenizers.processors.TemplateProcessing(
         single="<s> $A", special_tokens=[("<s>", 0)]
     )

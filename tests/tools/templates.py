@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import tokenizers
 import transformers
 
-import structkit as sk
 from structkit.models.local import TransformersModel
+from tests.models.tiny import byte_level, tiny_llama
 
 QWEN = r"""{%- if tools %}
     {{- '<|im_start|>system\n' }}
@@ -226,12 +226,7 @@ def make_tokenizer(
     template: str, special: list[str], added: list[str], *, bos: str | None = None
 ) -> transformers.PreTrainedTokenizerFast:
     """Byte-level BPE with control tokens; the last of the special ones ends a turn."""
-    inner = tokenizers.Tokenizer(tokenizers.models.BPE())
-    inner.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    inner.decoder = tokenizers.decoders.ByteLevel()
-    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
-    trainer = tokenizers.trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
-    inner.train_from_iterator(['{"name": "weather", "arguments": {"city": "Porto"}}', template], trainer)
+    inner = byte_level(['{"name": "weather", "arguments": {"city": "Porto"}}', template], 400)
     made = transformers.PreTrainedTokenizerFast(
         tokenizer_object=inner, bos_token=bos, eos_token=special[-1], chat_template=template
     )
@@ -245,14 +240,5 @@ def make_model(
 ) -> TransformersModel:
     """A small Llama without training."""
     tokenizer = make_tokenizer(template, special, list(added), bos=bos)
-    config = transformers.LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        intermediate_size=48,
-        max_position_embeddings=8192,
-    )
-    transformers.set_seed(0)
-    return sk.from_transformers(transformers.LlamaForCausalLM(config), tokenizer)
+    model: TransformersModel = tiny_llama(tokenizer, num_key_value_heads=2, max_position_embeddings=8192)
+    return model

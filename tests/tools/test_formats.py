@@ -15,7 +15,6 @@ pytest.importorskip("transformers", reason="transformers is not installed")
 
 import structkit as sk
 from structkit.errors import ModelFailed
-from structkit.generate.kept import KeptRow, keeping
 from structkit.messages import User
 from structkit.models.base import Conversation, Message
 from structkit.models.local import TransformersModel
@@ -24,6 +23,7 @@ from structkit.tools import drive
 from structkit.tools.native import choose_format
 from structkit.tools.run import Run
 from structkit.tools.state import RunState
+from tests.tools.rows import noted_rows
 from tests.tools.templates import PLAIN, QWEN, make_model
 
 IM = ["<|im_start|>", "<|endoftext|>", "<|im_end|>"]
@@ -185,15 +185,7 @@ def test_what_a_step_wrote_is_what_the_template_writes_after_it(qwen: Transforme
 def test_a_run_that_remembers_is_the_same_run(
     qwen: TransformersModel, parallel: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept: list[KeptRow] = []
-
-    def noted(rows: Any) -> Any:
-        made = keeping(rows)
-        if isinstance(made, KeptRow):
-            kept.append(made)
-        return made
-
-    monkeypatch.setattr(drive, "keeping", noted)
+    kept = noted_rows(monkeypatch)
 
     def forecast(city: Literal["Porto", "Lima"], days: Literal[1, 2, 3] = 1) -> str:
         """The weather."""

@@ -23,6 +23,7 @@ from structkit.testing import ScriptedModel
 from structkit.tools import drive
 from structkit.tools.run import Run
 from structkit.tools.state import RunState
+from tests.tools.rows import noted_rows
 
 
 def calculate(expression: str) -> int:
@@ -45,15 +46,7 @@ def fresh(number: int) -> int:
 @pytest.mark.parametrize("result", [int, Annotated[int, AfterValidator(fresh)]], ids=["int", "refused"])
 def test_a_run_that_remembers_is_the_same_run(result: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_demo()
-    kept: list[KeptRow] = []
-
-    def noted(rows: Any) -> Any:
-        made = keeping(rows)
-        if isinstance(made, KeptRow):
-            kept.append(made)
-        return made
-
-    monkeypatch.setattr(drive, "keeping", noted)
+    kept = noted_rows(monkeypatch)
     agent = sk.Agent(sk.load(), tools=[calculate, get_weather], result=result, max_steps=4)
 
     def run(keep: bool) -> sk.AgentResult[object]:

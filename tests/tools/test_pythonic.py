@@ -146,6 +146,49 @@ def test_nothing_but_literals_can_be_written() -> None:
         assert all(item is None or isinstance(item, (bool, str)) for item in call.arguments["things"])  # type: ignore[attr-defined]
 
 
+def test_numbers_are_written_as_they_were() -> None:
+    written = PythonicFormat().written('{"a": 1E+05, "b": [0.10, -0, 1e999], "c": 0.999999999999999999}')
+    assert written == "a=1E+05, b=[0.10, -0, 1e999], c=0.999999999999999999"
+
+
 def test_a_history_that_is_no_json_is_shown_as_it_is() -> None:
+    assert PythonicFormat().written('{"a": NaN}') == '**{"a": NaN}'
     assert PythonicFormat().written("[1, 2") == "**[1, 2"
     assert PythonicFormat().written("[" * 100_000)[:4] == "**[["
+
+
+def test_halves_of_surrogate_pairs_stay_escapes() -> None:
+    """No tokenizer reads them, and one of them would be the mark of a control token."""
+    arguments = r'{"text": "\udcff[TOOL_CALLS] \ud800 \ud83d\ude00"}'
+    written = PythonicFormat().written(arguments)
+    assert written == r'text="\udcff[TOOL_CALLS] \ud800 😀"'
+    assert _read(ast.parse(f"f({written})", mode="eval").body) == json.loads(arguments)
+
+
+def test_a_stored_call_that_is_no_unicode_is_refused() -> None:
+    def say(text: str) -> str:
+        return text
+
+    def agent(*script: str) -> sk.Agent[str]:
+        tools = [sk.tool(say, requires_approval=True)]
+        return sk.Agent(ScriptedModel(script), tools, format="pythonic")
+
+    with pytest.raises(sk.RunPaused) as paused:
+        agent('[say(text="x")]').run("Go.")
+    changed = paused.value.state.dumps().replace(r"\"x\"", r"\"\\ud800\"")
+    with pytest.raises(sk.AgentError, match="not such as this agent writes for say"):
+        agent().resume(sk.RunState.loads(changed), approvals=True)
+
+
+@pytest.mark.parametrize("whitespace", ["spaced", "compact"])
+@pytest.mark.parametrize("name", ["json", "hermes", "llama", "mistral", "pythonic"])
+def test_a_run_that_waits_goes_on_in_every_style(name: Any, whitespace: Any) -> None:
+    tools = [sk.tool(each, requires_approval=True) for each in (move, take)]
+    numbers = {"type": "object", "properties": {"x": {"type": "number"}, "y": {}}, "required": ["x", "y"]}
+    tools.append(
+        sk.Tool(function=lambda **given: 1, name="odd", schema=sk.JsonSchema(numbers), requires_approval=True)
+    )
+    agent = sk.Agent(
+        ScriptedModel([]), tools, result=bool, format=name, whitespace=whitespace, max_steps=3, max_tokens=400
+    )
+    assert sum(len(result.calls) for result in exercise(agent, n=9)) > 3

@@ -1,0 +1,45 @@
+"""A tokenizer and a Llama of random weights, small enough to be made in a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+
+import structkit as sk
+
+__all__ = ["byte_level", "tiny_llama"]
+
+
+def byte_level(texts: Iterable[str], size: int, special: Sequence[str] = ()) -> Any:
+    """Byte-level BPE of the package tokenizers, learnt from texts."""
+    tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers")
+    made = tokenizers.Tokenizer(tokenizers.models.BPE())
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=list(special),
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    made.train_from_iterator(texts, trainer)
+    return made
+
+
+def tiny_llama(tokenizer: Any, **changes: int) -> Any:
+    """A model of transformers; `changes` are those of its configuration."""
+    torch = pytest.importorskip("torch", reason="needs torch")
+    transformers = pytest.importorskip("transformers", reason="needs transformers")
+    torch.manual_seed(0)
+    shape = {
+        "vocab_size": len(tokenizer),
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 48,
+        "max_position_embeddings": 512,
+    }
+    config = transformers.LlamaConfig(**shape | changes)
+    return sk.from_transformers(transformers.LlamaForCausalLM(config), tokenizer)

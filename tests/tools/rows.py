@@ -1,0 +1,25 @@
+"""The rows that runs of agents keep, seen from outside."""
+
+from __future__ import annotations
+
+import pytest
+
+from structkit.generate.kept import KeptRow, keeping
+from structkit.models.base import Rows
+from structkit.tools import drive
+
+__all__ = ["noted_rows"]
+
+
+def noted_rows(monkeypatch: pytest.MonkeyPatch) -> list[KeptRow]:
+    """Every row that is kept from now on, as it is made."""
+    kept: list[KeptRow] = []
+
+    def noted(rows: Rows) -> Rows:
+        made = keeping(rows)
+        if isinstance(made, KeptRow):
+            kept.append(made)
+        return made
+
+    monkeypatch.setattr(drive, "keeping", noted)
+    return kept
