@@ -46,8 +46,7 @@ class Assistant:
 
     def calculate(self, expression: str) -> float:
         """The value of an arithmetic expression."""
-        left, sign, right = expression.split()
-        return worked_out(number(left), sign, number(right))
+        return round(needs.value_of(expression), 2)
 
     def calendar(self, day: date) -> str:
         """What is in the calendar on a day."""
@@ -103,15 +102,8 @@ def calculator(source: Source, heldout: bool) -> Task:
 
 
 def summed(a: float, sign: str, b: float) -> Step:
-    return Step("calculate", {"expression": f"{a} {sign} {b}"}, worked_out(a, sign, b))
-
-
-def worked_out(a: float, sign: str, b: float) -> float:
-    return round({"+": a + b, "-": a - b, "*": a * b, "/": a / b if b else 0}[sign], 2)
-
-
-def number(text: str) -> float:
-    return float(text) if "." in text else int(text)
+    expression = f"{a} {sign} {b}"
+    return Step("calculate", {"expression": expression}, round(needs.value_of(expression), 2))
 
 
 def calendar(source: Source, heldout: bool) -> Task:
