@@ -34,7 +34,7 @@ __all__ = ["Agent"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-D = TypeVar("D")
+D = TypeVar("D", default=object)
 D_contra = TypeVar("D_contra", contravariant=True, default=object)
 
 
@@ -71,45 +71,11 @@ class Agent(Generic[T_co, D_contra]):
 
     @overload
     def __init__(
-        self: Agent[str],
-        model: LogitsModel,
-        tools: Iterable[AnyTool | Toolset] = (),
-        **options: Unpack[AgentOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: Agent[T],
-        model: LogitsModel,
-        tools: Iterable[AnyTool | Toolset] = (),
-        *,
-        result: TypeForm[T],
-        **options: Unpack[AgentOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: Agent[T],
-        model: LogitsModel,
-        tools: Iterable[AnyTool | Toolset] = (),
-        *,
-        result: TextTarget[T],
-        **options: Unpack[AgentOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: Agent[object],
-        model: LogitsModel,
-        tools: Iterable[AnyTool | Toolset] = (),
-        *,
-        result: Mapping[str, object],
-        **options: Unpack[AgentOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
         self: Agent[str, D],
         model: LogitsModel,
         tools: Iterable[AnyTool | Toolset] = (),
         *,
-        deps_type: TypeForm[D],
+        deps_type: TypeForm[D] = object,  # type: ignore[assignment]
         **options: Unpack[AgentOptions],
     ) -> None: ...
     @overload
@@ -119,7 +85,7 @@ class Agent(Generic[T_co, D_contra]):
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         result: TypeForm[T],
-        deps_type: TypeForm[D],
+        deps_type: TypeForm[D] = object,  # type: ignore[assignment]
         **options: Unpack[AgentOptions],
     ) -> None: ...
     @overload
@@ -129,7 +95,7 @@ class Agent(Generic[T_co, D_contra]):
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         result: TextTarget[T],
-        deps_type: TypeForm[D],
+        deps_type: TypeForm[D] = object,  # type: ignore[assignment]
         **options: Unpack[AgentOptions],
     ) -> None: ...
     @overload
@@ -139,7 +105,7 @@ class Agent(Generic[T_co, D_contra]):
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         result: Mapping[str, object],
-        deps_type: TypeForm[D],
+        deps_type: TypeForm[D] = object,  # type: ignore[assignment]
         **options: Unpack[AgentOptions],
     ) -> None: ...
     def __init__(
