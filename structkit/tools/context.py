@@ -55,4 +55,6 @@ class Context(Generic[D_co]):
         ...     context.spend(result.usage)
         ...     return result.value
         """
+        if not isinstance(usage, Usage):
+            raise TypeError(f"spend takes a Usage, such as result.usage, not {usage!r:.60}")
         self.spent.append(usage)
