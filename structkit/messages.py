@@ -55,7 +55,8 @@ class Output:
     id: str
     name: str
     content: str
-    """What the tool returned: a text as it is, all else as JSON; or what went wrong."""
+    """What the tool returned: a text as it is, all else as JSON, in which `NaN` and `Infinity` are what Python writes. Or
+    what went wrong."""
 
     failed: bool = False
     note: str = ""

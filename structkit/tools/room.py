@@ -164,8 +164,10 @@ class Room:
 
     def _cut(self, text: str, most: int) -> str:
         encode = self._setup.model.encode_text
-        tokens = len(encode(text))
-        kept = text
+        kept = text[
+            : most * self._setup.longest + 1
+        ]  # what is longer has more tokens; to count them may take minutes
+        tokens = len(encode(kept))
         while tokens > most and kept:
             kept = kept[: min(len(kept) - 1, len(kept) * most // (2 * tokens))]
             shown = f"{kept} ... ({len(text) - len(kept)} more characters)"

@@ -238,3 +238,24 @@ def test_limits_hold_in_every_kind_of_run() -> None:
     ):
         with pytest.raises(error, match=r"max_steps=1 leaves none|max_tokens"):
             asking.resume(state, approvals=True, usage_limits=limits)
+
+
+def test_of_a_huge_output_only_what_can_be_shown_is_counted() -> None:
+    class Counting(RandomModel):
+        longest = 0
+
+        def encode_text(self, text: str) -> list[int]:
+            self.longest = max(self.longest, len(text))
+            return super().encode_text(text)
+
+    def essay(about: Annotated[str, Field(max_length=3)]) -> str:
+        return "It is a long story. " * 100_000
+
+    for seed in range(6):
+        model = Counting(seed, brevity=3, context_length=500)
+        result = sk.Agent(model, tools=[essay], result=bool, max_steps=3).run("x")
+        assert model.longest < 50_000
+        if result.calls:
+            break
+    output = next(each for each in result.messages if isinstance(each, sk.messages.Output))
+    assert output.content.startswith("It is a") and "more characters)" in output.content
