@@ -2,7 +2,7 @@
 
     python scripts/draw.py
 
-The drawings are written to docs/assets; tests/docs/test_drawings.py checks that they are what this program draws.
+The drawings are written to docs/assets; tests/docs/test_tables.py checks that they are what this program draws.
 """
 
 from __future__ import annotations

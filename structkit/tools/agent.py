@@ -364,7 +364,7 @@ class Agent(Generic[T_co, D_contra]):
             allowed = UsageLimits(max_tokens=context.tokens_left, timeout=context.seconds_left)
             run = self._begin(prompt, (), context.deps, allowed)
             try:
-                return self._typed(drive(run, self._setup.model)).value
+                return self._typed(drive(run, self._setup.model, cancelled=context.ended)).value
             except RunPaused as paused:
                 reason = paused.state.pending[0].reason
                 raise ToolError(f"it paused ({reason}), and nobody can be asked there") from paused

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
-from threading import Lock
+from threading import Event, Lock
 from typing import TypeAlias, cast
 
 from structkit.generate.drive import TURNS, drive_all, in_thread
@@ -24,7 +24,12 @@ AsyncEvents: TypeAlias = "AsyncGenerator[AgentEvent[object], None]"
 
 
 def drive(
-    run: Run, model: LogitsModel, decisions: Decisions | None = None, *, keep: bool = True
+    run: Run,
+    model: LogitsModel,
+    decisions: Decisions | None = None,
+    *,
+    keep: bool = True,
+    cancelled: Event | None = None,
 ) -> AgentResult[object]:
     """Run a run to its end.
 
@@ -33,12 +38,14 @@ def drive(
         model: Its model.
         decisions: Those about calls that wait.
         keep: Whether what the model has read in one step is kept for the next.
+        cancelled: When it is set, all is given up before the model's next step.
     """
     talk = _Talk(run, model, decisions, keep=keep)
     with Executor() as executor:
         while (asked := talk.asked) is not None:
             if isinstance(asked, Write):
-                talk.answer(lambda asked=asked: run_job(job := talk.job(asked), talk.rows(job, asked)))  # type: ignore[misc]
+                job = talk.job(asked)
+                talk.answer(lambda asked=asked, job=job: run_job(job, talk.rows(job, asked), cancelled))  # type: ignore[misc]
             else:
                 talk.tell(executor.answer(asked))
     return talk.result

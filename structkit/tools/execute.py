@@ -91,6 +91,7 @@ class Executor:
         try:
             return future.result(timeout)
         except Late:
+            due.context.ended.set()
             with self._lock:
                 if self._loop is loop:  # a tool keeps it busy: it is left to itself, and others get another
                     self._loop = self._thread = None
@@ -125,10 +126,12 @@ async def _awaited(due: Due) -> Outcome:
     try:
         done, _ = await asyncio.wait({task}, timeout=timeout)
     except asyncio.CancelledError:
+        due.context.ended.set()
         task.cancel()
         await asyncio.wait({task}, timeout=_GRACE)
         raise
     if not done:
+        due.context.ended.set()
         task.cancel()  # it may not heed that, so nobody waits for its end
         return Outcome(error=_late(due), seconds=time.perf_counter() - begun)
     if task.cancelled():

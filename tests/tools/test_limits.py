@@ -259,3 +259,48 @@ def test_of_a_huge_output_only_what_can_be_shown_is_counted() -> None:
             break
     output = next(each for each in result.messages if isinstance(each, sk.messages.Output))
     assert output.content.startswith("It is a") and "more characters)" in output.content
+
+
+def test_an_agent_as_a_tool_stops_when_nobody_waits_for_it() -> None:
+    steps: list[int] = []
+
+    def look(context: sk.Context[None]) -> None:
+        steps.append(context.step)
+        time.sleep(0.2)
+
+    def agent() -> sk.Agent[str]:
+        inner = sk.Agent(ScriptedModel([call("look")] * 60), [look], instructions="Help.", max_steps=50)
+        model = ScriptedModel([call("helper", prompt="a"), '"ok"'])
+        return sk.Agent(model, [inner.as_tool("helper")])
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(agent().arun("x"))
+        while not steps:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    time.sleep(0.5)
+    made = len(steps)
+    assert made < 5
+    time.sleep(0.7)
+    assert len(steps) == made
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_function_sees_that_nobody_waits_for_it(later: bool) -> None:
+    seen: list[bool] = []
+
+    def slow(context: sk.Context[None]) -> None:
+        seen.append(context.ended.wait(20))
+
+    agent = sk.Agent(ScriptedModel([call("slow"), '"ok"']), [sk.tool(slow, timeout=0.1)])
+    result = asyncio.run(agent.arun("x")) if later else agent.run("x")
+    assert "no output" in (result.calls[0].error or "")
+    for _ in range(200):
+        if seen:
+            break
+        time.sleep(0.05)
+    assert seen == [True]
