@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         TextSaid,
         Thought,
     )
+    from structkit.tools.room import UsageLimits
     from structkit.tools.state import AgentResult, Pending, RunPaused, RunState, ToolCall
     from structkit.tools.stream import AgentStream, AsyncAgentStream
     from structkit.tools.tool import Tool, tool
@@ -154,6 +155,7 @@ __all__ = [
     "UnsatisfiableSchema",
     "UnsupportedKeyword",
     "Usage",
+    "UsageLimits",
     "ValidationFailed",
     "Vocabulary",
     "VocabularyError",
@@ -233,6 +235,7 @@ _HOMES = {
     "ToolCall": "structkit.tools.state",
     "Toolset": "structkit.tools.toolset",
     "Usage": "structkit.generate.result",
+    "UsageLimits": "structkit.tools.room",
     "Vocabulary": "structkit.vocabulary.vocabulary",
     "aclassify": "structkit.classify",
     "aextract_many": "structkit.many",

@@ -55,7 +55,8 @@ class Output:
     id: str
     name: str
     content: str
-    """What the tool returned: a text as it is, all else as JSON; or what went wrong."""
+    """What the tool returned: a text as it is, all else as JSON, with `NaN` and `Infinity` as Python writes them. Or
+    what went wrong."""
 
     failed: bool = False
     note: str = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
 from contextlib import suppress
@@ -260,15 +260,21 @@ class Connection:
             raise ToolError(session.reason(error)) from error
         return output_of(result, self._most)
 
-    def _available(self, context: Context[object]) -> bool:
+    def _available(self, context: Context[object]) -> bool | Awaitable[bool]:
         """Whether the tools can be called: not any more in a run in which the server went.
 
         Raises:
             AgentError: A run begins, and the server is gone and cannot be reached again, or the connection is closed.
         """
         begins = isinstance(context.messages[-1], User)
-        if begins and self._state == "gone":
-            self._is_there_again()
+        return self._reached() if begins and self._state == "gone" else self._usable(begins)
+
+    async def _reached(self) -> bool:
+        """Whether they can be called in a run that begins while the server is lost."""
+        await asyncio.to_thread(self._is_there_again)
+        return self._usable(begins=True)
+
+    def _usable(self, begins: bool) -> bool:
         state = self._state
         if state == "closed" or (state == "gone" and begins):
             raise self._session.refusal(state)

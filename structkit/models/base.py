@@ -21,6 +21,7 @@ __all__ = [
     "Conversing",
     "Logits",
     "LogitsModel",
+    "Marking",
     "Message",
     "Noise",
     "ReadsAhead",
@@ -238,12 +239,20 @@ class Conversing(Protocol):
 
 @runtime_checkable
 class Templated(Protocol):
-    """A model whose chat template is known; its `encode` takes a `Conversation`."""
+    """A model whose chat template is known; its `encode` takes a `Conversation`.
+
+    An agent has such a model write calls as its template does, if it can write all that stands in them.
+    """
 
     @property
     def chat_template(self) -> str | None:
         """The text of the chat template, if there is one."""
         ...
+
+
+@runtime_checkable
+class Marking(Protocol):
+    """A model that can write control tokens; without it, calls whose marks are such tokens are written as JSON."""
 
     def control_token(self, name: str) -> int | None:
         """The control token of a name, such as `[TOOL_CALLS]`; `None` if there is none, or if it is text."""

@@ -106,7 +106,7 @@ class PromptEncoder:
         return self.encode_text(text) if added is None else [added]
 
     def control_token(self, name: str) -> int | None:
-        """The control token of a name; see `Templated`."""
+        """The control token of a name; see `Marking`."""
         ids = [token_id for token_id, content in self._added.items() if content == name]
         return next((token_id for token_id in ids if not self._text_of(token_id)), None)
 

@@ -172,7 +172,7 @@ class TransformersModel:
         return self._encoder.chat_template
 
     def control_token(self, name: str) -> int | None:
-        """The control token of a name; see `Templated`."""
+        """The control token of a name; see `Marking`."""
         return self._encoder.control_token(name)
 
     def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:

@@ -21,7 +21,7 @@ from structkit.tools.drive import aevents, drive, drive_async, events
 from structkit.tools.history import check_history, check_state
 from structkit.tools.native import FormatName, choose_format
 from structkit.tools.ready import make_ready
-from structkit.tools.room import Allowance
+from structkit.tools.room import UsageLimits
 from structkit.tools.run import Decisions, Run
 from structkit.tools.setup import Setup
 from structkit.tools.state import AgentResult, RunPaused, RunState
@@ -32,9 +32,14 @@ from structkit.vocabulary.marks import readable
 
 __all__ = ["Agent"]
 
+NO_LIMITS = UsageLimits()
+
+_MOST_AT_ONCE = 128
+"""Calls in a step: each may have a thread of its own, and the language of several is a node inside a node."""
+
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-D = TypeVar("D")
+D = TypeVar("D", default=object)
 D_contra = TypeVar("D_contra", contravariant=True, default=object)
 
 
@@ -71,45 +76,11 @@ class Agent(Generic[T_co, D_contra]):
 
     @overload
     def __init__(
-        self: Agent[str],
-        model: LogitsModel,
-        tools: Iterable[AnyTool | Toolset] = (),
-        **options: Unpack[AgentOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: Agent[T],
-        model: LogitsModel,
-        tools: Iterable[AnyTool | Toolset] = (),
-        *,
-        result: TypeForm[T],
-        **options: Unpack[AgentOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: Agent[T],
-        model: LogitsModel,
-        tools: Iterable[AnyTool | Toolset] = (),
-        *,
-        result: TextTarget[T],
-        **options: Unpack[AgentOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: Agent[object],
-        model: LogitsModel,
-        tools: Iterable[AnyTool | Toolset] = (),
-        *,
-        result: Mapping[str, object],
-        **options: Unpack[AgentOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
         self: Agent[str, D],
         model: LogitsModel,
         tools: Iterable[AnyTool | Toolset] = (),
         *,
-        deps_type: TypeForm[D],
+        deps_type: TypeForm[D] = object,  # type: ignore[assignment]
         **options: Unpack[AgentOptions],
     ) -> None: ...
     @overload
@@ -119,7 +90,7 @@ class Agent(Generic[T_co, D_contra]):
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         result: TypeForm[T],
-        deps_type: TypeForm[D],
+        deps_type: TypeForm[D] = object,  # type: ignore[assignment]
         **options: Unpack[AgentOptions],
     ) -> None: ...
     @overload
@@ -129,7 +100,7 @@ class Agent(Generic[T_co, D_contra]):
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         result: TextTarget[T],
-        deps_type: TypeForm[D],
+        deps_type: TypeForm[D] = object,  # type: ignore[assignment]
         **options: Unpack[AgentOptions],
     ) -> None: ...
     @overload
@@ -139,7 +110,7 @@ class Agent(Generic[T_co, D_contra]):
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         result: Mapping[str, object],
-        deps_type: TypeForm[D],
+        deps_type: TypeForm[D] = object,  # type: ignore[assignment]
         **options: Unpack[AgentOptions],
     ) -> None: ...
     def __init__(
@@ -189,13 +160,13 @@ class Agent(Generic[T_co, D_contra]):
         """
         if not hasattr(model, "session"):
             raise TypeError(f"the model is such as structkit.load() gives, not {model!r:.60}")
-        check_whole("max_steps", max_steps, 1)
-        check_whole("parallel", parallel, 1)
+        _check_count("max_steps", max_steps, None)
+        _check_count("parallel", parallel, _MOST_AT_ONCE)
         if "system" in options:
             raise TypeError("an agent's system message is given as instructions=...")
         settings = Settings.read("Agent", options)
         writing = settings.writing
-        ready = make_ready(_listed(tools), writing)
+        ready = make_ready(Toolset(tools).tools, writing)
         for each in ready:
             each.check_deps_type(deps_type)
         self._format: FormatName = format
@@ -232,6 +203,7 @@ class Agent(Generic[T_co, D_contra]):
         *,
         messages: Sequence[Message] = (),
         deps: D_contra = None,  # type: ignore[assignment]
+        usage_limits: UsageLimits = NO_LIMITS,
     ) -> AgentResult[T_co]:
         """Have the model call functions until it gives the result.
 
@@ -239,6 +211,7 @@ class Agent(Generic[T_co, D_contra]):
             prompt: What the user says.
             messages: Those of an earlier run, to go on with its conversation.
             deps: What tools with a `structkit.Context` are given.
+            usage_limits: What this run may take, where that is less than the agent allows.
 
         Raises:
             RunPaused: A call needs approval; its `state` goes on with `resume`.
@@ -249,7 +222,7 @@ class Agent(Generic[T_co, D_contra]):
             TypeError: The prompt is no text, the messages are none of an agent, or `deps` is not what a tool takes.
             Exception: One that a tool declares as fatal.
         """
-        return self._typed(drive(self._begin(prompt, messages, deps), self._setup.model))
+        return self._typed(drive(self._begin(prompt, messages, deps, usage_limits), self._setup.model))
 
     async def arun(
         self,
@@ -257,9 +230,12 @@ class Agent(Generic[T_co, D_contra]):
         *,
         messages: Sequence[Message] = (),
         deps: D_contra = None,  # type: ignore[assignment]
+        usage_limits: UsageLimits = NO_LIMITS,
     ) -> AgentResult[T_co]:
         """`run` for async programs: the model, and tools that are not async, work in threads."""
-        return self._typed(await drive_async(self._begin(prompt, messages, deps), self._setup.model))
+        return self._typed(
+            await drive_async(self._begin(prompt, messages, deps, usage_limits), self._setup.model)
+        )
 
     def stream(
         self,
@@ -267,6 +243,7 @@ class Agent(Generic[T_co, D_contra]):
         *,
         messages: Sequence[Message] = (),
         deps: D_contra = None,  # type: ignore[assignment]
+        usage_limits: UsageLimits = NO_LIMITS,
     ) -> AgentStream[T_co]:
         """`run`, told while it happens.
 
@@ -288,7 +265,7 @@ class Agent(Generic[T_co, D_contra]):
         ...
         RunFinished
         """
-        return AgentStream(events(self._begin(prompt, messages, deps), self._setup.model))
+        return AgentStream(events(self._begin(prompt, messages, deps, usage_limits), self._setup.model))
 
     def astream(
         self,
@@ -296,9 +273,10 @@ class Agent(Generic[T_co, D_contra]):
         *,
         messages: Sequence[Message] = (),
         deps: D_contra = None,  # type: ignore[assignment]
+        usage_limits: UsageLimits = NO_LIMITS,
     ) -> AsyncAgentStream[T_co]:
         """`stream` for async programs."""
-        return AsyncAgentStream(aevents(self._begin(prompt, messages, deps), self._setup.model))
+        return AsyncAgentStream(aevents(self._begin(prompt, messages, deps, usage_limits), self._setup.model))
 
     def resume(
         self,
@@ -306,6 +284,7 @@ class Agent(Generic[T_co, D_contra]):
         *,
         approvals: bool | Decisions = False,
         deps: D_contra = None,  # type: ignore[assignment]
+        usage_limits: UsageLimits = NO_LIMITS,
     ) -> AgentResult[T_co]:
         """Go on with a run that was paused, in this process or another.
 
@@ -314,6 +293,7 @@ class Agent(Generic[T_co, D_contra]):
             approvals: For each call that waits, by its id, whether it may be made; a text says why not, and the model
                 is told. `True` or `False` for all of them. A call that nothing is said of waits on.
             deps: As for `run`.
+            usage_limits: As for `run`; they are for the whole run, and are not kept in its state.
 
         Raises:
             AgentError: The state is that of an agent with other tools, another result or tighter limits, or no run
@@ -322,7 +302,7 @@ class Agent(Generic[T_co, D_contra]):
             TypeError: The state is none, or a decision is neither a bool nor a text.
             Exception: See `run`.
         """
-        run, decisions = self._resumed(state, approvals, deps)
+        run, decisions = self._resumed(state, approvals, deps, usage_limits)
         return self._typed(drive(run, self._setup.model, decisions))
 
     async def aresume(
@@ -331,9 +311,10 @@ class Agent(Generic[T_co, D_contra]):
         *,
         approvals: bool | Decisions = False,
         deps: D_contra = None,  # type: ignore[assignment]
+        usage_limits: UsageLimits = NO_LIMITS,
     ) -> AgentResult[T_co]:
         """`resume` for async programs."""
-        run, decisions = self._resumed(state, approvals, deps)
+        run, decisions = self._resumed(state, approvals, deps, usage_limits)
         return self._typed(await drive_async(run, self._setup.model, decisions))
 
     def with_model(self, model: LogitsModel) -> Agent[T_co, D_contra]:
@@ -380,10 +361,10 @@ class Agent(Generic[T_co, D_contra]):
             )
 
         def ask(context: Context[object], prompt: str) -> T_co:
-            allowed = Allowance(context.tokens_left, context.seconds_left)
+            allowed = UsageLimits(max_tokens=context.tokens_left, timeout=context.seconds_left)
             run = self._begin(prompt, (), context.deps, allowed)
             try:
-                return self._typed(drive(run, self._setup.model)).value
+                return self._typed(drive(run, self._setup.model, cancelled=context.ended)).value
             except RunPaused as paused:
                 reason = paused.state.pending[0].reason
                 raise ToolError(f"it paused ({reason}), and nobody can be asked there") from paused
@@ -402,7 +383,7 @@ class Agent(Generic[T_co, D_contra]):
         prompt: str,
         messages: Sequence[Message],
         deps: object,
-        allowed: Allowance = Allowance(),  # noqa: B008
+        allowed: UsageLimits,
     ) -> Run:
         if not isinstance(prompt, str):
             raise TypeError(
@@ -416,10 +397,12 @@ class Agent(Generic[T_co, D_contra]):
         )
         return Run(self._setup, state, deps, allowed)
 
-    def _resumed(self, state: RunState, approvals: bool | Decisions, deps: object) -> tuple[Run, Decisions]:
+    def _resumed(
+        self, state: RunState, approvals: bool | Decisions, deps: object, allowed: UsageLimits
+    ) -> tuple[Run, Decisions]:
         if not isinstance(state, RunState):
             raise TypeError(f"resume takes the state of a RunPaused, or of RunState.loads, not {state!r:.60}")
-        state = check_state(state, self._setup)
+        state = check_state(state, self._setup, allowed)
         waiting = [each.id for each in state.pending]
         decisions = dict.fromkeys(waiting, approvals) if isinstance(approvals, bool) else approvals
         if not isinstance(decisions, Mapping):
@@ -437,15 +420,15 @@ class Agent(Generic[T_co, D_contra]):
                 f"no call {strange or ''} waits in this state; those that do are {', '.join(waiting) or 'none'}",
                 place="approvals",
             )
-        return Run(self._setup, state, deps), decisions
+        return Run(self._setup, state, deps, allowed), decisions
 
     def _typed(self, result: AgentResult[object]) -> AgentResult[T_co]:
         return cast("AgentResult[T_co]", result)
 
 
-def _listed(tools: object) -> Sequence[AnyTool]:
-    if not isinstance(tools, Iterable) or isinstance(tools, (str, bytes, Mapping)):
-        raise TypeError(
-            f"tools is a list of functions, not {tools!r:.60}; write [{getattr(tools, '__name__', tools)}]"
-        )
-    return [tool for each in tools for tool in (each if isinstance(each, Toolset) else [each])]
+def _check_count(name: str, count: int | None, most: int | None) -> None:
+    if count is None:
+        raise TypeError(f"{name} must be a whole number, not None")
+    check_whole(name, count, 1)
+    if most is not None and count > most:
+        raise ValueError(f"{name} must be at most {most}, not {count}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from threading import Event
 from typing import ClassVar, Generic, TypeVar
 
 from structkit.generate.result import Usage
@@ -44,6 +45,10 @@ class Context(Generic[D_co]):
     seconds_left: float | None = None
     """Seconds before the run, or the call, is over; `None` for no bound."""
 
+    ended: Event = field(default_factory=Event, repr=False, compare=False)
+    """Set when nobody waits for the call any more: it was late, or the task that it is part of was cancelled. A
+    function that is not async cannot be stopped, and may look here."""
+
     spent: list[Usage] = field(default_factory=list, repr=False, compare=False)
     """What the call had models do; see `spend`."""
 
@@ -55,4 +60,6 @@ class Context(Generic[D_co]):
         ...     context.spend(result.usage)
         ...     return result.value
         """
+        if not isinstance(usage, Usage):
+            raise TypeError(f"spend takes a Usage, such as result.usage, not {usage!r:.60}")
         self.spent.append(usage)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from threading import Lock
+from collections.abc import AsyncGenerator, Callable, Generator
+from threading import Event, Lock
 from typing import TypeAlias, cast
 
 from structkit.generate.drive import TURNS, drive_all, in_thread
@@ -13,8 +13,8 @@ from structkit.generate.kept import KeptRow, keeping
 from structkit.generate.result import Result
 from structkit.models.base import LogitsModel, Rows
 from structkit.tools.events import AgentEvent, CallDone, RunFinished, Teller, Thought
-from structkit.tools.execute import Executor, execute
-from structkit.tools.run import Decisions, Do, Due, Outcome, Run, Write
+from structkit.tools.execute import Executor, answered
+from structkit.tools.run import Asked, Decisions, Run, Told, Write
 from structkit.tools.state import AgentResult, RunPaused
 
 __all__ = ["aevents", "drive", "drive_async", "events"]
@@ -24,7 +24,12 @@ AsyncEvents: TypeAlias = "AsyncGenerator[AgentEvent[object], None]"
 
 
 def drive(
-    run: Run, model: LogitsModel, decisions: Decisions | None = None, *, keep: bool = True
+    run: Run,
+    model: LogitsModel,
+    decisions: Decisions | None = None,
+    *,
+    keep: bool = True,
+    cancelled: Event | None = None,
 ) -> AgentResult[object]:
     """Run a run to its end.
 
@@ -33,14 +38,16 @@ def drive(
         model: Its model.
         decisions: Those about calls that wait.
         keep: Whether what the model has read in one step is kept for the next.
+        cancelled: When it is set, all is given up before the model's next step.
     """
     talk = _Talk(run, model, decisions, keep=keep)
     with Executor() as executor:
         while (asked := talk.asked) is not None:
-            if isinstance(asked, Do):
-                talk.tell(executor.execute(asked.calls))
+            if isinstance(asked, Write):
+                job = talk.job(asked)
+                talk.answer(lambda asked=asked, job=job: run_job(job, talk.rows(job, asked), cancelled))  # type: ignore[misc]
             else:
-                talk.answer(lambda asked=asked: run_job(job := talk.job(asked), talk.rows(job, asked)))  # type: ignore[misc]
+                talk.tell(executor.answer(asked))
     return talk.result
 
 
@@ -50,8 +57,8 @@ async def drive_async(
     """Run a run to its end, the model in a thread while the event loop goes on."""
     talk = _Talk(run, model, decisions)
     while (asked := talk.asked) is not None:
-        if isinstance(asked, Do):
-            talk.tell(await execute(asked.calls))
+        if not isinstance(asked, Write):
+            talk.tell(await answered(asked))
             continue
         job = talk.job(asked)
         try:
@@ -72,14 +79,14 @@ def events(run: Run, model: LogitsModel, decisions: Decisions | None = None) -> 
     talk = _Talk(run, model, decisions)
     with Executor() as executor:
         while (asked := talk.asked) is not None:
-            if isinstance(asked, Do):
-                talk.tell(executor.execute(asked.calls))
-                yield from _done(run, asked.calls)
-                continue
-            steps = _Steps(talk, asked)
-            for told in steps:
-                yield from told
-            talk.answer(steps.result)
+            if isinstance(asked, Write):
+                steps = _Steps(talk, asked)
+                for told in steps:
+                    yield from told
+                talk.answer(steps.result)
+            else:
+                talk.tell(executor.answer(asked))
+            yield from talk.done()
         yield RunFinished(talk.result)
 
 
@@ -87,21 +94,20 @@ async def aevents(run: Run, model: LogitsModel, decisions: Decisions | None = No
     """`events` for async programs: each step of the model is awaited from a thread."""
     talk = _Talk(run, model, decisions)
     while (asked := talk.asked) is not None:
-        if isinstance(asked, Do):
-            talk.tell(await execute(asked.calls))
-            for each in _done(run, asked.calls):
-                yield each
-            continue
-        steps = _Steps(talk, asked)
-        try:
-            while (told := await asyncio.to_thread(next, steps, None)) is not None:
-                for event in told:
-                    yield event
-        finally:
-            await asyncio.to_thread(
-                steps.close
-            )  # a step of the model that a cancelled task left behind is waited for
-        talk.answer(steps.result)
+        if isinstance(asked, Write):
+            steps = _Steps(talk, asked)
+            try:
+                while (told := await asyncio.to_thread(next, steps, None)) is not None:
+                    for event in told:
+                        yield event
+            finally:
+                # A step of the model that a cancelled task left behind is waited for.
+                await asyncio.to_thread(steps.close)
+            talk.answer(steps.result)
+        else:
+            talk.tell(await answered(asked))
+        for each in talk.done():
+            yield each
     yield RunFinished(talk.result)
 
 
@@ -110,27 +116,40 @@ class _Talk:
 
     Attributes:
         run: The run.
-        asked: What it asks for now; `None` when it has ended.
+        asked: What it asks for now; `None` when it has ended, or waits for somebody to decide.
     """
 
     def __init__(
         self, run: Run, model: LogitsModel, decisions: Decisions | None, *, keep: bool = True
     ) -> None:
         self.run = run
-        self.asked: Write | Do | None = None
+        self.asked: Asked | None = None
         self._model = model
         self._keep = keep
         self._rows: KeptRow | None = None
-        self._result: AgentResult[object] | None = None
+        self._result: AgentResult[object] | RunPaused | None = None
+        self._done = 0
         self._flow = run.flow(decisions)
         self._advance(lambda: next(self._flow))
 
     @property
     def result(self) -> AgentResult[object]:
-        """What came of it."""
+        """What came of it.
+
+        Raises:
+            RunPaused: It waits for somebody to decide.
+        """
         if self._result is None:
             raise RuntimeError("the run has not ended")
+        if isinstance(self._result, RunPaused):
+            raise self._result
         return self._result
+
+    def done(self) -> list[CallDone]:
+        """The calls that something came of since this was asked."""
+        made = self.run.made[self._done :]
+        self._done += len(made)
+        return [CallDone(call) for call in made]
 
     def job(self, asked: Write) -> Job:
         """The generation of a step."""
@@ -156,7 +175,7 @@ class _Talk:
             self._rows = kept
         return self._rows
 
-    def tell(self, answer: Result[object] | Sequence[Outcome]) -> None:
+    def tell(self, answer: Told) -> None:
         """Answer what was asked."""
         self._advance(lambda: self._flow.send(answer))
 
@@ -173,15 +192,15 @@ class _Talk:
         else:
             self.tell(answer)
 
-    def _advance(self, go_on: Callable[[], Write | Do]) -> None:
+    def _advance(self, go_on: Callable[[], Asked]) -> None:
         try:
             self.asked = go_on()
         except StopIteration as end:
             self.asked, self._result = None, cast("AgentResult[object]", end.value)
             self._shelve()
-        except RunPaused:
+        except RunPaused as paused:
+            self.asked, self._result = None, paused
             self._shelve()
-            raise
 
     def _shelve(self) -> None:
         """Keep what the model has read for a run that goes on from here; after an error it may be anything."""
@@ -233,8 +252,3 @@ class _Steps:
         self._outcome = self._job.outcome(step)
         thoughts = self._outcome.thinking if isinstance(self._outcome, Result) else None
         yield [*([Thought(thoughts)] if thoughts else []), *self._teller.look()]
-
-
-def _done(run: Run, calls: Sequence[Due]) -> list[AgentEvent[object]]:
-    made = [run.call(each.id) for each in calls]
-    return [CallDone(call) for call in made if call is not None]

@@ -76,7 +76,7 @@ class ArgumentsGrown:
 
 @dataclass(frozen=True, slots=True)
 class CallDone:
-    """A call was made, or denied.
+    """Something came of a call: it was made, or denied, or its arguments were refused for good.
 
     Attributes:
         call: It, with its output or error.

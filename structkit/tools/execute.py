@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import CancelledError as Cancelled
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
@@ -16,9 +16,9 @@ from typing import TypeVar, cast
 
 from structkit.errors import ToolError
 from structkit.tools.depth import inside_call
-from structkit.tools.run import Due, Outcome
+from structkit.tools.run import Do, Due, Outcome, Wait
 
-__all__ = ["Executor", "execute"]
+__all__ = ["Executor", "answered"]
 
 T = TypeVar("T")
 
@@ -36,6 +36,12 @@ class Executor:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: Thread | None = None
         self._lock = Lock()
+
+    def answer(self, asked: Do | Wait) -> list[Outcome] | bool:
+        """Make calls, or wait for what is asked."""
+        if isinstance(asked, Do):
+            return self.execute(asked.calls)
+        return asyncio.run_coroutine_threadsafe(_bool_of(asked.available), self._loop_of_all()).result()
 
     def execute(self, calls: Sequence[Due]) -> list[Outcome]:
         """Make calls.
@@ -72,7 +78,7 @@ class Executor:
         try:
             return asyncio.run_coroutine_threadsafe(_ended_of(outcome), self._loop_of_all()).result()
         except Cancelled:
-            return Outcome(error=ToolError("the call was cancelled"), seconds=outcome.seconds)
+            return Outcome(error=asyncio.CancelledError(), seconds=outcome.seconds)
 
     def _wait(
         self, due: Due, future: Future[Outcome], loop: asyncio.AbstractEventLoop | None, begun: float
@@ -85,6 +91,7 @@ class Executor:
         try:
             return future.result(timeout)
         except Late:
+            due.context.ended.set()
             with self._lock:
                 if self._loop is loop:  # a tool keeps it busy: it is left to itself, and others get another
                     self._loop = self._thread = None
@@ -101,13 +108,15 @@ class Executor:
             self._thread.join(1.0)
 
 
-async def execute(calls: Sequence[Due]) -> list[Outcome]:
-    """Make calls for a run that is async: async tools as tasks, others in threads.
+async def answered(asked: Do | Wait) -> list[Outcome] | bool:
+    """`Executor.answer` for a run that is async: async tools as tasks, others in threads."""
+    if isinstance(asked, Wait):
+        return await _bool_of(asked.available)
+    return list(await asyncio.gather(*(_awaited(each) for each in asked.calls)))
 
-    Returns:
-        What came of each, in their order.
-    """
-    return list(await asyncio.gather(*(_awaited(each) for each in calls)))
+
+async def _bool_of(asked: Awaitable[bool]) -> bool:
+    return bool(await asked)
 
 
 async def _awaited(due: Due) -> Outcome:
@@ -117,14 +126,16 @@ async def _awaited(due: Due) -> Outcome:
     try:
         done, _ = await asyncio.wait({task}, timeout=timeout)
     except asyncio.CancelledError:
+        due.context.ended.set()
         task.cancel()
         await asyncio.wait({task}, timeout=_GRACE)
         raise
     if not done:
+        due.context.ended.set()
         task.cancel()  # it may not heed that, so nobody waits for its end
         return Outcome(error=_late(due), seconds=time.perf_counter() - begun)
     if task.cancelled():
-        return Outcome(error=ToolError("the call was cancelled"), seconds=time.perf_counter() - begun)
+        return Outcome(error=asyncio.CancelledError(), seconds=time.perf_counter() - begun)
     return task.result()
 
 
@@ -138,10 +149,11 @@ async def _ended_of(outcome: Outcome) -> Outcome:
     begun = time.perf_counter()
     try:
         with inside_call():
-            output = await cast("Awaitable[object]", outcome.output)
+            output = _whole(await cast("Awaitable[object]", outcome.output))
+            output = await output if inspect.isawaitable(output) else output
     except asyncio.CancelledError:
         raise
-    except BaseException as error:  # judged by the run, which knows what is fatal
+    except BaseException as error:  # a tool is anyone's code, and the run judges, which knows what is fatal
         return Outcome(error=error, seconds=outcome.seconds + time.perf_counter() - begun)
     return Outcome(output, seconds=outcome.seconds + time.perf_counter() - begun)
 
@@ -150,12 +162,25 @@ def _now(due: Due) -> Outcome:
     begun = time.perf_counter()
     try:
         with inside_call():
-            output = due.ready.begin(due.call, due.context)
-    except asyncio.CancelledError:  # of something that it waited for
-        return Outcome(error=ToolError("the call was cancelled"), seconds=time.perf_counter() - begun)
-    except Exception as error:  # a tool is anyone's code, and the run knows what is fatal
+            output = _whole(due.ready.begin(due.call, due.context))
+    except (
+        Exception,
+        GeneratorExit,
+        asyncio.CancelledError,
+    ) as error:  # a tool is anyone's code, and the run judges
         return Outcome(error=error, seconds=time.perf_counter() - begun)
     return Outcome(output, seconds=time.perf_counter() - begun)
+
+
+def _whole(output: object) -> object:
+    """What a call returned; the items of an iterator, which is part of the call and can be read only once."""
+    if isinstance(output, Iterator):
+        return list(output)
+    return _items(output) if isinstance(output, AsyncIterator) else output
+
+
+async def _items(output: AsyncIterator[object]) -> list[object]:
+    return [item async for item in output]
 
 
 def _late(due: Due) -> ToolError:

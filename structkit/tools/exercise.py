@@ -14,6 +14,7 @@ from structkit.errors import AgentError, Pause, ToolError
 from structkit.models.base import Session
 from structkit.models.scripted import RandomModel, small_vocabulary
 from structkit.tools.agent import Agent
+from structkit.tools.saying import EMPTY_LINE
 from structkit.tools.state import AgentResult, RunPaused
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -24,6 +25,9 @@ D = TypeVar("D")
 
 _WANTED = 20.0
 """The logit of tokens that begin the call that was chosen, beside noise of about 1."""
+
+_SAID = ("Let me see.", 'Well:\n  - 1 < 2, "quoted" {braces}\nso it is.', "é")
+"""What is said before a call or the result with `text=True`."""
 
 _ROUNDS = 3
 """How often a run may pause before all that waits is denied."""
@@ -70,23 +74,31 @@ def _resumed(agent: Agent[T, D], paused: RunPaused, deps: D, chance: random.Rand
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """What calls begin with, and what stands around several: before them, after each, and between two."""
+    """What calls begin with, and what stands around several: before them, after each, and between two.
+
+    `said`: what may be said before a call or the result.
+    """
 
     openings: Sequence[str]
     before: str
     closed: str
     between: str
     several: bool
+    said: Sequence[str]
 
     @classmethod
     def of(cls, agent: Agent[T, D]) -> _Texts:
         setup = agent._setup
         around = setup.format.around()
-        return cls(agent.openings, around.before, setup.format.closed(), around.between, setup.most > 1)
+        said = [f"{text}{EMPTY_LINE}" for text in _SAID] if setup.text else []
+        return cls(agent.openings, around.before, setup.format.closed(), around.between, setup.most > 1, said)
 
 
 class _Caller(RandomModel):
-    """A random model that begins any of the calls twice as often as the result, or several; the rest is noise."""
+    """A random model that begins any of the calls twice as often as the result, or several; the rest is noise.
+
+    Where it may, it says something before half of them.
+    """
 
     def __init__(self, seed: int, vocabulary: Vocabulary, texts: _Texts, chance: random.Random) -> None:
         super().__init__(seed, vocabulary, brevity=chance.uniform(1, 6), name="exercise")
@@ -101,6 +113,8 @@ class _Caller(RandomModel):
         if opening and texts.several and self._chance.random() < 0.5:
             more = texts.closed + texts.between + self._chance.choice(texts.openings)
             opening = texts.before + opening
+        if texts.said and self._chance.random() < 0.5:
+            opening = self._chance.choice(texts.said) + opening
         prompt = b"".join(self.vocabulary.tokens[token] for token in self._last[1])
         return _Opening(noise, prompt + opening.encode(), more.encode(), len(texts.closed.encode()), self)
 

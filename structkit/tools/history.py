@@ -11,12 +11,15 @@ from structkit.errors import AgentError
 from structkit.generate.result import Usage
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User, dumps
 from structkit.tools.ready import Ready
-from structkit.tools.room import Allowance, Room, spent
+from structkit.tools.room import Room, UsageLimits, spent
 from structkit.tools.setup import Setup
 from structkit.tools.state import RunState, counts_of, failures_of
 from structkit.vocabulary.marks import to_bytes
 
 __all__ = ["check_history", "check_state"]
+
+_ID = 200
+"""Characters of the id of a call; a number in it is read, and Python reads none of more than 4,300 figures."""
 
 
 def check_history(messages: object) -> tuple[Message, ...]:
@@ -46,7 +49,7 @@ def check_history(messages: object) -> tuple[Message, ...]:
     return tuple(known)
 
 
-def check_state(given: RunState, setup: Setup) -> RunState:
+def check_state(given: RunState, setup: Setup, allowed: UsageLimits) -> RunState:
     """A state that a run of this agent may have left behind.
 
     What follows from the messages (steps, calls, failures) is not stored, so it cannot contradict them. Tokens and
@@ -70,9 +73,11 @@ def check_state(given: RunState, setup: Setup) -> RunState:
     if not isinstance(run[0], User) or any(isinstance(each, Answer) for each in run):
         raise _wrong("the calls of the state belong to no question")
     _check_waiting(state, last)
-    _check_limits(run, setup)
+    room = Room(setup, state, allowed)
+    _check_limits(run, setup, room.max_steps)
     _check_written(last, setup)
-    _check_usage(state, setup)
+    _check_usage(state)
+    room.check()
     return state
 
 
@@ -107,6 +112,8 @@ def _check_calls(calls: Sequence[CallPart], seen: set[str], place: str) -> None:
     for call in calls:
         if call.id in seen:
             raise AgentError(f"two calls are named {call.id}", place=place)
+        if len(call.id) > _ID:
+            raise AgentError(f"the id {call.id:.20}... is longer than {_ID} characters", place=place)
         seen.add(call.id)
         try:
             arguments: object = json.loads(call.arguments, parse_constant=_no_number)
@@ -135,14 +142,13 @@ def _check_waiting(state: RunState, last: Calls) -> None:
         raise _wrong("the calls that wait in the state are not those of its last message")
 
 
-def _check_limits(run: Sequence[Message], setup: Setup) -> None:
+def _check_limits(run: Sequence[Message], setup: Setup, max_steps: int) -> None:
     """The run keeps to the limits of the agent: no step has calls that could not be written in it."""
     tools: Mapping[str, Ready] = {each.name: each for each in setup.tools}
     steps = [at for at, each in enumerate(run) if isinstance(each, Calls)]
-    if len(steps) >= setup.max_steps:
+    if len(steps) >= max_steps:
         raise _wrong(
-            f"the run in the state has made {len(steps)} steps, and the agent's max_steps={setup.max_steps} leaves "
-            f"none for the result"
+            f"the run in the state has made {len(steps)} steps, and max_steps={max_steps} leaves none for the result"
         )
     for at in steps:
         step, before = run[at], run[:at]
@@ -176,7 +182,7 @@ def _check_written(last: Calls, setup: Setup) -> None:
             )
 
 
-def _check_usage(state: RunState, setup: Setup) -> None:
+def _check_usage(state: RunState) -> None:
     usage = state.usage
     figures = [*(getattr(usage, each.name) for each in fields(Usage)), state.seconds]
     if not all(math.isfinite(figure) and figure >= 0 for figure in figures):
@@ -187,7 +193,6 @@ def _check_usage(state: RunState, setup: Setup) -> None:
         or usage.drafted_tokens < usage.accepted_tokens
     ):
         raise _wrong("the tokens in the state are fewer than the calls in it took")
-    Room(setup, state, Allowance()).check()
 
 
 def _wrong(message: str) -> AgentError:

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
-from structkit.errors import ModelFailed
 from structkit.messages import CallPart, Calls, Message, Output, User
-from structkit.models.base import LogitsModel, Templated
+from structkit.models.base import LogitsModel, Marking, Templated
 from structkit.schema.policy import Whitespace
 from structkit.tools.format import Format
 from structkit.tools.formats import HermesFormat, JsonFormat, LlamaFormat, MistralFormat, MistralListFormat
@@ -101,7 +100,7 @@ def _ways(model: LogitsModel, format: Format, text: bool) -> Iterator[Format]:
 
 def _control(model: LogitsModel, name: str) -> int | None:
     """The token of a mark that is no text, if the model can say it."""
-    token_id = model.control_token(name) if isinstance(model, Templated) else None
+    token_id = model.control_token(name) if isinstance(model, Marking) else None
     vocabulary = model.vocabulary
     known = token_id is not None and token_id < vocabulary.size and token_id not in vocabulary.end_ids
     return token_id if known else None
@@ -119,7 +118,7 @@ def _writes(model: LogitsModel, said: str, native: Format, text: bool) -> bool:
     messages: Sequence[Message] = [User(content="question"), calls, *told]
     try:
         written = model.encode(native.conversation(messages, "", "instructions", [_TOOL]))
-    except ModelFailed:
+    except Exception:  # a template that refuses tools, or a model of one's own that knows none
         return False
     tokens = vocabulary_of(model, native).tokens
     shown = to_text(b"".join(tokens[each] for each in written if each < len(tokens)))

@@ -11,25 +11,41 @@ from structkit.errors import BudgetTooSmall
 from structkit.generate.generation import budget_of
 from structkit.generate.prompt import Prompt
 from structkit.generate.result import Usage
+from structkit.generate.sample import check_number, check_whole
 from structkit.generate.settings import Settings
 from structkit.messages import Message, Output
 from structkit.tools.setup import LEAST_OUTPUT, NO_MORE, Setup
 from structkit.tools.state import RunState, add_usage, with_note
 from structkit.tools.step import Offer, StepTarget
 
-__all__ = ["Allowance", "Room", "Why", "least", "spent"]
+__all__ = ["Room", "UsageLimits", "Why", "least", "spent"]
 
 N = TypeVar("N", int, float)
 
 Why: TypeAlias = Literal["stop", "steps", "budget"]
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
-    """What a run may take at most, where that is less than its agent allows: it is a tool of another run."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageLimits:
+    """What one run may take at most, where that is less than its agent allows.
 
-    tokens: int | None = None
-    seconds: float | None = None
+    A run keeps to them as to those of its agent: it ends in a value within them, or is refused before its first step.
+    """
+
+    max_tokens: int | None = None
+    """Tokens of all steps together; see `Agent`."""
+
+    max_steps: int | None = None
+    """How often the model is asked, the result included."""
+
+    timeout: float | None = None
+    """Seconds, after which only the result remains."""
+
+    def __post_init__(self) -> None:
+        check_whole("max_tokens", self.max_tokens, 0)
+        check_whole("max_steps", self.max_steps, 1)
+        if self.timeout is not None:
+            check_number("timeout", self.timeout, 0, float("inf"))
 
 
 class Room:
@@ -37,13 +53,15 @@ class Room:
 
     Attributes:
         usage: What it took.
+        max_steps: How often the model may be asked.
     """
 
-    def __init__(self, setup: Setup, state: RunState, allowed: Allowance) -> None:
+    def __init__(self, setup: Setup, state: RunState, allowed: UsageLimits) -> None:
         self.usage = state.usage
+        self.max_steps = min(setup.max_steps, allowed.max_steps or setup.max_steps)
         self._setup = setup
-        self._most = least(setup.settings.max_tokens, allowed.tokens)
-        self._timeout = least(setup.settings.timeout, allowed.seconds)
+        self._most = least(setup.settings.max_tokens, allowed.max_tokens)
+        self._timeout = least(setup.settings.timeout, allowed.timeout)
         self._begin = time.perf_counter() - state.seconds
 
     @property
@@ -146,8 +164,10 @@ class Room:
 
     def _cut(self, text: str, most: int) -> str:
         encode = self._setup.model.encode_text
-        tokens = len(encode(text))
-        kept = text
+        kept = text[
+            : most * self._setup.longest + 1
+        ]  # what is longer has more tokens; to count them may take minutes
+        tokens = len(encode(kept))
         while tokens > most and kept:
             kept = kept[: min(len(kept) - 1, len(kept) * most // (2 * tokens))]
             shown = f"{kept} ... ({len(text) - len(kept)} more characters)"

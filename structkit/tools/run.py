@@ -7,9 +7,11 @@ it (sync, async, as a stream) is in `drive.py`.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping, Sequence
+from asyncio import CancelledError
+from collections.abc import Awaitable, Generator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from inspect import isawaitable
 from typing import TypeAlias, cast
 
 from structkit.errors import AgentError, Pause, ToolError, ValidationFailed
@@ -23,7 +25,7 @@ from structkit.schema.stored import json_text_of
 from structkit.tools.context import Context
 from structkit.tools.depth import TooDeep, check_depth
 from structkit.tools.ready import Ready
-from structkit.tools.room import Allowance, Room, least
+from structkit.tools.room import Room, UsageLimits, least
 from structkit.tools.setup import NO_MORE, Setup
 from structkit.tools.state import (
     AgentResult,
@@ -40,9 +42,12 @@ from structkit.tools.state import (
 from structkit.tools.step import Offer, Refused, Said, StepTarget, Written
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Do", "Due", "Flow", "Outcome", "Run", "Write"]
+__all__ = ["Asked", "Do", "Due", "Flow", "Outcome", "Run", "Told", "Wait", "Write"]
 
 _DENIED = "nobody approved of this call"
+
+_SIGNALS = (StopIteration, StopAsyncIteration, GeneratorExit, CancelledError)
+"""What Python takes for the end of a generator or of a task that it comes out of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,13 @@ class Do:
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """Whether a tool is available is to be awaited."""
+
+    available: Awaitable[bool]
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of a call: its output, or what it raised; and the seconds it took."""
 
@@ -83,8 +95,12 @@ class Outcome:
     seconds: float = 0.0
 
 
-Flow: TypeAlias = "Generator[Write | Do, Result[object] | Sequence[Outcome], AgentResult[object]]"
-"""A `Result` answers `Write`, one `Outcome` for each call answers `Do`."""
+Asked: TypeAlias = "Write | Do | Wait"
+
+Told: TypeAlias = "Result[object] | Sequence[Outcome] | bool"
+"""A `Result` answers `Write`, one `Outcome` for each call answers `Do`, and a bool `Wait`."""
+
+Flow: TypeAlias = "Generator[Asked, Told, AgentResult[object]]"
 
 Decisions: TypeAlias = "Mapping[str, bool | str]"
 """For each call that waits: whether it may be made; a text says why not."""
@@ -102,7 +118,7 @@ class Run:
         setup: Setup,
         state: RunState,
         deps: object,
-        allowed: Allowance = Allowance(),  # noqa: B008
+        allowed: UsageLimits = UsageLimits(),  # noqa: B008
     ) -> None:
         check_depth()
         self.messages: list[Message] = list(state.messages)
@@ -138,9 +154,10 @@ class Run:
         """What it took so far."""
         return self._room.usage
 
-    def call(self, id: str) -> ToolCall | None:
-        """A call that was made."""
-        return self._records.get(id)
+    @property
+    def made(self) -> tuple[ToolCall, ...]:
+        """The calls that something came of, here and not before the run was resumed."""
+        return tuple(self._records.values())
 
     def flow(self, decisions: Decisions | None = None) -> Flow:
         """The run: steps until the result is written.
@@ -164,9 +181,9 @@ class Run:
             if step:
                 yield from self._act(step, {}, ())
 
-    def _write(self) -> Generator[Write | Do, object, AgentResult[object] | list[Due]]:
+    def _write(self) -> Generator[Asked, object, AgentResult[object] | list[Due]]:
         """Have a step written: the result, or calls that are due."""
-        offers = self._offers() if self._next is None else self._next
+        offers = (yield from self._offers()) if self._next is None else self._next
         turns = self._setup.turns(self.messages)
         target, settings, why = self._room.bounded(offers, turns)
         self._offered = frozenset(offer.ready.name for offer in target.offers)
@@ -178,7 +195,7 @@ class Run:
                 self._room.spend(failed.usage)
             if not isinstance(failed.error, Refused):
                 raise
-            self._refused(failed)
+            yield from self._refused(failed)
             return []
         result = cast("Result[object]", told)
         self._room.spend(result.usage)
@@ -195,9 +212,9 @@ class Run:
             finish_reason="budget" if result.finish_reason == "budget" else why,
         )
 
-    def _offers(self) -> tuple[Offer, ...]:
+    def _offers(self) -> Generator[Asked, object, tuple[Offer, ...]]:
         """The tools that can be called in the next step; whether they are available is asked once for it."""
-        if self._steps + 1 >= self._setup.max_steps or self._room.late:
+        if self._steps + 1 >= self._room.max_steps or self._room.late:
             return ()
         made = self.messages[self._first :]
         counts, failures = counts_of(made), failures_of(made)
@@ -207,7 +224,8 @@ class Run:
             tool = ready.tool
             if failures.get(ready.name, 0) > tool.retries:
                 continue
-            if tool.available is not None and not tool.available(context):
+            available = True if tool.available is None else tool.available(context)
+            if not ((yield Wait(available)) if isawaitable(available) else available):
                 continue
             offer = self._setup.offer(ready, counts.get(ready.name, 0))
             if offer is not None:
@@ -265,9 +283,10 @@ class Run:
 
     def _act(
         self, calls: Sequence[Due], decisions: Decisions, done: Sequence[Output]
-    ) -> Generator[Write | Do, object, None]:
+    ) -> Generator[Asked, object, None]:
         """Have calls made, and note what came of them."""
         outputs = {output.id: output for output in done}
+        waiting = {each.id: each for each in self._state.pending}
         now: list[Due] = []
         pending: list[Pending] = []
         for each in calls:
@@ -276,6 +295,8 @@ class Run:
                 continue
             if decision is False or isinstance(decision, str):
                 outputs[each.id] = self._failed(each, decision or _DENIED, 0.0)
+            elif decision is None and each.id in waiting:
+                pending.append(waiting[each.id])
             elif decision is None and each.ready.needs_approval(each.call):
                 pending.append(_pending(each, calls, self.messages, "it requires approval"))
             else:
@@ -292,7 +313,7 @@ class Run:
                 outputs[each.id] = self._told(each, outcome)
         if pending:
             raise self._paused(pending, tuple(outputs.values()))
-        self._note(self._room.shortened(self.messages, [outputs[each.id] for each in calls]))
+        yield from self._note(self._room.shortened(self.messages, [outputs[each.id] for each in calls]))
 
     def _with_context(self, due: Due, approved: bool, calls: int) -> Due:
         timeout = due.ready.tool.timeout
@@ -307,12 +328,9 @@ class Run:
 
     def _told(self, due: Due, outcome: Outcome) -> Output:
         """What the model is told of a call that was made."""
-        error, name = outcome.error, due.ready.name
-        if error is not None:
-            if isinstance(error, (*due.ready.tool.fatal, TooDeep)) or not isinstance(error, Exception):
-                if isinstance(error, (StopIteration, StopAsyncIteration)):
-                    raise AgentError(f"{name} raised {type(error).__name__}", place=name) from error
-                raise error
+        name = due.ready.name
+        if outcome.error is not None:
+            error = _forgiven(outcome.error, due.ready)
             said = error.message if isinstance(error, ToolError) else _of_error(error)
             return self._failed(due, said.strip(), outcome.seconds, error)
         try:
@@ -349,7 +367,7 @@ class Run:
             seconds=seconds,
         )
 
-    def _refused(self, failed: ValidationFailed) -> None:
+    def _refused(self, failed: ValidationFailed) -> Generator[Asked, object, None]:
         """Note calls whose arguments were refused, and what was written anew too."""
         refused = cast("Refused", failed.error)
         message = new_calls(self.messages, refused.written, refused.said)
@@ -361,13 +379,13 @@ class Run:
             )
             due = self._one_due(part.id, self._by_name[part.name], call)
             outputs.append(self._failed(due, f"the arguments are refused: {refused}", 0.0))
-        self._note(self._room.shortened(self.messages, outputs))
+        yield from self._note(self._room.shortened(self.messages, outputs))
 
-    def _note(self, outputs: Sequence[Output]) -> None:
+    def _note(self, outputs: Sequence[Output]) -> Generator[Asked, object, None]:
         """Note outputs, and tell what the model cannot call any more."""
         begun = len(self.messages)
         self.messages += outputs
-        self._next = self._offers()
+        self._next = yield from self._offers()
         after = {offer.ready.name for offer in self._next}
         gone = sorted(self._offered - after)
         note = f"{', '.join(gone)} cannot be called any more." if gone else ""
@@ -408,6 +426,18 @@ class Run:
             return dict(self._by_name[part.name].call(part.arguments).arguments)
         except ValueError:
             return dict(cast("Mapping[str, object]", json.loads(part.arguments)))
+
+
+def _forgiven(error: BaseException, ready: Ready) -> Exception:
+    """What a tool raised, if it is told to the model; else it is raised."""
+    fatal = isinstance(error, (*ready.tool.fatal, TooDeep))
+    if isinstance(error, CancelledError) and not fatal:
+        return ToolError("the call was cancelled")
+    if isinstance(error, Exception) and not fatal:
+        return error
+    if isinstance(error, _SIGNALS):
+        raise AgentError(f"{ready.name} raised {type(error).__name__}", place=ready.name) from error
+    raise error
 
 
 def _pending(due: Due, calls: Sequence[Due], messages: Sequence[Message], reason: str) -> Pending:

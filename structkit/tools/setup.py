@@ -115,6 +115,11 @@ class Setup:
         return self.compiled(self.last).guide.cursor().tokens_to_end()
 
     @cached_property
+    def longest(self) -> int:
+        """The most characters that one token can stand for."""
+        return max(1, max(map(len, self.vocabulary.tokens), default=1))
+
+    @cached_property
     def reserve(self) -> int:
         """The tokens that one more step adds to the conversation, with little of its outputs and without its calls."""
         asked: tuple[Message, ...] = (User(content="x"),)

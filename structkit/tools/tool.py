@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from inspect import iscoroutinefunction
 from typing import Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from structkit.errors import AgentError
@@ -47,14 +48,15 @@ class Tool(Generic[P, R_co]):
     """How often it may be called in a run; then it is no longer among those that can be called."""
 
     fatal: tuple[type[BaseException], ...] = ()
-    """Exceptions that end the run instead of being told to the model. `StopIteration` does as the cause of an
-    `AgentError`, for it would end whatever loop the run is in."""
+    """Exceptions that end the run instead of being told to the model. `StopIteration`, `GeneratorExit` and
+    `asyncio.CancelledError` do as the cause of an `AgentError`, for they would end whatever loop or task the run is in.
+    What is no `Exception`, such as `KeyboardInterrupt`, ends it anyway."""
 
     requires_approval: bool | Callable[[Call[object]], bool] = False
     """Whether the run stops before the tool is called, until somebody has decided; or which calls it stops before."""
 
-    available: Callable[[Context[object]], bool] | None = None
-    """Whether it is among the tools that can be called, asked once before each step."""
+    available: Callable[[Context[object]], bool | Awaitable[bool]] | None = None
+    """Whether it is among the tools that can be called, asked once before each step; an async function is awaited."""
 
     schema: Mapping[str, object] | JsonSchema | None = None
     """A JSON Schema of the arguments, where the function's own parameters do not say what they are. The objects of a
@@ -87,6 +89,10 @@ class Tool(Generic[P, R_co]):
         if not (callable(asked) or isinstance(asked, bool)):
             raise TypeError(
                 f"requires_approval is True, False, or a function of each call, not {asked!r:.60}"
+            )
+        if iscoroutinefunction(asked):
+            raise TypeError(
+                f"requires_approval of {self.name} is not awaited; write a def, or raise structkit.Pause in the tool"
             )
 
 

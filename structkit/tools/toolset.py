@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from inspect import isawaitable
+from typing import TypeAlias
 
 from structkit.errors import AgentError
 from structkit.functions.call import Call
@@ -26,13 +28,16 @@ class Toolset:
 
     tools: tuple[Tool[..., object], ...]
 
-    def __init__(self, tools: Iterable[AnyTool]) -> None:
-        """Collect functions and tools.
+    def __init__(self, tools: Iterable[AnyTool | Toolset]) -> None:
+        """Collect functions, tools, and those of other toolsets.
 
         Raises:
             AgentError: Something is no tool.
+            TypeError: It is no list.
         """
-        object.__setattr__(self, "tools", tuple(as_tool(each) for each in tools))
+        _check_listed(tools)
+        listed = [tool for each in tools for tool in (each if isinstance(each, Toolset) else [each])]
+        object.__setattr__(self, "tools", tuple(map(as_tool, listed)))
 
     def filter(self, keep: Callable[[Tool[..., object]], bool]) -> Toolset:
         """Those for which a function says so."""
@@ -60,21 +65,65 @@ class Toolset:
         *,
         calls: Callable[[Call[object]], bool] | None = None,
     ) -> Toolset:
-        """So that the run stops before their calls until somebody has decided.
+        """So that the run stops before their calls until somebody has decided, as it does where it did before.
 
         Args:
             which: For which tools; by default all.
             calls: For which of their calls; by default all.
         """
-        asked = True if calls is None else calls
-        return Toolset(replace(tool, requires_approval=asked) if which(tool) else tool for tool in self.tools)
+        return Toolset(
+            replace(tool, requires_approval=_either(tool.requires_approval, True if calls is None else calls))
+            if which(tool)
+            else tool
+            for tool in self.tools
+        )
 
-    def available(self, when: Callable[[Context[object]], bool]) -> Toolset:
-        """So that they can be called only in those steps for which a function of the context says so."""
-        return Toolset(replace(tool, available=when) for tool in self.tools)
+    def available(self, when: Callable[[Context[object]], bool | Awaitable[bool]]) -> Toolset:
+        """So that they can be called only in those steps for which a function of the context says so, too."""
+        return Toolset(replace(tool, available=_both(tool.available, when)) for tool in self.tools)
 
     def __iter__(self) -> Iterator[Tool[..., object]]:
         return iter(self.tools)
 
     def __len__(self) -> int:
         return len(self.tools)
+
+
+def _check_listed(tools: object) -> None:
+    if not isinstance(tools, Iterable) or isinstance(tools, (str, bytes, Mapping)):
+        raise TypeError(
+            f"tools is a list of functions, not {tools!r:.60}; write [{getattr(tools, '__name__', tools)}]"
+        )
+
+
+Approval: TypeAlias = "bool | Callable[[Call[object]], bool]"
+Available: TypeAlias = "Callable[[Context[object]], bool | Awaitable[bool]]"
+
+
+def _either(one: Approval, other: Approval) -> Approval:
+    """Whether one or the other wants approval of a call."""
+    if isinstance(one, bool):
+        return one or other
+    if isinstance(other, bool):
+        return other or one
+    return lambda call: one(call) or other(call)
+
+
+def _both(one: Available | None, other: Available) -> Available:
+    """Whether one and the other say that a tool is available."""
+    if one is None:
+        return other
+
+    async def waited(first: Awaitable[bool], context: Context[object]) -> bool:
+        if not await first:
+            return False
+        second = other(context)
+        return await second if isawaitable(second) else second
+
+    def both(context: Context[object]) -> bool | Awaitable[bool]:
+        first = one(context)
+        if isawaitable(first):
+            return waited(first, context)
+        return first and other(context)
+
+    return both

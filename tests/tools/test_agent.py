@@ -242,6 +242,58 @@ def test_dependencies_of_a_type_that_is_said() -> None:
     assert agent(deps_type=Db | None).run("x", deps=Db({"lamp": 3})).calls[0].error is None
 
 
+def google(city: str) -> None:
+    """The weather.
+
+    Args:
+        city: Which city.
+    """
+
+
+def numpy(city: str) -> None:
+    """The weather.
+
+    Parameters
+    ----------
+    city : str
+        Which city.
+    """
+
+
+def sphinx(city: str) -> None:
+    """The weather.
+
+    :param city: Which city.
+    """
+
+
+def test_the_model_is_told_what_docstrings_of_each_style_say() -> None:
+    model = ScriptedModel(['"x"'])
+    sk.Agent(model, tools=[google, numpy, sphinx]).run("x")
+    for name in ("google", "numpy", "sphinx"):
+        arguments = '{"city": string /* Which city. */} /* The weather. */'
+        assert f'{{"name": "{name}", "arguments": {arguments}}}' in model.prompts[0]
+
+
+def test_a_call_tells_its_typed_arguments_and_its_seconds() -> None:
+    def slow(answer: Plain, day: date = date(2026, 1, 1)) -> Plain:
+        time.sleep(0.1)
+        return answer
+
+    async def late(answer: Plain) -> None:
+        await asyncio.sleep(0.1)
+        raise sk.ToolError("no")
+
+    porto = {"city": "Porto", "celsius": 18}
+    script = [call("slow", answer=porto), call("late", answer=porto), '"done"']
+    agent = sk.Agent(ScriptedModel(script * 2), tools=[slow, late])
+    for result in (agent.run("x"), asyncio.run(agent.arun("x"))):
+        first, second = result.calls
+        assert first.arguments == {"answer": Plain(city="Porto", celsius=18), "day": date(2026, 1, 1)}
+        assert (first.output, second.error) == (Plain(city="Porto", celsius=18), "no")
+        assert all(0.1 <= each.seconds < 10 for each in result.calls)
+
+
 def test_several_turns_and_messages_as_json() -> None:
     first = sk.Agent(
         ScriptedModel([call("weather", city="Porto"), ANSWER]), tools=[weather], result=Answer
@@ -418,6 +470,8 @@ class Callish(BaseModel):
 
 
 def plain(x) -> None: ...  # type: ignore[no-untyped-def]
+def star(*x: int) -> None: ...
+def stars(**x: int) -> None: ...
 def unwritable(x: Callable[[], int]) -> None: ...
 
 
@@ -435,6 +489,8 @@ def unwritable(x: Callable[[], int]) -> None: ...
             sk.SchemaError,
             r"parameter x of unwritable .* at `unwritable\(x\)`",
         ),
+        (lambda m: sk.Agent(m, tools=[star]), sk.SchemaError, r"parameter x of star stands for any number"),
+        (lambda m: sk.Agent(m, tools=[stars]), sk.SchemaError, r"parameter x of stars stands for any names"),
         (lambda m: sk.Agent(m, tools=[lambda x: x]), sk.AgentError, "no name for a tool"),
         (lambda m: sk.Agent(m, tools=[Answer]), sk.AgentError, "the class Answer is no tool"),
         (lambda m: sk.Agent(m, tools=weather), TypeError, r"list of functions.*write \[weather\]"),
@@ -456,6 +512,9 @@ def unwritable(x: Callable[[], int]) -> None: ...
         (lambda m: sk.Agent(m, tools=[weather], result=Callable[[], int]), sk.SchemaError, "JSON"),
         (lambda m: sk.Agent(m, max_steps=0), ValueError, "max_steps"),
         (lambda m: sk.Agent(m, parallel=0), ValueError, "parallel"),
+        (lambda m: sk.Agent(m, parallel=129), ValueError, "parallel must be at most 128"),
+        (lambda m: sk.Agent(m, max_steps=None), TypeError, "max_steps must be a whole number"),
+        (lambda m: sk.tool(weather, max_calls=0), ValueError, "max_calls"),
         (lambda m: sk.Agent(m, system="x"), TypeError, "instructions"),
         (lambda m: sk.Agent(m, max_token=3), TypeError, "max_token"),
         (lambda m: sk.Agent(m).run(["x"]), TypeError, "prompt of an agent is a text"),

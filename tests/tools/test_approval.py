@@ -206,3 +206,32 @@ def test_states_that_were_changed_are_refused() -> None:
 def test_an_agent_that_asks_is_no_tool() -> None:
     with pytest.raises(sk.AgentError, match="pay requires approval"):
         agent().as_tool("payer")
+
+
+def test_a_call_that_nobody_decided_about_is_not_made_again() -> None:
+    asked: list[bool] = []
+
+    def once(context: sk.Context[None]) -> str:
+        asked.append(context.approved)
+        if len(asked) == 1:
+            raise sk.Pause("the first time")
+        return "made"
+
+    run = sk.Agent(ScriptedModel([call("once"), '"done"']), tools=[once])
+    state = paused(run)
+    for _ in range(2):
+        with pytest.raises(sk.RunPaused, match="the first time") as caught:
+            run.resume(state, approvals={})
+        state = caught.value.state
+    assert asked == [False]
+    assert run.resume(state, approvals=True).calls[0].output == "made"
+    assert asked == [False, True]
+
+
+def test_a_state_is_a_value_and_each_resume_is_a_run_of_its_own() -> None:
+    PAID.clear()
+    run = agent(call("pay", euros=20), '"done"')
+    state = paused(run)
+    for _ in range(2):
+        run.with_model(ScriptedModel(['"done"'])).resume(state, approvals=True)
+    assert PAID == [20, 20]

@@ -6,12 +6,13 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
 
 import structkit as sk
+from structkit import messages
 from structkit.testing import ScriptedModel
 
 
@@ -82,21 +83,93 @@ def test_an_async_run_awaits_in_its_own_loop() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("error", [StopIteration, StopAsyncIteration, KeyError, GeneratorExit])
-def test_any_exception_can_be_fatal(error: type[BaseException]) -> None:
+async def _streamed(agent: sk.Agent[str]) -> sk.AgentResult[str]:
+    async with agent.astream("x") as stream:
+        return await stream.result()
+
+
+RUNS: list[Callable[[sk.Agent[str]], sk.AgentResult[str]]] = [
+    lambda agent: agent.run("x"),
+    lambda agent: asyncio.run(agent.arun("x")),
+    lambda agent: agent.stream("x").result,
+    lambda agent: asyncio.run(_streamed(agent)),
+]
+
+SIGNALS = [StopIteration, StopAsyncIteration, GeneratorExit, asyncio.CancelledError]
+
+
+@pytest.mark.parametrize("timeout", [None, 20.0])
+@pytest.mark.parametrize("error", [*SIGNALS, KeyError, sk.ToolError])
+def test_any_exception_can_be_fatal(error: type[BaseException], timeout: float | None) -> None:
     def fail() -> None:
         raise error("over")
 
-    expected = sk.AgentError if error in (StopIteration, StopAsyncIteration) else error
-    runs: list[Callable[[sk.Agent[str]], object]] = [
-        lambda agent: agent.run("x"),
-        lambda agent: asyncio.run(agent.arun("x")),
-        lambda agent: list(agent.stream("x")),
-    ]
-    for run in runs:
-        with pytest.raises(expected) as caught:
-            run(agent_of(sk.tool(fail, fatal=error), script=[call("fail")]))
+    for run in RUNS:
+        with pytest.raises(sk.AgentError if error in SIGNALS else error) as caught:
+            run(agent_of(sk.tool(fail, fatal=error, timeout=timeout), script=[call("fail")]))
         assert isinstance(caught.value, error) or isinstance(caught.value.__cause__, error)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_ends_programs_ends_a_run(error: type[BaseException]) -> None:
+    def fail() -> None:
+        raise error("over")
+
+    for run in RUNS:
+        with pytest.raises((error, sk.AgentError)) as caught:
+            run(agent_of(fail, script=[call("fail")]))
+        assert isinstance(caught.value, error) or isinstance(caught.value.__cause__, error)
+
+
+def several() -> Iterator[int]:
+    yield from (1, 2)
+
+
+async def several_later() -> AsyncIterator[int]:
+    yield 1
+    await asyncio.sleep(0)
+    yield 2
+
+
+def handed_on() -> Iterator[int]:
+    return several()
+
+
+async def awaited() -> Iterator[int]:
+    return several()
+
+
+def mapped() -> Iterator[int]:
+    return map(int, "12")
+
+
+def broken() -> Iterator[int]:
+    yield 1
+    raise KeyError("late")
+
+
+def endless() -> Iterator[int]:
+    while True:
+        time.sleep(0.01)
+        yield 1
+
+
+@pytest.mark.parametrize("function", [several, several_later, handed_on, awaited, mapped])
+def test_an_iterator_is_read_out_in_the_call(function: Any) -> None:
+    for run in RUNS:
+        result = run(agent_of(function, script=[call(function.__name__)]))
+        assert result.calls[0].output == [1, 2]
+        assert [each.content for each in result.messages if isinstance(each, messages.Output)] == ["[1, 2]"]
+
+
+def test_an_iterator_that_fails_or_has_no_end_is_told() -> None:
+    for run in RUNS:
+        tools = [broken, sk.tool(endless, timeout=0.1)]
+        result = run(agent_of(*tools, script=[call("broken"), call("endless")]))
+        assert [each.error for each in result.calls] == [
+            "KeyError: 'late'",
+            "there was no output within 0.1 seconds",
+        ]
 
 
 def test_an_exception_that_ends_loops_is_told_like_any_other() -> None:
@@ -112,7 +185,14 @@ def test_an_exception_that_ends_loops_is_told_like_any_other() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"fatal": "KeyError"}, {"fatal": KeyError("x")}, {"fatal": int}, {"requires_approval": "yes"}]
+    "options",
+    [
+        {"fatal": "KeyError"},
+        {"fatal": KeyError("x")},
+        {"fatal": int},
+        {"requires_approval": "yes"},
+        {"requires_approval": _later},
+    ],
 )
 def test_what_is_said_of_a_tool_is_checked(options: Any) -> None:
     with pytest.raises(TypeError, match=r"exceptions|requires_approval"):
@@ -164,3 +244,36 @@ def test_whether_a_tool_is_available_is_asked_once_a_step() -> None:
     resumed = sk.Agent(ScriptedModel(['"done"']), [tool, asking])
     resumed.resume(caught.value.state, approvals=True)
     assert asked == [1, 2]
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_whether_a_tool_is_available_may_be_awaited(
+    run: Callable[[sk.Agent[str]], sk.AgentResult[str]],
+) -> None:
+    def look() -> str:
+        return "seen"
+
+    def other() -> None: ...
+
+    async def now(context: sk.Context[object]) -> bool:
+        await asyncio.sleep(0)
+        return context.step == 2
+
+    (tool,) = sk.Toolset([look]).available(now)
+    agent = agent_of(tool, other, script=[call("other"), call("look"), call("look")])
+    assert [each.name for each in run(agent).calls][:2] == ["other", "look"]
+    assert "look cannot be called any more" in agent._setup.model.prompts[2]  # type: ignore[attr-defined]
+
+    async def unsure(context: sk.Context[object]) -> bool:
+        raise LookupError("no such switch")
+
+    with pytest.raises(LookupError, match="no such switch"):
+        run(agent_of(*sk.Toolset([look]).available(unsure), script=[]))
+
+
+def test_what_is_spent_is_a_usage() -> None:
+    def spend(context: sk.Context[object]) -> None:
+        context.spend("3 tokens")  # type: ignore[arg-type]
+
+    (made,) = agent_of(spend, script=[call("spend")]).run("x").calls
+    assert "spend takes a Usage" in (made.error or "")

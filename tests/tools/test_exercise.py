@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter
@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 import structkit as sk
 from structkit import messages
 from structkit.testing import RandomModel, byte_vocabulary, exercise
+from structkit.tools.native import FormatName
 
 
 class Size(Enum):
@@ -202,6 +203,23 @@ def test_500_runs_of_agents_with_random_tools(block: int) -> None:
             check(run, told, limits)
             calls += len(run.calls)
     assert calls > 10, "the tools were hardly called"
+
+
+@pytest.mark.parametrize("name", get_args(FormatName))
+def test_what_is_said_before_calls_and_results_is_tried(name: FormatName) -> None:
+    def add(a: Annotated[int, Field(ge=0, le=99)], b: Annotated[int, Field(ge=0, le=99)]) -> int:
+        return a + b
+
+    agent = sk.Agent(RandomModel(), [add], result=bool, text=True, format=name, parallel=2, max_tokens=500)
+    met: Counter[tuple[str, bool]] = Counter()
+    for result in exercise(agent, 10):
+        assert {call.error for call in result.calls} <= {None}
+        assert messages.loads(messages.dumps(result.messages)) == result.messages
+        for message in result.messages:
+            if isinstance(message, (messages.Calls, messages.Answer)):
+                met[message.kind, bool(message.text)] += 1
+    wanted = [("calls", True), ("calls", False), ("answer", True)]
+    assert all(met[each] for each in wanted), met
 
 
 def half(number: Annotated[int, Field(ge=0, le=3)]) -> float:

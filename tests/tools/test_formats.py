@@ -111,6 +111,31 @@ def test_a_format_is_taken_where_the_template_writes_it(
     assert choose_format("hermes", model, None, tools=True)[1] is native
 
 
+class Own(RandomModel):
+    """A model of one's own, which has a template and nothing that says which tokens control it."""
+
+    def __init__(self, real: TransformersModel, tells: bool) -> None:
+        super().__init__(0, real.vocabulary)
+        self._real, self._tells = real, tells
+        self.chat_template = real.chat_template
+
+    def encode(self, prompt: str | Sequence[Message]) -> list[int]:
+        if not self._tells and not isinstance(prompt, str):
+            return self._real.encode([{"user": turn, "assistant": turn}[turn["role"]] for turn in prompt])
+        return self._real.encode(prompt)
+
+
+@pytest.mark.parametrize(
+    ("added", "special", "tells", "native"),
+    [(MARKS, IM, True, True), ([], [*IM[:2], *MARKS, IM[2]], True, False), (MARKS, IM, False, False)],
+)
+def test_a_model_of_ones_own_that_has_a_template(
+    added: list[str], special: list[str], tells: bool, native: bool
+) -> None:
+    found, rendered = choose_format("auto", Own(make_model(QWEN, special, added), tells), None, tools=True)
+    assert (type(found).__name__, rendered) == (("HermesFormat", True) if native else ("JsonFormat", False))
+
+
 def test_a_format_that_is_none_is_refused() -> None:
     with pytest.raises(ValueError, match="'json', 'hermes'"):
         sk.Agent(RandomModel(), format="xml")  # type: ignore[call-overload]

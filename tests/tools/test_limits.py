@@ -179,3 +179,128 @@ def test_usage_holds_over_a_pause() -> None:
     before = caught.value.state.usage
     result = sk.Agent(ScriptedModel(['"ok"']), tools, parallel=2).resume(caught.value.state, approvals=True)
     assert result.usage.generated_tokens == before.generated_tokens + 4
+
+
+def limited(model: Any, **limits: Any) -> sk.AgentResult[str]:
+    agent = sk.Agent(model, tools=[_helper], max_steps=5, max_tokens=300, timeout=60)
+    return agent.run("x", usage_limits=sk.UsageLimits(**limits))
+
+
+def test_a_run_may_take_less_than_its_agent_allows() -> None:
+    script = [call("_helper", prompt="a")] * 9
+
+    def steps(**limits: Any) -> int:
+        return limited(ScriptedModel(script), **limits).steps
+
+    assert [steps(), steps(max_steps=2), steps(max_steps=1), steps(max_steps=9)] == [5, 2, 1, 5]
+    for seed in range(5):
+        for most in (60, 120, 900):
+            assert computed(limited(RandomModel(seed), max_tokens=most).usage) <= min(most, 300)
+    with pytest.raises(sk.BudgetTooSmall):
+        limited(RandomModel(), max_tokens=0)
+    late = limited(ScriptedModel([*script]), timeout=0)
+    assert (late.steps, late.finish_reason) == (1, "budget")
+
+
+@pytest.mark.parametrize(
+    "limits", [{"max_steps": 0}, {"max_tokens": -1}, {"timeout": -1}, {"timeout": float("nan")}]
+)
+def test_limits_that_are_none(limits: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(limits))):
+        sk.UsageLimits(**limits)
+
+
+def test_limits_hold_in_every_kind_of_run() -> None:
+    def pay() -> None: ...
+
+    script = [call("_helper", prompt="a")] * 9
+    two = sk.UsageLimits(max_steps=2)
+    agent = sk.Agent(ScriptedModel(script), tools=[_helper])
+
+    async def streamed() -> sk.AgentResult[str]:
+        return await agent.with_model(ScriptedModel(script)).astream("x", usage_limits=two).result()
+
+    asking = sk.Agent(ScriptedModel([call("pay"), *script]), [_helper, sk.tool(pay, requires_approval=True)])
+    with pytest.raises(sk.RunPaused) as caught:
+        asking.run("x")
+    state = caught.value.state
+    results = [
+        asyncio.run(agent.arun("x", usage_limits=two)),
+        agent.with_model(ScriptedModel(script)).stream("x", usage_limits=two).result,
+        asyncio.run(streamed()),
+        asking.resume(state, approvals=True, usage_limits=two),
+        asyncio.run(asking.aresume(state, approvals=True, usage_limits=two)),
+    ]
+    assert [each.steps for each in results] == [2] * 5
+    for limits, error in (
+        (sk.UsageLimits(max_steps=1), sk.AgentError),
+        (sk.UsageLimits(max_tokens=8), sk.BudgetTooSmall),
+    ):
+        with pytest.raises(error, match=r"max_steps=1 leaves none|max_tokens"):
+            asking.resume(state, approvals=True, usage_limits=limits)
+
+
+def test_of_a_huge_output_only_what_can_be_shown_is_counted() -> None:
+    class Counting(RandomModel):
+        longest = 0
+
+        def encode_text(self, text: str) -> list[int]:
+            self.longest = max(self.longest, len(text))
+            return super().encode_text(text)
+
+    def essay(about: Annotated[str, Field(max_length=3)]) -> str:
+        return "It is a long story. " * 100_000
+
+    for seed in range(6):
+        model = Counting(seed, brevity=3, context_length=500)
+        result = sk.Agent(model, tools=[essay], result=bool, max_steps=3).run("x")
+        assert model.longest < 50_000
+        if result.calls:
+            break
+    output = next(each for each in result.messages if isinstance(each, sk.messages.Output))
+    assert output.content.startswith("It is a") and "more characters)" in output.content
+
+
+def test_an_agent_as_a_tool_stops_when_nobody_waits_for_it() -> None:
+    steps: list[int] = []
+
+    def look(context: sk.Context[None]) -> None:
+        steps.append(context.step)
+        time.sleep(0.2)
+
+    def agent() -> sk.Agent[str]:
+        inner = sk.Agent(ScriptedModel([call("look")] * 60), [look], instructions="Help.", max_steps=50)
+        model = ScriptedModel([call("helper", prompt="a"), '"ok"'])
+        return sk.Agent(model, [inner.as_tool("helper")])
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(agent().arun("x"))
+        while not steps:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    time.sleep(0.5)
+    made = len(steps)
+    assert made < 5
+    time.sleep(0.7)
+    assert len(steps) == made
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_function_sees_that_nobody_waits_for_it(later: bool) -> None:
+    seen: list[bool] = []
+
+    def slow(context: sk.Context[None]) -> None:
+        seen.append(context.ended.wait(20))
+
+    agent = sk.Agent(ScriptedModel([call("slow"), '"ok"']), [sk.tool(slow, timeout=0.1)])
+    result = asyncio.run(agent.arun("x")) if later else agent.run("x")
+    assert "no output" in (result.calls[0].error or "")
+    for _ in range(200):
+        if seen:
+            break
+        time.sleep(0.05)
+    assert seen == [True]

@@ -233,6 +233,48 @@ def test_a_server_behind_a_url_that_is_started_again() -> None:
         process.wait()
 
 
+def test_a_lost_server_does_not_hold_up_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_PATIENCE", 2.0)
+    port = free_port()
+    process = listening(port)
+    with connect(f"http://127.0.0.1:{port}/mcp") as server:
+        (add,) = server.tools().filter(lambda tool: tool.name == "add")
+        process.kill()
+        process.wait()
+        stop = sk.Agent(ScriptedModel([call("add", a=1), '"Done."']), tools=[add])
+        stop.run("Go.")  # in which the server is found to be gone
+        gaps: list[float] = []
+
+        async def watch() -> None:
+            while True:
+                begun = time.perf_counter()
+                await asyncio.sleep(0.01)
+                gaps.append(time.perf_counter() - begun)
+
+        async def main() -> None:
+            watching = asyncio.create_task(watch())
+            with pytest.raises(sk.AgentError, match="the server is gone"):
+                await stop.arun("Go.")
+            watching.cancel()
+
+        asyncio.run(main())
+        assert sum(gaps) > 1.5
+        assert max(gaps) < 1.0
+
+
+def test_what_is_said_of_tools_that_a_server_has_holds_besides() -> None:
+    """`available` of a toolset does not hide that the server is gone, and `prefix` and `filter` go on with it."""
+    with connect(COMMAND) as server:
+        tools = server.tools().filter(lambda tool: tool.name in ("add", "die")).prefix("x_")
+        tools = tools.available(lambda context: True).approve(lambda tool: False)
+        model = ScriptedModel([call("x_add", a=1), call("x_die", code=3), call("x_add", a=1), '"Done."'])
+        result = sk.Agent(model, tools=tools).run("Go.")
+        assert [(each.name, each.error) for each in result.calls] == [
+            ("x_add", None),
+            ("x_die", "the server is gone"),
+        ]
+
+
 def test_a_server_that_is_started_again_in_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_PATIENCE", 60.0)
     port = free_port()

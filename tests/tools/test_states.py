@@ -237,7 +237,7 @@ def test_the_arguments_of_a_tool_of_a_schema_are_those_that_somebody_approves_of
 @pytest.mark.parametrize(
     ("limits", "kind", "said"),
     [
-        ({"max_steps": 3}, sk.AgentError, "has made 3 steps, and the agent's max_steps=3 leaves none"),
+        ({"max_steps": 3}, sk.AgentError, "has made 3 steps, and max_steps=3 leaves none"),
         ({"parallel": 1}, sk.AgentError, "has 2 calls, and the agent's parallel=1"),
         ({"max_tokens": 20}, sk.BudgetTooSmall, "max_tokens of the run"),
     ],
@@ -270,6 +270,7 @@ HISTORIES: list[tuple[list[messages.Message], str]] = [
     ([messages.Calls(calls=(messages.CallPart(id="a", name="look", arguments="nothing"),))], "not JSON"),
     ([messages.Calls(calls=(messages.CallPart(id="a", name="look", arguments="{}"),))], "has no output"),
     ([messages.User(content=5)], "not of their types"),  # type: ignore[arg-type]
+    ([messages.Calls(calls=(messages.CallPart(id="9" * 5000, name="look", arguments="{}"),))], "longer than"),
 ]
 
 
@@ -280,8 +281,10 @@ def test_a_history_that_no_run_has_left(history: list[messages.Message], said: s
     assert caught.value.place == "messages"
 
 
-def test_ids_go_on_after_those_of_a_history() -> None:
-    part = messages.CallPart(id="call_2", name="other", arguments="{}")
-    history = [messages.Calls(calls=(part,)), messages.Output(id="call_2", name="other", content="x")]
-    result = agent(ScriptedModel([call("look"), '"Hi."'])).run("Hi.", messages=history)
-    assert [each.id for each in result.calls] == ["call_3"]
+@pytest.mark.parametrize("last", [2, 999_999_999, int("9" * 190)])
+def test_ids_go_on_after_those_of_a_history(last: int) -> None:
+    part = messages.CallPart(id=f"call_{last}", name="other", arguments="{}")
+    history = [messages.Calls(calls=(part,)), messages.Output(id=part.id, name="other", content="x")]
+    result = agent(ScriptedModel([call("look")] * 2 + ['"Hi."'])).run("Hi.", messages=history)
+    assert [each.id for each in result.calls] == [f"call_{last + 1}", f"call_{last + 2}"]
+    agent(ScriptedModel(['"Hi."'])).run("And?", messages=result.messages)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
+from contextlib import suppress
+from typing import Annotated
 
 import pytest
-from pydantic import BaseModel, field_validator
+from pydantic import AfterValidator, BaseModel, field_validator
 
 import structkit as sk
 from structkit.testing import RandomModel, ScriptedModel
@@ -168,3 +171,77 @@ def test_a_cancelled_stream_lets_go() -> None:
         await stream.aclose()
 
     asyncio.run(main())
+
+
+def even(number: int) -> int:
+    if number % 2:
+        raise ValueError("it is odd")
+    return number
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_call_whose_arguments_are_refused_for_good_is_done_too(retries: int) -> None:
+    def half(number: Annotated[int, AfterValidator(even)]) -> int:
+        return number // 2
+
+    odd = [call("half", number=n) for n in (1, 3, 5)][: 2 * retries + 1]
+    model = ScriptedModel([*odd, '"end"'])
+    agent = sk.Agent(model, tools=[half], retries=retries)
+    stream = agent.stream("x")
+    done = [event.call for event in stream if isinstance(event, sk.CallDone)]
+    assert tuple(done) == stream.result.calls
+    assert "refused" in (done[0].error or "")
+
+
+def test_what_was_called_before_a_pause_is_told() -> None:
+    both = f"[{call('weather', city='A')}, {call('pay')}]"
+
+    def pay() -> None: ...
+
+    tools = [weather, sk.tool(pay, requires_approval=True)]
+
+    def agent() -> sk.Agent[str]:
+        return sk.Agent(ScriptedModel([both]), tools, parallel=2)
+
+    events: list[sk.AgentEvent[str]] = []
+    with pytest.raises(sk.RunPaused) as caught, agent().stream("x") as stream:
+        events.extend(stream)
+
+    async def main() -> None:
+        async for event in agent().astream("x"):
+            events.append(event)
+
+    with pytest.raises(sk.RunPaused):
+        asyncio.run(main())
+    assert [event.call.output for event in events if isinstance(event, sk.CallDone)] == [18, 18]
+    assert [each.id for each in caught.value.state.done] == ["call_1"]
+
+
+def test_a_stream_that_is_given_up_leaves_the_model_to_others() -> None:
+    model = RandomModel(3, brevity=2)
+    agent = sk.Agent(model, tools=[weather], result=int, max_tokens=200)
+    for events in range(1, 8):
+        with agent.stream("Warm?") as stream:
+            for _, event in zip(range(events), stream, strict=False):
+                assert event
+        others = [threading.Thread(target=agent.run, args=("Warm?",), daemon=True) for _ in range(2)]
+        for other in others:
+            other.start()
+        for other in others:
+            other.join(60)
+            assert not other.is_alive()
+
+
+def test_an_async_run_that_is_cancelled_leaves_the_model_to_others() -> None:
+    agent = sk.Agent(RandomModel(3, brevity=0), tools=[weather], result=int, max_tokens=4_000)
+
+    async def main(seconds: float) -> object:
+        task = asyncio.create_task(agent.arun("Warm?"))
+        await asyncio.sleep(seconds)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        return await asyncio.wait_for(agent.with_model(agent._setup.model).arun("Warm?"), 60)
+
+    for seconds in (0.0, 0.01, 0.1):
+        assert isinstance(asyncio.run(main(seconds)), sk.AgentResult)

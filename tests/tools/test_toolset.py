@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -56,6 +57,56 @@ def test_some_need_approval() -> None:
     with pytest.raises(sk.RunPaused) as caught:
         sk.Agent(model, tools=[careful]).run("x")
     assert [each.name for each in caught.value.state.pending] == ["drop"]
+
+
+ALWAYS, NEVER = (lambda call: True), (lambda call: False)
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        DATABASE.approve().approve(calls=NEVER),
+        DATABASE.approve(calls=NEVER).approve(),
+        DATABASE.approve(calls=ALWAYS).approve(calls=NEVER),
+        DATABASE.approve(calls=NEVER).approve(calls=ALWAYS),
+        sk.Toolset([sk.tool(drop, requires_approval=True)]).approve(calls=NEVER),
+    ],
+)
+def test_what_needs_approval_still_does(tools: sk.Toolset) -> None:
+    with pytest.raises(sk.RunPaused):
+        sk.Agent(ScriptedModel([call("drop", table="t")]), tools=[tools]).run("x")
+
+
+async def later(context: sk.Context[object]) -> bool:
+    return context.step > 1
+
+
+@pytest.mark.parametrize("other", [lambda context: True, later])
+def test_a_tool_is_there_when_all_say_so(other: Callable[[sk.Context[object]], bool]) -> None:
+    def first(context: sk.Context[object]) -> bool:
+        return context.step == 2
+
+    for tools in (DATABASE.available(first).available(other), DATABASE.available(other).available(first)):
+        rest = sk.Toolset([sk.tool(read, name="look")])
+        script = [call("look", table="t"), call("read", table="t"), call("look", table="t"), '"done"']
+        agent = sk.Agent(ScriptedModel(script), tools=[tools, rest])
+        assert [each.name for each in agent.run("x").calls] == ["look", "read", "look"]
+        prompts = agent._setup.model.prompts  # type: ignore[attr-defined]
+        assert ["read" in prompt.rsplit("\n", 1)[-1] for prompt in prompts] == [False, False, True, False]
+
+
+def test_toolsets_of_toolsets() -> None:
+    inner = sk.Toolset([DATABASE, sk.tool(read, name="look")]).filter(lambda tool: tool.name != "drop")
+    outer = sk.Toolset([inner.prefix("a_"), inner.prefix("b_").rename({"b_look": "see"})]).prefix("x.")
+    assert names(outer) == ["x.a_read", "x.a_look", "x.b_read", "x.see"]
+    model = ScriptedModel([call("x.b_read", table="t"), '"done"'])
+    assert sk.Agent(model, tools=[outer]).run("x").calls[0].output == "rows of t"
+    with pytest.raises(sk.AgentError, match=r"two tools are called a_read"):
+        sk.Agent(model, tools=[inner.prefix("a_"), sk.tool(read, name="a_read")])
+    with pytest.raises(sk.AgentError, match="no name for a tool"):
+        inner.prefix("x" * 61)
+    with pytest.raises(TypeError, match="list of functions"):
+        sk.Toolset(read)  # type: ignore[arg-type]
 
 
 def test_some_are_there_only_now_and_then() -> None:

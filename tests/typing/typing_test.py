@@ -146,6 +146,8 @@ async def dependencies(model: sk.testing.ScriptedModel, state: sk.RunState) -> N
     agent = sk.Agent(model, [of_db], result=Person, deps_type=Db, max_steps=3, temperature=0.5)
     assert_type(agent, sk.Agent[Person, Db])
     assert_type(agent.run("x", deps=Db()), sk.AgentResult[Person])
+    agent.run("x", deps=Db(), usage_limits=sk.UsageLimits(max_steps=2))
+    agent.run("x", deps=Db(), usage_limits={"max_steps": 2})  # type: ignore[arg-type]
     assert_type(sk.Agent(model, deps_type=Db).run("x", deps=Db()).value, str)
     assert_type(sk.Agent(model, result=sk.Choice([1, 2]), deps_type=Db).run("x", deps=Db()).value, int)
     assert_type(
