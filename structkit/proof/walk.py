@@ -50,6 +50,9 @@ _LATE = 2_000
 _DEEP = 20
 """Values in values, beyond which none are opened that need not be."""
 
+_NAME = 12
+"""Bytes that are left for a further name, which must be long enough to differ, and its value."""
+
 _READABLE, _ANY, _HOSTILE, _LOWEST, _HIGHEST = range(5)
 _MOODS = (*[_READABLE] * 10, *[_ANY] * 2, *[_HOSTILE] * 2, _LOWEST, _HIGHEST)
 
@@ -195,6 +198,8 @@ class _Walk:
         """Whether what is open gets another field or item."""
         holder = next(field for field in reversed(self.fields.open) if field.kind in ("object", "array"))
         if self._is_deep() or self._is_late():
+            return False
+        if holder.kind == "object" and self.most - len(self.text) < _NAME:
             return False
         if holder.kind == "object" and any(name not in self._named() for name in self.walks.names):
             return self.chance.happens(self.more)
