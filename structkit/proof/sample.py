@@ -59,7 +59,7 @@ def sample(target: AnyTarget, *, seed: int = 0, n: int | None = None, **options:
         ValueError: `n` is negative.
 
     >>> sample(dict[str, bool], seed=7)
-    {'London': True}
+    {'order teacher': True}
     >>> sample(tuple[int, float], seed=2, n=2)
     [(772527045957157282, 2.0), (-4, -6.19)]
     """

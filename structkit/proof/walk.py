@@ -50,6 +50,9 @@ _LATE = 2_000
 _DEEP = 20
 """Values in values, beyond which none are opened that need not be."""
 
+_NAME = 12
+"""Bytes that are left for a further name, which must be long enough to differ, and its value."""
+
 _READABLE, _ANY, _HOSTILE, _LOWEST, _HIGHEST = range(5)
 _MOODS = (*[_READABLE] * 10, *[_ANY] * 2, *[_HOSTILE] * 2, _LOWEST, _HIGHEST)
 
@@ -137,6 +140,7 @@ class _Walk:
         self.fields = Fields()
         self.text = self.fields.text if walks.is_json else bytearray()
         self.most = shortest + _EXTRA[chance.below(len(_EXTRA))]
+        self.end: int | None = None
         self.more = _MORE[chance.below(len(_MORE))]
         self.names: dict[int, set[bytes]] = {}
         self.items: dict[int, float] = {}
@@ -158,17 +162,20 @@ class _Walk:
 
     def _allowed(self) -> tuple[int, ...]:
         """The bytes after which the sentence still ends in time."""
-        left = self.most - len(self.text)
-        budget: int | None = left
+        budget: int | None = self.most - len(self.text)
         if self._remembers():
-            # How long unique texts take to an end is found by searching, so that is left until it must be known.
-            more = max(_EXTRA[0] + _LATE + left, 0)  # less and less of what could be written besides
-            budget = None if left > -_LATE else self.cursor.tokens_to_end() + more
+            # How long unique texts take to an end is found by searching, so that is done once, when it must be known.
+            if self.end is None and len(self.text) >= self.most + _LATE:
+                self.end = len(self.text) + self.cursor.tokens_to_end() + _EXTRA[0]
+            budget = None if self.end is None else self.end - len(self.text)
         self.cursor.fill_mask(self.mask, budget)
         return self.walks.allowed(self.mask)
 
     def _remembers(self) -> bool:
         return self.walks.guide.automaton.remembers
+
+    def _is_deep(self) -> bool:
+        return len(self.fields.open) > _DEEP
 
     def _is_late(self) -> bool:
         return self._remembers() and len(self.text) >= self.most
@@ -190,7 +197,9 @@ class _Walk:
     def _wants_more(self) -> bool:
         """Whether what is open gets another field or item."""
         holder = next(field for field in reversed(self.fields.open) if field.kind in ("object", "array"))
-        if len(self.fields.open) > _DEEP or self._is_late():
+        if self._is_deep() or self._is_late():
+            return False
+        if holder.kind == "object" and self.most - len(self.text) < _NAME:
             return False
         if holder.kind == "object" and any(name not in self._named() for name in self.walks.names):
             return self.chance.happens(self.more)
@@ -204,7 +213,7 @@ class _Walk:
         kinds: dict[int, list[int]] = {}
         for byte in allowed:
             kinds.setdefault(_KINDS.get(byte, byte), []).append(byte)
-        if len(self.fields.open) >= _DEEP or self._is_late():
+        if self._is_deep() or self._is_late():
             kinds = {kind: some for kind, some in kinds.items() if kind not in b"[{"} or kinds
         names = sorted(kinds)
         return self._byte(tuple(kinds[names[self.chance.below(len(names))]]))
@@ -212,7 +221,7 @@ class _Walk:
     def _grow(self, allowed: tuple[int, ...]) -> None:
         """Go on with a string, a name, or a text that is no JSON; or end it."""
         if self.walks.is_json:
-            if self.text[-1] == _QUOTE and not self._escaped():
+            if self._begins():
                 self._turn()
                 if self.fields.in_name and self._name():
                     return
@@ -228,8 +237,9 @@ class _Walk:
             self._read(bytes((self._byte(allowed),)))
 
     def _name(self) -> bool:
-        """Write a name that is known, if the sentence wants all that there are."""
-        if not self.walks.names or not self.chance.happens(self.more):
+        """Write a name that is known, if the sentence wants all that there are, or should come to its end."""
+        wanted = self._is_deep() or self._is_late() or self.chance.happens(self.more)
+        if not self.walks.names or not wanted:
             return False
         named = self._named()
         for name in self.walks.names:
@@ -263,7 +273,7 @@ class _Walk:
 
     def _byte(self, allowed: tuple[int, ...]) -> int:
         """One of the bytes."""
-        if self.mood in (_LOWEST, _HIGHEST):
+        if self.mood in (_LOWEST, _HIGHEST) and not self._is_late():  # spaces, say, may go on for ever
             return allowed[0 if self.mood == _LOWEST else -1]
         ways = _alike(allowed) if self.mood == _READABLE else self.walks.ways(self.cursor, allowed)
         way = ways[self.chance.below(len(ways))]
@@ -308,6 +318,11 @@ class _Walk:
 
     def _in_string(self) -> bool:
         return self.fields.in_name or bool(self.fields.open and self.fields.open[-1].kind == "string")
+
+    def _begins(self) -> bool:
+        """Whether nothing but its quote is written of the name or string that is open."""
+        begin = self.fields.name_start if self.fields.in_name else self.fields.open[-1].start
+        return len(self.text) == begin + 1
 
     def _escaped(self) -> bool:
         rest = self.text.rstrip(b"\\")

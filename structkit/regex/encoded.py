@@ -158,7 +158,10 @@ def _shape(max_digits: int | None, decimal_places: int | None) -> Node:
     if max_digits is None:
         return _read("-?(?:" + fixed(f"(?:0|[1-9][0-9]{{0,{_WHOLE_DIGITS - 1}}})", most) + ")")
     forms = [fixed("0", min(most, max_digits))]
-    if decimal_places is not None:
+    if decimal_places is not None and max_digits <= decimal_places:
+        # No digit may stand before the point: 0 has one there, and 0.0 has none.
+        forms = [rf"0\.[0-9]{{1,{max_digits}}}"]
+    elif decimal_places is not None:
         whole = min(max_digits - decimal_places, _WHOLE_DIGITS)
         forms += [fixed(f"[1-9][0-9]{{0,{whole - 1}}}", most)] if whole > 0 else []
     else:

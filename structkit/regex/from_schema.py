@@ -15,6 +15,7 @@ from structkit.limits import Limits
 from structkit.regex.anything import any_json
 from structkit.regex.containing import containing, prefixed
 from structkit.regex.entries import any_order, entries, with_kinds
+from structkit.regex.factored import factored
 from structkit.regex.integers import constant
 from structkit.regex.nodes import (
     EMPTY,
@@ -134,7 +135,8 @@ def lower(
         reason, place = lowering.nothing or ("no value satisfies the schema", "$")
         raise UnsatisfiableSchema(reason, place=place)
     unenforced = (*document.unenforced, *dict.fromkeys(lowering.unenforced))
-    return Rules(start, lowering.rules, unenforced, frozenset(lowering.late))
+    rules = Rules(start, lowering.rules, unenforced, frozenset(lowering.late))
+    return factored(rules) if document.bounded else rules
 
 
 def _once(name: str) -> str:
@@ -343,6 +345,8 @@ class _Lowering:
         name = _once("json") if self.once else "json"
         if name not in self.rules:
             text, number = self.strings.text(0, None), self.number(Number(), "$")
+            # An int of Python has more digits than the whole numbers among its floats.
+            number = alt([number, self.node(Integer(), "$")]) if self.bounded else number
             self.rules[name] = any_json(
                 Call(name),
                 text,

@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from structkit.regex.nodes import (
-    Alt,
-    Both,
-    Call,
-    Entry,
-    Joined,
-    Node,
-    Part,
-    Repeat,
-    Rules,
-    Seq,
-    Unique,
-    Unordered,
-)
+from structkit.regex.nodes import Call, Node, Rules
+from structkit.regex.rules import mapped
 from structkit.schema.nodes import Unenforced
 
 __all__ = ["Joiner"]
@@ -67,28 +53,6 @@ class Joiner:
 
 
 def _renamed(node: Node, names: dict[str, str]) -> Node:
-    match node:
-        case Call(rule):
-            return Call(names[rule])
-        case Seq(parts):
-            return Seq(tuple(_renamed(part, names) for part in parts))
-        case Alt(parts):
-            return Alt(tuple(_renamed(part, names) for part in parts))
-        case Repeat(part):
-            return replace(node, part=_renamed(part, names))
-        case Unique(inner):
-            return Unique(_renamed(inner, names))
-        case Both(left, right):
-            return replace(node, left=_renamed(left, names), right=_renamed(right, names))
-        case Joined(members):
-            return replace(
-                node, parts=tuple(Part(_renamed(each.node, names), each.least, each.most) for each in members)
-            )
-        case Unordered(entries):
-            return replace(node, entries=tuple(_entry(each, names) for each in entries))
-        case _:
-            return node
-
-
-def _entry(entry: Entry, names: dict[str, str]) -> Entry:
-    return Entry(Unique(_renamed(entry.key.node, names)), _renamed(entry.rest, names), entry.counts)
+    return (
+        Call(names[node.rule]) if isinstance(node, Call) else mapped(node, lambda each: _renamed(each, names))
+    )

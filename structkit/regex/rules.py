@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from structkit.regex.nodes import (
     Alt,
     Both,
     Call,
     Chars,
+    Entry,
     Joined,
     Node,
+    Part,
     Repeat,
     Rules,
     Seq,
@@ -17,7 +22,7 @@ from structkit.regex.nodes import (
     Unordered,
 )
 
-__all__ = ["calls", "children", "is_larger", "is_recursive"]
+__all__ = ["calls", "children", "is_larger", "is_recursive", "mapped"]
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -39,6 +44,36 @@ def children(node: Node) -> tuple[Node, ...]:
             return tuple(node for entry in entries for node in (entry.key, entry.rest))
         case _:
             return ()
+
+
+def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
+    """A node with each of the nodes directly inside it changed.
+
+    >>> mapped(Repeat(Call("a")), lambda inner: Text("b"))
+    Repeat(part=Text(value='b'), least=0, most=None)
+    """
+    match node:
+        case Seq(parts):
+            return Seq(tuple(change(part) for part in parts))
+        case Alt(parts):
+            return Alt(tuple(change(part) for part in parts))
+        case Repeat(part):
+            return replace(node, part=change(part))
+        case Unique(inner):
+            return Unique(change(inner))
+        case Both(left, right):
+            return replace(node, left=change(left), right=change(right))
+        case Joined(members):
+            return replace(
+                node, parts=tuple(Part(change(each.node), each.least, each.most) for each in members)
+            )
+        case Unordered(entries):
+            changed = (
+                Entry(Unique(change(each.key.node)), change(each.rest), each.counts) for each in entries
+            )
+            return replace(node, entries=tuple(changed))
+        case _:
+            return node
 
 
 def is_larger(node: Node, count: int) -> bool:

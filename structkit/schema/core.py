@@ -323,10 +323,15 @@ def decimal_of(schema: Core, described: JsonObject) -> JsonObject:
         return {"anyOf": [described, text]}
     if places is None or max(places, digits or 0) > _EXACT_DIGITS:
         return text
-    fixed: JsonObject = {"type": "number", "multipleOf": _power_of_ten(-places)}
+    fixed: JsonObject = {
+        "type": "number",
+        "multipleOf": _power_of_ten(-places if digits is None else -min(digits, places)),
+    }
     if digits is not None:
         above = _power_of_ten(max(digits - places, 0))
         fixed |= {"exclusiveMinimum": -above, "exclusiveMaximum": above}
+        if digits <= places:  # then the one digit of 0 stands before the point, where none may
+            fixed |= {"not": {"const": 0}}
     return {"anyOf": [{"allOf": [described, fixed]}, text]}
 
 

@@ -86,6 +86,57 @@ def test_downloads_are_refused(pytester: pytest.Pytester, monkeypatch: pytest.Mo
     result.stdout.fnmatch_lines(["*ModelFailed: models of the hub are refused here*"])
 
 
+ELSEWHERE = """
+    import subprocess
+    import sys
+    import threading
+    import unittest
+    import pytest
+    import structkit as sk
+
+    def refusal():
+        try:
+            sk.load("organization/model")
+        except sk.ModelFailed as error:
+            return str(error)
+
+    @pytest.fixture(scope="session")
+    def early():
+        return refusal()
+
+    def test_in_a_fixture_of_the_session(early):
+        assert "refused here" in early
+
+    def test_in_a_thread():
+        found = []
+        thread = threading.Thread(target=lambda: found.append(refusal()))
+        thread.start()
+        thread.join()
+        assert "refused here" in found[0]
+
+    def test_in_a_process():
+        code = "import structkit as sk; sk.load('organization/model')"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert "refused here" in done.stderr
+
+    class TestOfUnittest(unittest.TestCase):
+        def test_in_a_method(self):
+            self.assertIn("refused here", refusal())
+
+    def test_without_transformers(structkit_model, monkeypatch):
+        for name in ("transformers", "torch", "huggingface_hub"):
+            monkeypatch.setitem(sys.modules, name, None)
+        assert sk.extract(structkit_model(["3"]), "x", int) == 3
+    """
+
+
+def test_downloads_are_refused_wherever_a_test_leads(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STRUCTKIT_DOWNLOADS", raising=False)
+    _run(pytester, ELSEWHERE).assert_outcomes(passed=5)
+
+
 def test_a_project_may_allow_them(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STRUCTKIT_DOWNLOADS", raising=False)
     source = "import os\ndef test_allowed():\n    assert os.environ.get('STRUCTKIT_DOWNLOADS') != '0'"

@@ -88,6 +88,20 @@ NUMBERS: Kind = {
         refuses=["1000", "0.001", "-1000", '"1000.00"', '"0.001"'],
         limits="a number or a string",
     ),
+    "Decimal, max_digits=2, decimal_places=2": Specimen(
+        Annotated[Decimal, Field(max_digits=2, decimal_places=2)],
+        [Decimal("0.99"), Decimal("-0.5"), Decimal("0.0")],
+        texts=["0.99", "-0.5"],
+        refuses=["0", "-0", "0.0", '"0"', '"-0"', "1.5", '"0.123"'],
+        limits="a number or a string; 0 as a string with a point, for no digit may stand before that",
+    ),
+    "Decimal, max_digits=2, decimal_places=4": Specimen(
+        Annotated[Decimal, Field(max_digits=2, decimal_places=4)],
+        [Decimal("0.99"), Decimal("0.1")],
+        texts=["0.01"],
+        refuses=["0", "0.012", '"0.012"', '"0"', '"0.0012"'],
+        limits="a number or a string",
+    ),
     "Decimal, decimal_places=1, gt=0, le=10.5": Specimen(
         Annotated[Decimal, Field(gt=0, le=Decimal("10.5"), decimal_places=1)],
         [Decimal("0.1"), Decimal("10.5"), Decimal(3)],
@@ -129,6 +143,6 @@ NUMBERS: Kind = {
     "ByteSize, le=1000": Specimen(
         Annotated[pydantic.ByteSize, Field(le=1000)], [pydantic.ByteSize(1000)], ["1001", "-1"]
     ),
-    "Any": Specimen(Any, [None, 1, "x", [1, {"a": [True]}], {"b": 2.5}], ["{a}", "[1,", "nul"]),
+    "Any": Specimen(Any, [None, 1, 10**17, "x", [1, {"a": [True]}], {"b": 2.5}, 1e30], ["{a}", "[1,", "nul"]),
     "object": Specimen(object, [None, [1]], ["{a}", "nul"]),
 }
