@@ -263,10 +263,10 @@ class _Decoding:
         except TokenRefused:
             self.cursor.rollback(taken)
             return
-        # The last token might be a longer one if the tokenizer saw what follows; at the end nothing does.
-        surplus = int(taken > 0 and not self.cursor.must_end)
-        self.cursor.rollback(surplus)
-        taken -= surplus
+        if not self.cursor.must_end:  # what follows may respell the last tokens; at the end nothing does
+            surplus = taken - min(max(0, taken - 1), self.speller.settled(whole_characters(forced)))
+            self.cursor.rollback(surplus)
+            taken -= surplus
         while taken and not self.cursor.fits(self.left - taken):
             self.cursor.rollback(1)
             taken -= 1
