@@ -86,7 +86,6 @@ class _Decoding:
         self.shortened: int | None = None
         self.begin = 0.0
         self.thinking: str | None = None
-        self.deadline = None if plan.timeout is None else time.perf_counter() + plan.timeout
         self.chooser: Chooser | None = None
         if plan.scored and plan.choices is not None:
             self.chooser = Chooser(cursor, plan.choices, is_json=plan.is_json)
@@ -170,7 +169,7 @@ class _Decoding:
 
     def late(self) -> bool:
         """Whether the time is over."""
-        return self.deadline is not None and time.perf_counter() > self.deadline
+        return self.plan.deadline is not None and time.perf_counter() > self.plan.deadline
 
     def look(self, room: int) -> bool:
         """Look at what may follow; whether there is anything."""
