@@ -144,22 +144,31 @@ class Stack:
             if not np.isnan(given).any():
                 raise ModelFailed("the processors made a logit NaN", place="processors")
         elif final.max(initial=-np.inf) == -np.inf:
-            raise ModelFailed(
-                "the processors forbid every token that the target allows; allow one of them",
-                place="processors",
-            )
+            before = given.copy()
+            kernels.blot(before, mask)
+            if before.max(initial=-np.inf) > -np.inf:  # else the model did
+                raise ModelFailed(
+                    "the processors forbid every token that the target allows; allow one of them",
+                    place="processors",
+                )
         return final
 
     @staticmethod
     def _done(step: Step, token_ids: Sequence[int], row: Row) -> Row:
+        width = row.shape
         try:
-            return step(token_ids, row)
+            row = step(token_ids, row)
         except StructkitError:
             raise
         except Exception as error:  # a processor is anyone's code
             raise ModelFailed(
                 f"a processor broke: {type(error).__name__}: {error}", place="processors"
             ) from error
+        if row.shape != width:
+            raise ModelFailed(
+                f"a processor gave logits of shape {[*row.shape]} for {[*width]}", place="processors"
+            )
+        return row
 
 
 def _of_transformers(processor: Callable[[Any, Any], Any]) -> Step:
