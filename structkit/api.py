@@ -6,6 +6,7 @@ for `Choice`, a `Call` of what a function returns for the function, and `object`
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeAlias, TypeVar, overload
 
@@ -15,7 +16,8 @@ from structkit.compile import compile
 from structkit.functions.call import Call
 from structkit.generate.drive import in_thread
 from structkit.generate.examples import shots_of
-from structkit.generate.generation import asked_prompt, run
+from structkit.generate.generation import run, run_samples
+from structkit.generate.job import asked_prompt
 from structkit.generate.prompt import Prompt, show_prompt
 from structkit.generate.result import Result
 from structkit.generate.settings import Options, Settings
@@ -110,20 +112,52 @@ def generate(
 def generate(
     model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
 ) -> Result[Call[T]]: ...
+@overload
 def generate(
-    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
-) -> Result[object]:
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], *, n: int, **options: Unpack[Options]
+) -> list[Result[T]]: ...
+@overload
+def generate(
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], *, n: int, **options: Unpack[Options]
+) -> list[Result[T]]: ...
+@overload
+def generate(
+    model: LogitsModel, prompt: Prompt, target: Schema, *, n: int, **options: Unpack[Options]
+) -> list[Result[object]]: ...
+@overload
+def generate(
+    model: LogitsModel,
+    prompt: Prompt,
+    target: Callable[..., Coroutine[Any, Any, T]],
+    *,
+    n: int,
+    **options: Unpack[Options],
+) -> list[Result[Call[T]]]: ...
+@overload
+def generate(
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], *, n: int, **options: Unpack[Options]
+) -> list[Result[Call[T]]]: ...
+def generate(
+    model: LogitsModel,
+    prompt: Prompt,
+    target: AnyTarget,
+    *,
+    n: int | None = None,
+    **options: Unpack[Options],
+) -> object:
     """Have a model write a value of a type, and return it with its text and what it took.
 
     Args:
         model: A model, such as `structkit.load()`. It writes one sequence at a time; others wait.
         prompt: A text, or messages such as `{"role": "user", "content": "..."}`.
         target: A type, a function, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
+        n: With a temperature: how many values to sample. The prompt is read once for all, and with a `seed` each draws
+            random numbers of its own, the first those of a single one. Where one fails, its error ends all.
         **options: How it is written, such as `max_tokens`, `temperature`, `seed`, `system`, `timeout` or `retries`: all
             of them are in `structkit.generate.settings.Options`.
 
     Returns:
-        The value, the text, the reason for its end, and the tokens and seconds it took.
+        The value, the text, the reason for its end, and the tokens and seconds it took; with `n` a list of so many.
 
     Raises:
         SchemaError: The target cannot be described, or not be enforced, or no value satisfies it.
@@ -141,8 +175,13 @@ def generate(
     >>> result = generate(ScriptedModel(["[1, 2]"]), "One and two.", list[int])
     >>> result.value, result.text, result.finish_reason, result.usage.generated_tokens
     ([1, 2], '[1, 2]', 'stop', 5)
+    >>> [result.value for result in generate(ScriptedModel(["1", "2"]), "Any.", int, n=2, temperature=1)]
+    [1, 2]
     """
-    return run(model, prompt, target, Settings.read("generate", options))
+    settings = Settings.read("generate", options, ("n",))
+    if n is None:
+        return run(model, prompt, target, settings)
+    return run_samples(model, prompt, target, settings, n)
 
 
 @overload
@@ -207,9 +246,39 @@ async def agenerate(
 async def agenerate(
     model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
 ) -> Result[Call[T]]: ...
+@overload
 async def agenerate(
-    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
-) -> Result[object]:
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], *, n: int, **options: Unpack[Options]
+) -> list[Result[T]]: ...
+@overload
+async def agenerate(
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], *, n: int, **options: Unpack[Options]
+) -> list[Result[T]]: ...
+@overload
+async def agenerate(
+    model: LogitsModel, prompt: Prompt, target: Schema, *, n: int, **options: Unpack[Options]
+) -> list[Result[object]]: ...
+@overload
+async def agenerate(
+    model: LogitsModel,
+    prompt: Prompt,
+    target: Callable[..., Coroutine[Any, Any, T]],
+    *,
+    n: int,
+    **options: Unpack[Options],
+) -> list[Result[Call[T]]]: ...
+@overload
+async def agenerate(
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], *, n: int, **options: Unpack[Options]
+) -> list[Result[Call[T]]]: ...
+async def agenerate(
+    model: LogitsModel,
+    prompt: Prompt,
+    target: AnyTarget,
+    *,
+    n: int | None = None,
+    **options: Unpack[Options],
+) -> object:
     """`generate` for async programs; see `aextract`.
 
     >>> import asyncio
@@ -217,7 +286,13 @@ async def agenerate(
     >>> asyncio.run(agenerate(ScriptedModel(["true"]), "Is it?", bool)).text
     'true'
     """
-    return await _in_turn(model, prompt, target, Settings.read("agenerate", options))
+    settings = Settings.read("agenerate", options, ("n",))
+    if n is None:
+        return await _in_turn(model, prompt, target, settings)
+    asked = time.perf_counter()
+    return await in_thread(
+        lambda cancelled: run_samples(model, prompt, target, settings, n, cancelled, asked)
+    )
 
 
 def preview_prompt(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> str:
@@ -292,4 +367,5 @@ def to_regex(
 async def _in_turn(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, settings: Settings
 ) -> Result[object]:
-    return await in_thread(lambda cancelled: run(model, prompt, target, settings, cancelled))
+    asked = time.perf_counter()
+    return await in_thread(lambda cancelled: run(model, prompt, target, settings, cancelled, asked))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
+from types import TracebackType
 
 from structkit.api import load
 from structkit.errors import StructkitError
-from structkit.generate.generation import run_many
+from structkit.generate.generation import run_each
 from structkit.generate.result import Result
 from structkit.generate.settings import Batch, Options, Settings
 from structkit.models.base import LogitsModel
@@ -19,7 +21,7 @@ from structkit.targets import AnyTarget, Choice, Regex
 __all__ = ["extract_file"]
 
 _CHUNK = 16
-"""Batches whose values are written together: what is lost at most when the machine stops."""
+"""Batches whose prompts are sorted by their length together."""
 
 
 def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Options) -> str:
@@ -33,31 +35,92 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
         StructkitError: A file cannot be read or written, or there is an output already, or the target is wrong.
     """
     source, sink = Path(arguments.input), Path(arguments.output)
-    done = _done(sink) if arguments.resume else 0
     if sink.exists() and not arguments.resume:
         raise StructkitError("there is such a file; pass --resume to go on with it", place=str(sink))
-    model, failed, written = load(arguments.model), 0, 0
+    model, size, failed, written = load(arguments.model), arguments.batch_size, 0, 0
     settings = Settings.read("extract_many", options)
     try:
-        with (
-            source.open(encoding="utf-8") as lines,
-            sink.open("a", encoding="utf-8", errors="backslashreplace") as output,
-        ):
-            rest = islice(lines, done, None)
-            while chunk := list(islice(rest, _CHUNK * arguments.batch_size)):
-                for answer in _answers(model, chunk, target, settings, arguments.batch_size):
-                    output.write(json.dumps(answer, ensure_ascii=False) + "\n")
-                    failed += "error" in answer
-                    written += 1
-                output.flush()
+        with source.open(encoding="utf-8") as lines, _Output(sink) as output:
+            before = output.found
+            rest = ((number, line) for number, line in enumerate(lines) if not output.has(number))
+            while chunk := dict(islice(rest, _CHUNK * size)):
+                with closing(_answers(model, chunk, target, settings, size)) as answers:
+                    for number, answer in answers:
+                        output.put(number, answer)
+                        failed += "error" in answer
+                        written += 1
     except (OSError, UnicodeDecodeError) as error:
         raise StructkitError(f"the files cannot be read and written: {error}", place=str(source)) from error
-    skipped = f", {done} were there" if done else ""
+    skipped = f", {before} were there" if before else ""
     return f"{written} lines written to {sink}, {failed} of them errors{skipped}"
 
 
-def _done(sink: Path) -> int:
-    """The lines that were written before; one that is not whole is taken back."""
+class _Output:
+    """The file of answers. They come in any order, and are written in that of the lines, each as soon as it can be.
+
+    Those that come before their turn wait in a file beside it, so that nothing that was answered is lost when the
+    machine stops. What is there already is gone on with.
+
+    Attributes:
+        found: How many answers were there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._waiting: dict[int, str] = {}
+        self._beside = path.with_name(path.name + ".waiting")
+        self._next = _whole_lines(path)
+        if not path.exists():
+            self._beside.unlink(missing_ok=True)
+        elif _whole_lines(self._beside):
+            self._find()
+        self.found = self._next + len(self._waiting)
+        self._file = path.open("a", encoding="utf-8", errors="backslashreplace")
+        self._part = self._beside.open("a", encoding="utf-8", errors="backslashreplace")
+        self._write()
+
+    def has(self, number: int) -> bool:
+        """Whether there is the answer to a line."""
+        return number < self._next or number in self._waiting
+
+    def put(self, number: int, answer: dict[str, object]) -> None:
+        """Take the answer to a line."""
+        text = self._waiting[number] = json.dumps(answer, ensure_ascii=False)
+        if number == self._next:
+            self._write()
+        else:
+            self._part.write(f"{number} {text}\n")
+            self._part.flush()
+
+    def _find(self) -> None:
+        """Read what waits."""
+        with self._beside.open(encoding="utf-8") as lines:
+            for line in lines:
+                number, _, text = line.rstrip("\n").partition(" ")
+                if int(number) >= self._next:
+                    self._waiting[int(number)] = text
+
+    def _write(self) -> None:
+        while (text := self._waiting.pop(self._next, None)) is not None:
+            self._file.write(text + "\n")
+            self._next += 1
+        self._file.flush()
+        if not self._waiting:
+            self._part.truncate(0)
+
+    def __enter__(self) -> _Output:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        self._part.close()
+        if not self._waiting:
+            self._beside.unlink()
+
+
+def _whole_lines(sink: Path) -> int:
+    """The lines of a file, if there is one; a last one that is not whole is taken back."""
     if not sink.exists():
         return 0
     content = sink.read_bytes()
@@ -69,24 +132,28 @@ def _done(sink: Path) -> int:
 
 
 def _answers(
-    model: LogitsModel, lines: list[str], target: AnyTarget, settings: Settings, size: int
-) -> Iterator[dict[str, object]]:
-    """The answers to lines, in order."""
-    read = [_read(line) for line in lines]
-    asked = [number for number, (prompt, _) in enumerate(read) if not isinstance(prompt, Exception)]
-    prompts = [read[number][0] for number in asked]
+    model: LogitsModel, lines: dict[int, str], target: AnyTarget, settings: Settings, size: int
+) -> Generator[tuple[int, dict[str, object]], None, None]:
+    """The answers to lines, in the order in which they are made, by the numbers of the lines."""
+    prompts, names = {}, {}
+    for number, line in lines.items():
+        prompt, names[number] = _read(line)
+        if isinstance(prompt, Exception):
+            yield number, _answer(prompt, names[number], is_json=False)
+        else:
+            prompts[number] = prompt
     batch = Batch(size=size, progress=None, keep_errors=True)
     is_json = not isinstance(target, Regex) and not (isinstance(target, Choice) and target.raw)
-    results = dict(
-        zip(asked, run_many(model, prompts, [target] * len(asked), settings, batch), strict=True)  # type: ignore[arg-type]
-    )
-    for number, (prompt, name) in enumerate(read):
-        result = results.get(number, prompt)
-        if isinstance(result, Result):
-            answer: dict[str, object] = {"value": json.loads(result.text) if is_json else result.text}
-        else:
-            answer = {"error": f"{type(result).__name__}: {result}"}
-        yield answer if name is None else {"id": name, **answer}
+    for number, result in run_each(model, prompts, [target] * len(prompts), settings, batch):  # type: ignore[arg-type]
+        yield number, _answer(result, names[number], is_json=is_json)
+
+
+def _answer(result: Result[object] | Exception, name: object, *, is_json: bool) -> dict[str, object]:
+    if isinstance(result, Result):
+        answer: dict[str, object] = {"value": json.loads(result.text) if is_json else result.text}
+    else:
+        answer = {"error": f"{type(result).__name__}: {result}"}
+    return answer if name is None else {"id": name, **answer}
 
 
 def _read(line: str) -> tuple[object, object]:

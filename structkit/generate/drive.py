@@ -113,7 +113,9 @@ def drive_all(
     try:
         while True:
             check_cancelled(cancelled)
-            batch.admit(waiting)
+            while batch.admit(waiting):  # what takes but one step has ended then, and makes room again
+                yield from batch.ended()
+                check_cancelled(cancelled)
             yield from batch.ended()
             if not batch.active:
                 return
@@ -256,16 +258,17 @@ class _Batch:
         self.active = []
         self._rows.keep([])
 
-    def admit(self, waiting: Iterator[tuple[int, Flow]]) -> None:
-        """Begin flows until the batch is full, as soon as there is room for several."""
+    def admit(self, waiting: Iterator[tuple[int, Flow]]) -> bool:
+        """Begin flows until the batch is full, if there is room for several; whether there was one."""
         # To read prompts together is quicker, and to add rows moves those that are there.
-        while self._most - len(self.active) >= max(1, self._most // 4):
-            entering = self._entering(waiting)
-            if not entering:
-                return
+        if self._most - len(self.active) < max(1, self._most // 4):
+            return False
+        entering = self._entering(waiting)
+        if entering:
             here = len(self.active)
             self.active += entering
             self._compute(entering, here, self._rows.add)
+        return bool(entering)
 
     def step(self) -> None:
         """Let the model read what the flows ask for, and tell those whose tokens were all read what was chosen."""

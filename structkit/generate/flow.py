@@ -13,13 +13,14 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import BudgetTooSmall, TokenRefused
+from structkit.errors import BudgetTooSmall, ModelFailed, TokenRefused
 from structkit.generate.choose import Ask, Told
 from structkit.generate.chooser import Chooser
 from structkit.generate.draft import Draft, Drafts
 from structkit.generate.field_budget import FieldBudgets
 from structkit.generate.fields import Path
 from structkit.generate.nesting import Nesting
+from structkit.generate.notes import add_place
 from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Score
 from structkit.generate.sample import allows, only_id
 from structkit.generate.spelling import Speller, whole_characters
@@ -86,7 +87,6 @@ class _Decoding:
         self.shortened: int | None = None
         self.begin = 0.0
         self.thinking: str | None = None
-        self.deadline = None if plan.timeout is None else time.perf_counter() + plan.timeout
         self.chooser: Chooser | None = None
         if plan.scored and plan.choices is not None:
             self.chooser = Chooser(cursor, plan.choices, is_json=plan.is_json)
@@ -120,13 +120,13 @@ class _Decoding:
         self.mask[:] = _text_mask(self.vocabulary)
         for token in ends:
             self.mask[token >> 5] |= np.uint32(1 << (token & 31))
-        thoughts: list[int] = []
         after = self.speller.tokens("\n\n")
         mark = b"".join(tokens[token] if token < len(tokens) else b"" for token in ends)
         text = b""
-        while len(thoughts) < self.plan.thoughts and not self.late():
+        most = self.written.thoughts + self.plan.thoughts
+        while self.written.thoughts < most and not self.late():
             token = (yield from self.asked()).token
-            thoughts.append(token)
+            self.prompt_ids.append(token)
             self.written.thoughts += 1
             self.unread.append(token)
             if [token] == ends:
@@ -139,7 +139,7 @@ class _Decoding:
         else:
             after = ends + after
         self.unread += after
-        self.prompt_ids += thoughts + after
+        self.prompt_ids += after
         self.thinking = text.decode(errors="replace").strip()
 
     def write(self) -> Generator[Ask | Score, Told | list[NDArray[np.float32]], bool]:
@@ -171,7 +171,7 @@ class _Decoding:
 
     def late(self) -> bool:
         """Whether the time is over."""
-        return self.deadline is not None and time.perf_counter() > self.deadline
+        return self.plan.deadline is not None and time.perf_counter() > self.plan.deadline
 
     def look(self, room: int) -> bool:
         """Look at what may follow; whether there is anything."""
@@ -216,12 +216,19 @@ class _Decoding:
             adjust=None if self.plan.processors is None else self.adjust,
             scored=self.plan.scored,
             candidates=candidates,
-            place=f"token {len(self.written.token_ids)}",
+            place=self.place,
             draft=self.draft if self.drafting and not candidates else None,
         )
         self.read += len(self.unread)
         self.unread, self.back = [], 0
         return ask
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for errors."""
+        if self.plan.thoughts and self.thinking is None:
+            return f"token {self.written.thoughts} of the thoughts"
+        return f"token {len(self.written.token_ids)}"
 
     @property
     def drafting(self) -> bool:
@@ -242,7 +249,11 @@ class _Decoding:
         """The logits after the processors."""
         if self.plan.processors is None:
             return row
-        return self.plan.processors.adjust([*self.prompt_ids, *self.written.token_ids], row, mask)
+        try:
+            return self.plan.processors.adjust([*self.prompt_ids, *self.written.token_ids], row, mask)
+        except ModelFailed as error:
+            add_place(error, self.place)
+            raise
 
     def hear(self, told: Told) -> int:
         """The token chosen; notice when the model would rather have gone where the budget has no room."""
@@ -264,10 +275,10 @@ class _Decoding:
         except TokenRefused:
             self.cursor.rollback(taken)
             return
-        # The last token might be a longer one if the tokenizer saw what follows; at the end nothing does.
-        surplus = int(taken > 0 and not self.cursor.must_end)
-        self.cursor.rollback(surplus)
-        taken -= surplus
+        if not self.cursor.must_end:  # what follows may respell the last tokens; at the end nothing does
+            surplus = taken - min(max(0, taken - 1), self.speller.settled(whole_characters(forced)))
+            self.cursor.rollback(surplus)
+            taken -= surplus
         while taken and not self.cursor.fits(self.left - taken):
             self.cursor.rollback(1)
             taken -= 1

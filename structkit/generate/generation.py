@@ -1,45 +1,30 @@
-"""Generations: from a model, prompts and targets to results."""
+"""Generations: the jobs of a call, and the batch that writes them."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import cast
 
-from structkit.errors import GenerationError, ValidationFailed
-from structkit.generate.bans import Bans
-from structkit.generate.beams import search
-from structkit.generate.confidence import Confidence, choices_of, confidence_of, warn_of_pressure
-from structkit.generate.draft import ModelDrafts, PromptDrafts
-from structkit.generate.drive import TURNS, Driven, drive_all
-from structkit.generate.examples import Shot, shots_of
-from structkit.generate.flow import decode
-from structkit.generate.guides import GUIDES
-from structkit.generate.notes import add_note, add_place
-from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Written
-from structkit.generate.processors import Stack
+from structkit.errors import GenerationError
+from structkit.generate.drive import TURNS, drive_all
+from structkit.generate.examples import Shot
+from structkit.generate.job import Job
+from structkit.generate.notes import add_place
 from structkit.generate.progress import Progress
-from structkit.generate.prompt import Prompt, build_prompt, encode_prompt, goes_on, source_of
-from structkit.generate.repair import refusal_of, told_prompt
-from structkit.generate.result import Result, Token, Usage
-from structkit.generate.settings import Batch, Settings
-from structkit.generate.spans import spans_of
-from structkit.generate.spent import last_settings, usage_of
-from structkit.guide.guide import Cursor, Guide
-from structkit.guide.healing import HealedCursor, healed_tokens
-from structkit.models.base import Conversing, LogitsModel, Noise, ReadsAhead, Rows, Thinking
+from structkit.generate.prompt import Prompt
+from structkit.generate.result import Result
+from structkit.generate.settings import Batch, Settings, check_samples
+from structkit.models.base import LogitsModel, ReadsAhead, Rows
 from structkit.models.single import rows_of
-from structkit.targets import AnyTarget, Target
-from structkit.vocabulary.marks import readable, to_text
-from structkit.vocabulary.vocabulary import Vocabulary
+from structkit.targets import AnyTarget
 
-__all__ = ["MAX_TOKENS", "Job", "asked_prompt", "begin_rows", "budget_of", "run", "run_job", "run_many"]
+__all__ = ["begin_rows", "run", "run_each", "run_job", "run_many", "run_samples"]
 
-MAX_TOKENS = 1_024
-"""Tokens of an answer when nobody says: a model that finds no end stops within a minute or so."""
+_AT_ONCE = 32
+"""Samples of one prompt that are written at once: each takes memory for its own part of the KV cache."""
 
 
 def run(
@@ -48,6 +33,7 @@ def run(
     target: AnyTarget,
     settings: Settings,
     cancelled: threading.Event | None = None,
+    asked: float | None = None,
 ) -> Result[object]:
     """Generate one value.
 
@@ -57,6 +43,7 @@ def run(
         target: What to generate.
         settings: How.
         cancelled: See `drive_all`.
+        asked: When it was asked for, by `time.perf_counter()`, if that was before now.
 
     Raises:
         StructkitError: See `structkit.generate`.
@@ -65,13 +52,13 @@ def run(
         with TURNS.of(model):
             return Job(0, model, prompt, target, settings).search(cancelled)
     count = settings.best_of
-    batch = Batch(size=count, progress=False, keep_errors=count > 1)
+    batch = Batch(size=min(count, _AT_ONCE), progress=False, keep_errors=count > 1)
     if count > 1:
         settings = replace(settings, confidence=True)
-    results = run_many(model, [prompt] * count, [target] * count, settings, batch, cancelled)
-    found = [result for result in results if isinstance(result, Result)]
+    samples = _samples(model, prompt, target, settings, count, batch, cancelled, asked)
+    found = [sample for sample in samples if isinstance(sample, Result)]
     if not found:
-        raise cast("Exception", results[0])
+        raise cast("Exception", samples[0])
     return max(found, key=_by_the_token)
 
 
@@ -79,6 +66,55 @@ def _by_the_token(result: Result[object]) -> float:
     """The log-probability of a sampled token on average."""
     scores = [token.logprob for token in result.events if not token.forced]
     return sum(scores) / len(scores) if scores else 0.0
+
+
+def run_samples(
+    model: LogitsModel,
+    prompt: Prompt,
+    target: AnyTarget,
+    settings: Settings,
+    count: int,
+    cancelled: threading.Event | None = None,
+    asked: float | None = None,
+) -> list[Result[object]]:
+    """Generate several values for one prompt, which is read once for all; each draws random numbers of its own.
+
+    Args:
+        model: See `run`.
+        prompt: See `run`.
+        target: See `run`.
+        settings: See `run`.
+        count: How many.
+        cancelled: See `run`.
+        asked: See `run`.
+
+    Raises:
+        StructkitError: See `structkit.generate`; the first error ends all.
+        ValueError: They would all be the same, or the settings ask for another number.
+    """
+    check_samples(settings, count)
+    batch = Batch(size=min(count, _AT_ONCE), progress=False)
+    return cast(
+        "list[Result[object]]", _samples(model, prompt, target, settings, count, batch, cancelled, asked)
+    )
+
+
+def _samples(
+    model: LogitsModel,
+    prompt: Prompt,
+    target: AnyTarget,
+    settings: Settings,
+    count: int,
+    batch: Batch,
+    cancelled: threading.Event | None,
+    asked: float | None,
+) -> list[Result[object] | Exception]:
+    """What came of each of several generations of the same, which share one time."""
+    asked = time.perf_counter() if asked is None else asked
+    shots: dict[int, Sequence[Shot]] = {}
+    jobs = [Job(number, model, prompt, target, settings, shots, asked=asked) for number in range(count)]
+    outcomes = dict(_outcomes(jobs, model, settings, batch, cancelled, "samples"))
+    return [outcomes[number] for number in range(count)]
 
 
 def run_many(
@@ -105,30 +141,69 @@ def run_many(
     Raises:
         Exception: Without `batch.keep_errors` the first error.
     """
+    outcomes = dict(run_each(model, dict(enumerate(prompts)), targets, settings, batch, cancelled))
+    return [outcomes[number] for number in range(len(prompts))]
+
+
+def run_each(
+    model: LogitsModel,
+    prompts: Mapping[int, Prompt],
+    targets: Sequence[AnyTarget],
+    settings: Settings,
+    batch: Batch,
+    cancelled: threading.Event | None = None,
+) -> Generator[tuple[int, Result[object] | Exception], None, None]:
+    """Generate a value for each prompt, and tell of each when it has come to an end.
+
+    Args:
+        model: See `run_many`; it is held until the last is told of, or this is closed.
+        prompts: Texts or messages by their numbers, which make the random numbers of each its own.
+        targets: See `run_many`.
+        settings: See `run_many`.
+        batch: See `run_many`.
+        cancelled: See `run_many`.
+
+    Yields:
+        The number of a prompt, and its result or, with `batch.keep_errors`, its error.
+
+    Raises:
+        Exception: See `run_many`.
+    """
     shots: dict[int, Sequence[Shot]] = {}
     jobs = [
         Job(number, model, prompt, target, settings, shots)
-        for number, (prompt, target) in enumerate(zip(prompts, targets, strict=True))
+        for (number, prompt), target in zip(prompts.items(), targets, strict=True)
     ]
+    yield from _outcomes(jobs, model, settings, batch, cancelled)
+
+
+def _outcomes(
+    jobs: list[Job],
+    model: LogitsModel,
+    settings: Settings,
+    batch: Batch,
+    cancelled: threading.Event | None,
+    place: str = "prompts",
+) -> Generator[tuple[int, Result[object] | Exception], None, None]:
+    """What came of each job, by its number, when it has."""
     for job in jobs:
         job.shown()  # what is wrong with an example is wrong with the call
-    outcomes: dict[int, Result[object] | Exception] = {}
     with TURNS.held(model, settings.draft), Progress(len(jobs), batch.progress) as progress:
         rows, jobs = _begin(model, jobs, settings)
         for driven in drive_all((job.flow() for job in jobs), rows, batch.size, cancelled):
             if driven is None:
                 continue
             job = jobs[driven.number]
-            outcome = outcomes[job.number] = job.outcome(driven)
+            outcome = job.outcome(driven)
             job.end()
             progress.advance()
             if isinstance(outcome, Exception) and not batch.keep_errors:
                 if len(jobs) > 1:
-                    add_place(outcome, f"prompts[{job.number}]")
+                    add_place(outcome, f"{place}[{job.number}]")
                 raise outcome
+            yield job.number, outcome
     for guide in {id(job.guide): job.guide for job in jobs if job.guide}.values():
         guide.save()
-    return [outcomes[number] for number in range(len(jobs))]
 
 
 def run_job(job: Job, rows: Rows, cancelled: threading.Event | None = None) -> Result[object]:
@@ -189,312 +264,3 @@ def _common(prompts: Sequence[list[int]]) -> list[int]:
     most = min(map(len, prompts), default=1) - 1
     length = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), most)
     return low[: min(length, most)]
-
-
-class Job:
-    """One of the generations.
-
-    Attributes:
-        number: That of its prompt.
-        guide: The guide of its target, unless that cannot be compiled.
-        target: The target, unless it cannot be read.
-        written: What was written so far.
-    """
-
-    def __init__(
-        self,
-        number: int,
-        model: LogitsModel,
-        prompt: Prompt,
-        target: AnyTarget,
-        settings: Settings,
-        shots: dict[int, Sequence[Shot]] | None = None,
-        vocabulary: Vocabulary | None = None,
-    ) -> None:
-        self._spelled_by = vocabulary
-        self._shots = {} if shots is None else shots
-        self.number = number
-        self.guide: Guide | None = None
-        self.target: Target[object] | None = None
-        self.written = Written()
-        self._model = model
-        self._prompt = prompt
-        self._target = target
-        self._source = ""
-        self._settings = settings
-        self._prompt_ids: list[int] = []
-        self._healed: int | None = None
-        self._asked: Prompt = prompt
-        self._value: object = None
-        self._refused: list[tuple[str, ValueError]] = []
-        self._error: Exception | None = None
-        try:
-            self._source = source_of(prompt) if settings.source is None else settings.source
-            self.target = GUIDES.read(target, settings.writing)
-            if not self.target.has_quotes:
-                self._compile()
-        except Exception as error:  # told when its turn comes, for one that fails does not lose the others
-            self._error = error
-
-    @property
-    def models(self) -> tuple[LogitsModel | None, LogitsModel | None]:
-        """The models that it needs."""
-        return self._model, self._settings.draft
-
-    @property
-    def _vocabulary(self) -> Vocabulary:
-        return self._model.vocabulary if self._spelled_by is None else self._spelled_by
-
-    def _compile(self) -> None:
-        target, settings = self._target, self._settings
-        self._compiled = GUIDES.get(target, self._vocabulary, settings.writing, self._source)
-        self.guide, self.target = self._compiled.guide, self._compiled.target
-
-    def begin(self) -> None:
-        """Compile what is compiled for each prompt; raise what is wrong with it."""
-        self.encoded()
-        if self._error is not None:
-            raise self._error
-        if self.guide is None:
-            self._compile()
-
-    def end(self) -> None:
-        """Let go of what was compiled for this prompt alone."""
-        if self.target is not None and self.target.has_quotes and self.guide is not None:
-            self.guide = None
-            del self._compiled
-
-    def shown(self) -> Sequence[Shot]:
-        """The examples, written; for one target they are written once.
-
-        Raises:
-            ValueError: One of them is not of the target.
-        """
-        settings, target = self._settings, self.target
-        if not settings.examples or target is None:
-            return ()
-        if id(target) not in self._shots:
-            self._shots[id(target)] = shots_of(settings.examples, target, settings.writing, settings.source)
-        return self._shots[id(target)]
-
-    def encoded(self) -> list[int]:
-        """The tokens of its prompt; none if there is an error."""
-        if not self._prompt_ids and self._error is None and self.target is not None:
-            try:
-                shots = self.shown()
-                self._asked = asked_prompt(self._model, self._prompt, self.target, self._settings, shots)
-                self._prompt_ids = self._encode(self._asked)
-            except Exception as error:  # told when its turn comes, too
-                self._error = error
-        return self._prompt_ids
-
-    def kept(self) -> list[int]:
-        """The tokens of its prompt but for those that are written again with the answer."""
-        ids = self.encoded()
-        if self._healed is None and self.guide is not None and ids:
-            heals = self._settings.forced and not self._settings.thoughts
-            heals = heals and goes_on(self._model, self._asked)
-            self._healed = healed_tokens(self.guide, ids) if heals else 0
-        return ids[: len(ids) - (self._healed or 0)]
-
-    def _opened(self, guide: Guide, settings: Settings) -> tuple[list[int], Cursor, int]:
-        """The tokens that begin the sequence, a cursor that goes on from there, and the budget."""
-        context, thoughts = self._model.context_length, settings.thoughts
-        ids, kept, cursor = self._prompt_ids, self.kept(), guide.cursor()
-        if len(kept) < len(ids):
-            before = b"".join(guide.vocabulary.tokens[token] for token in ids[len(kept) :])
-            budget = budget_of(guide, settings.max_tokens, context, len(kept) + len(before))
-            if cursor.fits(budget):
-                return kept, HealedCursor(guide, before), budget
-        ends = self._model.end_of_thinking if isinstance(self._model, Thinking) else ()
-        length = len(ids) + (thoughts + len(ends) + 2 if thoughts else 0)
-        return ids, cursor, budget_of(guide, settings.max_tokens, context, length)
-
-    def _encode(self, asked: Prompt) -> list[int]:
-        return encode_prompt(self._model, asked, thinking=self._settings.thoughts > 0)
-
-    def flow(self) -> Flow:
-        """Its flow; raises what is wrong with it when it is begun."""
-        self.begin()
-        begin = time.perf_counter()
-        bans = Bans()
-        decoded = yield from self._attempt(self._settings, bans)
-        seconds = time.perf_counter() - begin
-        last = last_settings(self._settings, self.written, self._compiled.guide, seconds)
-        if decoded.refusal is not None and last is not None:
-            # Another value at that place would not do; so from the start, and the model is told why.
-            before = decoded
-            asked = told_prompt(self._asked, decoded.refused[-1], decoded.refusal.error)
-            self._prompt_ids, self._healed = self._encode(asked), None
-            decoded = yield from self._attempt(last, bans.again(), decoded)
-            decoded = replace(
-                decoded,
-                refused=before.refused + decoded.refused,
-                seconds=before.seconds + decoded.seconds,
-            )
-        return decoded
-
-    def _attempt(self, settings: Settings, bans: Bans, before: Decoded | None = None) -> Flow:
-        guide, model = self._compiled.guide, self._model
-        self.written.cut(0, 0)
-        prompt_ids, cursor, budget = self._opened(guide, settings)
-        plan = Plan(
-            budget=budget,
-            thoughts=settings.thoughts,
-            end_of_thinking=model.end_of_thinking if isinstance(model, Thinking) else (),
-            sampling=settings.sampling,
-            row=self.number,
-            spell=model.encode_text,
-            forced=settings.forced,
-            check=self._check,
-            retries=settings.retries,
-            spend=settings.spend,
-            bans=bans,
-            refusal=None if before is None else before.refusal,
-            scored=settings.confidence,
-            choices=self._compiled.target.choices,
-            is_json=self._compiled.target.is_json,
-            field_limits=self._compiled.target.field_limits(),
-            timeout=settings.timeout,
-            processors=Stack(settings.processors, model.vocabulary) if settings.processors else None,
-            speculate=settings.speculate,
-            drafting=PromptDrafts if settings.draft is None else partial(ModelDrafts, settings.draft),
-            written=self.written,
-        )
-        read = 0 if before is None else before.read
-        return (yield from decode(prompt_ids, cursor, self._vocabulary, plan, read=read))
-
-    def _check(self, text: str) -> Refusal | None:
-        """Make the value of a text, and keep it."""
-        target = self._compiled.target
-        try:
-            self._value = target.value(text)
-        except ValueError as error:
-            self._refused.append((text, error))
-            return refusal_of(error, text, is_json=target.is_json)
-        except Exception as error:  # a validator is anyone's code
-            add_note(error, f"a validator of {target.name} raised it for {text:.200}")
-            raise
-        return None
-
-    def search(self, cancelled: threading.Event | None = None) -> Result[object]:
-        """The likeliest value that a beam search finds."""
-        begin = time.perf_counter()
-        self.begin()
-        settings, model = self._settings, self._model
-        rows, guide = rows_of(model), self._compiled.guide
-        if rows.most is not None and rows.most < settings.beams:
-            raise GenerationError(
-                f"{model.name} writes one sequence at a time, so it cannot follow several beams"
-            )
-        if self._compiled.target.field_limits() is not None:
-            raise GenerationError("a beam search does not know MaxTokens; leave out one of them")
-        prompt_ids, cursor, budget = self._opened(guide, settings)
-        for beam in search(
-            rows, prompt_ids, cursor, beams=settings.beams, budget=budget, cancelled=cancelled
-        ):
-            text = b"".join(beam.texts)
-            if self._check(to_text(text)) is None:
-                self.written.token_ids, self.written.scores = beam.token_ids, beam.scores
-                self.written.forced, self.written.text = beam.forced, bytearray(text)
-                self.written.texts = beam.texts
-                decoded = Decoded(
-                    token_ids=tuple(beam.token_ids),
-                    finish_reason="stop" if beam.left or beam.cursor.must_end else "budget",
-                    forced_tokens=sum(beam.forced),
-                    seconds=0.0,
-                    refused=tuple(refused for refused, _ in self._refused),
-                    refusal=None,
-                    read=0,
-                    choices={},
-                    thinking=None,
-                )
-                driven = Driven(self.number, decoded, time.perf_counter() - begin)
-                return cast("Result[object]", self.outcome(driven))
-            self.written.discarded += len(beam.token_ids)
-        failed = self._failed()
-        failed.usage = self._usage(Driven(self.number, failed, time.perf_counter() - begin))
-        raise failed
-
-    def outcome(self, driven: Driven) -> Result[object] | Exception:
-        """What came of it."""
-        decoded = driven.outcome
-        if isinstance(decoded, Exception):
-            # An attempt after the first may fail in other ways: there is no room for what is told, say.
-            late = bool(self._refused) and isinstance(decoded, GenerationError)
-            return self._failed(decoded, self._usage(driven)) if late else decoded
-        if decoded.refusal is not None:
-            return self._failed(usage=self._usage(driven))
-        compiled = self._compiled
-        text = to_text(bytes(self.written.text))
-        result = Result(
-            value=self._value,
-            text=text,
-            finish_reason=decoded.finish_reason,
-            usage=self._usage(driven),
-            token_ids=decoded.token_ids,
-            attempts=(*decoded.refused, text),
-            thinking=decoded.thinking,
-            events=self._events(),
-            spans=spans_of(compiled.target, text, self._source),
-            confidence=self._confidence(decoded) if self._settings.confidence else {},
-        )
-        if not isinstance(self._model, Noise):
-            warn_of_pressure(result.pressure, compiled.target.name)
-        return result
-
-    def _usage(self, driven: Driven) -> Usage:
-        return usage_of(driven, self.written, len(self._prompt_ids), self._compiled.seconds)
-
-    def _events(self) -> tuple[Token, ...]:
-        written = self.written
-        each = zip(written.token_ids, written.texts, written.forced, written.scores, strict=True)
-        return tuple(Token(token_id, text, forced, *score) for token_id, text, forced, score in each)
-
-    def _confidence(self, decoded: Decoded) -> dict[str, Confidence]:
-        written, target = self.written, self._compiled.target
-        return confidence_of(
-            bytes(written.text),
-            [len(text) for text in written.texts],
-            written.scores,
-            {
-                path: choices_of(chances, target.choices(path) or [*chances], is_json=target.is_json)
-                for path, chances in decoded.choices.items()
-            },
-            is_json=target.is_json,
-        )
-
-    def _failed(self, cause: Exception | None = None, usage: Usage | None = None) -> ValidationFailed:
-        """The error of values that were all refused; `cause` is what prevented another attempt."""
-        text, error = self._refused[-1]
-        failed = ValidationFailed(
-            f"the validators of {self._compiled.target.name} refuse {readable(text):.200}: {error}; put their rule "
-            "into a constraint, or into a field's description where the model can read it, or allow more retries",
-            text=readable(text),
-            attempts=tuple(readable(refused) for refused, _ in self._refused),
-            error=error,
-            usage=usage,
-        )
-        failed.__cause__ = cause or error
-        return failed
-
-
-def asked_prompt(
-    model: LogitsModel, prompt: Prompt, target: Target[object], settings: Settings, shots: Sequence[Shot] = ()
-) -> Prompt:
-    """The prompt with what the settings add to it."""
-    description = target.description() if settings.describe else None
-    turns = not isinstance(model, Conversing) or model.takes_messages
-    return build_prompt(prompt, description, settings.system, shots, turns=turns)
-
-
-def budget_of(guide: Guide, max_tokens: int | None, context: int | None, prompt_tokens: int) -> int:
-    """How many tokens the answer may have.
-
-    What was asked for, or else `MAX_TOKENS`, or what the shortest value needs if that is more; and never more
-    than the context leaves.
-    """
-    if max_tokens is None:
-        cursor = guide.cursor()
-        max_tokens = MAX_TOKENS if cursor.fits(MAX_TOKENS) else cursor.tokens_to_end()
-    return max_tokens if context is None else max(0, min(max_tokens, context - prompt_tokens))

@@ -113,7 +113,7 @@ class Plan:
         choices: With `scored`, the texts among which there is a choice at a place, so that they are scored too.
         is_json: Whether the text is JSON.
         field_limits: The tokens that a value at a place may have, if any is bounded.
-        timeout: Seconds after which the shortest way to the end is taken.
+        deadline: The time, by `time.perf_counter()`, after which the shortest way to the end is taken.
         thoughts: Tokens that the model may write freely before; 0 for none.
         end_of_thinking: The tokens that end them.
         processors: What else changes the logits.
@@ -136,7 +136,7 @@ class Plan:
     choices: Choices | None = None
     is_json: bool = True
     field_limits: FieldLimits | None = None
-    timeout: float | None = None
+    deadline: float | None = None
     thoughts: int = 0
     end_of_thinking: tuple[int, ...] = ()
     processors: Stack | None = None

@@ -139,18 +139,30 @@ class Stack:
             if step is None:
                 kernels.blot(row, mask)
             else:
-                row = asked(partial(step, token_ids, row), "processors", who="a processor")
+                row = self._done(step, token_ids, row)
         final: Row = row.copy()
         kernels.blot(final, mask)
         if np.isnan(final).any():
             if not np.isnan(given).any():
                 raise ModelFailed("the processors made a logit NaN", place="processors")
         elif final.max(initial=-np.inf) == -np.inf:
-            raise ModelFailed(
-                "the processors forbid every token that the target allows; allow one of them",
-                place="processors",
-            )
+            before = given.copy()
+            kernels.blot(before, mask)
+            if before.max(initial=-np.inf) > -np.inf:  # else the model did
+                raise ModelFailed(
+                    "the processors forbid every token that the target allows; allow one of them",
+                    place="processors",
+                )
         return final
+
+    @staticmethod
+    def _done(step: Step, token_ids: Sequence[int], row: Row) -> Row:
+        made = asked(partial(step, token_ids, row), "processors", who="a processor")
+        if made.shape != row.shape:
+            raise ModelFailed(
+                f"a processor gave logits of shape {[*made.shape]} for {[*row.shape]}", place="processors"
+            )
+        return made
 
 
 def _of_transformers(processor: Callable[[Any, Any], Any]) -> Step:

@@ -14,7 +14,7 @@ from structkit.limits import Limits
 from structkit.models.base import LogitsModel
 from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
 
-__all__ = ["Batch", "Options", "Settings", "Writing"]
+__all__ = ["Batch", "Options", "Settings", "Writing", "check_samples"]
 
 
 class Options(TypedDict, total=False):
@@ -65,7 +65,8 @@ class Options(TypedDict, total=False):
 
     timeout: float | None
     """Seconds after which the value is brought to its end as fast as it can be: it is complete and valid, as with
-    `max_tokens`. By default there is no such time."""
+    `max_tokens`. They count from the call on, so compiling the target and waiting for the model are part of them; where
+    there are many prompts, for each from its own begin on. By default there is no such time."""
 
     forced: bool
     """Whether text that must come next is taken without sampling, in the tokenizer's own tokens; by default
@@ -322,6 +323,21 @@ def _best_of(function: str, options: Options) -> int:
     if count > 1 and not options.get("temperature"):
         raise ValueError("best_of needs a temperature above 0: without one all values are the same")
     return count
+
+
+def check_samples(settings: Settings, count: int) -> None:
+    """Check whether it can be meant that several samples are written.
+
+    Raises:
+        TypeError: `n` is no whole number.
+        ValueError: It is less than 1, or all samples would be the same, or another option has several written.
+    """
+    _check_count("n", count, 1)
+    for name, value in (("beams", settings.beams), ("best_of", settings.best_of)):
+        if value > 1:
+            raise ValueError(f"n and {name} do not go together; leave out one of them")
+    if count > 1 and not settings.sampling.temperature:
+        raise ValueError("n needs a temperature above 0: without one all values are the same")
 
 
 def _examples(options: Options) -> tuple[tuple[str, object], ...]:

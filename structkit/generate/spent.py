@@ -31,13 +31,11 @@ def usage_of(driven: Driven, written: Written, prompt_tokens: int, compile_secon
     )
 
 
-def last_settings(settings: Settings, written: Written, guide: Guide, seconds: float) -> Settings | None:
-    """How the last attempt is made, after so many seconds; `None` if there is none, or no room for it."""
+def last_settings(settings: Settings, written: Written, guide: Guide) -> Settings | None:
+    """How the last attempt is made; `None` if there is none, or no room for it."""
     last = settings
     if not last.retries:
         return None
-    if last.timeout is not None:
-        last = replace(last, timeout=max(0.0, last.timeout - seconds))
     if last.spend and last.max_tokens is not None:
         left = last.max_tokens - written.discarded - len(written.token_ids)
         thoughts = last.thoughts - written.thoughts

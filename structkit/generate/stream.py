@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Generator
 from types import TracebackType
 from typing import Generic, TypeVar, cast
@@ -11,7 +12,8 @@ from typing import Generic, TypeVar, cast
 from structkit.errors import GenerationError
 from structkit.generate.drive import TURNS, Driven, drive_all
 from structkit.generate.events import Event, Finished, Observer
-from structkit.generate.generation import Job, begin_rows
+from structkit.generate.generation import begin_rows
+from structkit.generate.job import Job
 from structkit.generate.prompt import Prompt
 from structkit.generate.result import Result
 from structkit.generate.settings import Settings
@@ -30,7 +32,7 @@ class Stream(Generic[T_co]):
     """
 
     def __init__(self, model: LogitsModel, prompt: Prompt, target: AnyTarget, settings: Settings) -> None:
-        self._job = Job(0, model, prompt, target, settings)
+        self._job = Job(0, model, prompt, target, settings, asked=time.perf_counter())
         self._model = model
         self._settings = settings
         self._observer: Observer | None = None

@@ -105,6 +105,10 @@ class PromptEncoder:
         added = next((token_id for token_id, content in self._added.items() if content == text), None)
         return self.encode_text(text) if added is None else [added]
 
+    def is_added(self, text: str) -> bool:
+        """Whether there is an added token of a text."""
+        return text in self._added.values()
+
     def control_token(self, name: str) -> int | None:
         """The control token of a name; see `Marking`."""
         ids = [token_id for token_id, content in self._added.items() if content == name]

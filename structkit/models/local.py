@@ -21,6 +21,7 @@ import structkit.demo
 from structkit.errors import ModelFailed, VocabularyError
 from structkit.models.base import Message, Rows
 from structkit.models.chat import PromptEncoder
+from structkit.models.thoughts import thinking_marks as marks_of
 from structkit.vocabulary.tokenizers import find_end_ids, read_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -39,6 +40,7 @@ def load(
     *,
     device: str | None = None,
     dtype: str | torch.dtype | None = None,
+    thinking_marks: tuple[str, str] | None = None,
 ) -> TransformersModel:
     """Load a causal language model and its tokenizer.
 
@@ -51,6 +53,7 @@ def load(
         device: Where the model computes, such as `"cuda"`; by default a CUDA device if there is one, else the CPU.
         dtype: The type of the weights, such as `"bfloat16"`, or `"auto"` for that of the checkpoint; by default
             float32 on a CPU, where half precision is slow, and that of the checkpoint elsewhere.
+        thinking_marks: See `from_transformers`.
 
     Raises:
         ModelFailed: The packages are missing, there is no such model, or it is not a causal language model.
@@ -97,15 +100,23 @@ def load(
             "choose one that was saved with its language-model head",
             place=place,
         )
-    return TransformersModel(model, tokenizer, name="demo" if name_or_folder is None else place)
+    name = "demo" if name_or_folder is None else place
+    return TransformersModel(model, tokenizer, name=name, thinking_marks=thinking_marks)
 
 
-def from_transformers(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> TransformersModel:
+def from_transformers(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    thinking_marks: tuple[str, str] | None = None,
+) -> TransformersModel:
     """Use a model that is already loaded; it is put into evaluation mode and stays where it is.
 
     Args:
         model: A causal language model of transformers.
         tokenizer: Its tokenizer.
+        thinking_marks: The texts that begin and end its thoughts; by default those that its chat template or its
+            tokenizer knows, such as `("<think>", "</think>")`.
 
     Raises:
         ModelFailed: It is not a causal language model, or they are not of transformers.
@@ -118,7 +129,7 @@ def from_transformers(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
         )
     name = getattr(model.config, "_name_or_path", "") or type(model).__name__
     _check_causal(model.config, name)
-    return TransformersModel(model, tokenizer, name=name)
+    return TransformersModel(model, tokenizer, name=name, thinking_marks=thinking_marks)
 
 
 class TransformersModel:
@@ -129,7 +140,14 @@ class TransformersModel:
         tokenizer: Its tokenizer.
     """
 
-    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, name: str) -> None:
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        name: str,
+        thinking_marks: tuple[str, str] | None = None,
+    ) -> None:
         self.model = model
         self.model.train(False)
         self.tokenizer = tokenizer
@@ -137,6 +155,7 @@ class TransformersModel:
         self._context_length = _context_length(model.config)
         self._vocabulary = _vocabulary(model, tokenizer)
         self._encoder = PromptEncoder(tokenizer, self._vocabulary)
+        self._thinking = marks_of(thinking_marks, self.chat_template, self._encoder.is_added)
 
     @property
     def name(self) -> str:
@@ -178,20 +197,17 @@ class TransformersModel:
     def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:
         """Turn a prompt into the first tokens of a sequence that begins with thoughts; see `Thinking`.
 
-        The chat template opens them if it knows how to; else `<think>` does.
+        The chat template opens them if it knows how to; else their first mark does.
         """
-        token_ids = self._encoder.encode(prompt, thinking=True)
-        opened = self.show(token_ids[-8:]).rstrip().endswith("<think>")
-        return (
-            token_ids
-            if opened
-            else [*token_ids, *self._encoder.encode_marker("<think>"), *self.encode_text("\n")]
-        )
+        token_ids, mark = self._encoder.encode(prompt, thinking=True), self._thinking[0]
+        if self.show(token_ids[-len(mark) - 8 :]).rstrip().endswith(mark):
+            return token_ids
+        return [*token_ids, *self._encoder.encode_marker(mark), *self.encode_text("\n")]
 
     @property
     def end_of_thinking(self) -> tuple[int, ...]:
-        """The token `</think>`, or its text if the tokenizer has no such token."""
-        return tuple(self._encoder.encode_marker("</think>"))
+        """The token of the mark that ends thoughts, such as `</think>`, or its spelling if there is no such token."""
+        return tuple(self._encoder.encode_marker(self._thinking[1]))
 
     def encode_text(self, text: str) -> list[int]:
         """Spell text in the middle of a sequence; see `LogitsModel.encode_text`.

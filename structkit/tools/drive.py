@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from threading import Event, Lock
 from typing import TypeAlias, cast
 
 from structkit.generate.drive import TURNS, drive_all, in_thread
-from structkit.generate.generation import Job, begin_rows, run_job
+from structkit.generate.generation import begin_rows, run_job
+from structkit.generate.job import Job
 from structkit.generate.kept import KeptRow, keeping
 from structkit.generate.result import Result
 from structkit.models.base import LogitsModel, Rows
@@ -160,6 +162,7 @@ class _Talk:
             asked.target,
             asked.settings,
             vocabulary=self.run.vocabulary,
+            asked=time.perf_counter(),
         )
 
     def rows(self, job: Job, asked: Write) -> Rows:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, TypeVar
 
 from structkit.errors import BudgetTooSmall
-from structkit.generate.generation import budget_of
+from structkit.generate.job import budget_of
 from structkit.generate.prompt import Prompt
 from structkit.generate.result import Usage
 from structkit.generate.sample import check_number, check_whole

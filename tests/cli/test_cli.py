@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -208,6 +209,87 @@ def test_a_file_of_prompts_line_by_line(
     sink.write_text("\n".join(whole.splitlines()[:4]) + '\n{"val')  # a machine that stopped while it wrote
     model._begun = 2
     assert main([*command, "--resume", "--batch-size", "2"]) == 0
+    assert sink.read_text() == whole
+
+
+KILLED = """
+import os
+import pathlib
+from typing import Annotated
+from pydantic import AfterValidator
+
+done = pathlib.Path("validated")
+
+def die(value: bool) -> bool:
+    if os.environ.get("DIE") and done.exists() and len(done.read_text()) == 4:
+        os._exit(9)
+    with done.open("a") as file:
+        file.write("x")
+    return value
+
+Sure = Annotated[bool, AfterValidator(die)]
+"""
+
+
+def test_a_run_that_was_killed_loses_only_what_was_unfinished(
+    file: Path, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The longest prompts are begun first, so the first lines are the last to be answered."""
+    pytest.importorskip("transformers", reason="needs transformers")
+    file.write_text(KILLED)
+    source, sink = file.parent / "in.jsonl", file.parent / "out.jsonl"
+    waiting = file.parent / "out.jsonl.waiting"
+    prompts = ["Is it so? " * (n % 5 + 1) for n in range(9)]
+    source.write_text("".join(json.dumps({"id": n, "prompt": each}) + "\n" for n, each in enumerate(prompts)))
+    command = ["extract", "--type", f"{file}:Sure", "--input", str(source), "--output", str(sink), "--resume"]
+    command += ["--batch-size", "2", "--temperature", "5", "--seed", "1"]
+    died = subprocess.run(
+        [sys.executable, "-m", "structkit", *command],
+        env=os.environ | {"DIE": "1", "PYTHONPATH": str(root)},
+        check=False,
+        capture_output=True,
+    )
+    assert died.returncode == 9, died.stderr.decode()
+    written = sink.read_text().count("\n") + waiting.read_text().count("\n")
+    assert written == 4 > sink.read_text().count("\n")
+    with waiting.open("a") as part:
+        part.write('8 {"value": {}')  # it stopped while it wrote
+    assert main(command) == 0
+    assert "5 lines written" in (said := capsys.readouterr().out)
+    assert "4 were there" in said
+    assert len((file.parent / "validated").read_text()) == 9
+    assert not waiting.exists()
+    answers = [json.loads(line) for line in sink.read_text().splitlines()]
+    assert [answer["id"] for answer in answers] == [*range(9)]
+    sink.unlink()
+    assert main([*command[:-6], "--batch-size", "3", *command[-4:]]) == 0
+    assert [json.loads(line) for line in sink.read_text().splitlines()] == answers
+    assert len({answer["value"] for answer in answers}) == 2
+
+
+def test_lines_of_a_file_draw_numbers_of_their_own(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever was there before, and in whichever chunk."""
+    model = ScriptedModel([lambda prompt: "7"] * 80)
+    monkeypatch.setattr("structkit.cli.many.load", lambda name: model)
+    file.write_text("Number = int\n")
+    source, sink = file.parent / "in.jsonl", file.parent / "out.jsonl"
+    source.write_text('"x"\n' * 40)
+    command = [
+        "extract",
+        "--type",
+        f"{file}:Number",
+        "--input",
+        str(source),
+        "--output",
+        str(sink),
+        "--resume",
+    ]
+    command += ["--temperature", "9", "--seed", "1", "--batch-size", "1"]
+    assert main(command) == 0
+    whole = sink.read_text()
+    assert whole.splitlines()[:16] != whole.splitlines()[16:32]
+    sink.write_text("".join(line + "\n" for line in whole.splitlines()[:7]))
+    assert main(command) == 0
     assert sink.read_text() == whole
 
 

@@ -48,15 +48,19 @@ OPTIONS = {"describe": False, "max_tokens": 30, "confidence": False}
 
 @pytest.fixture(scope="module", params=KINDS)
 def model(request: pytest.FixtureRequest):
+    return made(request.param, 1)
+
+
+def made(kind: str, seed: int, context: int = 256):
     """A random model of the demo model's tokens, without a chat template; its weights tell tokens apart."""
     tokenizer = copy.deepcopy(sk.load().tokenizer)
     tokenizer.chat_template = None
-    torch.manual_seed(1)
-    shape = SHAPE | {"vocab_size": len(tokenizer), "max_position_embeddings": 256, "n_positions": 256}
-    options = {name: value for name, value in ARCHITECTURES[request.param].items() if name not in shape}
+    torch.manual_seed(seed)
+    shape = SHAPE | {"vocab_size": len(tokenizer), "max_position_embeddings": context, "n_positions": context}
+    options = {name: value for name, value in ARCHITECTURES[kind].items() if name not in shape}
     ends = {"bos_token_id": tokenizer.eos_token_id, "eos_token_id": tokenizer.eos_token_id}
     config = transformers.AutoConfig.for_model(
-        request.param, **(shape | options | ends | {"pad_token_id": tokenizer.pad_token_id})
+        kind, **(shape | options | ends | {"pad_token_id": tokenizer.pad_token_id})
     )
     made = transformers.AutoModelForCausalLM.from_config(config)
     with torch.no_grad():

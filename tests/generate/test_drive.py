@@ -8,11 +8,13 @@ from typing import Annotated
 
 import numpy as np
 import pytest
-from pydantic import AfterValidator, BaseModel
+from pydantic import AfterValidator, BaseModel, Field
 
 import structkit as sk
 from structkit.generate import drive, flow
 from structkit.generate.drive import Turns
+from structkit.generate.generation import run_many
+from structkit.generate.settings import Batch, Settings
 from structkit.testing import RandomModel, ScriptedModel
 
 
@@ -181,6 +183,24 @@ def test_what_a_model_raises_is_its_fault_wherever_it_raises_it(breaks: str, bea
         cause = cause.__cause__
     if wrong is sk.ModelFailed and breaks not in ("shape", "type"):
         assert isinstance(cause, RuntimeError)
+
+
+def test_answers_of_one_token_are_told_of_as_they_come() -> None:
+    """A prompt that needs no second step makes room at once, and nothing waits for the last of them."""
+    cancelled, seen = threading.Event(), []
+
+    def stop(value: str) -> str:
+        seen.append(value)
+        if len(seen) == 5:
+            cancelled.set()
+        return value
+
+    targets = [Annotated[str, AfterValidator(stop), Field(pattern="^$")]] * 50
+    model = ScriptedModel(['""'] * 50)
+    settings = Settings.read("extract_many", {"describe": False, "forced": False})
+    with pytest.raises(drive.Cancelled):
+        run_many(model, ["x"] * 50, targets, settings, Batch(progress=False), cancelled)
+    assert len(seen) == 5
 
 
 @pytest.mark.parametrize("given", [None, [0.0], 1.0])

@@ -310,6 +310,7 @@ ANSWERS = st.one_of(
 
 @settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(TEXTS, ANSWERS, st.booleans())
+@example(" is:{", (str, '""'), True)
 @example("x = ", (sk.Regex("[a-z]+"), "new"), True)
 @example("def f():\n  ", (sk.Regex("[a-z]+"), "return"), True)
 @example("It costs 12", (int, "345"), False)

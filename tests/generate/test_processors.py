@@ -103,6 +103,38 @@ def test_processors_that_make_no_numbers_are_told_apart_from_models_that_do() ->
         sk.extract(broken, "x", bool, processors=[lambda ids, scores: scores])
 
 
+def test_errors_say_who_did_it_and_at_which_step() -> None:
+    def late(ids: object, scores: object) -> object:
+        return scores - np.inf if ids.shape[1] > 10 else scores
+
+    with pytest.raises(sk.ModelFailed, match=r"forbid every token.* at `token 9, processors`"):
+        sk.extract(RandomModel(3, BYTES), "xy", sk.Regex("[ab]{80}"), processors=[late], describe=False)
+    empty = ScriptedModel([np.full((1, RandomModel().vocabulary.size), -np.inf, np.float32)] * 2)
+    for processors in ([lambda ids, scores: scores], [MASK, lambda ids, scores: scores]):
+        with pytest.raises(sk.ModelFailed, match="is -inf, and it decides"):
+            sk.extract(empty, "x", bool, processors=processors)
+    with pytest.raises(sk.ModelFailed, match=r"gave logits of shape \[5\] for"):
+        sk.extract(RandomModel(), "x", bool, processors=[lambda ids, scores: scores[:, :5]])
+
+
+def test_thoughts_are_part_of_what_processors_see() -> None:
+    lengths: list[int] = []
+
+    def seen(ids: object, scores: object) -> object:
+        lengths.append(ids.shape[1])
+        return scores
+
+    model = RandomModel(3, BYTES)
+    sk.extract(model, "xyz", sk.Regex("[ab]{4}"), processors=[seen], thinking=6, describe=False)
+    assert lengths[:6] == list(range(3, 9))
+    assert sorted(set(lengths)) == lengths
+    with pytest.raises(sk.ModelFailed, match="at `token 4 of the thoughts, processors`"):
+        sk.extract(
+            model, "xyz", bool, describe=False, thinking=6,
+            processors=[lambda ids, scores: scores - np.inf if ids.shape[1] > 6 else scores],
+        )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [

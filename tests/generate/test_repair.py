@@ -366,3 +366,15 @@ def test_the_attempt_from_the_start_writes_nothing_that_was_refused(
         )
     assert len(set(caught.value.attempts)) == len(caught.value.attempts) == len(refused) <= retries + 2
     assert caught.value.text == caught.value.attempts[-1]
+
+
+def test_what_a_schema_leaves_to_be_checked_after_is_repaired_too() -> None:
+    """Where the place of the fault is known, the rest of the value stays."""
+    twice = {"type": "array", "items": {"enum": [1, 2]}, "maxItems": 2, "not": {"uniqueItems": True}}
+    kind = {"type": "object", "properties": {"name": {"type": "string"}, "ids": twice}}
+    schema = {**kind, "required": ["name", "ids"], "additionalProperties": False}
+    model = ScriptedModel(['{"name": "x", "ids": [1, 2]}', '{"name": "x", "ids": [2, 2]}'])
+    result = sk.generate(model, "x", sk.JsonSchema(schema, strict=False))
+    assert result.value == {"name": "x", "ids": [2, 2]}
+    assert result.attempts == ('{"name": "x", "ids": [1, 2]}', '{"name": "x", "ids": [2, 2]}')
+    assert len(model.prompts) == 1

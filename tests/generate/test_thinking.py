@@ -48,24 +48,48 @@ def test_what_is_refused_is_written_anew_after_the_same_thoughts() -> None:
     assert (result.value.value, result.thinking, len(result.attempts)) == (4, "So be it", 2)
 
 
-def test_a_model_of_transformers_thinks_with_its_own_marks() -> None:
+def _tiny(begin: str, end: str, opened: str | None, marks: tuple[str, str] | None = None):
+    """A tiny model; its chat template opens thoughts, or knows of them, or there is none."""
     transformers = pytest.importorskip("transformers", reason="needs transformers")
-    inner = byte_level(["a"], 300, ["<end>", "<think>", "</think>"])
-    template = "{% for m in messages %}{{ m.content }}{% endfor %}"
-    opened = "{% if enable_thinking %}<think>{% endif %}"
-    for chat_template in (template, template + opened):
-        tokenizer = transformers.PreTrainedTokenizerFast(
-            tokenizer_object=inner, eos_token="<end>", chat_template=chat_template
-        )
-        model = tiny_llama(tokenizer)
-        shown = model.show(model.encode_thinking("Hi"))
-        assert shown.rstrip() == "Hi<think>"
-        assert model.show(model.encode("Hi")) == "Hi"
-        assert model.end_of_thinking == tuple(tokenizer.convert_tokens_to_ids(["</think>"]))
-        result = sk.generate(model, "Hi", bool, thinking=12)
-        assert type(result.value) is bool
-        assert result.thinking is not None
-        assert sk.generate_many(model, ["Hi", "Ho!"], bool, thinking=12)[0].token_ids == result.token_ids
+    inner = byte_level(["a"], 300, ["<end>", begin, end])
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=inner, eos_token="<end>")
+    if opened is not None:
+        tokenizer.chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}" + opened
+    return tiny_llama(tokenizer, thinking_marks=marks)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "opened", "marks"),
+    [
+        ("<think>", "</think>", "", None),
+        ("<think>", "</think>", "{% if enable_thinking %}<think>{% endif %}", None),
+        ("<think>", "</think>", None, None),
+        ("[THINK]", "[/THINK]", "{% if enable_thinking %}[THINK]{% endif %}{# [/THINK] #}", None),
+        ("<|START_THINKING|>", "<|END_THINKING|>", "", None),
+        ("<hm>", "<so>", "{% if enable_thinking %}<hm>{% endif %}", ("<hm>", "<so>")),
+        ("<hm>", "<so>", None, ("Hm:", "So:")),
+    ],
+)
+def test_a_model_of_transformers_thinks_with_its_own_marks(
+    begin: str, end: str, opened: str | None, marks: tuple[str, str] | None
+) -> None:
+    model = _tiny(begin, end, opened, marks)
+    begin, end = marks or (begin, end)
+    shown = model.show(model.encode_thinking("Hi"))
+    assert shown.rstrip() == "Hi" + begin
+    assert model.show(model.encode("Hi")) == "Hi"
+    assert model.show(model.end_of_thinking) == end
+    assert len(model.end_of_thinking) == (3 if end == "So:" else 1)
+    result = sk.generate(model, "Hi", bool, thinking=12)
+    assert type(result.value) is bool
+    assert result.thinking is not None
+    assert sk.generate_many(model, ["Hi", "Ho!"], bool, thinking=12)[0].token_ids == result.token_ids
+
+
+def test_marks_that_cannot_be_meant() -> None:
+    for marks, error in ((("<hm>", ""), ValueError), ("<hm>", TypeError), (("<hm>", 3), TypeError)):
+        with pytest.raises(error, match="thinking_marks must"):
+            _tiny("<think>", "</think>", "", marks)
 
 
 def test_what_cannot_be_meant() -> None:

@@ -28,7 +28,7 @@ def byte_level(texts: Iterable[str], size: int, special: Sequence[str] = ()) -> 
     return made
 
 
-def tiny_llama(tokenizer: Any, **changes: int) -> Any:
+def tiny_llama(tokenizer: Any, *, thinking_marks: tuple[str, str] | None = None, **changes: int) -> Any:
     """A model of transformers; `changes` are those of its configuration."""
     torch = pytest.importorskip("torch", reason="needs torch")
     transformers = pytest.importorskip("transformers", reason="needs transformers")
@@ -42,4 +42,6 @@ def tiny_llama(tokenizer: Any, **changes: int) -> Any:
         "max_position_embeddings": 512,
     }
     config = transformers.LlamaConfig(**shape | changes)
-    return sk.from_transformers(transformers.LlamaForCausalLM(config), tokenizer)
+    return sk.from_transformers(
+        transformers.LlamaForCausalLM(config), tokenizer, thinking_marks=thinking_marks
+    )

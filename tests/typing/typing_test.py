@@ -111,6 +111,18 @@ class Shop:
         return float(len(item))
 
 
+async def samples(model: sk.testing.ScriptedModel) -> None:
+    assert_type(sk.generate(model, "x", Person, n=2, temperature=1.0), list[sk.Result[Person]])
+    assert_type(sk.generate(model, "x", Person, n=2)[0].value, Person)
+    assert_type(sk.generate(model, "x", Person | None, n=2), list[sk.Result[Person | None]])
+    assert_type(sk.generate(model, "x", sk.Choice([1, 2]), n=2), list[sk.Result[int]])
+    assert_type(sk.generate(model, "x", {"type": "null"}, n=2), list[sk.Result[object]])
+    assert_type(sk.generate(model, "x", weather, n=2), list[sk.Result[sk.Call[list[str]]]])
+    assert_type(await sk.agenerate(model, "x", Person, n=2), list[sk.Result[Person]])
+    assert_type(await sk.agenerate(model, "x", lookup, n=2), list[sk.Result[sk.Call[Person]]])
+    sk.extract(model, "x", Person, n=2)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+
+
 async def functions(model: sk.testing.ScriptedModel) -> None:
     assert_type(sk.extract(model, "x", weather), sk.Call[list[str]])
     assert_type(sk.extract(model, "x", lookup), sk.Call[Person])
