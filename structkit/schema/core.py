@@ -319,19 +319,20 @@ def decimal_of(schema: Core, described: JsonObject) -> JsonObject:
     step = None if of is None else str(of)
     said = {"max_digits": digits, "decimal_places": places, "bounds": bounds or None, "multiple_of": step}
     text = format_of("decimal", **said)
-    if places is None and digits is None:
-        return {"anyOf": [described, text]}
-    if places is None or max(places, digits or 0) > _EXACT_DIGITS:
+    if (digits or 0) > _EXACT_DIGITS or (places or 0) > _EXACT_DIGITS or (places is None and digits is not None):
         return text
+    # As many digits before the point as behind it, where nobody says: more are written in a string.
+    behind = _EXACT_DIGITS // 2 if places is None else places if digits is None else min(digits, places)
+    before = _EXACT_DIGITS - behind if digits is None or places is None else max(digits - places, 0)
+    above = _power_of_ten(before)
     fixed: JsonObject = {
         "type": "number",
-        "multipleOf": _power_of_ten(-places if digits is None else -min(digits, places)),
+        "multipleOf": _power_of_ten(-behind),
+        "exclusiveMinimum": -above,
+        "exclusiveMaximum": above,
     }
-    if digits is not None:
-        above = _power_of_ten(max(digits - places, 0))
-        fixed |= {"exclusiveMinimum": -above, "exclusiveMaximum": above}
-        if digits <= places:  # then the one digit of 0 stands before the point, where none may
-            fixed |= {"not": {"const": 0}}
+    if digits is not None and before == 0:  # then the one digit of 0 stands before the point, where none may
+        fixed |= {"not": {"const": 0}}
     return {"anyOf": [{"allOf": [described, fixed]}, text]}
 
 

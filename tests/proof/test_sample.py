@@ -6,6 +6,7 @@ import json
 import math
 import random
 import re
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -123,6 +124,28 @@ def test_recursion_and_wide_open_values_end() -> None:
 )
 def test_targets_that_are_no_types(target: Any, expected: set[object]) -> None:
     assert set(sk.sample(target, n=30)) == expected
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        {},
+        {"lt": 1},
+        {"gt": 0, "decimal_places": 2},
+        {"ge": 10**16},
+        {"multiple_of": Decimal("0.25")},
+        {"max_digits": 15, "decimal_places": 4},
+    ],
+    ids=str,
+)
+def test_a_decimal_has_the_digits_that_are_written(constraints: dict[str, Any]) -> None:
+    language = Language.of(Annotated[Decimal, Field(**constraints)])
+    for text, value in texts_and_values(language, 0, 200):
+        assert value == Decimal(text.strip('"'))
+    numbers = (f"{9:9<{before}}.{9:9<{behind}}" for before in (1, 8, 15, 17) for behind in (1, 7, 15, 17))
+    for text in numbers:
+        if language.holds(text):
+            assert language.target.value(text) == Decimal(text)
 
 
 def test_options_reach_the_language() -> None:

@@ -79,7 +79,7 @@ NUMBERS: Kind = {
         [Decimal(0), Decimal("-1.50"), Decimal("12345.678")],
         texts=["0", "-1.5", "12345.678"],
         refuses=['"abc"', '"NaN"', "NaN", '"1e5"', '"01"'],
-        limits="a number or a string; up to 18 digits before and after the point",
+        limits="a number of up to 8 digits before and 7 after the point, or a string of up to 18 each",
     ),
     "Decimal, max_digits=5, decimal_places=2": Specimen(
         Annotated[Decimal, Field(max_digits=5, decimal_places=2)],
