@@ -52,7 +52,7 @@ class Plan:
 def main() -> None:
     options = read_options()
     Path(options.out).mkdir(parents=True, exist_ok=True)
-    load_tokenizer(Path(options.out), options.seed)
+    load_tokenizer(Path(options.out), options.seed, options.start)
     port = random.randint(20_000, 40_000)
     multiprocessing.spawn(work, args=(options, port), nprocs=options.workers)
 
@@ -65,8 +65,11 @@ def work(rank: int, options: argparse.Namespace, port: int) -> None:
     torch.set_flush_denormal(True)
     torch.manual_seed(options.seed)
     out = Path(options.out)
-    tokenizer = load_tokenizer(out, options.seed)
-    model = new_model(tokenizer, options.layers, options.width, options.heads)
+    tokenizer = load_tokenizer(out, options.seed, options.start)
+    if options.start:
+        model = LlamaForCausalLM.from_pretrained(options.start, dtype=torch.float32)
+    else:
+        model = new_model(tokenizer, options.layers, options.width, options.heads)
     plan = Plan(
         steps=options.steps,
         step_tokens=options.step_tokens,
@@ -85,6 +88,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument(
         "--out", default="build/demo", help="folder of the checkpoints and the finished model"
     )
+    parser.add_argument("--start", help="folder of a finished model to begin with; otherwise from nothing")
     parser.add_argument("--log", default="/dev/stdout", help="file to which progress is appended")
     parser.add_argument("--steps", type=int, default=5000)
     parser.add_argument("--step-tokens", type=int, default=5120)
@@ -110,9 +114,9 @@ def read_options() -> argparse.Namespace:
 # --- the tokenizer and the model ---
 
 
-def load_tokenizer(out: Path, seed: int) -> PreTrainedTokenizerFast:
-    """The tokenizer of `out`, made on the first run."""
-    folder = out / "tokenizer"
+def load_tokenizer(out: Path, seed: int, start: str | None) -> PreTrainedTokenizerFast:
+    """The tokenizer of the model that a run begins with, or of `out`, made on the first run."""
+    folder = Path(start) if start else out / "tokenizer"
     if not folder.exists():
         source = Source(seed)
         texts = [each.prompt + each.answer for each in (nonsense.exercise(source) for _ in range(20_000))]
@@ -249,9 +253,10 @@ class Run:
         source = Source(seed)
         extractions, runs = train_examples(seed), train_tasks(seed)
         while True:
-            done = self.step / max(1, self.plan.nonsense_steps)
-            if done < 1:
-                yield nonsense.exercise(source, longest=2 if done < 0.4 else 4)
+            if self.step < self.plan.nonsense_steps:
+                yield nonsense.exercise(
+                    source, longest=2 if self.step < 0.4 * self.plan.nonsense_steps else 4
+                )
             else:
                 yield next(runs) if source.chance(self.plan.agents) else next(extractions)
 
