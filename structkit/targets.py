@@ -19,7 +19,7 @@ from typing_extensions import TypeForm
 from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import SchemaError
 from structkit.functions.output import FunctionOutput
-from structkit.functions.signature import is_function
+from structkit.functions.signature import is_function, refuse_object
 from structkit.limits import Limits
 from structkit.regex.from_schema import lower
 from structkit.regex.nodes import Call, Node, Rules, Text
@@ -299,6 +299,7 @@ def read_target(
             f"{_short(repr(given))} is no target; give a type, a function, a JSON Schema as a dict, "
             f"structkit.Regex(...) or structkit.Choice([...]){hint_of(given)}"
         )
+    refuse_object(given)
     form = cast("TypeForm[object]", given)
     return _TypeTarget(OutputType.of(form, policy=policy, limits=limits, texts=texts))
 
@@ -349,7 +350,9 @@ class _TypeTarget(Target[object]):
         return self.output.validate(text)
 
     def forms(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
-        return ((meant, self.fitted(dump)) for meant, dump in self.output.dumps(value, sparse=sparse))
+        for meant, dump in self.output.dumps(value, sparse=sparse):
+            for sort in (True, False):  # a list of which all items must differ keeps its order
+                yield meant, fitted(self.output.document, dump, sort=sort)
 
     def fitted(self, value: object) -> object:
         return fitted(self.output.document, value)

@@ -8,6 +8,7 @@ import numpy as np
 
 from structkit.automaton.alive import Alive, alive
 from structkit.automaton.build import build_rule, rule_dfa
+from structkit.automaton.counts import Counts
 from structkit.automaton.dfa import Key, node_of
 from structkit.automaton.lengths import Lengths
 from structkit.automaton.tables import GrowingTables, Tables
@@ -38,8 +39,17 @@ class Builder:
         self.built: dict[int, Alive] = {}
         self._numbers: dict[Key | None, int] = {None: 0}
         self._growing = GrowingTables()
-        self._lengths = Lengths(rules, lambda node: alive(rule_dfa(node, limits), {}).length)
+        self._lengths = Lengths(
+            rules,
+            lambda node: alive(rule_dfa(node, limits), {}).length,
+            Counts(lambda key: rule_dfa(node_of(rules, key), limits)),
+        )
         self.tables = self.build(0)
+
+    @property
+    def short(self) -> tuple[str, int, int] | None:
+        """A rule with fewer unique texts than it needs, as `Lengths.short` says it."""
+        return self._lengths.short
 
     def build(self, rule: int) -> Tables:
         """Build a rule, unless it was built before; the arrays with it.

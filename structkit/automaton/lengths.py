@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from structkit.automaton.counts import Counts, lacking
 from structkit.automaton.dfa import Key
 from structkit.automaton.kernels import FAR
 from structkit.regex.nodes import (
@@ -45,15 +46,21 @@ class Lengths:
     Args:
         rules: The rules.
         product: The bytes of a shortest text of an intersection or a difference.
+        counts: Counts texts, where a rule needs several unique ones; without it there are enough.
+
+    Attributes:
+        short: The first rule found with fewer unique texts than it needs: its name, what it needs, and what there are.
 
     >>> lengths = Lengths(Rules(Call("a"), {"a": Alt((Seq((Text("("), Call("a"))), Text("x")))}), lambda node: 0)
     >>> lengths.of("a")
     1
     """
 
-    def __init__(self, rules: Rules, product: Callable[[Both], int]) -> None:
+    def __init__(self, rules: Rules, product: Callable[[Both], int], counts: Counts | None = None) -> None:
         self._rules = rules
         self._product = product
+        self._counts = counts
+        self.short: tuple[str, int, int] | None = None
         self._known: dict[Key, int] = {}
 
     def of(self, key: Key) -> int:
@@ -79,6 +86,9 @@ class Lengths:
                     continue
                 missing: set[str] = set()
                 length = self._of_node(self._rules.rules[current], missing)
+                if length < FAR and self._is_short(current):
+                    length = FAR
+                    missing.clear()
                 if length < FAR:
                     self._known[current] = length
                 else:
@@ -89,6 +99,13 @@ class Lengths:
                 del stuck[at]
         # The rest wait for each other, so none has a text.
         self._known.update(dict.fromkeys(stuck, FAR))
+
+    def _is_short(self, rule: str) -> bool:
+        """Whether a rule needs more unique texts than there are."""
+        found = None if self._counts is None else lacking(self._rules.rules[rule], self._counts)
+        if found is not None:
+            self.short = self.short or (rule, *found)
+        return found is not None
 
     def _of_node(self, node: Node, missing: set[str]) -> int:
         """The bytes of a node, or `FAR`; then `missing` receives the rules of which none is known yet."""

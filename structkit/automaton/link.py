@@ -26,6 +26,13 @@ def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
     """
     builder = Builder(rules, limits)
     if builder.built[0].length >= FAR:
+        if builder.short is not None:
+            name, needed, there = builder.short
+            raise UnsatisfiableSchema(
+                f"{needed} different items or keys must be written, and there {'is' if there == 1 else 'are'} only "
+                f"{there}; ask for fewer, or allow more",
+                place=name.removeprefix("#").rstrip("'"),
+            )
         raise UnsatisfiableSchema(
             "no text satisfies all parts of the target; look for patterns, lengths or bounds that exclude each other",
             place="$",

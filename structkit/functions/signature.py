@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, singledispatchmethod
 from types import SimpleNamespace
 from typing import Annotated, Any, TypeGuard, get_origin
 
@@ -16,13 +16,17 @@ from structkit.errors import SchemaError
 from structkit.functions.docstring import read_docstring
 from structkit.schema.arguments import is_field
 
-__all__ = ["Parameter", "Signature", "is_function", "read_signature"]
+__all__ = ["Parameter", "Signature", "is_function", "read_signature", "refuse_object"]
 
 _KINDS = {
     inspect.Parameter.VAR_POSITIONAL: "stands for any number of arguments; take a list",
     inspect.Parameter.VAR_KEYWORD: "stands for any names; take a dict, or name the parameters",
     inspect.Parameter.POSITIONAL_ONLY: "has no name that an argument can be given by; leave out the `/`",
 }
+
+
+_TYPING = {"typing", "typing_extensions"}
+"""Where types are objects that can be called, such as `list[int]`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,25 @@ def is_function(given: object) -> TypeGuard[Callable[..., object]]:
     return inspect.isroutine(given) or (isinstance(given, partial) and is_function(given.func))
 
 
+def refuse_object(given: object) -> None:
+    """Say what to give in the place of an object of a class with `__call__`, which is neither a type nor a function.
+
+    Raises:
+        SchemaError: It is one.
+    """
+    inner = given.func if isinstance(given, partial) else given
+    kind = type(inner)
+    if isinstance(inner, type) or kind.__module__ in _TYPING or hasattr(kind, "__get_pydantic_core_schema__"):
+        return
+    if inspect.isfunction(getattr(kind, "__call__", None)):  # noqa: B004 (slots in C are those of types)
+        name = kind.__name__
+        raise SchemaError(
+            f"an object of {name} can be called, but is neither a type nor a function; give its method, as in "
+            f"{name.lower()}.__call__, or write a def that calls it",
+            place=name,
+        )
+
+
 def read_signature(
     function: Callable[..., object], *, name: str | None = None, given: type | None = None
 ) -> Signature:
@@ -88,7 +111,7 @@ def read_signature(
 
     Raises:
         SchemaError: A parameter has no annotation, or one that cannot be resolved, or no name to be given by; or the
-            function has no name. The error names both.
+            function has no name, or is one of `functools.singledispatch`. The error names both.
 
     >>> def add(a: int, b: int = 1) -> int:
     ...     '''Add two numbers.
@@ -106,6 +129,12 @@ def read_signature(
     if called.startswith("<"):
         raise SchemaError(
             f"a {called.strip('<>')} has no name for a model to call it by; write a def", place=called
+        )
+    if _is_dispatching(inner):
+        raise SchemaError(
+            f"{called} is dispatched by the type of its first argument and cannot be called with names alone; write a "
+            "def with a union as the type of its parameter that calls it",
+            place=called,
         )
     parameters = list(_parameters(function, called))
     hints = _hints(inner, parameters, called)
@@ -128,6 +157,13 @@ def _unwrapped(function: Callable[..., object]) -> Callable[..., object]:
     while isinstance(function, partial):
         function = function.func
     return function
+
+
+def _is_dispatching(function: Callable[..., object]) -> bool:
+    """Whether it was made by `functools.singledispatch` or `singledispatchmethod`."""
+    if hasattr(function, "dispatch") and hasattr(function, "registry"):
+        return True
+    return isinstance(getattr(getattr(function, "register", None), "__self__", None), singledispatchmethod)
 
 
 def _parameters(function: Callable[..., object], called: str) -> list[inspect.Parameter]:

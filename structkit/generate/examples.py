@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -11,6 +12,8 @@ from structkit.generate.settings import Writing
 from structkit.targets import Target
 
 __all__ = ["Accepts", "Shot", "accepting", "shots_of"]
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 Accepts: TypeAlias = Callable[[str, str], bool]
 """Whether a text is one of the target's, given what its quotes are taken from."""
@@ -38,12 +41,18 @@ def shots_of(
         source: What quotes are taken from, if it is not the text of the example.
 
     Raises:
-        ValueError: A value is not of the target, or cannot be written so.
+        ValueError: A value is not of the target, or cannot be written so, or a text is no Unicode.
 
     >>> from structkit.targets import read_target
     >>> shots_of([("One and two.", [1, 2])], read_target(list[int]), Writing())
     [Shot(text='One and two.', answer='[1, 2]')]
     """
+    for number, (text, _) in enumerate(examples):
+        if (half := _HALF.search(text)) is not None:
+            raise ValueError(
+                f"examples[{number}][0] is not Unicode: it has the lone surrogate {half[0]!r} at {half.start()}; "
+                "remove it"
+            )
     accepts = accepting(target, writing)
     return [
         Shot(text, _answer(value, target, writing, accepts, source or text, f"examples[{number}]"))

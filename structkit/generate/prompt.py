@@ -97,8 +97,11 @@ def show_prompt(model: LogitsModel, prompt: Prompt) -> str:
     """The text that the model reads: the prompt after its chat template.
 
     Control tokens appear as the model's tokenizer writes them; where the model cannot tell, as `<id>`.
+
+    Raises:
+        GenerationError: The prompt is not Unicode.
     """
-    token_ids = model.encode(prompt)
+    token_ids = _encoded(model, prompt)
     if isinstance(model, _Shows):
         return model.show(token_ids)
     tokens = model.vocabulary.tokens
@@ -114,14 +117,7 @@ def encode_prompt(model: LogitsModel, prompt: Prompt, *, thinking: bool = False)
     """
     if thinking and not isinstance(model, Thinking):
         raise GenerationError(f"{model.name} does not know how thoughts end; leave out thinking=...")
-    try:
-        token_ids = (
-            model.encode_thinking(prompt)
-            if thinking and isinstance(model, Thinking)
-            else model.encode(prompt)
-        )
-    except UnicodeEncodeError as error:
-        raise GenerationError(f"the prompt is not Unicode: {error}", place="prompt") from error
+    token_ids = _encoded(model, prompt, thinking=thinking)
     if not token_ids:
         raise GenerationError("the prompt has no tokens, so the model has nothing to go on; say something")
     context = model.context_length
@@ -134,6 +130,15 @@ def encode_prompt(model: LogitsModel, prompt: Prompt, *, thinking: bool = False)
             place="prompt",
         )
     return token_ids
+
+
+def _encoded(model: LogitsModel, prompt: Prompt, *, thinking: bool = False) -> list[int]:
+    try:
+        if thinking and isinstance(model, Thinking):
+            return model.encode_thinking(prompt)
+        return model.encode(prompt)
+    except UnicodeEncodeError as error:
+        raise GenerationError(f"the prompt is not Unicode: {error}", place="prompt") from error
 
 
 def goes_on(model: LogitsModel, prompt: Prompt) -> bool:

@@ -189,7 +189,10 @@ def as_tool(given: AnyTool) -> Tool[..., object]:
         return given
     if not is_function(given):
         kind = f"the class {given.__name__}" if isinstance(given, type) else repr(given)
-        raise AgentError(f"{kind:.80} is no tool; give functions, methods, or structkit.tool(...) of them")
+        hint = "" if isinstance(given, type) or not callable(given) else "; of an object give its __call__"
+        raise AgentError(
+            f"{kind:.80} is no tool; give functions, methods, or structkit.tool(...) of them{hint}"
+        )
     inner = given
     while (partly := getattr(inner, "func", None)) is not None:
         inner = partly

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
+from functools import partial, singledispatch, singledispatchmethod
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -215,3 +215,36 @@ def test_a_default_may_be_a_field_of_pydantic() -> None:
             output.validate(refused)
     first, second = (output.validate('{"name": "Ana"}').arguments["tags"] for _ in range(2))
     assert first is not second
+
+
+class Shout:
+    def __call__(self, text: str) -> str:
+        return text.upper()
+
+
+@pytest.mark.parametrize("given", [Shout(), partial(Shout())])
+def test_an_object_that_can_be_called_is_told_what_to_give(given: Any) -> None:
+    with pytest.raises(sk.SchemaError, match=r"give its method, as in shout\.__call__, .* at `Shout`"):
+        sk.to_json_schema(given)
+    with pytest.raises(sk.AgentError, match="of an object give its __call__"):
+        sk.Agent(RandomModel(), tools=[given], result=int)
+    assert sk.extract(ScriptedModel(['{"text": "a"}']), "x", Shout().__call__).run() == "A"
+
+
+@singledispatch
+def double(x: int) -> int:
+    return 2 * x
+
+
+class Doubles:
+    @singledispatchmethod
+    def double(self, x: int) -> int:
+        return 2 * x
+
+
+@pytest.mark.parametrize("function", [double, Doubles().double, partial(double)])
+def test_a_function_that_is_dispatched_by_its_first_argument_is_refused(function: Any) -> None:
+    with pytest.raises(sk.SchemaError, match="double is dispatched by the type of its first argument"):
+        sk.to_json_schema(function)
+    with pytest.raises(sk.SchemaError, match="cannot be called with names alone"):
+        sk.Agent(RandomModel(), tools=[function], result=int)

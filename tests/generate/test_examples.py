@@ -224,3 +224,47 @@ def test_calls_of_functions_may_be_examples() -> None:
 def test_policies_are_those_of_the_call() -> None:
     assert json.loads(answers(null="omit")[1]).keys() == {"born", "name", "tags"}
     assert Policy(null="omit").null_fields == "omit"
+
+
+class Club(BaseModel):
+    names: frozenset[str]
+    sizes: set[int]
+    pairs: set[tuple[str, int]]
+    groups: frozenset[frozenset[str]] | None = None
+    scores: dict[str, set[str]] = {}
+
+
+def test_sets_are_written_in_one_order_in_every_process() -> None:
+    words = [f"w{number:02}" for number in range(40)]
+    value = Club(
+        names=frozenset(words),
+        sizes={3, 20, 100},
+        pairs={("b", 1), ("a", 2)},
+        groups=frozenset({frozenset("cba"), frozenset("xz")}),
+        scores={"z": {"n", "m"}, "a": set("fedcba")},
+    )
+    shot = shots_of([("x", value)], read_target(Club), Writing())[0]
+    assert json.loads(shot.answer) == {
+        "names": words,
+        "sizes": [100, 20, 3],
+        "pairs": [["a", 2], ["b", 1]],
+        "groups": [["a", "b", "c"], ["x", "z"]],
+        "scores": {"z": ["m", "n"], "a": list("abcdef")},
+    }
+
+
+def test_lists_of_different_items_stay_in_the_order_that_is_given() -> None:
+    schema = {"type": "array", "uniqueItems": True, "items": {"type": "string"}}
+    listed = Annotated[list[str], Field(json_schema_extra={"uniqueItems": True})]
+    for target in (schema, listed):
+        assert shots_of([("x", ["b", "a"])], read_target(target), Writing())[0].answer == '["b", "a"]'
+
+
+def test_what_is_no_unicode_is_named() -> None:
+    model = ScriptedModel(["1"])
+    for ask in (sk.preview_prompt, sk.generate):
+        with pytest.raises(ValueError, match=r"examples\[1\]\[0\] is not Unicode: .* '\\ud800' at 1"):
+            ask(model, "x", int, examples=[("a", 1), ("b\ud800", 2)])
+        for prompt in ("a\ud800", [{"role": "user", "content": "\udfff"}]):
+            with pytest.raises(sk.GenerationError, match=r"the prompt is not Unicode: .* at `prompt`"):
+                ask(model, prompt, int)
