@@ -8,7 +8,7 @@ import numpy as np
 
 from structkit.automaton.dfa import DEAD, Dfa, Key
 from structkit.automaton.kernels import BITS
-from structkit.regex.nodes import Alt, Joined, Node, Repeat, Seq, Substring, Unique, Unordered
+from structkit.regex.nodes import Alt, Joined, Node, Repeat, Seq, Substring, Text, Unique, Unordered
 from structkit.regex.substrings import END, spelling
 
 __all__ = ["Counts", "lacking"]
@@ -53,6 +53,8 @@ class Counts:
 
     def of(self, key: Key, most: int) -> int:
         """How many texts there are of what a call names, but no more than `most`."""
+        if isinstance(key, Unique) and isinstance(key.node, Text):  # a declared key, say
+            return 1
         # Recursion has texts enough, or none at all, which is found elsewhere.
         if key in self._open or (isinstance(key, Substring) and _many_quotes(key, most)):
             return most
