@@ -18,7 +18,7 @@ from structkit.index.store import address_of, remove
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
-from structkit.targets import AnyTarget, read_target
+from structkit.targets import AnyTarget, Choice, Regex, Target, read_target
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["compile"]
@@ -100,6 +100,8 @@ def compile(
                 guide.save()
     if precompute:
         guide.precompute()
+    if isinstance(target, (Regex, Choice, Target)):
+        guide.is_json = read_target(target).is_json
     guide.compile_seconds = time.perf_counter() - begin
     return guide
 

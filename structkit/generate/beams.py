@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from structkit.errors import BudgetTooSmall
 from structkit.generate.drive import check_cancelled
+from structkit.generate.nesting import Nesting
 from structkit.generate.sample import allowed_logits, failure, logsumexp, only_id
 from structkit.guide.guide import Cursor
 from structkit.models.base import Logits, Rows
@@ -34,6 +35,8 @@ class Beam:
         forced: For each whether nothing else could follow.
         logprob: The sum of the log-probabilities.
         unread: Tokens that the model has not read yet.
+        nesting: How deep it is, if it is JSON.
+        cut: Whether it was brought to its end because it was very deep.
     """
 
     cursor: Cursor
@@ -44,6 +47,13 @@ class Beam:
     forced: list[bool] = field(default_factory=list)
     logprob: float = 0.0
     unread: list[int] = field(default_factory=list)
+    nesting: Nesting | None = None
+    cut: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether neither the budget nor its depth ended it."""
+        return not self.cut and (self.left > 0 or self.cursor.must_end)
 
     def extended(self, token: int, logprob: float, removed: float) -> Beam:
         """The hypothesis with one more token, and those that must follow it."""
@@ -55,6 +65,8 @@ class Beam:
             [*self.scores],
             [*self.forced],
             self.logprob + logprob,
+            nesting=None if self.nesting is None else self.nesting.fork(),
+            cut=self.cut,
         )
         beam.take(token, (logprob, removed), forced=False)
         return beam
@@ -70,13 +82,15 @@ class Beam:
             self.texts.append(text)
             self.scores.append(score)
             self.forced.append(forced)
+            if self.nesting is not None:
+                self.nesting.read(text)
 
     def settle(self) -> NDArray[np.uint32] | None:
         """Take the tokens that must follow; the mask of those that may, or `None` at the end."""
         vocabulary = self.cursor.guide.vocabulary
         mask = np.zeros(vocabulary.words, np.uint32)
         while not self.cursor.must_end and self.left:
-            self.cursor.fill_mask(mask, self.left)
+            self.look(mask)
             only = only_id(mask)
             if only is None:
                 return mask
@@ -84,6 +98,14 @@ class Beam:
                 return None
             self.take(only, (0.0, 0.0), forced=True)
         return None
+
+    def look(self, mask: NDArray[np.uint32]) -> None:
+        """Look at what may follow; what is very deep has only room for its end."""
+        self.cursor.fill_mask(mask, self.left)
+        if self.nesting is not None and self.nesting.deep:
+            free = mask.copy()
+            self.cursor.fill_mask(mask, min(self.left, self.cursor.tokens_to_end()))
+            self.cut = self.cut or not np.array_equal(mask, free)
 
 
 def search(
@@ -118,7 +140,8 @@ def search(
     """
     if not cursor.fits(budget):
         raise BudgetTooSmall(cursor.tokens_to_end(), budget)
-    first = Beam(cursor, budget, unread=list(prompt_ids))
+    nesting = Nesting() if cursor.guide.is_json else None
+    first = Beam(cursor, budget, unread=list(prompt_ids), nesting=nesting)
     mask = first.settle()
     if mask is None:
         return [first]

@@ -22,9 +22,19 @@ from structkit.generate.plan import Decoded, Flow, Score
 from structkit.models.base import Logits, LogitsModel, ReadsAhead, Rows
 from structkit.models.single import asked, logits_of
 
-__all__ = ["TURNS", "Cancelled", "Driven", "Turns", "check_cancelled", "drive_all", "in_thread"]
+__all__ = [
+    "TURNS",
+    "Cancelled",
+    "Driven",
+    "Turns",
+    "check_cancelled",
+    "drive_all",
+    "in_thread",
+    "until_cancelled",
+]
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 _TRUE, _ALL = 1.2, 2.0
 """What is thought of guesses before there were any: so many of so many came true."""
@@ -100,7 +110,7 @@ def drive_all(
         flows: Fresh flows, numbered from 0. They are asked for one by one as there is room.
         rows: A fresh batch of a model.
         most: Rows at once.
-        cancelled: When it is set, all is given up before the model's next step.
+        cancelled: When it is set, all is given up before the model's next step, or before the next flow is begun.
 
     Yields:
         How each flow ended, when it does; and `None` after each step of the model.
@@ -109,7 +119,7 @@ def drive_all(
         Cancelled: `cancelled` was set.
     """
     batch = _Batch(rows, most if rows.most is None else min(most, rows.most))
-    waiting = enumerate(flows)
+    waiting = enumerate(until_cancelled(flows, cancelled))
     try:
         while True:
             check_cancelled(cancelled)
@@ -131,6 +141,17 @@ def check_cancelled(cancelled: threading.Event | None) -> None:
     """Raise `Cancelled` if that was set."""
     if cancelled is not None and cancelled.is_set():
         raise Cancelled
+
+
+def until_cancelled(items: Iterable[T], cancelled: threading.Event | None) -> Iterator[T]:
+    """The items, as long as somebody waits for what is made of them.
+
+    Raises:
+        Cancelled: `cancelled` was set.
+    """
+    for item in items:
+        check_cancelled(cancelled)
+        yield item
 
 
 def _width(worths: Sequence[Sequence[float]], overhead: int) -> int:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import cast
 
 from structkit.errors import GenerationError
-from structkit.generate.drive import TURNS, drive_all
+from structkit.generate.drive import TURNS, drive_all, until_cancelled
 from structkit.generate.examples import Shot
 from structkit.generate.job import Job
 from structkit.generate.notes import add_place
@@ -172,7 +172,7 @@ def run_each(
     shots: dict[int, Sequence[Shot]] = {}
     jobs = [
         Job(number, model, prompt, target, settings, shots)
-        for (number, prompt), target in zip(prompts.items(), targets, strict=True)
+        for (number, prompt), target in until_cancelled(zip(prompts.items(), targets, strict=True), cancelled)
     ]
     yield from _outcomes(jobs, model, settings, batch, cancelled)
 
@@ -186,10 +186,10 @@ def _outcomes(
     place: str = "prompts",
 ) -> Generator[tuple[int, Result[object] | Exception], None, None]:
     """What came of each job, by its number, when it has."""
-    for job in jobs:
+    for job in until_cancelled(jobs, cancelled):
         job.shown()  # what is wrong with an example is wrong with the call
     with TURNS.held(model, settings.draft), Progress(len(jobs), batch.progress) as progress:
-        rows, jobs = _begin(model, jobs, settings)
+        rows, jobs = _begin(model, jobs, settings, cancelled)
         for driven in drive_all((job.flow() for job in jobs), rows, batch.size, cancelled):
             if driven is None:
                 continue
@@ -247,14 +247,17 @@ def begin_rows(model: LogitsModel, settings: Settings) -> Rows:
     return rows
 
 
-def _begin(model: LogitsModel, jobs: list[Job], settings: Settings) -> tuple[Rows, list[Job]]:
+def _begin(
+    model: LogitsModel, jobs: list[Job], settings: Settings, cancelled: threading.Event | None
+) -> tuple[Rows, list[Job]]:
     """Rows for the jobs, and the jobs in the order in which they are best begun."""
     rows = begin_rows(model, settings)
     if rows.most == 1 or len(jobs) == 1:
         return rows, jobs
     # Prompts of like length waste the least padding; the longest come first, for they need the most memory.
+    kept = {job: job.kept() for job in until_cancelled(jobs, cancelled)}
     jobs = sorted(jobs, key=lambda job: -len(job.encoded()))
-    return rows_of(model, _common([job.kept() for job in jobs])), jobs
+    return rows_of(model, _common([kept[job] for job in jobs])), jobs
 
 
 def _common(prompts: Sequence[list[int]]) -> list[int]:

@@ -264,7 +264,7 @@ class Job:
                 self.written.texts = beam.texts
                 decoded = Decoded(
                     token_ids=tuple(beam.token_ids),
-                    finish_reason="stop" if beam.left or beam.cursor.must_end else "budget",
+                    finish_reason="stop" if beam.whole else "budget",
                     forced_tokens=sum(beam.forced),
                     seconds=0.0,
                     refused=tuple(refused for refused, _ in self._refused),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 __all__ = ["Nesting"]
 
 _DEEPEST = 190
@@ -18,12 +20,22 @@ class Nesting:
     """
 
     def __init__(self) -> None:
-        self._read = self._depth = 0
+        self._length = self._depth = 0
         self._quoted = self._escaped = False
+
+    @property
+    def deep(self) -> bool:
+        """Whether what was read is nested as deep as it should be."""
+        return self._depth >= _DEEPEST
 
     def is_deep(self, text: bytearray) -> bool:
         """Whether a text, which goes on from the one before, is nested as deep as it should be."""
-        for byte in text[self._read :]:
+        self.read(text[self._length :])
+        return self.deep
+
+    def read(self, piece: bytes | bytearray) -> None:
+        """Read what follows."""
+        for byte in piece:
             if self._escaped:
                 self._escaped = False
             elif self._quoted:
@@ -32,11 +44,14 @@ class Nesting:
                 self._quoted = True
             else:
                 self._depth += (byte in b"[{") - (byte in b"]}")
-        self._read = len(text)
-        return self._depth >= _DEEPEST
+        self._length += len(piece)
+
+    def fork(self) -> Nesting:
+        """Another that has read the same."""
+        return copy(self)
 
     def forget(self, length: int) -> None:
         """All but so many bytes were taken back: they are read again."""
-        if length < self._read:
-            self._read = self._depth = 0
+        if length < self._length:
+            self._length = self._depth = 0
             self._quoted = self._escaped = False

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structkit.errors import TokenRefused
+from structkit.generate.nesting import Nesting
 from structkit.guide.guide import Cursor, Guide
 
 if TYPE_CHECKING:
@@ -17,6 +20,29 @@ __all__ = ["LogitsProcessor"]
 
 _KEPT = 4_096
 """Sequences that are remembered; one that is not is read again from its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a row stands, and how deep its value is nested."""
+
+    cursor: Cursor
+    nesting: Nesting
+
+    def fork(self) -> _Place:
+        return _Place(self.cursor.fork(), self.nesting.fork())
+
+    def advance(self, token: int) -> None:
+        """Take a token; what follows the end, which is padding, is not looked at."""
+        if not self.cursor.ended:
+            self.cursor.advance(token)
+        if not self.cursor.ended:
+            self.nesting.read(self.cursor.guide.vocabulary.tokens[token])
+
+    def fill_mask(self, mask: NDArray[np.uint32]) -> None:
+        """Write what may follow; JSON that is very deep has only room for its end."""
+        deep = self.cursor.guide.is_json and self.nesting.deep
+        self.cursor.fill_mask(mask, self.cursor.tokens_to_end() if deep else None)
 
 
 class LogitsProcessor:
@@ -43,7 +69,7 @@ class LogitsProcessor:
         self.guide = guide
         self._prompts: set[tuple[int, ...]] = set()
         self._length = 0
-        self._cursors: OrderedDict[tuple[int, ...], Cursor] = OrderedDict()
+        self._places: OrderedDict[tuple[int, ...], _Place] = OrderedDict()
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Write -inf over the logits of tokens that may not follow.
@@ -62,13 +88,13 @@ class LogitsProcessor:
             self._begin(rows)
         masks = np.zeros((len(rows), self.guide.vocabulary.words), np.uint32)
         for row, mask in zip(rows, masks, strict=True):
-            self._cursor(row[self._length :]).fill_mask(mask)
+            self._place(row[self._length :]).fill_mask(mask)
         put_mask(scores, masks)
         return scores
 
     def _begin(self, rows: list[tuple[int, ...]]) -> None:
         self._prompts, self._length = set(rows), len(rows[0]) if rows else 0
-        self._cursors.clear()
+        self._places.clear()
 
     def _goes_on(self, rows: list[tuple[int, ...]]) -> bool:
         """Whether the rows go on from the prompts of the last call; else another generation has begun."""
@@ -78,21 +104,20 @@ class LogitsProcessor:
             for row in rows:
                 if row[: self._length] not in self._prompts:
                     return False
-                self._cursor(row[self._length :])
+                self._place(row[self._length :])
         except TokenRefused:
             return False
         return True
 
-    def _cursor(self, written: tuple[int, ...]) -> Cursor:
-        """Where a row stands; what follows its end, which is padding, is not looked at."""
-        found = self._cursors.get(written)
+    def _place(self, written: tuple[int, ...]) -> _Place:
+        """Where a row stands."""
+        found = self._places.get(written)
         if found is None:
-            before = self._cursors.get(written[:-1]) if written else None
-            found = self.guide.cursor() if before is None else before.fork()
+            before = self._places.get(written[:-1]) if written else None
+            found = _Place(self.guide.cursor(), Nesting()) if before is None else before.fork()
             for token in written if before is None else written[-1:]:
-                if not found.ended:
-                    found.advance(token)
-            self._cursors[written] = found
-            while len(self._cursors) > _KEPT:
-                self._cursors.popitem(last=False)
+                found.advance(token)
+            self._places[written] = found
+            while len(self._places) > _KEPT:
+                self._places.popitem(last=False)
         return found

@@ -34,6 +34,7 @@ class Guide:
         vocabulary: The tokens.
         automaton: The language.
         compile_seconds: How long making it took.
+        is_json: Whether its texts are JSON.
         end_mask: uint32[words], the end tokens.
     """
 
@@ -49,6 +50,7 @@ class Guide:
         self.vocabulary = vocabulary
         self.automaton = automaton
         self.compile_seconds = 0.0
+        self.is_json = True
         self.index = Index(automaton, vocabulary, address=address, source=source, kept=kept)
         self.budgets = Budgets(self.index, self._step)
         self.end_mask = _packed(vocabulary)
@@ -139,6 +141,9 @@ class Guide:
 
 class Cursor:
     """One sequence under a guide: the one small mutable thing. Not for several threads at once.
+
+    It allows values of any depth, and does not know what will read them: pydantic refuses JSON that is nested more than
+    200 deep. A loop of your own that may come so far ends the value with `budget=cursor.tokens_to_end()`.
 
     >>> from structkit.testing import byte_vocabulary
     >>> import structkit as sk

@@ -319,7 +319,11 @@ def decimal_of(schema: Core, described: JsonObject) -> JsonObject:
     step = None if of is None else str(of)
     said = {"max_digits": digits, "decimal_places": places, "bounds": bounds or None, "multiple_of": step}
     text = format_of("decimal", **said)
-    if (digits or 0) > _EXACT_DIGITS or (places or 0) > _EXACT_DIGITS or (places is None and digits is not None):
+    if (
+        (digits or 0) > _EXACT_DIGITS
+        or (places or 0) > _EXACT_DIGITS
+        or (places is None and digits is not None)
+    ):
         return text
     # As many digits before the point as behind it, where nobody says: more are written in a string.
     behind = _EXACT_DIGITS // 2 if places is None else places if digits is None else min(digits, places)

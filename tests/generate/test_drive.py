@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import numpy as np
@@ -14,6 +14,8 @@ import structkit as sk
 from structkit.generate import drive, flow
 from structkit.generate.drive import Turns
 from structkit.generate.generation import run_many
+from structkit.generate.plan import Flow
+from structkit.generate.prompt import Prompt
 from structkit.generate.settings import Batch, Settings
 from structkit.testing import RandomModel, ScriptedModel
 
@@ -201,6 +203,72 @@ def test_answers_of_one_token_are_told_of_as_they_come() -> None:
     with pytest.raises(drive.Cancelled):
         run_many(model, ["x"] * 50, targets, settings, Batch(progress=False), cancelled)
     assert len(seen) == 5
+
+
+_SETTINGS = Settings.read("extract_many", {"describe": False})
+
+
+class _IdleRows:
+    """The rows of a model that is not asked to write."""
+
+    most, overhead = None, 1
+
+    def add(self, sequences: Sequence[Sequence[int]]) -> np.ndarray:
+        raise AssertionError("it is asked to write")
+
+    feed = add
+
+    def keep(self, rows: Sequence[int]) -> None:
+        pass
+
+
+def test_no_prompt_is_encoded_that_nobody_waits_for() -> None:
+    cancelled, encoded = threading.Event(), []
+
+    class Counting(RandomModel):
+        def encode(self, prompt: Prompt) -> list[int]:
+            encoded.append(prompt)
+            if len(encoded) == 3:
+                cancelled.set()
+            return super().encode(prompt)
+
+        def rows(self, prefix: Sequence[int] = ()) -> _IdleRows:
+            return _IdleRows()
+
+    with pytest.raises(drive.Cancelled):
+        run_many(Counting(), ["x"] * 50, [int] * 50, _SETTINGS, Batch(progress=False), cancelled)
+    assert len(encoded) == 3
+
+
+def test_no_target_is_read_that_nobody_waits_for() -> None:
+    cancelled, read = threading.Event(), []
+
+    class Targets(list):
+        def __iter__(self) -> Iterator[object]:
+            for target in super().__iter__():
+                read.append(target)
+                if len(read) == 3:
+                    cancelled.set()
+                yield target
+
+    with pytest.raises(drive.Cancelled):
+        run_many(RandomModel(), ["x"] * 50, Targets([int] * 50), _SETTINGS, Batch(progress=False), cancelled)
+    assert len(read) == 3
+
+
+def test_no_flow_is_begun_that_nobody_waits_for() -> None:
+    """What is compiled for each prompt anew is compiled there."""
+    cancelled, begun = threading.Event(), []
+
+    def flow(number: int) -> Flow:
+        begun.append(number)
+        cancelled.set()
+        raise RuntimeError("it is not asked")
+        yield
+
+    with pytest.raises(drive.Cancelled):
+        list(drive.drive_all(map(flow, range(50)), _IdleRows(), 50, cancelled))
+    assert begun == [0]
 
 
 @pytest.mark.parametrize("given", [None, [0.0], 1.0])
