@@ -5,6 +5,19 @@ Prints:
     How warm is it in Porto?
       weather(city='Porto') -> sunny, 18 degrees
     Reply(answer='sunny, 18 degrees')
+    What is 1234 times 56?
+      calculate(expression='1234 * 56') -> 69104.0
+    Reply(answer=69104.0)
+    What do I have on 3 December 2026?
+      calendar(day=datetime.date(2026, 12, 3)) -> 12:30 lunch with Clara
+    Reply(answer='12:30 lunch with Clara')
+    How much is The Silent River?
+      price(title='The Silent River') -> 12.5
+    Reply(answer=12.5)
+    How much are 4 copies of The Silent River?
+      price(title='The Silent River') -> 12.5
+      calculate(expression='4 * 12.5') -> 50.0
+    Reply(answer=50.0)
 """
 
 import operator
@@ -16,7 +29,7 @@ from pydantic import BaseModel
 import structkit as sk
 
 SKIES = {"Porto": "sunny, 18 degrees", "Oslo": "snowy, -4 degrees"}
-PLANS = {date(2026, 12, 3): "17:30 reading with Ana Souza"}
+PLANS = {date(2026, 12, 3): "12:30 lunch with Clara"}
 OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 
 

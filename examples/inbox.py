@@ -28,7 +28,7 @@ class Order(BaseModel):
 
 
 INBOX = [
-    "Clara Mendes ordered 2 copies of Winter Garden and 1 copy of Blue Harbour.",
+    "Clara Mendes ordered 2 copies of Winter Garden and 1 copy of Red Lantern.",
     "Winter Garden is in the window again, and the cat sleeps on it. " * 100,
     "Peter Novak ordered 3 copies of The Silent River.",
 ]
