@@ -1,6 +1,6 @@
 """An agent on a small database: two functions that it may call, and a typed result.
 
-The demo model is too small for an agent, so a script stands in for it; name a real model with
+The demo model is too small for this one (`assistant.py` has one for it), so a script stands in; name a real model with
 `structkit.load("Qwen/Qwen3-0.6B")`. Prints:
 
     find_orders(customer='Ana Souza') -> [{'id': 7, 'title': 'Salt'}, {'id': 9, 'title': 'The Silent River'}]

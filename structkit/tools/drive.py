@@ -67,9 +67,7 @@ async def drive_async(
             result = await in_thread(
                 lambda cancelled, asked=asked, job=job: run_job(job, talk.rows(job, asked), cancelled)  # type: ignore[misc]
             )
-        except (
-            Exception
-        ) as error:  # a model is anyone's code: the run is told, and most often raises it again
+        except Exception as error:  # a model is anyone's code, and the run most often raises it again
             talk.fail(error)
         else:
             talk.tell(result)
