@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.schema.nodes import Array, Const, Integer, Number, Object, Ref, String, Union
+from structkit.schema.nodes import Array, Bound, Const, Integer, Number, Object, Ref, String, Union
 from structkit.schema.output import OutputType
 from structkit.schema.policy import Policy
 from structkit.schema.read import read
@@ -188,7 +188,9 @@ def test_the_tag_of_a_discriminated_union_is_never_omitted() -> None:
 def test_nodes_of_some_types() -> None:
     assert OutputType.of(Literal[True, 1]).document.root == Union((Const("true"), Const("1")))
     assert OutputType.of(Annotated[int, Field(gt=0, lt=10, multiple_of=4)]).document.root == Integer(1, 9, 4)
-    assert OutputType.of(Decimal).document.root == Union((Number(), String(format="python:decimal")))
+    below, above = (Bound(Decimal(sign * 10**8), exclusive=True) for sign in (-1, 1))
+    fixed = Number(below, above, Decimal("1e-7"))
+    assert OutputType.of(Decimal).document.root == Union((fixed, String(format="python:decimal")))
     assert OutputType.of(dict[str, Any]).document.bounded
     assert isinstance(OutputType.of(Node).document.root, Ref)
     assert not holds(OutputType.of(Shut).document, {"a": 1, "b": 2})
