@@ -120,7 +120,7 @@ async def samples(model: sk.testing.ScriptedModel) -> None:
     assert_type(sk.generate(model, "x", weather, n=2), list[sk.Result[sk.Call[list[str]]]])
     assert_type(await sk.agenerate(model, "x", Person, n=2), list[sk.Result[Person]])
     assert_type(await sk.agenerate(model, "x", lookup, n=2), list[sk.Result[sk.Call[Person]]])
-    sk.extract(model, "x", Person, n=2)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    sk.extract(model, "x", Person, n=2)  # type: ignore[call-overload]
 
 
 async def functions(model: sk.testing.ScriptedModel) -> None:
