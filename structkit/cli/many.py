@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Generator
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -92,12 +92,14 @@ class _Output:
             self._part.flush()
 
     def _find(self) -> None:
-        """Read what waits."""
-        with self._beside.open(encoding="utf-8") as lines:
+        """Read what waits; a line that is no answer is left out, so that its prompt is asked again."""
+        with self._beside.open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 number, _, text = line.rstrip("\n").partition(" ")
-                if int(number) >= self._next:
+                with suppress(ValueError, RecursionError):
+                    json.loads(text)
                     self._waiting[int(number)] = text
+        self._waiting = {number: text for number, text in self._waiting.items() if number >= self._next}
 
     def _write(self) -> None:
         while (text := self._waiting.pop(self._next, None)) is not None:

@@ -147,7 +147,7 @@ class Job:
                 shots = self.shown()
                 self._asked = asked_prompt(self._model, self._prompt, self.target, self._settings, shots)
                 self._prompt_ids = self._encode(self._asked)
-            except Exception as error:
+            except Exception as error:  # told when its turn comes, too
                 self._error = error
         return self._prompt_ids
 

@@ -119,6 +119,7 @@ class OutputType(Generic[T]):
             PydanticUserError,
             PydanticUndefinedAnnotation,
             CoreSchemaError,
+            LookupError,  # a root model of itself
             NameError,
             TypeError,
         ) as error:

@@ -163,11 +163,7 @@ def _now(due: Due) -> Outcome:
     try:
         with inside_call():
             output = _whole(due.ready.begin(due.call, due.context))
-    except (
-        Exception,
-        GeneratorExit,
-        asyncio.CancelledError,
-    ) as error:  # a tool is anyone's code, and the run judges
+    except (Exception, GeneratorExit, asyncio.CancelledError) as error:  # a tool is anyone's: the run judges
         return Outcome(error=error, seconds=time.perf_counter() - begun)
     return Outcome(output, seconds=time.perf_counter() - begun)
 

@@ -164,9 +164,8 @@ class Room:
 
     def _cut(self, text: str, most: int) -> str:
         encode = self._setup.model.encode_text
-        kept = text[
-            : most * self._setup.longest + 1
-        ]  # what is longer has more tokens; to count them may take minutes
+        # What is longer has more tokens, and to count them may take minutes.
+        kept = text[: most * self._setup.longest + 1]
         tokens = len(encode(kept))
         while tokens > most and kept:
             kept = kept[: min(len(kept) - 1, len(kept) * most // (2 * tokens))]

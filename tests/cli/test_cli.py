@@ -253,6 +253,7 @@ def test_a_run_that_was_killed_loses_only_what_was_unfinished(
     written = sink.read_text().count("\n") + waiting.read_text().count("\n")
     assert written == 4 > sink.read_text().count("\n")
     with waiting.open("a") as part:
+        part.write('no answer\n7 {"value": \n8\n')  # somebody changed it
         part.write('8 {"value": {}')  # it stopped while it wrote
     assert main(command) == 0
     assert "5 lines written" in (said := capsys.readouterr().out)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, RootModel, ValidationError
 
 from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
@@ -74,7 +74,11 @@ class WithCallable(BaseModel):
     x: list[Callable[[], int]]
 
 
-@pytest.mark.parametrize("target", [Undefined, 3, "Nowhere", object()])
+class Itself(RootModel["Itself"]):
+    pass
+
+
+@pytest.mark.parametrize("target", [Undefined, 3, "Nowhere", object(), Itself])
 def test_what_pydantic_cannot_describe(target: Any) -> None:
     with pytest.raises(SchemaError) as caught:
         OutputType.of(target)
