@@ -81,6 +81,7 @@ DOORS = {
     "pydantic": {
         "schema/arguments.py",
         "schema/dump.py",
+        "schema/generator.py",
         "schema/judge.py",
         "schema/output.py",
         "schema/parts.py",
@@ -88,6 +89,7 @@ DOORS = {
     },
     "pydantic_core": {
         "schema/dump.py",
+        "schema/generator.py",
         "schema/judge.py",
         "schema/output.py",
         "schema/parts.py",
