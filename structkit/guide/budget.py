@@ -23,7 +23,7 @@ from structkit.automaton.frames import Frame, Memory
 from structkit.automaton.shortest import shortest_length, shortest_text
 from structkit.automaton.unique import ahead
 from structkit.errors import LimitExceeded
-from structkit.guide.state import State, mask_of, suspects, walks
+from structkit.guide.state import State, look, mask_of, suspects, walks
 from structkit.index.index import FAR, Index
 
 __all__ = ["Budgets"]
@@ -96,18 +96,22 @@ class Budgets:
             return False
         return self._surely(state) <= budget or self.fewest(state, budget) <= budget
 
+    def has_room(self, state: State, left: int) -> bool:
+        """Whether, whatever allowed token comes next, at most `left` more surely complete the value."""
+        look(state, self.index)
+        return self._with_room(state, state.growth) <= left
+
     def mask(self, state: State, left: int) -> NDArray[np.uint32]:
         """uint32[words]: the allowed tokens after which at most `left` more complete the value."""
-        mask = mask_of(state, self.index)
-        if self._most(state) <= left:
-            return mask
+        if self.has_room(state, left):
+            return mask_of(state, self.index)
         if not state.tight:
             self.index.tighten()
-            state.mask = None
+            state.masks = None
             return self.mask(state, left)
         remembers = self.index.automaton.remembers
         if not remembers and left < FAR - 1 and self.need(state) <= left + 1:
-            narrow = mask & self._narrowed(state, left)
+            narrow = mask_of(state, self.index) & self._narrowed(state, left)
             if narrow.any():
                 return narrow
         return self._searched(state, left)
@@ -170,10 +174,6 @@ class Budgets:
             return self.length(state)
         need = self.need(state)
         return need if need < FAR else self.length(state)
-
-    def _most(self, state: State) -> int:
-        """The most tokens that may be needed after an allowed one."""
-        return self._with_room(state, state.growth)
 
     def _with_room(self, state: State, tokens: int) -> int:
         """The tokens, and more where there are unique texts, or may be: they may be long to differ."""
@@ -253,7 +253,7 @@ class Budgets:
         for exits, frame, _ in walks(state, self.index):
             below = self.index.need(frame.below)
             if below <= left:
-                union |= self.index.within(exits, frame, left - below, 0, None).mask
+                self.index.within(exits, frame, left - below, 0, None).mask.add(union)
         return union
 
     def _searched(self, state: State, left: int) -> NDArray[np.uint32]:

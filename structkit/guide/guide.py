@@ -11,9 +11,10 @@ from structkit.automaton.automaton import Automaton
 from structkit.automaton.frames import Frame
 from structkit.errors import TokenRefused, VocabularyError
 from structkit.guide.budget import Budgets
-from structkit.guide.state import State, mask_of
+from structkit.guide.state import State, look
 from structkit.index.index import FAR, Index
 from structkit.index.kept import Kept
+from structkit.index.mask import write
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Cursor", "Guide"]
@@ -66,7 +67,7 @@ class Guide:
 
     def begin(self) -> None:
         """Make the first mask, which every sequence asks for."""
-        self.mask(self._start, None)
+        look(self._start, self.index)
 
     def precompute(self, most: int = 10_000) -> int:
         """Make the masks of every state that tokens reach, up to `most` states, and save them.
@@ -91,9 +92,13 @@ class Guide:
 
     def advance(self, state: State, token_id: int) -> State | None:
         """The state after a token, or `None` if the mask forbids it; end tokens are the cursor's affair."""
-        if not 0 <= token_id < self.vocabulary.size or not self._allows(state, token_id):
+        after = state.next.get(token_id)
+        if after is None:
+            if not 0 <= token_id < self.vocabulary.size or not self.vocabulary.tokens[token_id]:
+                return None
+            after = self._step(state, token_id)
+        if not after.frames or not (self.vocabulary.spells_bytes or self._leads_on(state, token_id)):
             return None
-        after = self._step(state, token_id)
         if state.searched:
             self.budgets.inherit(state, token_id, after)
         return after
@@ -102,30 +107,44 @@ class Guide:
         """The state after a text; one without frames if the language does not allow it."""
         return self._state(*self.automaton.read(state.frames, state.kept, text))
 
-    def mask(self, state: State, budget: int | None) -> NDArray[np.uint32]:
-        """uint32[words]: the tokens that may come next, without the end tokens; see `Cursor.fill_mask`."""
-        if budget is not None:
-            return self.budgets.mask(state, min(budget, FAR) - 1)
-        mask = state.mask
-        if mask is None:
-            mask = mask_of(state, self.index)
-        return mask if state.growth < FAR else self.budgets.mask(state, FAR - 1)
+    def fill(self, state: State, budget: int | None, out: NDArray[np.uint32]) -> None:
+        """Write the tokens that may come next, without the end tokens; see `Cursor.fill_mask`."""
+        masks = state.masks
+        if masks is None:
+            masks = look(state, self.index)
+        if state.growth < FAR if budget is None else self.budgets.has_room(state, min(budget, FAR) - 1):
+            write(masks, out)
+        else:
+            out[:] = self.budgets.mask(state, FAR - 1 if budget is None else min(budget, FAR) - 1)
+
+    def goes_on(self, state: State) -> bool:
+        """Whether any token but the end tokens may come next."""
+        if self.vocabulary.spells_bytes:
+            return any(mask.any() for mask in look(state, self.index))
+        return bool(self.budgets.mask(state, FAR - 1).any())
 
     def _forget(self) -> None:
         """Forget what was found for all states; those still in use are values and find it again."""
         for state in self._states.values():
             state.next.clear()
-            state.mask = None
+            state.masks = None
         self._states.clear()
         self.automaton.forget()
 
-    def _allows(self, state: State, token_id: int) -> bool:
-        return bool(int(self.mask(state, None)[token_id >> 5]) >> (token_id & 31) & 1)
+    def _leads_on(self, state: State, token_id: int) -> bool:
+        """Whether tokens spell a rest of a value after the token, which the language allows."""
+        if self.budgets.has_room(state, FAR - 1):
+            return True
+        return bool(int(self.budgets.mask(state, FAR - 1)[token_id >> 5]) >> (token_id & 31) & 1)
 
     def _step(self, state: State, token_id: int) -> State:
+        """The state after a token; one without frames if the language does not allow it."""
         after = state.next.get(token_id)
         if after is None:
-            after = state.next[token_id] = self.read(state, self.vocabulary.tokens[token_id])
+            after = self.read(state, self.vocabulary.tokens[token_id])
+            if not after.frames:
+                return after
+            state.next[token_id] = after
             if state.way and state.way[0] == token_id and not after.way:
                 after.way = state.way[1:]
         return after
@@ -188,7 +207,7 @@ class Cursor:
     def must_end(self) -> bool:
         """Whether nothing but an end token can follow."""
         state = self._states[-1]
-        return self._ended or (state.can_end and not self.guide.mask(state, None).any())
+        return self._ended or (state.can_end and not self.guide.goes_on(state))
 
     def fill_mask(self, out: NDArray[np.uint32], budget: int | None = None) -> None:
         """Write the tokens that may come next.
@@ -207,7 +226,7 @@ class Cursor:
         if self._ended or (budget is not None and budget <= 0):
             out[:] = 0
         else:
-            out[:] = self.guide.mask(state, budget)
+            self.guide.fill(state, budget, out)
         if state.can_end:
             out |= self.guide.end_mask
 

@@ -192,7 +192,7 @@ class _Crossing:
             while at is not None and len(nodes):
                 row = index.within(nodes, at, _FREE, 0, None)
                 self._reached.append((nodes, at))
-                self._mask |= row.mask
+                row.mask.add(self._mask)
                 self._growth = max(self._growth, row.growth + index.pending(at) + index.need(at.below))
                 nodes, at = row.exits, at.below
 
@@ -202,7 +202,7 @@ class _Crossing:
         for nodes, frame in self._reached:
             below = index.need(frame.below)
             if below <= left:
-                mask |= index.within(nodes, frame, left - below, 0, None).mask
+                index.within(nodes, frame, left - below, 0, None).mask.add(mask)
         return mask
 
     def _without_repeats(self, mask: NDArray[np.uint32], left: int) -> NDArray[np.uint32]:

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from structkit.automaton.frames import Frame
 from structkit.automaton.unique import ahead
 from structkit.index.index import Index
+from structkit.index.mask import Mask, few, write
 from structkit.index.rows import Row
 
-__all__ = ["State", "mask_of", "suspects", "walks"]
+__all__ = ["State", "look", "mask_of", "suspects", "walks"]
 
 
 class State:
@@ -23,42 +24,48 @@ class State:
         kept: The text since the first unique text began that is still open; empty without one.
         can_end: Whether the text may end here.
         next: The states after tokens taken from here before.
-        mask: uint32[words], the allowed tokens without the end tokens, once asked for.
-        tight: With `mask`, whether `growth` was counted exactly.
-        growth: With `mask`, the most tokens that may be needed to an end after any allowed token.
+        masks: What the allowed tokens are the union of, without the end tokens, once asked for.
+        tight: With `masks`, whether `growth` was counted exactly.
+        growth: With `masks`, the most tokens that may be needed to an end after any allowed token.
         way: Tokens that lead to an end, a promise that the states along them inherit; empty if none were found.
         searched: Whether a budget allowed tokens here for the ways of others that lead to the same frames.
     """
 
-    __slots__ = ("can_end", "frames", "growth", "kept", "mask", "next", "searched", "tight", "way")
+    __slots__ = ("can_end", "frames", "growth", "kept", "masks", "next", "searched", "tight", "way")
 
     def __init__(self, frames: frozenset[Frame], kept: bytes, can_end: bool) -> None:
         self.frames = frames
         self.kept = kept
         self.can_end = can_end
         self.next: dict[int, State] = {}
-        self.mask: NDArray[np.uint32] | None = None
+        self.masks: tuple[Mask, ...] | None = None
         self.growth = 0
         self.tight = False
         self.way: tuple[int, ...] | None = None
         self.searched = False
 
 
-def mask_of(state: State, index: Index) -> NDArray[np.uint32]:
-    """uint32[words]: the tokens that the state allows, without the end tokens."""
-    mask = state.mask
-    if mask is None:
+def look(state: State, index: Index) -> tuple[Mask, ...]:
+    """The masks of the state, which are made if they were not yet."""
+    masks = state.masks
+    if masks is None:
         growth = 0
-        masks: list[NDArray[np.uint32]] = []
+        parts: list[Mask] = []
         for _, frame, row in walks(state, index):
-            masks.append(row.mask)
+            parts.append(row.mask)
             growth = max(growth, row.growth + index.pending(frame) + index.need(frame.below))
-        mask = masks[0] if len(masks) == 1 else _union(masks, index.vocabulary.words)
         if index.automaton.remembers:
-            mask = _without_repeats(mask, state, index)
+            parts = [_without_repeats(parts, state, index)]
         state.growth = growth
         state.tight = index.tight
-        state.mask = mask
+        masks = state.masks = tuple(parts)
+    return masks
+
+
+def mask_of(state: State, index: Index) -> NDArray[np.uint32]:
+    """uint32[words]: the tokens that the state allows, without the end tokens."""
+    mask = np.empty(index.vocabulary.words, np.uint32)
+    write(look(state, index), mask)
     return mask
 
 
@@ -78,22 +85,18 @@ def walks(state: State, index: Index) -> Iterator[tuple[NDArray[np.int32] | None
             below = below.below
 
 
-def _union(masks: list[NDArray[np.uint32]], words: int) -> NDArray[np.uint32]:
-    union = np.zeros(words, np.uint32)
-    for mask in masks:
-        union |= mask
-    union.setflags(write=False)
-    return union
-
-
-def _without_repeats(mask: NDArray[np.uint32], state: State, index: Index) -> NDArray[np.uint32]:
+def _without_repeats(masks: list[Mask], state: State, index: Index) -> Mask:
     """Without the tokens that end a unique text as one seen before, or lead where no other end is left."""
-    narrow: NDArray[np.uint32] = mask.copy()
-    allowed = [token for token in suspects(state, index) if int(mask[token >> 5]) >> (token & 31) & 1]
-    for token in _repeating(allowed, state, index):
+    narrow = np.empty(index.vocabulary.words, np.uint32)
+    write(masks, narrow)
+    allowed = [token for token in suspects(state, index) if int(narrow[token >> 5]) >> (token & 31) & 1]
+    repeating = list(_repeating(allowed, state, index))
+    if not repeating and len(masks) == 1:
+        return masks[0]
+    for token in repeating:
         narrow[token >> 5] &= ~np.uint32(1 << (token & 31))
-    narrow.setflags(write=False)
-    return narrow
+    words = np.flatnonzero(narrow)
+    return few(words, narrow[words], len(narrow))
 
 
 def _repeating(tokens: list[int], state: State, index: Index) -> Iterator[int]:

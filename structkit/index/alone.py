@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from structkit.automaton.dfa import Dfa
 from structkit.automaton.frames import Frame
 from structkit.index import alone_kernels as kernels
+from structkit.index.mask import Mask
 from structkit.index.rows import Rounds, Row, RowKey
 
 if TYPE_CHECKING:
@@ -108,30 +109,32 @@ def _walked(index: Index, rule: int, state: int) -> Row:
     return Row(mask, rounds.exits, int(rounds.worst.max(initial=0)))
 
 
-def _rounds(index: Index, rule: int, state: int, *, counted: bool) -> tuple[NDArray[np.uint32], Rounds]:
+def _rounds(index: Index, rule: int, state: int, *, counted: bool) -> tuple[Mask, Rounds]:
     automaton, trie = index.automaton, index.vocabulary.trie
-    mask = np.zeros(index.vocabulary.words, np.uint32)
+    scratch = index.scratches.take()
     longest = index.vocabulary.longest + 1
     worst = np.full(2 * longest * automaton.strides.get(rule, 1), -1, np.int32)
     small = np.int16 if len(worst) < 1 << 15 else np.int32
     taken = np.full(index.vocabulary.size if counted else 0, -1, small)
-    exits, exit_taken = np.empty(len(trie.byte), np.int32), np.empty(len(trie.byte), small)
+    exit_taken = scratch.exit_taken.view(small)
     states, marks = np.empty(longest, np.int32), np.empty(longest, small)
-    found = kernels.rounds(
+    found, filled = kernels.rounds(
         trie.byte, trie.depth, trie.end, trie.first, trie.ids,
         automaton.row, automaton.targets, automaton.classes, automaton.final, index.tokens,
-        int(automaton.start[rule]) + state, rule, mask, taken, exits, exit_taken, worst,
+        int(automaton.start[rule]) + state, rule, scratch.mask, scratch.words, taken, scratch.exits, exit_taken, worst,
         states, marks,
     )  # fmt: skip
-    mask.setflags(write=False)
-    return mask, Rounds(taken, exits[:found].copy(), exit_taken[:found].copy(), worst)
+    found_rounds = Rounds(taken, scratch.exits[:found].copy(), exit_taken[:found].copy(), worst)
+    mask = scratch.taken(filled)
+    index.scratches.give(scratch)
+    return mask, found_rounds
 
 
 def _told_from(index: Index, rule: int, state: int, other: int, alike: Row) -> Row:
     """The row of a state from that of another: only what they do not have in common is walked."""
     automaton, trie = index.automaton, index.vocabulary.trie
-    mask = alike.mask.copy()
-    changed = np.empty(len(trie.byte), np.int32)
+    scratch = index.scratches.take()
+    mask, changed = alike.mask.dense(index.vocabulary.words).copy(), scratch.exits
     first = int(automaton.start[rule])
     found, worst = kernels.differ(
         trie.byte, trie.depth, trie.end, trie.first, trie.ids,
@@ -139,5 +142,8 @@ def _told_from(index: Index, rule: int, state: int, other: int, alike: Row) -> R
         first + state, first + other, rule, mask, changed, *np.empty((2, index.vocabulary.longest + 1), np.int32),
     )  # fmt: skip
     mask.setflags(write=False)
-    exits = np.setxor1d(alike.exits, changed[:found], assume_unique=True).astype(np.int32)
-    return Row(mask, exits, max(alike.growth, worst))
+    exits = alike.exits
+    if found:
+        exits = np.setxor1d(exits, changed[:found], assume_unique=True).astype(np.int32)
+    index.scratches.give(scratch)
+    return Row(Mask(mask), exits, max(alike.growth, worst))

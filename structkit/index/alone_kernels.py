@@ -20,14 +20,15 @@ __all__ = ["differ", "part", "rounds", "usual"]
 def rounds(
     trie_byte, trie_depth, trie_end, trie_first, trie_ids,
     row, targets, classes, final, tokens, state, rule,
-    mask, taken, exits, exit_taken, worst, states, marks,
+    mask, words, taken, exits, exit_taken, worst, states, marks,
 ):
     """Like `walk` from the start of every token and without a budget, for all counts at once.
 
     For rules that call no other, whose tokens take one way each: it depends on the counter only how far they get.
 
     Args:
-        mask: uint32[words], receives the bits of the tokens that some counter allows.
+        mask: uint32[ceil(tokens / 32)], 0, receives the bits of the tokens that some counter allows.
+        words: int64[some], receives the places of the words of the mask that are set, as many as it has room for.
         taken: int16[tokens] or, where nothing is counted, int16[0]; receives twice the rounds that a token begins,
             plus 1 if it leaves the repetition; of a token that no counter allows it stays as it is. As are the others
             of int16, it is of int32 where tokens may begin too many rounds for that.
@@ -40,11 +41,12 @@ def rounds(
         marks: int16[longest token + 1], scratch: what is in `taken`, on that way.
 
     Returns:
-        The exits found.
+        `(exits found, words set)`.
     """
     states[0] = state
     marks[0] = 0
     found = 0
+    filled = 0
     node = 1
     while node < trie_end[0]:
         depth = trie_depth[node]
@@ -68,11 +70,16 @@ def rounds(
             worst[mark] = max(np.int64(worst[mark]), np.int64(tokens[0, target >> BITS]))
             for i in range(trie_first[node], trie_first[node + 1]):
                 token = trie_ids[i]
-                mask[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
+                word = token >> 5
+                if mask[word] == 0:
+                    if filled < len(words):
+                        words[filled] = word
+                    filled += 1
+                mask[word] |= np.uint32(1) << np.uint32(token & 31)
                 if len(taken) > 0:
                     taken[token] = mark
         node += 1
-    return found
+    return found, filled
 
 
 @kernel

@@ -58,6 +58,7 @@ class Index:
     Attributes:
         shared: Rows of rules that call no other, by fingerprint; one cache for all indexes of the vocabulary.
         rounds: What such rules allow for all counts at once.
+        scratches: What kernels write on.
         made: How many rows were made, and not read, since they were saved.
         sharing: Fingerprints of the rules, and the parts of rules, whose rows are shared; of each how many rows are on
             disk, those that take much room: the others are sooner made than read.
@@ -84,7 +85,7 @@ class Index:
             self._needs = Needs(automaton, vocabulary)
         else:
             self._needs = Needs(automaton, vocabulary, kept.tokens, tight=kept.tight)
-        self._scratches = pool_of(vocabulary)
+        self.scratches = pool_of(vocabulary)
         trie = vocabulary.trie
         children = (trie.child_first, trie.child_count, trie.child_byte, trie.child_node)
         self._trie = (trie.depth, trie.first, trie.ids, *children)
@@ -145,7 +146,8 @@ class Index:
         if plain is None:
             plain = self._walk(_ROOT if exits is None else exits, frame, forgetful=True)
             self.rows.put(_FORGETFUL, key, plain)
-        opening: NDArray[np.uint32] = row.mask & ~plain.mask
+        words = self.vocabulary.words
+        opening: NDArray[np.uint32] = row.mask.dense(words) & ~plain.mask.dense(words)
         return opening
 
     def within(
@@ -244,7 +246,7 @@ class Index:
         self._saved_rules = int(np.count_nonzero(tables.start != UNBUILT))
         self._saved, self.made = len(rows) + self._saved_rules, 0
         for owner, owned in self.shared.owned_by(self.sharing).items():
-            wide = {key: row for key, row in owned.items() if is_wide(row)}
+            wide = {key: row for key, row in owned.items() if is_wide(row, self.vocabulary.words)}
             if isinstance(owner, bytes) and len(wide) > self.sharing[owner]:
                 store.save(self._shared_address(owner), ROWS, pack(wide), limit)
                 self.sharing[owner] = len(wide)
@@ -258,7 +260,7 @@ class Index:
         rows |= {
             key: row
             for key, row in made.items()
-            if key[0] >= 0 or automaton.calls_others(automaton.rule_of[key[1]]) or not is_wide(row)
+            if key[0] >= 0 or automaton.calls_others(automaton.rule_of[key[1]]) or not is_wide(row, self.vocabulary.words)
         }
         most = automaton.limits.row_bytes // (4 * self.vocabulary.words)
         return dict(list(rows.items())[-most:])
@@ -336,23 +338,23 @@ class Index:
         *,
         forgetful: bool = False,
     ) -> Row:
-        mask = np.zeros(self.vocabulary.words, np.uint32)
-        scratch = self._scratches.take()
+        scratch = self.scratches.take()
         arena, room = scratch.arena, kernels.ARENA
         while True:
             tables = self._tables(forgetful)
-            missing = np.zeros(len(tables.start) + 1, bool)
-            found, worst = kernels.walk(
+            missing = scratch.marks(len(tables.start))
+            found, worst, filled = kernels.walk(
                 *self._trie, *tables, self.tokens, nodes, frame.state, frame.count, left, arena, salt,
-                mask, scratch.exits, signs, missing,
+                scratch.mask, scratch.words, scratch.exits, signs, missing,
             )  # fmt: skip
             if missing[-1]:
-                for rule in np.flatnonzero(missing[:-1]).tolist():
+                rules = np.flatnonzero(missing[:-1]).tolist()
+                missing[:] = False
+                for rule in rules:
                     self.automaton.enter(rule)
             elif found >= 0:
-                mask.setflags(write=False)
-                row = Row(mask, scratch.exits[:found].copy(), worst - self.pending(frame))
-                self._scratches.give(scratch)
+                row = Row(scratch.taken(filled), scratch.exits[:found].copy(), worst - self.pending(frame))
+                self.scratches.give(scratch)
                 return row
             else:
                 room *= 8
@@ -361,7 +363,7 @@ class Index:
                         "configurations", self.automaton.limits.configurations, "the ways to read one token"
                     )
                 arena = np.empty((room, kernels.COLUMNS), np.int64)
-            mask[:] = 0
+            scratch.mask[:] = 0
             signs[:] = 0
 
     def _tables(self, forgetful: bool) -> Tables:

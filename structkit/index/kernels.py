@@ -187,10 +187,16 @@ def _needed(arena, low, high, rule, least, tokens):
 
 
 @inlined
-def _allow(trie_first, trie_ids, node, mask):
-    """Mark the tokens that end at a node."""
+def _allow(trie_first, trie_ids, node, mask, words, filled):
+    """Mark the tokens that end at a node; returns how many words are filled, of which the first are listed."""
     for i in range(trie_first[node], trie_first[node + 1]):
-        mask[trie_ids[i] >> 5] |= np.uint32(1) << np.uint32(trie_ids[i] & 31)
+        word = trie_ids[i] >> 5
+        if mask[word] == 0:
+            if filled < len(words):
+                words[filled] = word
+            filled += 1
+        mask[word] |= np.uint32(1) << np.uint32(trie_ids[i] & 31)
+    return filled
 
 
 @inlined
@@ -208,7 +214,7 @@ def walk(
     trie_depth, trie_first, trie_ids, child_first, child_count, child_byte, child_node,
     row, targets, classes, rule, final, live, quiet,
     call_first, call_rule, call_next, call_operation, call_unique, start, least, most, tokens,
-    nodes, state, count, left, arena, salt, mask, exits, signs, missing,
+    nodes, state, count, left, arena, salt, mask, words, exits, signs, missing,
 ):
     """Mark the tokens that a frame allows, read on from the given trie nodes.
 
@@ -222,7 +228,8 @@ def walk(
         left: Tokens that may be needed after the next one; larger than `FAR` for no budget.
         arena: int64[room, COLUMNS], scratch.
         salt: A number for the frames under this one, part of the signs.
-        mask: uint32[words], receives the bits of the allowed tokens.
+        mask: uint32[ceil(tokens / 32)], 0, receives the bits of the allowed tokens.
+        words: int64[some], receives the places of the words of the mask that are set, as many as it has room for.
         exits: int32[trie nodes], receives the nodes at which the frame's rule can end.
         signs: int64[tokens] or int64[0]; where a token is allowed, a hash of the frames after it is added, so that
             tokens with equal signs lead to the same frames.
@@ -230,10 +237,12 @@ def walk(
             is; then the rest is of no use.
 
     Returns:
-        `(exits found, most tokens needed after any allowed token)`; the first is `OVERFLOW` if the arena is full.
+        `(exits found, most tokens needed after any allowed token, words set)`; the first is `OVERFLOW` if the arena is
+        full.
     """
     room = len(arena)
     found = 0
+    filled = 0
     worst = 0
     root, one = np.int64(0), np.int64(1)  # literals would be of other types, for which `_settle` is compiled again
     for begin in nodes:
@@ -251,7 +260,7 @@ def walk(
                 start, least, most, tokens, missing,
             )
             if top < 0:
-                return OVERFLOW, worst
+                return OVERFLOW, worst, filled
         if ended:
             exits[found] = begin
             found += 1
@@ -268,7 +277,7 @@ def walk(
             byte = child_byte[place]
             bottom, low = arena[depth, TOP], arena[depth, HIGH]
             if bottom + 2 >= room or low + 2 >= room or depth + 2 >= room:
-                return OVERFLOW, worst
+                return OVERFLOW, worst, filled
             top, high, ended = bottom, low, False
             if low - arena[depth, LOW] == 1:  # most often there is one frame, and nothing but bytes around it
                 only = arena[low - 1, ACTIVE]
@@ -292,7 +301,7 @@ def walk(
                     arena, bottom, arena[depth, LOW], low, byte, row, targets, classes, rule, least, most
                 )
                 if top < 0:
-                    return OVERFLOW, worst
+                    return OVERFLOW, worst, filled
                 if high == low:
                     continue
                 top, high, ended = _settle(
@@ -301,7 +310,7 @@ def walk(
                     start, least, most, tokens, missing,
                 )
                 if top < 0:
-                    return OVERFLOW, worst
+                    return OVERFLOW, worst, filled
             node = child_node[place]
             if ended:
                 exits[found] = node
@@ -310,7 +319,7 @@ def walk(
                 need = 0 if ended else _needed(arena, low, high, rule, least, tokens)
                 if need <= left:
                     worst = max(worst, need)
-                    _allow(trie_first, trie_ids, node, mask)
+                    filled = _allow(trie_first, trie_ids, node, mask, words, filled)
                     if len(signs) > 0:
                         _add_signs(trie_first, trie_ids, node, arena, low, high, ended, salt, signs)
             if high > low and child_count[node] > 0:
@@ -318,7 +327,7 @@ def walk(
                 arena[depth, LOW], arena[depth, HIGH], arena[depth, TOP] = low, high, top
                 arena[depth, CHILD] = child_first[node]
                 arena[depth, LAST] = arena[depth, CHILD] + child_count[node]
-    return found, worst
+    return found, worst, filled
 
 
 @kernel

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.kernels import FAR
+from structkit.index.mask import Mask, few
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
@@ -36,13 +37,13 @@ class Row:
     """What a frame allows.
 
     Attributes:
-        mask: uint32[ceil(vocabulary.size / 32)], bit t % 32 of word t // 32 for token t.
+        mask: The allowed tokens.
         exits: int32[...], the trie nodes at which the frame's rule can end inside a token.
         growth: The most tokens that may be needed to end the rule after an allowed token, less those that the
             rounds take which the frame's counter still needs.
     """
 
-    mask: NDArray[np.uint32]
+    mask: Mask
     exits: NDArray[np.int32]
     growth: int
 
@@ -94,7 +95,7 @@ class Rounds:
         possible = (self.worst >= 0) & (kinds >> 1 <= room) & ((kinds & 1 == 0) | (kinds >> 1 >= needed))
         later = np.maximum(needed - (kinds >> 1), 0) * per_round
         growth = np.minimum(self.worst + later, FAR)[possible].max(initial=0)
-        return Row(mask.view(np.uint32), self.exits[ends], int(growth))
+        return Row(Mask(mask.view(np.uint32)), self.exits[ends], int(growth))
 
 
 RowKey = tuple[int, int, int, int]
@@ -184,9 +185,9 @@ _WIDE = 8
 """A mask is wide if one in so many of its words, or more, is not zero."""
 
 
-def is_wide(row: Row) -> bool:
-    """Whether a row takes much room on disk, as that of free text does."""
-    return _WIDE * int(np.count_nonzero(row.mask)) > len(row.mask)
+def is_wide(row: Row, words: int) -> bool:
+    """Whether a row, with a mask of `words`, takes much room on disk, as that of free text does."""
+    return _WIDE * row.mask.filled > words
 
 
 def pack(
@@ -194,9 +195,10 @@ def pack(
 ) -> dict[str, NDArray[np.generic]]:
     """Rows, and the lists of exits that their keys name, as arrays; see `ROWS`."""
     nothing = [np.empty(0, np.int64)] * len(lists)
-    words = [np.flatnonzero(row.mask) for row in rows.values()] + nothing
+    masks = [row.mask.packed() for row in rows.values()]
+    words = [places for places, _ in masks] + nothing
     exits = [row.exits for row in rows.values()] + list(lists)
-    values = [row.mask[at] for row, at in zip(rows.values(), words, strict=False)]
+    values = [mask for _, mask in masks]
     ends = [np.cumsum([len(part) for part in parts]) for parts in (words, exits)]
     # A bound that is larger than it need be is one still.
     growth = np.array([max(-FAR, min(row.growth, FAR)) for row in rows.values()] + [0] * len(lists))
@@ -268,15 +270,10 @@ class PackedRows:
             return None
         first_word, first_exit = before[0][4:6] if before else (0, 0)
         leaving = self._exits[first_exit:last_exit]
-        if not within(leaving, self._nodes):
+        words, values = self._mask_words[first_word:last_word], self._mask_values[first_word:last_word]
+        if not within(leaving, self._nodes) or not within(words, self._words) or len(words) != len(values):
             return None
-        mask = np.zeros(self._words, np.uint32)
-        try:
-            mask[self._mask_words[first_word:last_word]] = self._mask_values[first_word:last_word]
-        except (IndexError, ValueError):
-            return None
-        mask.setflags(write=False)
-        return Row(mask, leaving, growth)
+        return Row(few(words.astype(np.int64), values, self._words), leaving, growth)
 
 
 def joined(parts: Sequence[NDArray[np.int64] | NDArray[np.int32]]) -> NDArray[np.int32]:

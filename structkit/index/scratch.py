@@ -5,43 +5,72 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structkit.index import kernels
+from structkit.index.mask import FEW, Mask
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Pool", "Scratch", "pool_of"]
 
 
 class Scratch:
-    """What one walk at a time writes on; it may hold anything before.
+    """What one walk at a time writes on; but for the mask and `missing` it may hold anything before.
 
     Args:
-        nodes: Of the trie.
+        vocabulary: What is walked.
 
     Attributes:
-        exits: int32[nodes].
+        mask: uint32[ceil(vocabulary.size / 32)], zeros.
+        words: int64[`FEW`], the places of the words that a walk set.
+        exits: int32[trie nodes].
+        exit_taken: int32[trie nodes].
         arena: int64[`kernels.ARENA`, `kernels.COLUMNS`].
+        missing: bool[rules + 1] or more, false.
     """
 
-    __slots__ = ("arena", "exits")
+    __slots__ = ("arena", "exit_taken", "exits", "mask", "missing", "words")
 
-    def __init__(self, nodes: int) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        nodes = len(vocabulary.trie.byte)
+        self.mask = np.zeros(vocabulary.words, np.uint32)
+        self.words = np.empty(FEW, np.int64)
         self.exits = np.empty(nodes, np.int32)
+        self.exit_taken = np.empty(nodes, np.int32)
         self.arena = np.empty((kernels.ARENA, kernels.COLUMNS), np.int64)
+        self.missing = np.zeros(64, bool)
+
+    def taken(self, filled: int) -> Mask:
+        """The mask that a walk wrote, of which so many words are set; zeros are left."""
+        if filled > FEW:
+            bits, self.mask = self.mask, np.zeros_like(self.mask)
+            bits.setflags(write=False)
+            return Mask(bits)
+        words = self.words[:filled].copy()
+        values = self.mask[words]
+        self.mask[words] = 0
+        return Mask(None, words, values)
+
+    def marks(self, rules: int) -> NDArray[np.bool_]:
+        """bool[`rules` + 1 or more], false: which rules are missing, and in the last place whether any is."""
+        if len(self.missing) <= rules:
+            self.missing = np.zeros(2 * rules, bool)
+        return self.missing
 
 
 class Pool:
     """Scratches that nobody uses; as many are made as there are walks at once.
 
-    >>> pool = Pool(8)
+    >>> from structkit.testing import byte_vocabulary
+    >>> pool = Pool(byte_vocabulary())
     >>> scratch = pool.take()
     >>> pool.give(scratch)
     >>> pool.take() is scratch
     True
     """
 
-    def __init__(self, nodes: int) -> None:
-        self._nodes = nodes
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
         self._free: list[Scratch] = []
 
     def take(self) -> Scratch:
@@ -49,14 +78,14 @@ class Pool:
         try:
             return self._free.pop()
         except IndexError:
-            return Scratch(self._nodes)
+            return Scratch(self._vocabulary)
 
     def give(self, scratch: Scratch) -> None:
-        """Give one back."""
+        """Give one back, its mask and `missing` as they were."""
         self._free.append(scratch)
 
 
 @lru_cache(maxsize=4)
 def pool_of(vocabulary: Vocabulary) -> Pool:
     """The scratches for walks over a vocabulary, whatever the target."""
-    return Pool(len(vocabulary.trie.byte))
+    return Pool(vocabulary)

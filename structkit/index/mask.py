@@ -1,0 +1,109 @@
+"""Allowed tokens, as little of them as is set: what is held is written to again and again, and memory is slow.
+
+A page of fresh memory costs as much as a short walk over the trie, so a mask of a few tokens is a few words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FEW", "Mask", "few", "write"]
+
+FEW = 256
+"""Words of a mask, if no more are set, that are held alone: an eighth of the room of a mask of 128,000 tokens."""
+
+_NO_WORDS: NDArray[np.int64] = np.empty(0, np.int64)
+_NO_VALUES: NDArray[np.uint32] = np.empty(0, np.uint32)
+
+
+class Mask:
+    """Packed bits, bit t % 32 of word t // 32 for token t; not to be changed.
+
+    Attributes:
+        bits: uint32[ceil(vocabulary.size / 32)]; `None` where few words are set.
+        words: int64[k], then the places of these words.
+        values: uint32[k], and what they are.
+    """
+
+    __slots__ = ("bits", "values", "words")
+
+    def __init__(
+        self,
+        bits: NDArray[np.uint32] | None,
+        words: NDArray[np.int64] = _NO_WORDS,
+        values: NDArray[np.uint32] = _NO_VALUES,
+    ) -> None:
+        self.bits = bits
+        self.words = words
+        self.values = values
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        return (0 if self.bits is None else self.bits.nbytes) + self.words.nbytes + self.values.nbytes + 400
+
+    @property
+    def filled(self) -> int:
+        """The words that are set."""
+        return len(self.words) if self.bits is None else int(np.count_nonzero(self.bits))
+
+    def add(self, out: NDArray[np.uint32]) -> None:
+        """Set the bits in another mask."""
+        if self.bits is None:
+            out[self.words] |= self.values
+        else:
+            out |= self.bits
+
+    def any(self) -> bool:
+        """Whether a token is allowed."""
+        return bool((self.values if self.bits is None else self.bits).any())
+
+    def dense(self, words: int) -> NDArray[np.uint32]:
+        """uint32[words]: all words."""
+        if self.bits is not None:
+            return self.bits
+        bits = np.zeros(words, np.uint32)
+        bits[self.words] = self.values
+        return bits
+
+    def packed(self) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """int64[k] and uint32[k]: the places of the words that are set, in order, and what they are."""
+        if self.bits is None:
+            order = np.argsort(self.words)
+            return self.words[order], self.values[order]
+        words = np.flatnonzero(self.bits)
+        return words, self.bits[words]
+
+
+def few(words: NDArray[np.int64], values: NDArray[np.uint32], size: int) -> Mask:
+    """The mask of `size` words of which some are set."""
+    if len(words) <= FEW:
+        return Mask(None, words, values)
+    bits = np.zeros(size, np.uint32)
+    bits[words] = values
+    bits.setflags(write=False)
+    return Mask(bits)
+
+
+def write(masks: Sequence[Mask], out: NDArray[np.uint32]) -> None:
+    """Write the union of masks.
+
+    >>> out = np.full(4, 7, np.uint32)
+    >>> write([Mask(None, np.array([2]), np.array([1], np.uint32))], out)
+    >>> out.tolist()
+    [0, 0, 1, 0]
+    """
+    if not masks:
+        out[:] = 0
+        return
+    first = masks[0]
+    if first.bits is None:
+        out[:] = 0
+        out[first.words] = first.values
+    else:
+        out[:] = first.bits
+    for mask in masks[1:]:
+        mask.add(out)
