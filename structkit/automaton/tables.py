@@ -81,24 +81,20 @@ class Tables(NamedTuple):
         )
 
 
-_DTYPES = (
-    *(np.int32, np.int32, np.uint8, np.int32, np.bool_, np.bool_, np.bool_, np.int32),
-    *(np.int32, np.int32, np.int32, np.bool_, np.int32, np.int32, np.int32),
-)
-_COUNTED = (
-    *("states", "transitions", "rules", "states", "states", "states", "states", "firsts"),
-    *("calls", "calls", "calls", "calls", "rules", "rules", "rules"),
-)
-"""What each of the arrays has an entry for."""
-
-
 class GrowingTables:
-    """What `Tables` are cut from: larger arrays, filled up to where the rules built so far end."""
+    """What `Tables` are cut from: larger arrays, filled up to where the rules built so far end.
+
+    Those that have as many entries are the rows of one array, for there is much to be asked of the system otherwise.
+    """
 
     def __init__(self) -> None:
-        self._held: list[NDArray[np.generic]] = [
-            np.zeros((0, 256) if dtype is np.uint8 else 0, dtype) for dtype in _DTYPES
-        ]
+        self._targets = np.empty(0, np.int32)
+        self._of_states = np.empty((3, 0), np.int32)
+        self._are_states = np.empty((3, 0), np.bool_)
+        self._of_calls = np.empty((3, 0), np.int32)
+        self._unique_calls = np.empty(0, np.bool_)
+        self._of_rules = np.empty((2, 0), np.int32)
+        self._classes = np.empty((0, 256), np.uint8)
         self._sizes = 0, 0, 0
         self._start = np.empty(0, np.int32)
 
@@ -113,31 +109,60 @@ class GrowingTables:
         base, offset, called = self._sizes
         states, width = dfa.targets.shape
         calls = dfa.call_table(numbers)
-        self._sizes = base + states, offset + states * width, called + len(calls)
-        counts = {
-            "states": self._sizes[0],
-            "firsts": self._sizes[0] + 1,
-            "transitions": self._sizes[1],
-            "calls": self._sizes[2],
-            "rules": len(numbers),
-        }
-        sizes = [counts[counted] for counted in _COUNTED]
-        self._held = held = [_reaching(array, size) for array, size in zip(self._held, sizes, strict=True)]
-        row, targets, classes, *per_state_and_call, _, least, most = held
-        kernels.place(
-            dfa.targets, dfa.final, calls, rule, base, offset, called, row, targets, *per_state_and_call
+        last, transitions, last_call = self._sizes = (
+            base + states,
+            offset + states * width,
+            called + len(calls),
         )
-        classes[rule] = dfa.classes
+        self._reach(last, transitions, last_call, len(numbers))
+        row, rule_of, call_first = self._of_states
+        final, live, quiet = self._are_states
+        call_rule, call_next, call_operation = self._of_calls
+        least, most = self._of_rules
+        kernels.place(
+            dfa.targets, dfa.final, calls, rule, base, offset, called, row, self._targets, rule_of, final, live, quiet,
+            call_first, call_rule, call_next, call_operation, self._unique_calls,
+        )  # fmt: skip
+        self._classes[rule] = dfa.classes
         least[rule] = dfa.least
         most[rule] = -1 if dfa.most is None else dfa.most
         # Not changed in place: one who still walks the smaller tables must not enter the new rule.
-        start = np.full(len(numbers), UNBUILT, np.int32)
+        start = np.empty(len(numbers), np.int32)
         start[: len(self._start)] = self._start
+        start[len(self._start) :] = UNBUILT
         start[rule] = base
         self._start = start
-        return Tables._make(array[:size] for array, size in zip(held, sizes, strict=True))._replace(
-            start=start
+        return Tables(
+            row[:last],
+            self._targets[:transitions],
+            self._classes[: len(numbers)],
+            rule_of[:last],
+            final[:last],
+            live[:last],
+            quiet[:last],
+            call_first[: last + 1],
+            call_rule[:last_call],
+            call_next[:last_call],
+            call_operation[:last_call],
+            self._unique_calls[:last_call],
+            start,
+            least[: len(numbers)],
+            most[: len(numbers)],
         )
+
+    def _reach(self, states: int, transitions: int, calls: int, rules: int) -> None:
+        """Have room for so many."""
+        if transitions > len(self._targets):
+            self._targets = _larger(self._targets, transitions)
+        if states >= self._of_states.shape[1]:
+            self._of_states = _larger(self._of_states, states + 1)
+            self._are_states = _larger(self._are_states, states + 1)
+        if calls > len(self._unique_calls):
+            self._of_calls = _larger(self._of_calls, calls)
+            self._unique_calls = _larger(self._unique_calls, calls)
+        if rules > len(self._classes):
+            self._of_rules = _larger(self._of_rules, rules)
+            self._classes = _larger(self._classes, rules, 0)
 
 
 def cut(tables: Tables, rule: int, first: int, stop: int) -> Dfa:
@@ -156,10 +181,10 @@ def cut(tables: Tables, rule: int, first: int, stop: int) -> Dfa:
     )
 
 
-def _reaching(array: NDArray[Scalar], size: int) -> NDArray[Scalar]:
-    """The array, or a larger one that begins with it."""
-    if size <= len(array):
-        return array
-    larger = np.zeros((max(size, 2 * len(array), 64), *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
+def _larger(array: NDArray[Scalar], size: int, axis: int = -1) -> NDArray[Scalar]:
+    """An array that is larger along an axis, and begins with the given one; the rest is zeros."""
+    shape = list(array.shape)
+    shape[axis] = max(size, 2 * shape[axis], 64)
+    larger = np.zeros(shape, array.dtype)
+    larger[tuple(map(slice, array.shape))] = array
     return larger

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structkit.automaton.dfa import Dfa
 from structkit.automaton.frames import Frame

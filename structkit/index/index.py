@@ -254,15 +254,16 @@ class Index:
     def _to_keep(self) -> dict[RowKey, Row]:
         """The rows for the guide's own file, no more than are held in memory: those of free text have their own."""
         automaton, packed, made = self.automaton, self._packed, self.rows.owned(None)
+        words = self.vocabulary.words
         rows = (
             {} if packed is None else {key: row for key, row in packed.unpacked().items() if key not in made}
         )
         rows |= {
             key: row
             for key, row in made.items()
-            if key[0] >= 0 or automaton.calls_others(automaton.rule_of[key[1]]) or not is_wide(row, self.vocabulary.words)
+            if key[0] >= 0 or automaton.calls_others(automaton.rule_of[key[1]]) or not is_wide(row, words)
         }
-        most = automaton.limits.row_bytes // (4 * self.vocabulary.words)
+        most = automaton.limits.row_bytes // (4 * words)
         return dict(list(rows.items())[-most:])
 
     def _shared_address(self, fingerprint: bytes) -> str:
