@@ -7,12 +7,14 @@ definitions: `class A: a: A` has none.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from structkit.errors import SchemaError, UnsatisfiableSchema
 from structkit.schema.build import array, object_, union, with_note
 from structkit.schema.nodes import (
+    Additional,
     Array,
     Boolean,
     Const,
@@ -21,6 +23,7 @@ from structkit.schema.nodes import (
     Never,
     Null,
     Object,
+    Property,
     Ref,
     Schema,
     String,
@@ -31,6 +34,7 @@ from structkit.schema.place import joined, step
 __all__ = ["in_order", "settle"]
 
 Definitions = Mapping[str, Schema]
+K = TypeVar("K", Property, Additional)
 
 
 def settle(
@@ -135,28 +139,47 @@ def _without_aliases(definitions: Definitions, order: Iterable[str]) -> dict[str
 
 
 def _redirected(node: Schema, ends: Mapping[str, Ref]) -> Schema:
+    def redirected(part: Schema) -> Schema:
+        return _redirected(part, ends)
+
     match node:
         case Ref(name=name) if name in ends:
             return replace(ends[name], note=node.note or ends[name].note)
         case Union(branches=branches):
-            return with_note(union(_redirected(branch, ends) for branch in branches), node.note)
+            return with_note(union(map(redirected, branches)), node.note)
         case String(content=content) if content is not None:
-            return replace(node, content=_redirected(content, ends))
+            return replace(node, content=redirected(content))
         case Array():
-            prefix = tuple(_redirected(item, ends) for item in node.prefix)
-            contains = tuple(
-                replace(one, hits=_redirected(one.hits, ends), misses=_redirected(one.misses, ends))
-                for one in node.contains
-            )
-            return replace(node, prefix=prefix, items=_redirected(node.items, ends), contains=contains)
+            return _in_array(node, redirected)
         case Object():
-            additional = tuple(replace(g, value=_redirected(g.value, ends)) for g in node.additional)
-            keys = tuple(replace(key, value=_redirected(key.value, ends)) for key in node.properties)
-            some = tuple(
-                tuple(replace(g, value=_redirected(g.value, ends)) for g in choice) for choice in node.some
-            )
-            return replace(node, properties=keys, additional=additional, some=some)
+            return _in_object(node, redirected)
     return node
+
+
+def _in_array(node: Array, change: Callable[[Schema], Schema]) -> Array:
+    """The node with the values inside it changed; the node itself if none of them is another then."""
+    prefix, items = tuple(map(change, node.prefix)), change(node.items)
+    contains = tuple(replace(one, hits=change(one.hits), misses=change(one.misses)) for one in node.contains)
+    if items is node.items and all(map(operator.is_, prefix, node.prefix)) and contains == node.contains:
+        return node
+    return replace(node, prefix=prefix, items=items, contains=contains)
+
+
+def _in_object(node: Object, change: Callable[[Schema], Schema]) -> Object:
+    """The node with the values inside it changed; the node itself if none of them is another then."""
+    properties, additional = _each(node.properties, change), _each(node.additional, change)
+    some = tuple(_each(choice, change) for choice in node.some)
+    if properties is node.properties and additional is node.additional and some == node.some:
+        return node
+    return replace(node, properties=properties, additional=additional, some=some)
+
+
+def _each(parts: tuple[K, ...], change: Callable[[Schema], Schema]) -> tuple[K, ...]:
+    """The keys with their values changed; the same tuple if none of them is another then."""
+    values = [change(part.value) for part in parts]
+    if all(value is part.value for value, part in zip(values, parts, strict=True)):
+        return parts
+    return tuple(replace(part, value=value) for value, part in zip(values, parts, strict=True))
 
 
 def _closed(node: Schema) -> Schema:
@@ -165,22 +188,16 @@ def _closed(node: Schema) -> Schema:
         case Union(branches=branches):
             return with_note(union(map(_closed, branches)), node.note)
         case Array():
-            prefix = tuple(map(_closed, node.prefix))
-            contains = tuple(
-                replace(one, hits=_closed(one.hits), misses=_closed(one.misses)) for one in node.contains
-            )
-            return array(replace(node, prefix=prefix, items=_closed(node.items), contains=contains))
+            return array(_in_array(node, _closed))
         case Object():
-            keys = tuple(replace(key, value=_closed(key.value)) for key in node.properties)
-            said = tuple(
-                replace(group, value=_closed(group.value)) for group in node.additional if not group.silent
-            )
-            some = tuple(
-                tuple(replace(group, value=_closed(group.value)) for group in choice if not group.silent)
-                for choice in node.some
-            )
-            return object_(replace(node, properties=keys, additional=said, some=some))
+            said = _said(node.additional)
+            some = tuple(map(_said, node.some))
+            return object_(_in_object(replace(node, additional=said, some=some), _closed))
     return node
+
+
+def _said(groups: tuple[Additional, ...]) -> tuple[Additional, ...]:
+    return tuple(group for group in groups if not group.silent)
 
 
 def _alive(definitions: Definitions, references: Mapping[str, Iterable[str]]) -> set[str]:
@@ -203,51 +220,26 @@ def _alive(definitions: Definitions, references: Mapping[str, Iterable[str]]) ->
 
 def _clean(node: Schema, alive: set[str], definitions: Definitions) -> Schema:
     """The node without the parts that have no value."""
+
+    def clean(part: Schema) -> Schema:
+        return _clean(part, alive, definitions)
+
     match node:
         case Ref(name=name):
             return node if name in alive else Never(f"{name} has no finite value")
         case Union(branches=branches):
-            cleaned = [_clean(branch, alive, definitions) for branch in branches]
+            cleaned = [clean(branch) for branch in branches]
             if all(map(operator.is_, cleaned, branches)):
                 return node
             return with_note(union(cleaned), node.note)
         case String(content=content) if content is not None:
-            said = _clean(content, alive, definitions)
+            said = clean(content)
             return said if isinstance(said, Never) else replace(node, content=said)
         case Array():
-            prefix = tuple(_clean(item, alive, definitions) for item in node.prefix)
-            items = _clean(node.items, alive, definitions)
-            if items is not node.items or prefix != node.prefix:
-                node = replace(node, prefix=prefix, items=items)
-            contains = tuple(
-                replace(
-                    one,
-                    hits=_clean(one.hits, alive, definitions),
-                    misses=_clean(one.misses, alive, definitions),
-                )
-                for one in node.contains
-            )
-            if contains != node.contains:
-                node = replace(node, contains=contains)
-            bounded = array(node)
+            bounded = array(_in_array(node, clean))
             return _distinct(bounded, definitions) if isinstance(bounded, Array) else bounded
         case Object():
-            values = [_clean(key.value, alive, definitions) for key in node.properties]
-            if any(value is not key.value for value, key in zip(values, node.properties, strict=True)):
-                keys = zip(node.properties, values, strict=True)
-                properties = tuple(replace(key, value=value) for key, value in keys)
-                node = replace(node, properties=properties)
-            inner = [_clean(group.value, alive, definitions) for group in node.additional]
-            if any(value is not group.value for value, group in zip(inner, node.additional, strict=True)):
-                groups = zip(node.additional, inner, strict=True)
-                node = replace(node, additional=tuple(replace(group, value=value) for group, value in groups))
-            if node.some:
-                some = tuple(
-                    tuple(replace(g, value=_clean(g.value, alive, definitions)) for g in choice)
-                    for choice in node.some
-                )
-                node = node if some == node.some else replace(node, some=some)
-            return object_(node)
+            return object_(_in_object(node, clean))
     return node
 
 
