@@ -160,9 +160,13 @@ class GrowingTables:
         if calls > len(self._unique_calls):
             self._of_calls = _larger(self._of_calls, calls)
             self._unique_calls = _larger(self._unique_calls, calls)
-        if rules > len(self._classes):
+        known = len(self._classes)
+        if rules > known:
             self._of_rules = _larger(self._of_rules, rules)
             self._classes = _larger(self._classes, rules, 0)
+            # Rules that are not built are compared, and stored, with those that are.
+            self._of_rules[:, known:] = 0
+            self._classes[known:] = 0
 
 
 def cut(tables: Tables, rule: int, first: int, stop: int) -> Dfa:
@@ -182,9 +186,9 @@ def cut(tables: Tables, rule: int, first: int, stop: int) -> Dfa:
 
 
 def _larger(array: NDArray[Scalar], size: int, axis: int = -1) -> NDArray[Scalar]:
-    """An array that is larger along an axis, and begins with the given one; the rest is zeros."""
+    """An array that is larger along an axis, and begins with the given one; what follows is anything."""
     shape = list(array.shape)
     shape[axis] = max(size, 2 * shape[axis], 64)
-    larger = np.zeros(shape, array.dtype)
+    larger = np.empty(shape, array.dtype)
     larger[tuple(map(slice, array.shape))] = array
     return larger

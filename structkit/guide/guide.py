@@ -19,6 +19,8 @@ from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Cursor", "Guide"]
 
+_UINT32 = np.dtype(np.uint32)
+
 _FORCED = 4096
 """Bytes of forced text told at once."""
 
@@ -296,9 +298,9 @@ class Cursor:
         self._ended = other._ended
 
     def _check(self, out: NDArray[np.uint32]) -> None:
-        words = self.guide.vocabulary.words
-        if out.shape != (words,) or out.dtype != np.uint32:
-            raise ValueError(f"out must be uint32[{words}], not {out.dtype}{list(out.shape)}")
+        shape = self.guide.end_mask.shape
+        if out.shape != shape or out.dtype != _UINT32:
+            raise ValueError(f"out must be uint32[{shape[0]}], not {out.dtype}{list(out.shape)}")
 
     def _refused(self, token_id: int, reason: str) -> TokenRefused:
         vocabulary = self.guide.vocabulary

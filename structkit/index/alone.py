@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,7 +73,7 @@ def _counted(index: Index, rule: int, dfa: Dfa, state: int, frame: Frame, key: R
         needed = max(dfa.least - frame.count, 0)
         room = math.inf if dfa.most is None else dfa.most - frame.count
         found = rounds.row(needed, room, int(index.tokens[1, rule]), index.vocabulary.words)
-        found = replace(found, growth=found.growth - index.pending(frame))
+        found = found._replace(growth=found.growth - index.pending(frame))
         index.shared.put(dfa.fingerprint, key, found)
         index.made += 1
     return found

@@ -171,7 +171,7 @@ class Index:
         total = 0
         every = self.tokens
         while frame is not None:
-            tokens = int(every[0, frame.state])
+            tokens: int = every.item(0, frame.state)
             if tokens >= FAR:
                 return FAR
             total += tokens + self.pending(frame)

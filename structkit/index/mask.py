@@ -43,7 +43,7 @@ class Mask:
     @property
     def nbytes(self) -> int:
         """Bytes of memory."""
-        return (0 if self.bits is None else self.bits.nbytes) + self.words.nbytes + self.values.nbytes + 400
+        return 400 + (12 * len(self.words) if self.bits is None else self.bits.nbytes)
 
     @property
     def filled(self) -> int:
