@@ -46,11 +46,12 @@ class Limits:
     allowed at most may be more: beyond this it is no bound."""
 
     configurations: int = 1024
-    """Ways in which one text may be read at once; JSON needs one or two."""
+    """Ways in which one text may be read at once, those that differ only in what is below them counted as one; JSON needs
+    one or two."""
 
     row_bytes: int = 64 * 2**20
     """Masks that one guide keeps in memory, and once more for its states; the oldest are made again when asked for.
-    A mask takes 16 KiB for 128,000 tokens."""
+    A mask of many tokens takes 16 KiB for 128,000 tokens, one of few less than 1."""
 
     disk_bytes: int = 2**30
     """The size of the disk cache; the files unused for longest are removed first."""

@@ -128,6 +128,9 @@ _RULES: dict[str, Node] = {
     "even": Seq((Text("("), Call("odd"), Text(")"))),
     "endless": Seq((Text("("), Alt((Call("endless"), Seq((Text("a"), Call("endless"))))))),
     "hope": Alt((Call("endless"), Seq((Text("["), Call("tree"), Text("]"))), Call("odd"))),
+    "plus": Seq((Text("("), Call("either"), Repeat(Text("a"), 1, 3), Text(")"))),
+    "minus": Seq((Text("("), Call("either"), Alt((Text("a"), Text("b"))), Text(")"))),
+    "either": Alt((Text("0"), Call("plus"), Call("minus"))),
     "odd": Alt((Text("a"), Call("even"), Seq((Text('"'), Call("text"))))),
 }
 

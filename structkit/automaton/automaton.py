@@ -6,7 +6,7 @@ return to. `Automaton` holds the arrays that the kernels walk; its methods are t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from threading import RLock
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from structkit.automaton import kernels, unique
 from structkit.automaton.builder import Builder
 from structkit.automaton.dfa import DEAD, KEEP, LEAVE, Dfa
-from structkit.automaton.frames import Frame, Memory
+from structkit.automaton.frames import Below, Fork, Frame, Memory, under
 from structkit.automaton.kernels import BITS, OPERATION
 from structkit.automaton.shortest import Shortest
 from structkit.automaton.tables import UNBUILT, Tables, cut
@@ -58,6 +58,7 @@ class Automaton:
         self.built: list[int] = []
         self.frames: dict[tuple[int, int, int, Memory | None], Frame] = {}
         self.lock = RLock()
+        self._forks: dict[tuple[int, ...], Fork] = {}
         self._builder = builder
         self._dfas: dict[int, Dfa] = {}
         self._states: dict[int, tuple[int, int]] = {}
@@ -158,11 +159,9 @@ class Automaton:
         first, stop = self.states_of(rule)
         return bool(self.call_first[first] < self.call_first[stop])
 
-    def frame(
-        self, state: int, count: int = 0, below: Frame | None = None, memory: Memory | None = None
-    ) -> Frame:
+    def frame(self, state: int, count: int = 0, below: Below = None, memory: Memory | None = None) -> Frame:
         """The frame of these values."""
-        # The frame below lives as long as the one above it, so its id is not used for another meanwhile.
+        # What is below lives as long as the one above it, so its id is not used for another meanwhile.
         key = (state, count, id(below), memory)
         frame = self.frames.get(key)
         if frame is None:
@@ -174,6 +173,7 @@ class Automaton:
     def forget(self) -> None:
         """Forget the frames. Those in use are made a second time then, and differ from the new: slower, not wrong."""
         self.frames = {}
+        self._forks = {}
 
     @property
     def nbytes(self) -> int:
@@ -273,7 +273,7 @@ class Automaton:
                     waiting.setdefault(read, set()).add(glided)
             if stopped and (after := self.step(stopped, text[at])):
                 waiting.setdefault(at + 1, set()).update(after)
-        return frozenset(waiting.get(len(text), ()))
+        return self.merged(waiting.get(len(text), ()))
 
     def _glide(self, frame: Frame, content: NDArray[np.uint8], at: int) -> tuple[int, Frame]:
         """Where a frame comes to as long as nothing but bytes is around it, and the first byte that it did not read."""
@@ -313,9 +313,8 @@ class Automaton:
             if len(settled) > self.limits.configurations:
                 raise LimitExceeded("configurations", self.limits.configurations, "the ways to read one text")
             if frame.below is not None and self._is_final(frame):
-                back = self._back(frame.below, kept)
-                if back is not None:
-                    pending.append(back)
+                backs = [self._back(below, kept) for below in under(frame)]
+                pending += [back for back in backs if back is not None]
             calls = self._calls.get(frame.state)
             for callee, after, operation, is_unique in (
                 self._calls_of(frame.state) if calls is None else calls
@@ -329,7 +328,31 @@ class Automaton:
                         memory = Memory(memory.seen if memory else (), len(kept))
                     back = self.frame(after, count, frame.below, memory)
                     pending.append(self.frame(self.enter(callee), 0, back))
-        return frozenset(f for f in settled if self._live[f.state] or (f.below is None and self._is_final(f)))
+        return self.merged(
+            [f for f in settled if self._live[f.state] or (f.below is None and self._is_final(f))]
+        )
+
+    def merged(self, frames: Collection[Frame]) -> frozenset[Frame]:
+        """The frames, those as one that differ only in what is below them; but none that is inside a unique text."""
+        if len({frame.state for frame in frames}) == len(frames):
+            return frozenset(frames)
+        alike: dict[object, list[Frame]] = {}
+        for frame in frames:
+            stands_alone = frame.below is None or frame.opened
+            key = frame if stands_alone else (frame.state, frame.count, frame.memory)
+            alike.setdefault(key, []).append(frame)
+        return frozenset(same[0] if len(same) == 1 else self._joined(same) for same in alike.values())
+
+    def _joined(self, same: list[Frame]) -> Frame:
+        """The frame that returns to wherever one of these does."""
+        below = {id(frame): frame for each in same for frame in under(each)}
+        if len(below) > self.limits.configurations:
+            raise LimitExceeded("configurations", self.limits.configurations, "the ways to read one text")
+        key = tuple(sorted(below))
+        fork = self._forks.get(key)
+        if fork is None:
+            fork = self._forks[key] = Fork(tuple(sorted(below.values(), key=lambda f: (f.state, f.count))))
+        return self.frame(same[0].state, same[0].count, fork, same[0].memory)
 
     def _calls_of(self, state: int) -> tuple[tuple[int, int, int, bool], ...]:
         """The calls of a state: the rule, the state after it, the operation, and whether its text is unique."""

@@ -14,7 +14,7 @@ from structkit.automaton import kernels
 from structkit.automaton.alive import first_bytes
 from structkit.automaton.dfa import DEAD, KEEP, TICK
 from structkit.automaton.distances import distances
-from structkit.automaton.frames import Frame, Memory
+from structkit.automaton.frames import Fork, Frame, Memory, fewest
 from structkit.automaton.kernels import BITS, OPERATION
 
 if TYPE_CHECKING:
@@ -74,17 +74,16 @@ class Shortest:
         return known
 
 
-def shortest_length(automaton: Automaton, frame: Frame) -> int:
-    """About the fewest bytes that lead from a frame to the end of the language."""
+def shortest_length(automaton: Automaton, frame: Frame, known: dict[Fork, int] | None = None) -> int:
+    """About the fewest bytes that lead from a frame to the end of the language; for `known` see `fewest`."""
     shortest = automaton.shortest
-    length = 0
-    at: Frame | None = frame
-    while at is not None:
+
+    def length(at: Frame) -> int:
         rule = automaton.rule_of[at.state]
         rounds = max(automaton.counters[rule][0] - at.count, 0)
-        length += int(shortest.end[at.state]) + rounds * int(shortest.rounds[rule])
-        at = at.below
-    return length
+        return int(shortest.end[at.state]) + rounds * int(shortest.rounds[rule])
+
+    return fewest(frame, length, known)
 
 
 def shortest_text(automaton: Automaton, frame: Frame) -> bytes | None:
@@ -95,7 +94,8 @@ def shortest_text(automaton: Automaton, frame: Frame) -> bytes | None:
     shortest = automaton.shortest
     text = bytearray()
     at: Frame | None = frame
-    most = _MORE * shortest_length(automaton, frame) + _STEPS
+    known: dict[Fork, int] = {}
+    most = _MORE * shortest_length(automaton, frame, known) + _STEPS
     while at is not None:
         most -= 1
         if most < 0:
@@ -105,7 +105,7 @@ def shortest_text(automaton: Automaton, frame: Frame) -> bytes | None:
         if at.count < automaton.counters[rule][0]:
             step = _round(automaton, at, rule, step)
         if step == kernels.END:
-            at = at.below
+            at = at.below if not isinstance(at.below, Fork) else _nearest(automaton, at.below, known)
         elif step < 0:
             call = -1 - step
             count = automaton.counted(rule, at.count, int(automaton.call_operation[call]))
@@ -127,6 +127,10 @@ def shortest_text(automaton: Automaton, frame: Frame) -> bytes | None:
                 at.memory,
             )
     return bytes(text)
+
+
+def _nearest(automaton: Automaton, fork: Fork, known: dict[Fork, int]) -> Frame:
+    return min(fork.frames, key=lambda frame: shortest_length(automaton, frame, known))
 
 
 def _round(automaton: Automaton, frame: Frame, rule: int, step: int) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from structkit.automaton.frames import Below, Frame
+
 if TYPE_CHECKING:
     from structkit.automaton.automaton import Automaton
-    from structkit.automaton.frames import Frame
 
 __all__ = ["ahead", "has_another", "leaves_room"]
 
@@ -15,8 +16,8 @@ __all__ = ["ahead", "has_another", "leaves_room"]
 def leaves_room(automaton: Automaton, frame: Frame, kept: bytes) -> bool:
     """Whether every unique text that is open in the frame's stack can still end as one not seen before."""
     above: list[Frame] = []
-    at: Frame | None = frame
-    while at is not None and at.opened:
+    at: Below = frame
+    while isinstance(at, Frame) and at.opened:
         texts = _alike(at, kept)
         if texts:
             # The frame that the unique text entered is the one right above: a key of its own, say, with one text.

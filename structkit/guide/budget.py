@@ -19,7 +19,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.frames import Frame, Memory
+from structkit.automaton.frames import Below, Frame, Memory, through
 from structkit.automaton.shortest import shortest_length, shortest_text
 from structkit.automaton.unique import ahead
 from structkit.errors import LimitExceeded
@@ -302,11 +302,9 @@ class Budgets:
 
 def _memories(state: State) -> Iterator[Memory]:
     for frame in state.frames:
-        at: Frame | None = frame
-        while at is not None:
+        for at in through(frame):
             if at.memory is not None:
                 yield at.memory
-            at = at.below
 
 
 def _seen(state: State) -> set[bytes]:
@@ -326,7 +324,7 @@ def _crowd(state: State) -> int:
     while stack:
         frame = stack.pop()
         crowd += len(ahead(frame, state.kept))
-        if frame.below is not None:
+        if isinstance(frame.below, Frame):  # what is below a fork is not open
             stack.append(frame.below)
     return crowd
 
@@ -336,7 +334,7 @@ def _depth(state: State) -> int:
     return sum(memory.begin is not None for memory in _memories(state))
 
 
-def _salt(frame: Frame | None) -> int:
+def _salt(frame: Below) -> int:
     return 0 if frame is None else id(frame)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from structkit.automaton.frames import Frame
 from structkit.guide.guide import Cursor, Guide
-from structkit.guide.state import State
+from structkit.guide.state import State, downwards
 from structkit.index.index import FAR
 
 __all__ = ["HealedCursor", "healed_tokens"]
@@ -187,14 +187,13 @@ class _Crossing:
         self._mask, self._growth = np.zeros(index.vocabulary.words, np.uint32), 0
         self._reached.clear()
         for frame in self._state.frames if node is not None else ():
-            nodes = np.array([node], np.int32)
-            at: Frame | None = frame
-            while at is not None and len(nodes):
-                row = index.within(nodes, at, _FREE, 0, None)
+            first = np.array([node], np.int32)
+            for nodes, at, row in downwards(
+                first, frame, lambda nodes, at: index.within(nodes, at, _FREE, 0, None)
+            ):
                 self._reached.append((nodes, at))
                 row.mask.add(self._mask)
                 self._growth = max(self._growth, row.growth + index.pending(at) + index.need(at.below))
-                nodes, at = row.exits, at.below
 
     def _within(self, left: int) -> NDArray[np.uint32]:
         index = self._guide.index

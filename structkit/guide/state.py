@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.frames import Frame
+from structkit.automaton.frames import Below, Fork, Frame, under
 from structkit.automaton.unique import ahead
 from structkit.index.index import Index
 from structkit.index.mask import Mask, few, write
 from structkit.index.rows import Row
 
-__all__ = ["State", "look", "mask_of", "suspects", "walks"]
+__all__ = ["State", "downwards", "look", "mask_of", "suspects", "walks"]
 
 
 class State:
@@ -75,14 +75,32 @@ def walks(state: State, index: Index) -> Iterator[tuple[NDArray[np.int32] | None
     With each the exits that it reads on from, `None` for the start of every token.
     """
     for frame in state.frames:
-        exits: NDArray[np.int32] | None = None
         row = index.row(frame)
-        yield exits, frame, row
-        below = frame.below
-        while below is not None and len(row.exits):
-            exits, row = row.exits, index.after(row.exits, below)
-            yield exits, below, row
-            below = below.below
+        yield None, frame, row
+        if len(row.exits):
+            yield from downwards(row.exits, frame.below, index.after)
+
+
+def downwards(
+    exits: NDArray[np.int32], below: Below, after: Callable[[NDArray[np.int32], Frame], Row]
+) -> Iterator[tuple[NDArray[np.int32], Frame, Row]]:
+    """What tokens can reach below a frame whose rule they leave at `exits`; with each frame its own exits and row."""
+    while isinstance(below, Frame) and len(exits):
+        row = after(exits, below)
+        yield exits, below, row
+        exits, below = row.exits, below.below
+    level: dict[Frame, list[NDArray[np.int32]]] = {}
+    if isinstance(below, Fork) and len(exits):
+        level = {frame: [exits] for frame in below.frames}
+    while level:
+        following: dict[Frame, list[NDArray[np.int32]]] = {}
+        for frame, lists in level.items():
+            reached = lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists))
+            row = after(reached, frame)
+            yield reached, frame, row
+            for under_it in under(frame) if len(row.exits) else ():
+                following.setdefault(under_it, []).append(row.exits)
+        level = following
 
 
 def _without_repeats(masks: list[Mask], state: State, index: Index) -> Mask:
@@ -125,7 +143,7 @@ def suspects(state: State, index: Index) -> set[int]:
         found.update(_tokens(index.opening(exits, frame, row)))
     for frame in state.frames:
         above, at = frame, frame.below
-        while at is not None and at.opened:
+        while isinstance(at, Frame) and at.opened:
             # A key of its own has one text, and was not entered if that was written before.
             if index.automaton.only_text(index.automaton.rule_of[above.state]) is None:
                 for rest in ahead(at, state.kept):

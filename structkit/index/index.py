@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.automaton import Automaton
-from structkit.automaton.frames import Frame
+from structkit.automaton.frames import Below, Frame, fewest
 from structkit.automaton.lengths import TO_DIFFER
 from structkit.automaton.tables import UNBUILT, Tables
 from structkit.errors import LimitExceeded
@@ -38,6 +38,8 @@ from structkit.vocabulary.vocabulary import Vocabulary
 __all__ = ["FAR", "Index"]
 
 FAR = kernels.FAR
+_NEVER = 1 << 60
+"""Larger than any sum of tokens: no way to the end is known."""
 _NO_SIGNS: NDArray[np.int64] = np.empty(0, np.int64)
 _ROOT: NDArray[np.int32] = np.zeros(1, np.int32)
 _NO_TOKENS: NDArray[np.uint32] = np.empty(0, np.uint32)
@@ -166,17 +168,20 @@ class Index:
             _ROOT if exits is None else exits, frame, left, salt, _NO_SIGNS if signs is None else signs
         )
 
-    def need(self, frame: Frame | None) -> int:
+    def need(self, frame: Below) -> int:
         """The tokens that surely lead from the frame, through those below it, to the end of the text."""
         total = 0
-        every = self.tokens
-        while frame is not None:
-            tokens: int = every.item(0, frame.state)
-            if tokens >= FAR:
-                return FAR
-            total += tokens + self.pending(frame)
+        while isinstance(frame, Frame):  # as in `fewest`, which most stacks can do without
+            total += self._need_of(frame)
             frame = frame.below
-        return min(total, FAR - 1)
+        if frame is not None:
+            total += fewest(frame, self._need_of)
+        return FAR if total >= _NEVER else min(total, FAR - 1)
+
+    def _need_of(self, frame: Frame) -> int:
+        """The tokens that surely lead from the frame to the end of its rule."""
+        tokens: int = self.tokens.item(0, frame.state)
+        return _NEVER if tokens >= FAR else tokens + self.pending(frame)
 
     def pending(self, frame: Frame) -> int:
         """The tokens that the rounds take which the frame's counter still needs, and that an open unique text may."""

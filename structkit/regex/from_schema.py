@@ -15,7 +15,6 @@ from structkit.limits import Limits
 from structkit.regex.anything import any_json
 from structkit.regex.containing import containing, prefixed
 from structkit.regex.entries import any_order, entries, with_kinds
-from structkit.regex.factored import factored
 from structkit.regex.integers import constant
 from structkit.regex.nodes import (
     EMPTY,
@@ -136,7 +135,7 @@ def lower(
         raise UnsatisfiableSchema(reason, place=place)
     unenforced = (*document.unenforced, *dict.fromkeys(lowering.unenforced))
     rules = Rules(start, lowering.rules, unenforced, frozenset(lowering.late))
-    return factored(rules) if document.bounded else rules
+    return rules
 
 
 def _once(name: str) -> str:

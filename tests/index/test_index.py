@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.automaton.automaton import Automaton
-from structkit.automaton.frames import Frame
+from structkit.automaton.frames import Frame, under
 from structkit.automaton.link import link
 from structkit.automaton.shortest import shortest_text
 from structkit.errors import UnsatisfiableSchema
@@ -49,9 +49,9 @@ def test_kernel_walks_as_the_plain_twin(rules: Rules, text: str) -> None:
         row = index.row(frame)
         mask, exits = plain.walk(automaton, V, np.zeros(1, np.int32), frame)
         assert (row.mask.dense(len(mask)) == mask).all() and row.exits.tolist() == exits
-        if frame.below is not None and exits:
-            after = index.after(row.exits, frame.below)
-            mask, exits = plain.walk(automaton, V, row.exits, frame.below)
+        for below in under(frame) if exits else ():
+            after = index.after(row.exits, below)
+            mask, exits = plain.walk(automaton, V, row.exits, below)
             assert (after.mask.dense(len(mask)) == mask).all() and after.exits.tolist() == exits
 
 
