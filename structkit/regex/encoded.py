@@ -7,12 +7,13 @@ from decimal import Decimal
 from functools import cache
 
 from structkit.regex.chars import ANY, chars, one, union
+from structkit.regex.floats import ALL_FIGURES, APART_FIGURES
 from structkit.regex.nodes import EMPTY, NEVER, Both, Node, Repeat, Text, alt, seq
 from structkit.regex.numbers import numbers
 from structkit.regex.parse import parse
 from structkit.schema.nodes import Bound, Number
 
-__all__ = ["base64", "complexes", "decimals", "fractions", "hexadecimal", "utf8"]
+__all__ = ["base64", "complexes", "decimals", "float_keys", "fractions", "hexadecimal", "utf8"]
 
 
 @cache
@@ -141,6 +142,18 @@ def decimals(
     if schema == Number() and not once:
         return shape
     return Both(shape, numbers(schema, bounded=False, once=once), end=_END)
+
+
+def float_keys(*, counted: bool = False, bounds: Mapping[str, str] | None = None) -> Node:
+    """Floats as keys, as `repr` writes them.
+
+    Args:
+        counted: Whether there must be several, so that no two texts may be the same float.
+        bounds: `ge`, `gt`, `le`, `lt`.
+    """
+    low, high = (_bound(bounds or {}, *names) for names in (("ge", "gt"), ("le", "lt")))
+    figures = APART_FIGURES if counted else ALL_FIGURES
+    return numbers(Number(low, high), bounded=True, once=True, figures=figures)
 
 
 def _bound(bounds: Mapping[str, str], inclusive: str, exclusive: str) -> Bound | None:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from structkit.regex.addresses import email, ip_address, ip_interface, ip_network, name_email, url
 from structkit.regex.chars import chars
-from structkit.regex.encoded import base64, complexes, decimals, fractions, hexadecimal, utf8
+from structkit.regex.encoded import base64, complexes, decimals, float_keys, fractions, hexadecimal, utf8
 from structkit.regex.formats import KNOWN_FORMATS
 from structkit.regex.nodes import Node, Repeat, Text, alt
 from structkit.regex.parse import parse
@@ -103,6 +103,7 @@ _PYTHON: Mapping[str, Callable[..., Node]] = MappingProxyType(
         "python:datetime": moments,
         "python:decimal": decimals,
         "python:email": email,
+        "python:float-key": float_keys,
         "python:fraction": fractions,
         "python:hex": hexadecimal,
         "python:iban": iban,

@@ -241,30 +241,32 @@ def _list(fields: Sequence[FieldAt]) -> JsonObject:
 # Keys
 
 _INT_KEY = r"^(0|-?[1-9][0-9]{0,17})$"
-_FLOAT_KEY = r"^(0\.0|-?(0\.[0-9]{0,5}[1-9]|[1-9][0-9]{0,8}\.(0|[0-9]{0,5}[1-9])))$"
-"""Floats as `repr` writes them, with few enough digits that no two texts are the same float."""
-
 _RANGE = {"minimum": "ge", "exclusiveMinimum": "gt", "maximum": "le", "exclusiveMaximum": "lt"}
 
 
-def keys_of(names: JsonObject) -> JsonObject | None:
-    """The names of keys that are read as values of a schema; `None` if no string is."""
+def keys_of(names: JsonObject, *, counted: bool = False) -> JsonObject | None:
+    """The names of keys that are read as values of a schema; `None` if no string is.
+
+    Args:
+        names: The schema.
+        counted: Whether there must be several, so that no two names may be one key.
+    """
     kind = names.get("type")
     if kind == "string" or not names:
         return names
     if isinstance(branches := names.get("anyOf"), list):
-        found = [made for branch in branches if (made := keys_of(branch)) is not None]
+        found = [made for branch in branches if (made := keys_of(branch, counted=counted)) is not None]
         return {"type": "string"} if {"type": "string"} in found else {"anyOf": found} if found else None
     if kind == "boolean":
         return {"enum": ["true", "false"]}
     if kind == "integer" and names.keys() == {"type"}:
         return {"type": "string", "pattern": _INT_KEY}
+    bounds = {name: f"{names[key]}" for key, name in _RANGE.items() if key in names}
     if kind == "integer" and names.keys() <= {"type", "multipleOf", *_RANGE}:
-        bounds = {name: f"{names[key]}" for key, name in _RANGE.items() if key in names}
         of = f"{names['multipleOf']}" if "multipleOf" in names else None
         return format_of("decimal", decimal_places=0, bounds=bounds or None, multiple_of=of)
-    if kind == "number" and names.keys() == {"type"}:
-        return {"type": "string", "pattern": _FLOAT_KEY}
+    if kind == "number" and names.keys() <= {"type", *_RANGE}:
+        return format_of("float-key", bounds=bounds or None, counted=counted or None)
     return None
 
 
@@ -276,7 +278,7 @@ _TOLERATED = 4_000_000.0
 
 ASCII = r"^[\x00-\x7f]*$"
 
-HASHABLE = {"type": ["null", "boolean", "number", "string"]}
+HASHABLE = {"anyOf": [{"type": kind} for kind in ("null", "boolean", "integer", "number", "string")]}
 """The JSON that pydantic reads as something that can be in a set."""
 
 

@@ -348,12 +348,14 @@ class _PythonSchema(GenerateJsonSchema):
         described: JsonObject = {"type": "object", "additionalProperties": True}
         if "values_schema" in schema:
             described["additionalProperties"] = self.generate_inner(schema["values_schema"])
-        if "keys_schema" in schema and (names := self._keys(schema["keys_schema"])):
+        if "keys_schema" in schema and (
+            names := self._keys(schema["keys_schema"], counted=(schema.get("min_length") or 0) > 1)
+        ):
             described["propertyNames"] = names
         self.update_with_validations(described, schema, self.ValidationsMapping.object)
         return described
 
-    def _keys(self, keys: core_schema.CoreSchema) -> JsonObject:
+    def _keys(self, keys: core_schema.CoreSchema, *, counted: bool) -> JsonObject:
         """The schema of the names, for names are strings whatever the type of the key."""
         names = self.generate_inner(keys)
         plain: dict[str, Any] = self.resolve_ref_schema(names) if "$ref" in names else names
@@ -366,7 +368,9 @@ class _PythonSchema(GenerateJsonSchema):
                 return names
         elif REFUSAL in plain:
             return names
-        elif (found := keys_of({**plain, "anyOf": branches} if branches else plain)) is not None:
+        elif (
+            found := keys_of({**plain, "anyOf": branches} if branches else plain, counted=counted)
+        ) is not None:
             return names if found == plain else found
         return refused("keys of this type are not supported; use dict[str, ...], or a list of pairs")
 
