@@ -255,7 +255,7 @@ class _Lowering:
                 return Text(text) if self.bounded or self.once else constant(text)
             case Anything():
                 return self.anything()
-            case Ref(name) if self.once and self.uses[name].several:
+            case Ref(name) if self.once and (self.counted or self.uses[name].several):
                 return self.written_once(name)
             case Ref(name):
                 node, height, plain, size = self.known.get(name, (Call(f"#{name}"), 0, True, 1))

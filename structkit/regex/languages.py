@@ -18,7 +18,7 @@ from structkit.regex.registered import card_number, cron, iban, isbn, phone_numb
 from structkit.regex.substrings import substrings
 from structkit.regex.temporal import dates, durations, moments, times
 
-__all__ = ["format_names", "is_known", "language"]
+__all__ = ["format_names", "has_several", "is_known", "language"]
 
 
 def format_names() -> list[str]:
@@ -33,6 +33,15 @@ def is_known(name: str) -> bool:
     (True, True, False)
     """
     return name in KNOWN_FORMATS or name.partition(" ")[0] in _PYTHON
+
+
+def has_several(name: str) -> bool:
+    """Whether a format has values that may be written in several ways.
+
+    >>> has_several('python:datetime {"zone": "aware"}'), has_several("python:date")
+    (True, False)
+    """
+    return name.partition(" ")[0] in _ONCE
 
 
 def language(name: str, *, once: bool = False) -> Node:

@@ -1,7 +1,8 @@
-"""Floats where each must differ from the others: in sets and as keys."""
+"""Values that must differ from each other: floats in sets and as keys, and what models hold in sets."""
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from functools import cache
 from typing import Annotated, Any
@@ -15,6 +16,14 @@ import structkit as sk
 from structkit.guide.guide import Guide
 from structkit.testing import byte_vocabulary
 from tests.zoo.specimen import dump
+
+
+class Moment(BaseModel, frozen=True):
+    at: dt.datetime
+
+
+class Truth(BaseModel, frozen=True):
+    value: bool | int
 
 
 class Held(BaseModel, frozen=True):
@@ -70,3 +79,12 @@ def test_equal_numbers_in_two_spellings(text: str) -> None:
     assert not _holds(Several, text)
     assert not _holds(Either, text)
     assert not _holds(Annotated[set[Any], Field(min_length=2)], text)
+
+
+def test_equal_models_in_two_spellings() -> None:
+    moments = '[{"at": "2024-01-01T00:00:00Z"}, {"at": "2024-01-01T01:00:00+01:00"}]'
+    assert not _holds(Annotated[set[Moment], Field(min_length=2)], moments)
+    assert not _holds(set[Moment], moments)
+    assert _holds(set[Moment], moments.replace("01:00:00+01:00", "01:00:00Z"))
+    assert not _holds(Annotated[set[Truth], Field(min_length=2)], '[{"value": 1}, {"value": true}]')
+    assert _holds(Annotated[set[Truth], Field(min_length=2)], '[{"value": 2}, {"value": true}]')
