@@ -193,8 +193,11 @@ def fractions(*, once: bool = False) -> Node:
 
 def complexes(*, once: bool = False) -> Node:
     """Complex numbers such as `1+2j`, as Python reads and pydantic writes them."""
-    if once:
-        size = rf"(?:{_NATURAL}(?:\.[0-9]{{0,14}}[1-9])?|0\.[0-9]{{0,14}}[1-9])"
-    else:
+    if not once:
         size = rf"(?:0|{_NATURAL})(?:\.[0-9]{{1,17}})?"
-    return _read(f"-?{size}(?:[+-]{size})?j")
+        return _read(f"-?{size}(?:[+-]{size})?j")
+    most = APART_FIGURES
+    parts = [rf"[1-9][0-9]{{0,{most - 1}}}", rf"0\.[0-9]{{0,{most - 1}}}[1-9]"]
+    parts += [rf"[1-9][0-9]{{{size}}}\.[0-9]{{0,{most - 2 - size}}}[1-9]" for size in range(most - 1)]
+    size = f"(?:{'|'.join(parts)})"
+    return _read(rf"0j|-?{size}(?:[+-]{size}|\+0)?j")

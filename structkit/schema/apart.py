@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from types import MappingProxyType
 
@@ -27,17 +28,20 @@ def apart(
 
     Returns:
         Those of a decimal without the number, for it is a string too. Beside integers a float that is whole is written
-        as an integer.
+        as an integer, and a decimal that is whole, where it matters, not at all.
 
     >>> apart([Boolean(), Integer(minimum=0, maximum=9)], counted=True)[1:]
     [Integer(note=None, minimum=2, maximum=9, multiple_of=None, not_multiple_of=())]
     """
     found = list(_flat(branches, definitions, set()))
-    if any(isinstance(each, String) and (each.format or "").startswith("python:decimal") for each in found):
-        found = [each for each in found if not isinstance(each, Number)]
-    if any(isinstance(each, Integer) or _is_whole(each) for each in found):
-        found = list(_without_whole_floats(found))
     truths = any(isinstance(each, Boolean) or each in _TRUTHS for each in found)
+    whole = any(isinstance(each, Integer) or _is_whole(each) for each in found)
+    if any(map(_is_decimal, found)):
+        found = [each for each in found if not isinstance(each, Number)]
+        if counted and (truths or whole):
+            found = [_without_whole_decimals(each) for each in found]
+    if whole:
+        found = list(_without_whole_floats(found))
     if not (counted and truths):
         return found
     kept: list[Schema] = []
@@ -64,6 +68,17 @@ def _flat(branches: Iterable[Schema], definitions: Mapping[str, Schema], seen: s
 
 def _is_whole(schema: Schema) -> bool:
     return isinstance(schema, Const) and schema.text.lstrip("-").isdigit()
+
+
+def _is_decimal(schema: Schema) -> bool:
+    return isinstance(schema, String) and (schema.format or "").startswith("python:decimal")
+
+
+def _without_whole_decimals(schema: Schema) -> Schema:
+    if not isinstance(schema, String) or not _is_decimal(schema):
+        return schema
+    # One that is written in one way has a point if and only if it is not whole.
+    return replace(schema, patterns=(*schema.patterns, r"\."))
 
 
 def _without_whole_floats(branches: Iterable[Schema]) -> Iterator[Schema]:
