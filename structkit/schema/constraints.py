@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import cast
+from types import MappingProxyType
+from typing import TypeVar, cast
 
 from structkit.schema.core import Core, encoded, function_of, members_of
 from structkit.schema.moments import JsonObject
 
 __all__ = ["bounds_of", "candidates", "not_a_text", "pushed", "texts_of", "unenforceable"]
+
+_K = TypeVar("_K")
 
 _LENGTHS = frozenset({"min_length", "max_length"})
 _RANGES = frozenset({"ge", "gt", "le", "lt"})
@@ -42,6 +45,14 @@ _LEAVES = (
 )
 """What is no wrapper, and is read by pydantic itself."""
 
+_CLASSES = frozenset({"dataclass", "model", "named-tuple", "typed-dict"})
+"""Those that are described once, and referred to."""
+
+_OPAQUE = frozenset(
+    "IPvAnyAddress IPvAnyInterface IPvAnyNetwork NameEmail Secret SecretBytes SecretStr".split()
+)
+"""Classes of pydantic whose values have neither a length nor an order."""
+
 _SAME_LENGTH: Mapping[str, str] = {"SecretStr": "str", "SecretBytes": "bytes"}
 """What pydantic wraps a text in that is as long as the text, and the type of that."""
 
@@ -53,15 +64,19 @@ _PUSHED = _RANGES | {"multiple_of", "minLength", "maxLength", "minItems", "maxIt
 """What a constraint adds to pydantic's own JSON Schema."""
 
 
-def pushed(schema: Core) -> Core | None:
+def pushed(schema: Core, definitions: Mapping[str, Core] = MappingProxyType({})) -> Core | None:
     """A constraint that pydantic checks by a function, put into the schemas that it is about.
 
     `Annotated[int | float, Ge(3)]` is a union whose result is checked; both of its branches may check it themselves.
 
+    Args:
+        schema: A core schema.
+        definitions: Those that it may refer to, by their references.
+
     Returns:
         The inner schema with the constraint; `None` if this is no constraint, or it cannot be put there.
     """
-    made = _inner(schema) if _constraints(schema) else None
+    made = _inner(_resolved(schema, definitions, frozenset())) if _constraints(schema) else None
     for name, value in _constraints(schema).items():
         made = None if made is None else _constrained(made, name, value, schema)
     if made is None:
@@ -105,33 +120,76 @@ def _inner(schema: Core) -> Core | None:
     return found if isinstance(found, dict) else None
 
 
+def _resolved(schema: Core, definitions: Mapping[str, Core], seen: frozenset[str]) -> Core:
+    """A schema in which what a constraint is about stands in the place of a reference to it; classes are only named."""
+    name = schema.get("schema_ref")
+    if isinstance(name, str):
+        target = definitions.get(name)
+        if target is None or name in seen:
+            return schema
+        if target["type"] in _CLASSES:
+            return {**schema, "of": target["type"], "cls": target.get("cls")}
+        return _resolved(_unnamed(target), definitions, seen | {name})
+    if isinstance(choices := schema.get("choices"), list):
+        return {**schema, "choices": [_resolved(each, definitions, seen) for each in _plain(choices)]}
+    key = next((key for key in _JSON_SIDE if key in schema), None)
+    inner = schema.get(key or "")
+    if not isinstance(inner, dict) or not (_is_transparent(schema) or _constraints(schema)):
+        return schema
+    return {**schema, str(key): _resolved(inner, definitions, seen)}
+
+
+def _plain(choices: list[object]) -> list[Core]:
+    """The alternatives of a union without their labels."""
+    return [cast("Core", each[0] if isinstance(each, tuple) else each) for each in choices]
+
+
+def _unnamed(schema: Core) -> Core:
+    """A schema that is about to be changed, so that it is no longer what others refer to."""
+    return {key: value for key, value in schema.items() if key != "ref"}
+
+
+def _is_transparent(schema: Core) -> bool:
+    """Whether a wrapper's value is as long, and as large, as that of what it wraps."""
+    if schema["type"] != "function-wrap":
+        return schema["type"] in _TRANSPARENT
+    function = function_of(schema)
+    return isinstance(function, partial) and function.func.__module__.startswith("pydantic.")
+
+
 def _constrained(schema: Core, name: str, value: object, whole: Core) -> Core | None:
     """A schema with a constraint that `whole` checks by a function; `None` if the schema does not know it."""
     schema = pushed(schema) or schema
     kind = "encoded" if encoded(schema) else str(schema.get("type"))
     if name in _NATIVE.get(kind, ()):
-        return {**schema, name: value} if name not in schema else None
+        return {**_unnamed(schema), name: value} if name not in schema else None
     if name in _LENGTHS and (text := _secret(schema)):
         return {"type": text, name: value}
     if kind == "union" and isinstance(choices := schema.get("choices"), list):
-        listed: list[Core] = [each[0] if isinstance(each, tuple) else each for each in choices]
-        possible = [each for each in listed if not _fails(each, name, value)]
-        branches = [_constrained(each, name, value, whole) or _checked(each, whole) for each in possible]
-        return {**schema, "choices": branches} if branches else None
-    inner = _inner(schema) if kind in _TRANSPARENT else None
+        branches = _branches(dict(enumerate(_plain(choices))), name, value, whole)
+        return {**_unnamed(schema), "choices": list(branches.values())} if branches else None
+    if kind == "tagged-union" and isinstance(choices := schema.get("choices"), dict):
+        tagged = _branches(choices, name, value, whole)
+        return {**_unnamed(schema), "choices": tagged} if tagged else None
+    inner = _inner(schema) if _is_transparent(schema) else None
     made = None if inner is None else _constrained(inner, name, value, whole)
     key = next((key for key in _JSON_SIDE if key in schema), "schema")
-    return None if made is None else {**schema, key: made}
+    return None if made is None else {**_unnamed(schema), key: made}
 
 
-def _checked(schema: Core, whole: Core) -> Core:
-    """One branch of a union, checked as all of it is."""
-    return {"type": "function-after", "function": whole["function"], "schema": schema}
+def _branches(choices: Mapping[_K, Core], name: str, value: object, whole: Core) -> dict[_K, Core]:
+    """The branches of a union that can have a constraint: with it, or checked as all of the union is."""
+    return {
+        key: _constrained(each, name, value, whole)
+        or {"type": "function-after", "function": whole["function"], "schema": each}
+        for key, each in choices.items()
+        if not _fails(each, name, value)
+    }
 
 
 def _fails(schema: Core, name: str, value: object) -> bool:
     """Whether each value of a schema fails a constraint, for it has no length, or no order among numbers."""
-    kind, cls = schema.get("type"), schema.get("cls")
+    kind, cls = schema.get("of", schema["type"]), schema.get("cls")
     if name in _DIGITS:
         return kind in _LEAVES and kind != "decimal"
     if name in _LENGTHS:
@@ -172,9 +230,10 @@ def not_a_text(schema: Core) -> str | None:
 
 
 def _reason(name: str, leaf: Core) -> str | None:
-    if leaf["type"] not in _LEAVES and leaf["type"] != "is-instance":
+    owner = str(getattr(function_of(leaf), "__qualname__", "")).partition(".")[0]
+    if leaf["type"] not in _LEAVES and leaf["type"] != "is-instance" and owner not in _OPAQUE:
         return None
-    what = getattr(leaf.get("cls"), "__name__", leaf["type"])
+    what = owner if owner in _OPAQUE else getattr(leaf.get("cls"), "__name__", leaf["type"])
     return f"`{name}` of {what} cannot be enforced; drop it, or check it with a validator of your own"
 
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from pydantic import ValidationError
-from pydantic.json_schema import GenerateJsonSchema, JsonRef
+from pydantic.json_schema import CoreRef, GenerateJsonSchema, JsonRef
 from pydantic_core import PydanticOmit, SchemaValidator, core_schema, to_json, to_jsonable_python
 
 from structkit.schema.constraints import (
@@ -86,9 +86,20 @@ class _PythonSchema(GenerateJsonSchema):
         if not is_readable(schema):
             return refused("a pattern of bytes cannot be read from JSON; use Pattern[str]")
         if (own := own_type(schema)) is not None:
-            return own
-        inner = pushed(schema) or own_core(schema)
-        return super().generate_inner(schema if inner is None else cast("core_schema.CoreSchema", inner))
+            return self._named(schema, own)
+        inner = pushed(schema, self._cores) or own_core(schema)
+        if inner is None:
+            return super().generate_inner(schema)
+        return self._named(schema, super().generate_inner(cast("core_schema.CoreSchema", inner)))
+
+    def _named(self, schema: core_schema.CoreSchema, described: JsonObject) -> JsonObject:
+        """What describes a schema that others may refer to: a reference, too."""
+        if "ref" not in schema:
+            return described
+        name, reference = self.get_cache_defs_ref_schema(CoreRef(schema["ref"]))
+        if described != reference:
+            self.definitions[name] = described
+        return reference
 
     def sort(self, value: JsonObject, parent_key: str | None = None) -> JsonObject:
         return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import enum
 import uuid
+from collections import defaultdict
 from decimal import Decimal
 from functools import partial
 from ipaddress import IPv4Address
@@ -13,7 +14,18 @@ from typing import Annotated, Any, Literal
 
 import annotated_types as at
 import pydantic
-from pydantic import AfterValidator, BaseModel, Field, Json, SecretStr, Strict, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Discriminator,
+    Field,
+    Json,
+    SecretStr,
+    Strict,
+    StringConstraints,
+    Tag,
+)
+from typing_extensions import TypeAliasType
 
 from tests.zoo.choices import Level
 from tests.zoo.specimen import Kind, Specimen
@@ -26,6 +38,26 @@ class Size(str, enum.Enum):
 
 class Plain(BaseModel):
     a: int
+
+
+Positive = TypeAliasType("Positive", Annotated[int | float, Field(ge=1)])
+Size2 = TypeAliasType("Size2", pydantic.ByteSize)
+
+
+class Twice(BaseModel):
+    a: Positive
+    b: Annotated[Positive, Field(le=5)]
+    c: list[Positive]
+    d: tuple[Size2, Size2]
+
+
+class Both(BaseModel):
+    x: Annotated[Plain | list[int], Field(min_length=2)]
+    y: Plain
+
+
+def _kind(value: Any) -> str:
+    return "text" if isinstance(value, str) else "list"
 
 
 def _same(value: Any, le: int = 0) -> Any:
@@ -162,6 +194,30 @@ CONSTRAINED: Kind = {
     ),
     "EmailStr, max_length=10": Specimen(
         Annotated[pydantic.EmailStr, Field(max_length=10)], ["a@b.co"], ['"aaaaaaaa@b.co"']
+    ),
+    "alias of a constrained union, used twice": Specimen(
+        Twice,
+        [Twice(a=1, b=5, c=[1.5], d=(pydantic.ByteSize(1), pydantic.ByteSize(2)))],
+        ['{"a": 0, "b": 1, "c": [], "d": [1, 2]}', '{"a": 1, "b": 6, "c": [], "d": [1, 2]}'],
+    ),
+    "model | list[int], min_length=2, and the model": Specimen(
+        Both, [Both(x=[1, 2], y=Plain(a=1))], ['{"x": {"a": 1}, "y": {"a": 1}}', '{"x": [1], "y": {"a": 1}}']
+    ),
+    "callable Discriminator, min_length=2": Specimen(
+        Annotated[
+            Annotated[Annotated[str, Tag("text")] | Annotated[list[int], Tag("list")], Discriminator(_kind)],
+            Field(min_length=2),
+        ],
+        ["ab", [1, 2]],
+        ['"a"', "[1]"],
+    ),
+    "defaultdict, max_length=1": Specimen(
+        Annotated[defaultdict[str, int], Field(max_length=1)],
+        [defaultdict(int, {"a": 1})],
+        ['{"a": 1, "b": 2}'],
+    ),
+    "Secret[int], ge=3": Specimen(
+        Annotated[pydantic.Secret[int], Field(ge=3)], error="`ge` of Secret cannot be enforced"
     ),
     "none, ge=2": Specimen(Annotated[None, Field(ge=2)], error="no value has the constraint"),
     "UUID, min_length=3": Specimen(Annotated[uuid.UUID, Field(min_length=3)], error=_AFTER),
