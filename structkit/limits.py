@@ -46,8 +46,8 @@ class Limits:
     allowed at most may be more: beyond this it is no bound."""
 
     configurations: int = 1024
-    """Ways in which one text may be read at once, those that differ only in what is below them counted as one; JSON needs
-    one or two."""
+    """Ways in which one text may be read at once, where those that differ only in what is below them count as one; JSON
+    needs one or two."""
 
     row_bytes: int = 64 * 2**20
     """Masks that one guide keeps in memory, and once more for its states; the oldest are made again when asked for.

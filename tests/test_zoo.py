@@ -46,7 +46,8 @@ def _accepts(name: str, text: str) -> bool:
 def _pydantic_accepts(adapter: TypeAdapter[Any], text: str) -> bool:
     try:
         adapter.validate_json(text)
-    except (ValidationError, ValueError, OverflowError):  # the last is what epoch.Number raises
+    except (ValidationError, ValueError, OverflowError, TypeError):
+        # epoch.Number overflows, and a constraint that a value cannot have is a TypeError.
         return False
     return True
 

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import structkit
 
@@ -35,6 +36,7 @@ examples:
   structkit check package.models:Invoice
   structkit check examples/person.py:Person --n 200 --seed 7
   structkit check ticket.json --json
+  structkit check package.models:Clause --source contract.txt
 """,
 )
 
@@ -174,7 +176,9 @@ def _add_target(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_compiling(command: argparse.ArgumentParser) -> None:
+def _add_compiling(
+    command: argparse.ArgumentParser, *, source: str = "the text that fields with sk.Quote() are taken from"
+) -> None:
     command.add_argument(
         "--defaults",
         choices=["always", "may_omit"],
@@ -193,6 +197,7 @@ def _add_compiling(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--whitespace", choices=["spaced", "compact"], help="spaced, the default, or no spaces in the JSON"
     )
+    command.add_argument("--source", type=_source, metavar="FILE", help=source)
 
 
 def _add_extract(command: argparse.ArgumentParser) -> None:
@@ -208,7 +213,9 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
     command.add_argument("--max-tokens", type=int, metavar="N", help="the most tokens to write")
     command.add_argument("--temperature", type=float, metavar="T", help="0, the default, is greedy")
     command.add_argument("--seed", type=int, metavar="N", help="makes sampling repeatable")
-    _add_compiling(command)
+    _add_compiling(
+        command, source="the text that fields with sk.Quote() are taken from; by default the prompt"
+    )
     many = command.add_argument_group("a file of prompts")
     many.add_argument("--input", metavar="FILE", help="JSON lines: texts, or objects with a prompt and an id")
     many.add_argument(
@@ -234,6 +241,13 @@ def _target(where: str) -> str:
     if not where.endswith(".json"):
         _place(where)
     return where
+
+
+def _source(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"the source cannot be read: {error}") from error
 
 
 def _count(text: str) -> int:

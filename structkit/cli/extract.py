@@ -100,7 +100,7 @@ def read_options(arguments: argparse.Namespace) -> Options:
     options = Options(max_tokens=arguments.max_tokens, seed=arguments.seed)
     if arguments.temperature is not None:
         options["temperature"] = arguments.temperature
-    for name in ("order", "whitespace", "defaults", "null"):
+    for name in ("order", "whitespace", "defaults", "null", "source"):
         if (value := getattr(arguments, name)) is not None:
             options[name] = value
     Settings.read("extract", options)

@@ -72,6 +72,7 @@ def _compiling(arguments: argparse.Namespace) -> Compiling:
         order=arguments.order,
         null=arguments.null,
         whitespace=arguments.whitespace,
+        source=arguments.source,
     )
 
 

@@ -32,6 +32,9 @@ _INTEGERS = 10**15
 """Beyond this, and closer to 0 than its inverse, some numbers of Python types are not written; `Limits` says so."""
 
 
+_FIGURES = 15
+
+
 @dataclass(frozen=True, slots=True)
 class Hints:
     """What a schema names: numbers at and around its bounds, lengths, whole values; and which strings may change.
@@ -158,7 +161,9 @@ def _number(value: int | float, hints: Hints, chance: Chance) -> int | float:
     else:
         changes = (lambda: value + 1, lambda: value - 1, lambda: -value, lambda: value * 10, lambda: value // 2,
                    lambda: 0, lambda: 2**chance.below(59))  # fmt: skip
-    return changes[chance.below(len(changes))]()
+    changed = changes[chance.below(len(changes))]()
+    # Where numbers must differ, those of more digits are not written.
+    return float(f"{changed:.{_FIGURES}g}") if isinstance(changed, float) else changed
 
 
 def _string(value: str, hints: Hints, chance: Chance) -> str:

@@ -9,7 +9,7 @@ from structkit.regex.integers import digit_range, digits, naturals
 from structkit.regex.nodes import EMPTY, NEVER, Node, Repeat, Text, alt, seq
 from structkit.schema.nodes import Bound
 
-__all__ = ["exponents", "fixed", "fraction", "fraction_of"]
+__all__ = ["exponents", "fixed", "fraction", "fraction_of", "two_digits"]
 
 _ONE = Bound(Decimal(1))
 _TEN = Bound(Decimal(10), exclusive=True)
@@ -214,12 +214,12 @@ def _at(power: int, low: Bound, high: Bound, places: int | None) -> Node:
 def _powers(low: int | None, high: int | None) -> Node:
     """The exponents of a range that `repr(float)` writes, with their sign."""
     nearest = _SMALL_EXPONENT if high is None else min(high, _SMALL_EXPONENT)
-    negative = _two_digits(-nearest, None if low is None else -low)
+    negative = two_digits(-nearest, None if low is None else -low)
     first = _LARGE_EXPONENT if low is None else max(low, _LARGE_EXPONENT)
-    return alt([seq(Text("-"), negative), seq(Text("+"), _two_digits(first, high))])
+    return alt([seq(Text("-"), negative), seq(Text("+"), two_digits(first, high))])
 
 
-def _two_digits(low: int, high: int | None) -> Node:
+def two_digits(low: int, high: int | None) -> Node:
     """Numbers of a range, none negative, with at least two digits."""
     if high is not None and low > high:
         return NEVER

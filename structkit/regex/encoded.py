@@ -7,12 +7,13 @@ from decimal import Decimal
 from functools import cache
 
 from structkit.regex.chars import ANY, chars, one, union
+from structkit.regex.floats import ALL_FIGURES, APART_FIGURES
 from structkit.regex.nodes import EMPTY, NEVER, Both, Node, Repeat, Text, alt, seq
 from structkit.regex.numbers import numbers
 from structkit.regex.parse import parse
 from structkit.schema.nodes import Bound, Number
 
-__all__ = ["base64", "complexes", "decimals", "fractions", "hexadecimal", "utf8"]
+__all__ = ["base64", "complexes", "decimals", "float_keys", "fractions", "hexadecimal", "utf8"]
 
 
 @cache
@@ -143,6 +144,18 @@ def decimals(
     return Both(shape, numbers(schema, bounded=False, once=once), end=_END)
 
 
+def float_keys(*, counted: bool = False, bounds: Mapping[str, str] | None = None) -> Node:
+    """Floats as keys, as `repr` writes them.
+
+    Args:
+        counted: Whether there must be several, so that no two texts may be the same float.
+        bounds: `ge`, `gt`, `le`, `lt`.
+    """
+    low, high = (_bound(bounds or {}, *names) for names in (("ge", "gt"), ("le", "lt")))
+    figures = APART_FIGURES if counted else ALL_FIGURES
+    return numbers(Number(low, high), bounded=True, once=True, figures=figures)
+
+
 def _bound(bounds: Mapping[str, str], inclusive: str, exclusive: str) -> Bound | None:
     if inclusive in bounds:
         return Bound(Decimal(bounds[inclusive]))
@@ -180,8 +193,11 @@ def fractions(*, once: bool = False) -> Node:
 
 def complexes(*, once: bool = False) -> Node:
     """Complex numbers such as `1+2j`, as Python reads and pydantic writes them."""
-    if once:
-        size = rf"(?:{_NATURAL}(?:\.[0-9]{{0,14}}[1-9])?|0\.[0-9]{{0,14}}[1-9])"
-    else:
+    if not once:
         size = rf"(?:0|{_NATURAL})(?:\.[0-9]{{1,17}})?"
-    return _read(f"-?{size}(?:[+-]{size})?j")
+        return _read(f"-?{size}(?:[+-]{size})?j")
+    most = APART_FIGURES
+    parts = [rf"[1-9][0-9]{{0,{most - 1}}}", rf"0\.[0-9]{{0,{most - 1}}}[1-9]"]
+    parts += [rf"[1-9][0-9]{{{size}}}\.[0-9]{{0,{most - 2 - size}}}[1-9]" for size in range(most - 1)]
+    size = f"(?:{'|'.join(parts)})"
+    return _read(rf"0j|-?{size}(?:[+-]{size}|\+0)?j")

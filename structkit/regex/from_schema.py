@@ -14,14 +14,13 @@ from structkit.errors import LimitExceeded, PatternError, UnsatisfiableSchema, U
 from structkit.limits import Limits
 from structkit.regex.anything import any_json
 from structkit.regex.containing import containing, prefixed
-from structkit.regex.entries import any_order, entries, with_kinds
+from structkit.regex.floats import ALL_FIGURES, APART_FIGURES
 from structkit.regex.integers import constant
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
     Alt,
     Call,
-    Entry,
     Joined,
     Node,
     Part,
@@ -29,23 +28,22 @@ from structkit.regex.nodes import (
     Rules,
     Text,
     Unique,
-    Unordered,
     alt,
     seq,
 )
 from structkit.regex.notation import JSON, Notation, keywords_of
 from structkit.regex.numbers import numbers, whole_numbers, without_multiples
+from structkit.regex.objects import LATE, Objects
 from structkit.regex.options import options
 from structkit.regex.plain import begin_apart, is_plain
 from structkit.regex.quoted import Strings
 from structkit.regex.references import Use, uses
 from structkit.regex.rules import is_larger
-from structkit.regex.strings import json_text, spaced
+from structkit.regex.strings import spaced
 from structkit.schema.admit import expand
 from structkit.schema.apart import apart
 from structkit.schema.lenient import keyword_of
 from structkit.schema.nodes import (
-    Additional,
     Anything,
     Array,
     Boolean,
@@ -62,7 +60,6 @@ from structkit.schema.nodes import (
     Unenforced,
     Union,
 )
-from structkit.schema.place import step
 from structkit.schema.policy import Order, Whitespace
 from structkit.schema.relax import relaxed
 
@@ -72,15 +69,6 @@ _SEPARATORS = {"spaced": (", ", ": "), "compact": (",", ":")}
 
 _SMALL = 64
 """Nodes that a definition used more than once may have and still be copied to where it is used."""
-
-_LARGE = 60
-"""Schemas in an object that becomes a rule, so that no automaton holds many of them."""
-
-_PART = 8
-"""Nodes of a value in a large object that becomes a rule of its own, to be built when it is come to."""
-
-_LATE = 500
-"""Schemas that a plain rule may spell out and still be built only when it is called."""
 
 _HEIGHT = 16
 """Schemas nested in schemas within one rule; deeper ones become rules, so that no later walk recurses far."""
@@ -138,9 +126,9 @@ def lower(
     return rules
 
 
-def _once(name: str) -> str:
+def _once(name: str, *, counted: bool) -> str:
     """The rule of a definition, or of any JSON, in which each value is written in one way only."""
-    return f"#{name} once"
+    return f"#{name} apart" if counted else f"#{name} once"
 
 
 class _Lowering:
@@ -172,12 +160,13 @@ class _Lowering:
         self.nothing: tuple[str, str] | None = None
         self.count = 0
         self.once = self.counted = False
-        self.waiting: list[str] = []
+        self.waiting: list[tuple[str, bool]] = []
         self.notation = JSON
         self.keywords = False
         self.depth = 0
         self.deepest = 0
         self.strings = Strings(self)
+        self.objects = Objects(self)
 
     def run(self, root: Schema) -> Node:
         """The texts of the root; the rules it calls are then in `rules`."""
@@ -186,9 +175,11 @@ class _Lowering:
         start = self.arguments(root) if self.notation.call else self.node(root, "$")
         self.once = True
         while self.waiting:
-            name = self.waiting.pop()
+            name, self.counted = self.waiting.pop()
             self.depth = 0
-            self.rules[_once(name)] = self.node(self.definitions[name], self.uses[name].place)
+            self.rules[_once(name, counted=self.counted)] = self.node(
+                self.definitions[name], self.uses[name].place
+            )
         self.strings.finish()
         return start
 
@@ -263,7 +254,7 @@ class _Lowering:
                 return Text(text) if self.bounded or self.once else constant(text)
             case Anything():
                 return self.anything()
-            case Ref(name) if self.once and self.uses[name].several:
+            case Ref(name) if self.once and (self.counted or self.uses[name].several):
                 return self.written_once(name)
             case Ref(name):
                 node, height, plain, size = self.known.get(name, (Call(f"#{name}"), 0, True, 1))
@@ -277,10 +268,11 @@ class _Lowering:
 
     def written_once(self, name: str) -> Node:
         """A definition inside unique items, where each value is written in one way only."""
-        if _once(name) not in self.rules:
-            self.rules[_once(name)] = NEVER
-            self.waiting.append(name)
-        return Call(_once(name))
+        rule = _once(name, counted=self.counted)
+        if rule not in self.rules:
+            self.rules[rule] = NEVER
+            self.waiting.append((name, self.counted))
+        return Call(rule)
 
     def nested(self, schema: Object | Array | Union, place: str) -> Node:
         """Go one level down; every so many levels begin a rule."""
@@ -291,13 +283,11 @@ class _Lowering:
         self.deepest = self.depth if begins_rule else max(self.depth, self.deepest)
         match schema:
             case Object():
-                node = self.object(schema, place)
+                node = self.objects.object(schema, place)
             case Array():
                 node = self.array(schema, place)
             case Union(branches):
-                alternatives = (
-                    apart(branches, counted=self.counted) if self.once and self.bounded else branches
-                )
+                alternatives = self.apart(branches) if self.once and self.bounded else branches
                 nodes = [self.node(branch, place) for branch in alternatives]
                 self.plain = self.plain and begin_apart(nodes)
                 # A constant is far less than another schema.
@@ -312,6 +302,10 @@ class _Lowering:
         self.size = size + (1 if isinstance(node, Call) else self.size)
         return node
 
+    def apart(self, branches: Sequence[Schema]) -> list[Schema]:
+        """Alternatives of which each value is written by one only."""
+        return apart(branches, self.definitions, counted=self.counted)
+
     def rule(self, node: Node, place: str, *, plain: bool | None = None) -> Node:
         """A call to `node` under a name of its own."""
         if node == NEVER:
@@ -325,15 +319,19 @@ class _Lowering:
     def add(self, name: str, node: Node, *, plain: bool | None = None) -> None:
         """Add a rule; it may be built late if it is plain, or if everything lowered for it so far is."""
         self.rules[name] = node
-        if (self.plain and self.size <= _LATE) if plain is None else plain:
+        if (self.plain and self.size <= LATE) if plain is None else plain:
             self.late.add(name)
 
     def number(self, schema: Number, place: str) -> Node:
         """A number; that of a Python type without a range is a rule, for it takes long to build."""
         if not self.bounded or self.once or schema != Number():
             # What is no multiple is told by its digits, so it is written without an exponent.
-            fixed = self.once or bool(schema.not_multiple_of)
-            node = numbers(schema, bounded=self.bounded, once=fixed, limits=self.limits, place=place)
+            once = self.once or bool(schema.not_multiple_of)
+            # Where items are counted, no two texts may be the same float.
+            figures = APART_FIGURES if self.counted else ALL_FIGURES
+            node = numbers(
+                schema, bounded=self.bounded, once=once, figures=figures, limits=self.limits, place=place
+            )
             return without_multiples(node, schema.not_multiple_of, self.limits, place)
         if "number" not in self.rules:
             self.add("number", numbers(schema, bounded=True, limits=self.limits))
@@ -341,15 +339,16 @@ class _Lowering:
 
     def anything(self) -> Node:
         """Any JSON value: a rule that calls itself."""
-        name = _once("json") if self.once else "json"
+        name = _once("json", counted=self.counted) if self.once else "json"
         if name not in self.rules:
-            text, number = self.strings.text(0, None), self.number(Number(), "$")
-            # An int of Python has more digits than the whole numbers among its floats.
-            number = alt([number, self.node(Integer(), "$")]) if self.bounded else number
+            kinds: list[Schema] = [Number()]
+            if self.bounded:
+                # An int of Python has more digits than the whole numbers among its floats.
+                kinds = self.apart([Integer(), *kinds]) if self.once else [*kinds, Integer()]
             self.rules[name] = any_json(
                 Call(name),
-                text,
-                number,
+                self.strings.text(0, None),
+                alt(self.node(kind, "$") for kind in kinds),
                 self.comma,
                 self.colon,
                 differ=self.bounded,
@@ -405,94 +404,3 @@ class _Lowering:
         """One item of an array that must contain some; it may be copied to many places."""
         node = self.items(schema, f"{place}[]", item)
         return self.rule(node, f"{place}[]") if not schema.unique and is_larger(node, _SMALL) else node
-
-    def object(self, schema: Object, place: str) -> Node:
-        """The entries in braces."""
-        unordered = self.order == "any" or schema.any_order
-        if unordered and not self.once and (bounds := any_order(schema)) is not None:
-            return self.unordered(schema, place, *bounds)
-        called = self.keywords and place == "$"
-        places = [place + step(prop.name) for prop in schema.properties]
-        values = [self.value(prop.value, at) for prop, at in zip(schema.properties, places, strict=True)]
-        large = self.size > _LARGE
-        parts: list[Part] = []
-        for prop, at, (value, plain, size) in zip(schema.properties, places, values, strict=True):
-            if large and is_larger(value, _PART):
-                value = self.rule(value, at, plain=plain and size <= _LATE)
-                self.size -= size - 1
-            if value == NEVER and not prop.required:
-                continue
-            name = f"{prop.name}=" if called else json_text(prop.name, place=place) + self.colon
-            entry = seq(Text(name), value)
-            parts.append(Part(entry, int(prop.required)))
-        more = self.additional(schema, place)
-        count = schema.min_properties, schema.max_properties
-        # Two additional keys could change places, and the value would be written in a second way.
-        extra = 1 if self.once else None
-        if self.once and more != NEVER and count[0] > len(parts) + 1:
-            what = "`minProperties` beside free keys inside `uniqueItems`"
-            raise UnsupportedKeyword(
-                "minProperties", f"{what} cannot be enforced; drop one of them", place=place
-            )
-        if schema.some:
-            kinds = [self.groups(choice, schema, place) for choice in schema.some]
-            inside = with_kinds(parts, more, kinds, *count, extra=extra, comma=self.comma, place=place)
-        else:
-            inside = entries(parts, more, *count, extra=extra, comma=self.comma, rule=self.rule, place=place)
-        braces = inside if called else seq(Text("{"), inside, Text("}"))
-        # Each entry of a rule remembers its own unique texts.
-        return self.rule(braces, place) if large or self.remembers(schema) else braces
-
-    def value(self, schema: Schema, place: str) -> tuple[Node, bool, int]:
-        """The texts of a property's value, whether it is plain, and its size."""
-        outer, before = self.plain, self.size
-        self.plain = True
-        node, plain = self.node(schema, place), self.plain
-        self.plain = outer and (plain or isinstance(node, Call))
-        return node, plain, self.size - before
-
-    def unordered(self, schema: Object, place: str, least: int, most: int | None) -> Node:
-        """The entries in any order: a rule of its own, for each entry of a rule remembers its own keys."""
-        entries: list[Entry] = []
-        called = self.keywords and place == "$"
-        all_count = not any(prop.required for prop in schema.properties)
-        for prop in schema.properties:
-            value = self.node(prop.value, place + step(prop.name))
-            if value == NEVER and prop.required:
-                return NEVER
-            key = Unique(Text(prop.name if called else json_text(prop.name, place=place)))
-            if value != NEVER:
-                rest = seq(Text("=" if called else self.colon), value)
-                entries.append(Entry(key, rest, prop.required or all_count))
-        few = sum(entry.counts for entry in entries) < least
-        declared = [prop.name for prop in schema.properties]
-        for group in schema.additional:
-            name = self.strings.string(group.names, place, declared, once=True)
-            value = self.node(group.value, f"{place}[]")
-            if NEVER not in (name, value):
-                entries.append(Entry(Unique(name), seq(Text(self.colon), value), all_count))
-                few = few and not all_count
-        if few:
-            return NEVER
-        inside = Unordered(tuple(entries), self.comma, least, most) if entries else EMPTY
-        return self.rule(inside if called else seq(Text("{"), inside, Text("}")), place)
-
-    def additional(self, schema: Object, place: str) -> Node:
-        """One additional entry; `NEVER` where there are none."""
-        return self.groups(schema.additional, schema, place)
-
-    def groups(self, groups: Sequence[Additional], schema: Object, place: str) -> Node:
-        """One additional entry of any of the groups."""
-        declared = [prop.name for prop in schema.properties if not prop.again]
-        options = []
-        for group in groups:
-            key = self.strings.string(group.names, place, declared, once=True)
-            if key != NEVER and self.remembers(schema):
-                key = Unique(key)
-            options.append(seq(key, Text(self.colon), self.node(group.value, f"{place}[]")))
-        return alt(options)
-
-    def remembers(self, schema: Object) -> bool:
-        """Whether additional keys must differ: always in a Python value, else where one written again would matter."""
-        needed = schema.min_properties > 1 or schema.some
-        return bool(schema.additional) and (self.bounded or bool(needed))

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from structkit.regex.addresses import email, ip_address, ip_interface, ip_network, name_email, url
 from structkit.regex.chars import chars
-from structkit.regex.encoded import base64, complexes, decimals, fractions, hexadecimal, utf8
+from structkit.regex.encoded import base64, complexes, decimals, float_keys, fractions, hexadecimal, utf8
 from structkit.regex.formats import KNOWN_FORMATS
 from structkit.regex.nodes import Node, Repeat, Text, alt
 from structkit.regex.parse import parse
@@ -18,7 +18,7 @@ from structkit.regex.registered import card_number, cron, iban, isbn, phone_numb
 from structkit.regex.substrings import substrings
 from structkit.regex.temporal import dates, durations, moments, times
 
-__all__ = ["format_names", "is_known", "language"]
+__all__ = ["format_names", "has_several", "is_known", "language"]
 
 
 def format_names() -> list[str]:
@@ -33,6 +33,15 @@ def is_known(name: str) -> bool:
     (True, True, False)
     """
     return name in KNOWN_FORMATS or name.partition(" ")[0] in _PYTHON
+
+
+def has_several(name: str) -> bool:
+    """Whether a format has values that may be written in several ways.
+
+    >>> has_several('python:datetime {"zone": "aware"}'), has_several("python:date")
+    (True, False)
+    """
+    return name.partition(" ")[0] in _ONCE
 
 
 def language(name: str, *, once: bool = False) -> Node:
@@ -103,6 +112,7 @@ _PYTHON: Mapping[str, Callable[..., Node]] = MappingProxyType(
         "python:datetime": moments,
         "python:decimal": decimals,
         "python:email": email,
+        "python:float-key": float_keys,
         "python:fraction": fractions,
         "python:hex": hexadecimal,
         "python:iban": iban,

@@ -15,9 +15,11 @@ from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.chars import chars
 from structkit.regex.decimals import exponents, fixed, fraction, fraction_of
+from structkit.regex.floats import ALL_FIGURES, floats
 from structkit.regex.integers import MAX_FIGURES, digits, minus, multiples, naturals, with_point
 from structkit.regex.nodes import NEVER, Alt, Both, Multiple, Node, Repeat, Text, alt, seq
 from structkit.schema.nodes import Bound, Integer, Number
+from structkit.schema.numbers import tighter
 
 __all__ = ["NUMBER_END", "numbers", "whole_numbers", "without_multiples"]
 
@@ -33,6 +35,9 @@ NUMBER_END = "(?![0-9.eE+-])"
 
 _INTEGER_DIGITS = 16
 """Digits before the point of a bounded number: from 1e16 on `repr(float)` writes an exponent."""
+
+_ALL_WHOLE = Bound(Decimal(10**_INTEGER_DIGITS), exclusive=True)
+"""From here on every float is a whole number."""
 
 _LEADING_ZEROS = 4
 """Zeros after the point that `repr(float)` writes before the digits that count."""
@@ -55,6 +60,7 @@ def numbers(
     *,
     bounded: bool,
     once: bool = False,
+    figures: int = ALL_FIGURES,
     limits: Limits = Limits(),  # noqa: B008
     place: str | None = None,
 ) -> Node:
@@ -65,8 +71,10 @@ def numbers(
         bounded: Whether the digits are bounded and no value overflows a 64-bit float, as for a Python type. Otherwise
             the specification's numbers: every JSON number; under a range every fixed-point number, and with an
             exponent those in the form of `repr(float)`.
-        once: Whether each value is written in one way only, so that different texts are different numbers: in fixed
-            point, without a fraction where it is whole and without trailing zeros.
+        once: Whether each value is written in one way only, so that different texts are different numbers: as
+            `repr(float)` writes it, if the digits are bounded; otherwise in fixed point, without a fraction where it is
+            whole and without trailing zeros.
+        figures: The most digits of a number that is written as `repr(float)` writes it, see `floats`.
         limits: `fraction_digits` bounds the digits that count after the point.
         place: The schema path, for errors.
 
@@ -82,16 +90,22 @@ def numbers(
     if bounded:
         low, high = _between_floats(low, high)
     places = limits.fraction_digits + _LEADING_ZEROS if bounded else None
+    as_float = once and bounded and all(of == 1 for of in schema.not_multiple_of)
+    if as_float and schema.not_multiple_of:
+        low, high = tighter(low, _negated(_ALL_WHOLE), 1), tighter(high, _ALL_WHOLE, -1)
+    shape = floats(figures) if as_float else _SHORTEST
     if schema.multiple_of is not None:
         several = _multiples(schema.multiple_of, low, high, bounded, places, limits, place)
-    elif once:
+    elif as_float and low is None and high is None and limits.fraction_digits >= figures:
+        return shape
+    elif once and not as_float:
         several = _fixed(low, high, bounded, places)
     elif not bounded and low is None and high is None:
         return _any_number()
     else:
-        figures = limits.fraction_digits if bounded else None
-        several = alt([_fixed(low, high, bounded, places), _with_exponent(low, high, bounded, figures)])
-    return Both(several, _SHORTEST, end=NUMBER_END) if once else several
+        behind = limits.fraction_digits if bounded else None
+        several = alt([_fixed(low, high, bounded, places), _with_exponent(low, high, bounded, behind)])
+    return Both(several, shape, end=NUMBER_END) if once else several
 
 
 def whole_numbers(schema: Integer, *, bounded: bool, once: bool, limits: Limits, place: str | None) -> Node:
@@ -160,10 +174,8 @@ def _any_number() -> Node:
 
 
 def _fixed(low: Bound | None, high: Bound | None, bounded: bool, places: int | None) -> Node:
-    end = Bound(Decimal(10**_INTEGER_DIGITS), exclusive=True)
-
     def magnitudes(least: Bound, most: Bound | None) -> Node:
-        return fixed(least, _lesser(most, end) if bounded else most, places)
+        return fixed(least, _lesser(most, _ALL_WHOLE) if bounded else most, places)
 
     return _signed(low, high, magnitudes)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from structkit.errors import UnresolvedReference
+from structkit.regex.languages import has_several
 from structkit.schema.nodes import Anything, Array, Document, Number, Object, Ref, Schema, String, Union
 from structkit.schema.place import step
 
@@ -20,8 +21,8 @@ class Use:
         place: The schema path of the first reference to it.
         count: How many references lead to it.
         recursive: Whether it contains itself, directly or through others.
-        several: Whether some value may be written in several ways: a fraction with or without trailing zeros,
-            additional keys in any order.
+        several: Whether some value may be written in several ways: a fraction with or without trailing zeros, a moment
+            with several offsets, additional keys in any order.
         callees: The definitions that it refers to.
     """
 
@@ -93,7 +94,9 @@ def _several(schema: Schema, any_order: bool) -> bool:
     pending = [schema]
     while pending:
         current = pending.pop()
-        if isinstance(current, Anything | Number):
+        if isinstance(current, Anything | Number) or (
+            isinstance(current, String) and current.format is not None and has_several(current.format)
+        ):
             return True
         if isinstance(current, Object) and (
             current.additional or ((any_order or current.any_order) and len(current.properties) > 1)

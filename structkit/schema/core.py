@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum, Flag
-from functools import partial
 from types import NoneType, UnionType
 from typing import Annotated, Literal, TypeAlias, Union, get_args, get_origin
 
@@ -20,7 +19,6 @@ __all__ = [
     "ASCII",
     "HASHABLE",
     "FieldAt",
-    "bounds_of",
     "decimal_of",
     "encoded",
     "explained",
@@ -31,7 +29,6 @@ __all__ = [
     "members_of",
     "name_of",
     "nested",
-    "pushed",
     "url_of",
     "with_flags",
 ]
@@ -40,103 +37,6 @@ Core: TypeAlias = Mapping[str, object]
 
 FieldAt: TypeAlias = tuple[Sequence[str | int], bool, JsonObject]
 """Where pydantic looks for a field, whether it must be there, and its schema."""
-
-
-# Constraints on wrapped types
-
-_LENGTHS = frozenset({"min_length", "max_length"})
-_RANGES = frozenset({"ge", "gt", "le", "lt"})
-_NATIVE: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(("int", "float", "decimal"), _RANGES | {"multiple_of"}),
-    **dict.fromkeys(("fraction", "date", "time", "datetime", "timedelta"), _RANGES),
-    **dict.fromkeys(
-        ("str", "bytes", "list", "tuple", "set", "frozenset", "deque", "dict", "generator", "encoded"),
-        _LENGTHS,
-    ),
-}
-"""The types of core schemas that take a constraint themselves."""
-
-_SAME_LENGTH: Mapping[str, str] = {"SecretStr": "str", "SecretBytes": "bytes"}
-"""What pydantic wraps a text in that is as long as the text, and the type of that."""
-
-_TRANSPARENT = frozenset({"nullable", "default", "json-or-python", "lax-or-strict"})
-_JSON_SIDE = ("schema", "json_schema", "lax_schema")
-"""Where a schema has the one by which JSON is read."""
-
-_PUSHED = _RANGES | {"multiple_of", "minLength", "maxLength", "minItems", "maxItems"}
-"""What a constraint adds to pydantic's own JSON Schema."""
-
-
-def pushed(schema: Core) -> Core | None:
-    """A constraint that pydantic checks by a function, put into the schemas that it is about.
-
-    `Annotated[int | float, Ge(3)]` is a union whose result is checked; both of its branches may check it themselves.
-
-    Returns:
-        The inner schema with the constraint; `None` if this is no constraint, or it cannot be put there.
-    """
-    made = _inner(schema) if _constraints(schema) else None
-    for name, value in _constraints(schema).items():
-        made = None if made is None else _constrained(made, name, value)
-    if made is None:
-        return None
-    metadata = schema.get("metadata")
-    updates = metadata.get("pydantic_js_updates", {}) if isinstance(metadata, dict) else {}
-    kept = {key: value for key, value in updates.items() if key not in _PUSHED}
-    if not kept:
-        return made
-    return {"type": "default", "schema": made, "metadata": {"pydantic_js_updates": kept}}
-
-
-def bounds_of(schema: Core) -> JsonObject:
-    """The bounds that pydantic checks by a function, as keywords that speak of numbers alone."""
-    return {
-        _KEYWORDS[name]: value
-        for name, value in _constraints(schema).items()
-        if name in _KEYWORDS and isinstance(value, int | float)
-    }
-
-
-_KEYWORDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
-
-
-def _constraints(schema: Core) -> Mapping[str, object]:
-    function = function_of(schema)
-    return (
-        function.keywords if schema.get("type") == "function-after" and isinstance(function, partial) else {}
-    )
-
-
-def _inner(schema: Core) -> Core | None:
-    """The schema by which JSON is read; of one wrapped, the one inside."""
-    found = next((schema[key] for key in _JSON_SIDE if key in schema), None)
-    return found if isinstance(found, dict) else None
-
-
-def _constrained(schema: Core, name: str, value: object) -> Core | None:
-    schema = pushed(schema) or schema
-    kind = "encoded" if encoded(schema) else str(schema.get("type"))
-    if name in _NATIVE.get(kind, ()):
-        return {**schema, name: value} if name not in schema else None
-    if name in _LENGTHS and (text := _secret(schema)):
-        return {"type": text, name: value}
-    if kind == "union" and isinstance(choices := schema.get("choices"), list):
-        branches = [_constrained(each, name, value) if isinstance(each, dict) else None for each in choices]
-        return None if None in branches else {**schema, "choices": branches}
-    inner = _inner(schema) if kind in _TRANSPARENT else None
-    made = None if inner is None else _constrained(inner, name, value)
-    key = next((key for key in _JSON_SIDE if key in schema), "schema")
-    return None if made is None else {**schema, key: made}
-
-
-def _secret(schema: Core) -> str | None:
-    """The type of the text inside a secret."""
-    inner: Core | None = schema
-    while inner is not None:
-        if (found := _SAME_LENGTH.get(getattr(function_of(inner), "__name__", ""))) is not None:
-            return found
-        inner = _inner(inner) if inner.get("type") in _TRANSPARENT else None
-    return None
 
 
 def is_readable(schema: Core) -> bool:
@@ -241,30 +141,32 @@ def _list(fields: Sequence[FieldAt]) -> JsonObject:
 # Keys
 
 _INT_KEY = r"^(0|-?[1-9][0-9]{0,17})$"
-_FLOAT_KEY = r"^(0\.0|-?(0\.[0-9]{0,5}[1-9]|[1-9][0-9]{0,8}\.(0|[0-9]{0,5}[1-9])))$"
-"""Floats as `repr` writes them, with few enough digits that no two texts are the same float."""
-
 _RANGE = {"minimum": "ge", "exclusiveMinimum": "gt", "maximum": "le", "exclusiveMaximum": "lt"}
 
 
-def keys_of(names: JsonObject) -> JsonObject | None:
-    """The names of keys that are read as values of a schema; `None` if no string is."""
+def keys_of(names: JsonObject, *, counted: bool = False) -> JsonObject | None:
+    """The names of keys that are read as values of a schema; `None` if no string is.
+
+    Args:
+        names: The schema.
+        counted: Whether there must be several, so that no two names may be one key.
+    """
     kind = names.get("type")
     if kind == "string" or not names:
         return names
     if isinstance(branches := names.get("anyOf"), list):
-        found = [made for branch in branches if (made := keys_of(branch)) is not None]
+        found = [made for branch in branches if (made := keys_of(branch, counted=counted)) is not None]
         return {"type": "string"} if {"type": "string"} in found else {"anyOf": found} if found else None
     if kind == "boolean":
         return {"enum": ["true", "false"]}
     if kind == "integer" and names.keys() == {"type"}:
         return {"type": "string", "pattern": _INT_KEY}
+    bounds = {name: f"{names[key]}" for key, name in _RANGE.items() if key in names}
     if kind == "integer" and names.keys() <= {"type", "multipleOf", *_RANGE}:
-        bounds = {name: f"{names[key]}" for key, name in _RANGE.items() if key in names}
         of = f"{names['multipleOf']}" if "multipleOf" in names else None
         return format_of("decimal", decimal_places=0, bounds=bounds or None, multiple_of=of)
-    if kind == "number" and names.keys() == {"type"}:
-        return {"type": "string", "pattern": _FLOAT_KEY}
+    if kind == "number" and names.keys() <= {"type", *_RANGE}:
+        return format_of("float-key", bounds=bounds or None, counted=counted or None)
     return None
 
 
@@ -276,7 +178,7 @@ _TOLERATED = 4_000_000.0
 
 ASCII = r"^[\x00-\x7f]*$"
 
-HASHABLE = {"type": ["null", "boolean", "number", "string"]}
+HASHABLE = {"anyOf": [{"type": kind} for kind in ("null", "boolean", "integer", "number", "string")]}
 """The JSON that pydantic reads as something that can be in a set."""
 
 
@@ -315,7 +217,7 @@ def decimal_of(schema: Core, described: JsonObject) -> JsonObject:
         for key in ("max_digits", "decimal_places")
     )
     of = schema.get("multiple_of")
-    bounds = {key: str(value) for key, value in schema.items() if key in _RANGES}
+    bounds = {key: str(value) for key, value in schema.items() if key in _RANGE.values()}
     step = None if of is None else str(of)
     said = {"max_digits": digits, "decimal_places": places, "bounds": bounds or None, "multiple_of": step}
     text = format_of("decimal", **said)

@@ -48,6 +48,7 @@ _FORMATS = {
     "date-time": "datetime",
     "python:bytes": "string",
     "python:complex": "complex number",
+    "python:float-key": "number",
     "python:ip-address": "IPv{} address",
     "python:ip-interface": "IPv{} interface",
     "python:ip-network": "IPv{} network",

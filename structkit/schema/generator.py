@@ -9,18 +9,27 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from pydantic import ValidationError
-from pydantic.json_schema import GenerateJsonSchema, JsonRef
+from pydantic.json_schema import CoreRef, GenerateJsonSchema, JsonRef
 from pydantic_core import PydanticOmit, SchemaValidator, core_schema, to_json, to_jsonable_python
 
+from structkit.schema.constraints import (
+    bounds_of,
+    candidates,
+    not_a_text,
+    pushed,
+    texts_of,
+    unenforceable,
+)
 from structkit.schema.core import (
     ASCII,
     HASHABLE,
     FieldAt,
-    bounds_of,
     decimal_of,
     encoded,
     is_readable,
@@ -29,10 +38,10 @@ from structkit.schema.core import (
     members_of,
     name_of,
     nested,
-    pushed,
     url_of,
     with_flags,
 )
+from structkit.schema.hashable import unhashable
 from structkit.schema.keywords import CONTENT, OPTIONAL, ORDER, REFUSAL, STRIPPED
 from structkit.schema.moments import date_of, datetime_of, duration_of, format_of, refused, time_of
 from structkit.schema.own import own_core, own_type
@@ -42,6 +51,8 @@ __all__ = ["generator"]
 
 S = TypeVar("S", bound=Mapping[str, Any])
 JsonObject = dict[str, object]
+
+_HASHED = "tuples and frozen classes of what has one"
 
 _DIGITS_AS_KEYS = "structkit:digits"
 """A private keyword: an enum whose values pydantic also accepts as strings, and so as keys."""
@@ -68,15 +79,27 @@ class _PythonSchema(GenerateJsonSchema):
 
     call = Policy()
     _class: object = None
-    _sets = 0
+    _sets = _distinct = 0
+    _cores: Mapping[str, Any] = MappingProxyType({})
 
     def generate_inner(self, schema: core_schema.CoreSchema) -> JsonObject:
         if not is_readable(schema):
             return refused("a pattern of bytes cannot be read from JSON; use Pattern[str]")
         if (own := own_type(schema)) is not None:
-            return own
-        inner = pushed(schema) or own_core(schema)
-        return super().generate_inner(schema if inner is None else cast("core_schema.CoreSchema", inner))
+            return self._named(schema, own)
+        inner = pushed(schema, self._cores) or own_core(schema)
+        if inner is None:
+            return super().generate_inner(schema)
+        return self._named(schema, super().generate_inner(cast("core_schema.CoreSchema", inner)))
+
+    def _named(self, schema: core_schema.CoreSchema, described: JsonObject) -> JsonObject:
+        """What describes a schema that others may refer to: a reference, too."""
+        if "ref" not in schema:
+            return described
+        name, reference = self.get_cache_defs_ref_schema(CoreRef(schema["ref"]))
+        if described != reference:
+            self.definitions[name] = described
+        return reference
 
     def sort(self, value: JsonObject, parent_key: str | None = None) -> JsonObject:
         return value
@@ -186,9 +209,10 @@ class _PythonSchema(GenerateJsonSchema):
         if schema.get("ascii_only"):
             described["allOf"] = [{"type": "string", "pattern": ASCII}]
         if schema.get("strip_whitespace", self._config.str_strip_whitespace) and (
-            len(described) > 1 or self._sets
+            len(described) > 1 or self._distinct
         ):
-            # Lengths and the pattern hold after stripping, so nothing that can be stripped is written.
+            # Lengths and the pattern hold after stripping, and so must items and keys differ: nothing that can be
+            # stripped is written.
             described["allOf"] = [*described.get("allOf", ()), {"type": "string", "pattern": STRIPPED}]
         return described
 
@@ -209,7 +233,7 @@ class _PythonSchema(GenerateJsonSchema):
         return url_of(schema, hosts=True)
 
     def json_schema(self, schema: core_schema.JsonSchema) -> JsonObject:
-        inner = self.generate_inner(schema["schema"]) if "schema" in schema else {}
+        inner = self.generate_inner(schema.get("schema", core_schema.any_schema()))
         return {"type": "string", CONTENT: inner}
 
     def complex_schema(self, schema: core_schema.ComplexSchema) -> JsonObject:
@@ -269,14 +293,22 @@ class _PythonSchema(GenerateJsonSchema):
         return dict(HASHABLE) if schema["cls"] is Hashable else super().is_instance_schema(schema)
 
     def chain_schema(self, schema: core_schema.ChainSchema) -> JsonObject:
-        # What is any JSON, and then an instance of something.
         first, *others = schema["steps"]
+        if (texts := texts_of(schema)) is not None:
+            reason = not_a_text(first)
+            every = [self.generate_inner(each) for each in (first, *texts)]
+            return {"allOf": every} if reason is None else refused(reason)
+        # What is any JSON, and then an instance of something.
         asked = [step for step in others if step["type"] == "is-instance"] if first["type"] == "any" else []
         return self.generate_inner(asked[0]) if asked else super().chain_schema(schema)
 
     def function_after_schema(self, schema: core_schema.AfterValidatorFunctionSchema) -> JsonObject:
         if (described := encoded(schema)) is not None:
             return described
+        if (values := candidates(schema)) is not None:
+            return _passing(schema, values)
+        if (reason := unenforceable(schema)) is not None:
+            return refused(reason)
         described = super().function_after_schema(schema)
         bounds = bounds_of(schema)
         return {"allOf": [described, bounds]} if bounds else described
@@ -288,11 +320,27 @@ class _PythonSchema(GenerateJsonSchema):
         return self._set(schema)
 
     def _set(self, schema: core_schema.SetSchema | core_schema.FrozenSetSchema) -> JsonObject:
+        if "items_schema" in schema and (name := self._unhashable(schema["items_schema"])):
+            return refused(f"a set cannot hold {name}, which has no hash; use a list, or {_HASHED}")
         self._sets += 1
+        self._distinct += 1
         try:
             return self._common_set_schema(schema)
         finally:
             self._sets -= 1
+            self._distinct -= 1
+
+    def _unhashable(self, schema: core_schema.CoreSchema) -> str | None:
+        return unhashable(schema, self._cores)
+
+    def definitions_schema(self, schema: core_schema.DefinitionsSchema) -> JsonObject:
+        self._cores = {**self._cores, **{each["ref"]: each for each in schema["definitions"]}}
+        return super().definitions_schema(schema)
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonObject:
+        if self._sets and self._unhashable(schema["schema"]):
+            return {"type": "null"}
+        return super().nullable_schema(schema)
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonObject:
         described = _unwritable(schema, members_of(schema)) or super().enum_schema(schema)
@@ -300,13 +348,17 @@ class _PythonSchema(GenerateJsonSchema):
             described = {**described, "enum": [_written(value) for value in members_of(schema)]}
             described.pop("type", None)
         if schema.get("sub_type") == "int":
-            described[_DIGITS_AS_KEYS] = True
+            # Only members are read as keys, and no combinations of flags.
+            described[_DIGITS_AS_KEYS] = [str(int(member.value)) for member in schema["members"]]
         return described
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonObject:
         return _unwritable(schema, schema["expected"]) or super().literal_schema(schema)
 
     def union_schema(self, schema: core_schema.UnionSchema) -> JsonObject:
+        if self._sets:
+            hashed = [each for each in schema["choices"] if not self._unhashable(_branch(each))]
+            schema = {**schema, "choices": hashed}
         described = super().union_schema(schema)
         branches: Any = described.get("anyOf", ())
         possible = [each for each in branches if _NO_JSON not in str(each.get(REFUSAL))]
@@ -314,6 +366,9 @@ class _PythonSchema(GenerateJsonSchema):
         return {**described, "anyOf": possible} if possible else described
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonObject:
+        if self._sets:
+            choices = {tag: each for tag, each in schema["choices"].items() if not self._unhashable(each)}
+            schema = {**schema, "choices": choices}
         described = super().tagged_union_schema(schema)
         branches = described.pop("oneOf")
         tag = described.pop("discriminator", {}).get("propertyName")
@@ -332,6 +387,13 @@ class _PythonSchema(GenerateJsonSchema):
 
     # Objects with any keys
 
+    def model_fields_schema(self, schema: core_schema.ModelFieldsSchema) -> JsonObject:
+        described = super().model_fields_schema(schema)
+        if "extras_keys_schema" in schema:
+            others = self._keys(schema["extras_keys_schema"], counted=False)
+            described["propertyNames"] = {"anyOf": [{"enum": list(described["properties"])}, others]}
+        return described
+
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonObject:
         return self._mapping(schema)
 
@@ -348,27 +410,44 @@ class _PythonSchema(GenerateJsonSchema):
         described: JsonObject = {"type": "object", "additionalProperties": True}
         if "values_schema" in schema:
             described["additionalProperties"] = self.generate_inner(schema["values_schema"])
-        if "keys_schema" in schema and (names := self._keys(schema["keys_schema"])):
+        if "keys_schema" in schema and (
+            names := self._keys(schema["keys_schema"], counted=(schema.get("min_length") or 0) > 1)
+        ):
             described["propertyNames"] = names
         self.update_with_validations(described, schema, self.ValidationsMapping.object)
         return described
 
-    def _keys(self, keys: core_schema.CoreSchema) -> JsonObject:
+    def _keys(self, keys: core_schema.CoreSchema, *, counted: bool) -> JsonObject:
         """The schema of the names, for names are strings whatever the type of the key."""
-        names = self.generate_inner(keys)
+        if name := self._unhashable(keys):
+            return refused(
+                f"a key cannot be {name}, which has no hash; use dict[str, ...], or a list of pairs"
+            )
+        self._distinct += 1
+        try:
+            names = self.generate_inner(keys)
+        finally:
+            self._distinct -= 1
         plain: dict[str, Any] = self.resolve_ref_schema(names) if "$ref" in names else names
         branches = [self.resolve_ref_schema(branch) for branch in plain.get("anyOf", ())]
         values = [plain["const"]] if "const" in plain else plain.get("enum")
         if values is not None:
             if _DIGITS_AS_KEYS in plain:
-                return {"enum": [str(value) for value in values]}
+                return {"enum": plain[_DIGITS_AS_KEYS]}
             if all(isinstance(value, str) for value in values):
                 return names
         elif REFUSAL in plain:
             return names
-        elif (found := keys_of({**plain, "anyOf": branches} if branches else plain)) is not None:
+        elif (
+            found := keys_of({**plain, "anyOf": branches} if branches else plain, counted=counted)
+        ) is not None:
             return names if found == plain else found
         return refused("keys of this type are not supported; use dict[str, ...], or a list of pairs")
+
+
+def _branch(choice: object) -> core_schema.CoreSchema:
+    """The schema of an alternative, without its label."""
+    return cast("core_schema.CoreSchema", choice[0] if isinstance(choice, tuple) else choice)
 
 
 def _written(value: object) -> object:
@@ -381,9 +460,27 @@ def _unwritable(
 ) -> JsonObject:
     """Refuse values such as tuples and bytes, which pydantic writes as JSON and does not read back."""
     validator = SchemaValidator(schema)
-    for value in values if not all(isinstance(value, str | int | float | None) for value in values) else ():
+    for value in values if not all(map(_is_plain, values)) else ():
         try:
             validator.validate_json(to_json(_written(value)))
         except (ValidationError, ValueError):
             return refused(f"the value {value!r:.60} cannot be read back from JSON; use a string")
     return {}
+
+
+def _passing(schema: core_schema.CoreSchema, values: Sequence[object]) -> JsonObject:
+    """Those of some values that pass a constraint."""
+    validator = SchemaValidator(schema)
+    passing: list[object] = []
+    for value in values:
+        with suppress(ValidationError, TypeError):
+            validator.validate_json(to_json(_written(value)))
+            passing.append(_written(value))
+    return {"enum": passing} if passing else refused("no value has the constraint; drop it")
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value surely is read back: texts and numbers are, but for integers of more than 64 bits in an enum."""
+    if isinstance(value, int):
+        return value.bit_length() < 64
+    return isinstance(value, str | float | None)

@@ -115,9 +115,11 @@ _KNOWN = frozenset(get_args(ErrorType))
 
 _CHECKED_AFTER = frozenset(
     """
-    iban_invalid_checksum import_error parent_does_not_exist path_exists path_not_directory path_not_file
+    iban_invalid_checksum import_error not_operation_failed parent_does_not_exist path_exists path_not_directory
+    path_not_file predicate_failed
     """.split()
 )
-"""Errors of functions of pydantic and pydantic-extra-types that look at the world, or compute what no automaton can."""
+"""Errors of functions of pydantic and pydantic-extra-types that look at the world, compute what no automaton can, or
+ask a predicate that somebody wrote."""
 
 _NO_SCHEMAS = {"default", "expected", "members", "metadata", "serialization"}

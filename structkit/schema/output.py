@@ -83,17 +83,18 @@ class OutputType(Generic[T]):
         try:
             adapter: TypeAdapter[T] = given if isinstance(given, TypeAdapter) else TypeAdapter(target)
             schema = adapter.json_schema(schema_generator=generator(policy))
+        except RecursionError:
+            raise LimitExceeded("schema_depth", limits.schema_depth, f"the type {name}", place="$") from None
         except (
             PydanticUserError,
             PydanticUndefinedAnnotation,
             CoreSchemaError,
             LookupError,  # a root model of itself
             NameError,
+            RuntimeError,  # a constraint that a type cannot have
             TypeError,
         ) as error:
             raise SchemaError(explained(name, error), place="$") from error
-        except RecursionError:
-            raise LimitExceeded("schema_depth", limits.schema_depth, f"the type {name}", place="$") from None
         defaults = policy.defaults or "always"
         document = read(schema, python=True, defaults=defaults, limits=limits, texts=texts)
         found = cls(adapter, name, document, policy_of(adapter._type).whitespace)

@@ -64,8 +64,8 @@ def _functions(schema: Core) -> Iterator[object]:
 
 def _described_by(schema: Core) -> list[object]:
     metadata = schema.get("metadata")
-    functions = metadata.get("pydantic_js_functions") if isinstance(metadata, dict) else None
-    return functions if isinstance(functions, list) else []
+    said = metadata if isinstance(metadata, dict) else {}
+    return [*said.get("pydantic_js_functions", ()), *said.get("pydantic_js_annotation_functions", ())]
 
 
 def _parts(schema: object, key: str) -> Iterator[Core]:
@@ -275,10 +275,14 @@ _BRANDS = [
 """First digits and lengths of Visa, Mastercard, American Express, Mir, Maestro, Discover, Verve, Dankort, Troy,
 UnionPay, JCB and Diners Club, in the order in which the package asks."""
 
+_IMPORTED = r"[^\s.:][^\s:]*(:[^\s:]+)?"
+"""A module, and perhaps what of it; with a point first it would be relative to nothing."""
+
 _TYPES: Mapping[str, Callable[[object], JsonObject]] = MappingProxyType(
     {
         "pydantic.color.Color": _color,
         "pydantic.types.ByteSize": lambda owner: {"type": "integer", "minimum": 0},
+        "pydantic.types.ImportString": _text(_IMPORTED),
         "pydantic.types.PaymentCardNumber": _format("card-number", least=12, most=19, brands=_PLAIN_BRANDS),
         f"{_EXTRA}.color.Color": _color,
         f"{_EXTRA}.country.CountryAlpha2": _codes("countries", "alpha_2"),

@@ -118,8 +118,8 @@ def with_source(name: str, source: str | None, place: str) -> str:
         return name
     if source is None:
         raise SchemaError(
-            "there is no source to quote from; give one as source=..., or as Quote(source=...): only where a model is "
-            "asked is the prompt the source",
+            "there is no source to quote from; give one as source=..., as Quote(source=...), or in the shell as "
+            "--source FILE: only where a model is asked is the prompt the source",
             place=place,
         )
     # Two halves of a pair, side by side, would be read back as one character.

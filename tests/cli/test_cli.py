@@ -65,6 +65,22 @@ def test_extract_prints_json_and_reads_standard_input(
     assert model.prompts[0].startswith("Ana is 34.\n\nAnswer")
 
 
+def test_extract_quotes_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("structkit.cli.extract.load", lambda name: ScriptedModel(['"Ana"']))
+    Path("quoting.py").write_text(
+        "from typing import Annotated\nimport structkit\nName = Annotated[str, structkit.Quote()]\n"
+    )
+    Path("page.txt").write_text("Ana is 34.")
+    assert main(["extract", "Who?", "--type", "quoting.py:Name", "--source", "page.txt"]) == 0
+    assert capsys.readouterr().out == "'Ana'\n"
+    with pytest.raises(SystemExit) as caught:
+        main(["extract", "Who?", "--type", "quoting.py:Name", "--source", "missing.txt"])
+    assert caught.value.code == 2
+
+
 def test_extract_by_a_json_schema(
     tmp_path: Path, model: ScriptedModel, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ TYPES = """
 from typing import Annotated
 from pydantic import AfterValidator, BaseModel, Field, GetPydanticSchema, WithJsonSchema
 from pydantic_core import core_schema
+from structkit import Quote
 
 class Person(BaseModel):
     name: str
@@ -30,6 +31,10 @@ Even = Annotated[int, AfterValidator(even)]
 Small = GetPydanticSchema(lambda s, h: core_schema.int_schema(le=5))
 Loose = Annotated[int, Small, WithJsonSchema({"type": "integer"})]
 Strange = type[int]
+
+class Clause(BaseModel):
+    words: Annotated[str, Quote()]
+    tag: int = 1
 """
 
 
@@ -155,3 +160,36 @@ def test_help_says_what_is_meant(command: str, capsys: pytest.CaptureFixture[str
     out = capsys.readouterr().out
     assert "module:Type" in out
     assert "examples:" in out
+
+
+def test_quotes_are_taken_from_a_file(types: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("source.txt").write_text("Ana Souza is 34.\n", encoding="utf-8")
+    assert main(["sample", f"{types}:Clause", "--n", "20", "--source", "source.txt"]) == 0
+    quotes = {json.loads(line)["words"] for line in capsys.readouterr().out.splitlines()}
+    assert len(quotes) > 3
+    assert all(quote in "Ana Souza is 34." for quote in quotes)
+    assert main(["check", f"{types}:Clause", "--n", "30", "--source", "source.txt"]) == 0
+    assert "Clause: 30 sentences" in capsys.readouterr().out
+    assert main(["explain", f"{types}:Clause", "--source", "source.txt"]) == 0
+    assert "x-structkit-quote" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["check", "explain", "sample"])
+def test_quotes_need_a_source(command: str, types: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, f"{types}:Clause"]) == 1
+    error = capsys.readouterr().err
+    assert "--source FILE" in error
+    assert "`$.words`" in error
+    Path("empty.txt").touch()
+    assert main([command, f"{types}:Clause", "--source", "empty.txt"]) == 1
+    assert "$.words" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["check", "explain", "sample"])
+def test_a_source_that_cannot_be_read(command: str, types: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("latin.txt").write_bytes(b"\xe9")
+    for path in ("missing.txt", "latin.txt", "."):
+        with pytest.raises(SystemExit) as caught:
+            main([command, f"{types}:Clause", "--source", path])
+        assert caught.value.code == 2
+        assert "--source: the source cannot be read" in capsys.readouterr().err

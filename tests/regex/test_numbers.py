@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.errors import UnsupportedKeyword
+from structkit.regex.floats import ALL_FIGURES, APART_FIGURES, floats
 from structkit.regex.nodes import NEVER
 from structkit.regex.numbers import numbers
 from structkit.schema.nodes import Bound, Number
@@ -137,11 +138,68 @@ def test_few_multiples_are_listed() -> None:
 
 @given(st.decimals(-50, 50, places=2))
 def test_written_once(value: Decimal) -> None:
-    node = numbers(Number(), bounded=True, once=True)
+    node = numbers(Number(), bounded=False, once=True)
     text = format(value, "f")
     shortest = text.rstrip("0").rstrip(".")
     assert holds(node, text) == (text == shortest and text != "-0")
     assert shortest == "-0" or holds(node, shortest)
+
+
+EDGES = [
+    5e-324,
+    1e-323,
+    2.225e-308,
+    9.9e-5,
+    1e-4,
+    1e15,
+    1e16,
+    9.999999999999999e22,
+    1e22,
+    1e-7,
+    -0.0,
+    0.1 + 0.2,
+]
+wide = st.floats(-1e307, 1e307) | st.floats(-1e-300, 1e-300) | st.sampled_from(EDGES)
+
+
+@given(wide, st.none() | wide, st.booleans())
+def test_a_float_is_written_once_as_json_writes_it(
+    value: float, bound: float | None, exclusive: bool
+) -> None:
+    low = None if bound is None else Bound(Decimal(repr(bound)), exclusive)
+    wanted = bound is None or value > bound or (value == bound and not exclusive)
+    node = numbers(Number(minimum=low), bounded=True, once=True)
+    assert holds(node, json.dumps(value)) == (wanted and str(value) != "-0.0")
+
+
+def _near(value: float, figures: int, step: int) -> str:
+    """A number near a float, with so many digits, in the form of `repr`."""
+    exact = Decimal(f"{value:.{figures - 1}e}")
+    moved = exact + step * Decimal(10) ** (exact.adjusted() - figures + 1)
+    mantissa, _, power = f"{moved:e}".partition("e")
+    if -4 <= int(power or 0) < 16:
+        whole, _, part = f"{moved:f}".partition(".")
+        return f"{whole}.{part.rstrip('0') or '0'}"
+    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    return f"{mantissa}e{int(power):+03}"
+
+
+@given(wide.filter(bool), st.integers(13, 17), st.integers(-3, 3), st.integers(-3, 3))
+def test_with_few_enough_digits_no_two_texts_are_one_float(
+    value: float, figures: int, step: int, other: int
+) -> None:
+    texts = {_near(value, figures, step), _near(value, figures, other), repr(value)}
+    held = [text for text in texts if holds(floats(APART_FIGURES), text)]
+    assert len({float(text) for text in held}) == len(held)
+    if figures < APART_FIGURES and abs(value) > 1e-300:
+        assert len(held) >= len(texts) - 1
+
+
+@given(wide, st.integers(-3, 3))
+def test_each_text_has_the_form_of_a_float(value: float, step: int) -> None:
+    text = _near(value or 1.0, 3, step)
+    if abs(value) > 1e-300 and holds(floats(ALL_FIGURES), text):
+        assert text == repr(float(text))
 
 
 def test_an_empty_range_is_never() -> None:

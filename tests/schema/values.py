@@ -178,6 +178,7 @@ TIMES = st.times()
 UUIDS = st.uuids()
 
 FORMATS: dict[str, Values] = {
+    "python:float-key": st.floats(-1e300, 1e300).map(repr),
     "python:date": DATES.map(datetime.date.isoformat),
     "python:time": TIMES.map(datetime.time.isoformat),
     "python:datetime": st.datetimes().map(datetime.datetime.isoformat),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tests.zoo.choices import CHOICES
+from tests.zoo.constrained import CONSTRAINED
 from tests.zoo.containers import CONTAINERS
 from tests.zoo.custom import CUSTOM
 from tests.zoo.extra import EXTRA
+from tests.zoo.hostile import HOSTILE
 from tests.zoo.models import MODELS
 from tests.zoo.network import NETWORK
 from tests.zoo.numbers import NUMBERS
@@ -27,6 +29,8 @@ KINDS: Mapping[str, Kind] = {
     "Containers": CONTAINERS,
     "Models": MODELS,
     "Types made of several": TOGETHER,
+    "Constraints": CONSTRAINED,
+    "Everything at once": HOSTILE,
     "pydantic-extra-types": EXTRA,
     "Custom types": CUSTOM,
 }

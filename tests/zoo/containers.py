@@ -76,12 +76,27 @@ CONTAINERS: Kind = {
     ),
     "set[float], min_length=2": Specimen(
         Annotated[set[float], Field(min_length=2)],
-        texts=["[1, 0.5]"],
-        refuses=["[1, 1.0]", "[1.5]"],
-        limits="a whole number has no fraction: 1, never 1.0",
+        [{1.0, 0.5, 1e22, 1e-7, 5e-324}],
+        ["[1, 1.0]", "[1.5]", "[0.1, 0.10000000000000001]", "[1e2, 100.0]", "[0.0, -0.0]"],
+        limits="as Python writes it, with at most 15 digits",
+    ),
+    "set[float]": Specimen(
+        set[float],
+        [set(), {0.1 + 0.2, 1.5, 1e300, -2.0}],
+        ["[1.5, 1.50]", "[1e2, 100.0]", "[1e22, 1E22]", '["x"]'],
+        limits="as Python writes it, but for -0.0",
+    ),
+    "set[float], ge=0, lt=1e20": Specimen(
+        set[Annotated[float, Field(ge=0, lt=1e20)]],
+        [{0.0, 1e-300, 9.9e19}],
+        ["[-1.0]", "[1e+20]", "[0]"],
+        limits="as Python writes it",
     ),
     "set[int | float], min_length=2": Specimen(
-        Annotated[set[int | float], Field(min_length=2)], texts=["[1, 0.5]"], refuses=["[1, 1.0]", "[1]"]
+        Annotated[set[int | float], Field(min_length=2)],
+        texts=["[1, 0.5, 1e-07]"],
+        refuses=["[1, 1.0]", "[1]"],
+        limits="a whole float is written as an int, without an exponent",
     ),
     "set[bool | int], min_length=2": Specimen(
         Annotated[set[bool | int], Field(min_length=2)],
@@ -180,9 +195,15 @@ CONTAINERS: Kind = {
     ),
     "dict[float, int]": Specimen(
         dict[float, int],
-        accepts=[{1.5: 1, 2.0: 3}],
-        refuses=['{"x": 1}', '{"1.5": 1, "1.50": 2}'],
-        limits="up to 9 digits before and 6 after the point",
+        [{1.5: 1, 2.0: 3, 1e22: 4, 0.1 + 0.2: 5}],
+        ['{"x": 1}', '{"1.5": 1, "1.50": 2}', '{"1": 1}'],
+        limits="as Python writes it, but for -0.0",
+    ),
+    "dict[float, int], gt=0, min_length=2": Specimen(
+        Annotated[dict[Annotated[float, Field(gt=0)], int], Field(min_length=2)],
+        [{1.5: 1, 1e-7: 3}],
+        ['{"1.5": 1, "0.0": 2}', '{"1.5": 1}', '{"0.1": 1, "0.10000000000000001": 2}'],
+        limits="as Python writes it, with at most 15 digits",
     ),
     "dict[Decimal, int]": Specimen(
         dict[Decimal, int], [{Decimal("1.5"): 1}], ['{"x": 1}', '{"1.5": 1, "1.50": 2}']
