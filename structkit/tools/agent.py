@@ -149,7 +149,8 @@ class Agent(Generic[T_co, D_contra]):
                 "parameters": {...}}`, one in a step. `"mistral"`: after `[TOOL_CALLS]`. `"pythonic"`: `[f(a=1)]`.
             **options: Those of `structkit.extract`. `max_tokens` is for all steps of a run together, with what was
                 taken back: calls always leave the room that the result needs. `timeout` is for a run, too: after so
-                many seconds only the result remains, and is brought to its end.
+                many seconds only the result remains, and is brought to its end. Calls are not waited for any longer,
+                so those of functions that are not async are made in threads of their own.
 
         Raises:
             SchemaError: A tool's parameters, or the result, cannot be written; the error names tool and parameter.

@@ -16,6 +16,7 @@ from typing import TypeVar, cast
 
 from structkit.errors import ToolError
 from structkit.tools.depth import inside_call
+from structkit.tools.room import least
 from structkit.tools.run import Do, Due, Outcome, Wait
 
 __all__ = ["Executor", "answered"]
@@ -23,7 +24,7 @@ __all__ = ["Executor", "answered"]
 T = TypeVar("T")
 
 _GRACE = 0.5
-"""Seconds for an async tool that is cancelled to end."""
+"""Seconds for what ends by itself: an async tool that is cancelled, an agent as a tool when the run's time is over."""
 
 
 class Executor:
@@ -41,7 +42,7 @@ class Executor:
         """Make calls, or wait for what is asked."""
         if isinstance(asked, Do):
             return self.execute(asked.calls)
-        return asyncio.run_coroutine_threadsafe(_bool_of(asked.available), self._loop_of_all()).result()
+        return asyncio.run_coroutine_threadsafe(_bool_of(asked), self._loop_of_all()).result()
 
     def execute(self, calls: Sequence[Due]) -> list[Outcome]:
         """Make calls.
@@ -50,7 +51,7 @@ class Executor:
             What came of each, in their order.
         """
         alone = len(calls) == 1
-        if alone and not calls[0].ready.is_async and calls[0].ready.tool.timeout is None:
+        if alone and not calls[0].ready.is_async and _seconds(calls[0]) is None:
             # In this thread, where a connection to a database may be at home.
             return [self._finished(_now(calls[0]))]
         begun = time.perf_counter()
@@ -83,7 +84,7 @@ class Executor:
     def _wait(
         self, due: Due, future: Future[Outcome], loop: asyncio.AbstractEventLoop | None, begun: float
     ) -> Outcome:
-        timeout = due.ready.tool.timeout
+        timeout = _seconds(due)
         if timeout is not None:
             # An async tool ends itself, if it does not keep its event loop busy.
             grace = 0.0 if loop is None else _GRACE
@@ -111,20 +112,29 @@ class Executor:
 async def answered(asked: Do | Wait) -> list[Outcome] | bool:
     """`Executor.answer` for a run that is async: async tools as tasks, others in threads."""
     if isinstance(asked, Wait):
-        return await _bool_of(asked.available)
+        return await _bool_of(asked)
     return list(await asyncio.gather(*(_awaited(each) for each in asked.calls)))
 
 
-async def _bool_of(asked: Awaitable[bool]) -> bool:
-    return bool(await asked)
+async def _bool_of(asked: Wait) -> bool:
+    """Whether a tool is available; it is not if that is not known in time."""
+    task = asyncio.ensure_future(_answer_of(asked.available))
+    try:
+        done, _ = await asyncio.wait({task}, timeout=asked.seconds)
+    finally:
+        task.cancel()
+    return bool(done) and task.result()
+
+
+async def _answer_of(available: Awaitable[bool]) -> bool:
+    return bool(await available)
 
 
 async def _awaited(due: Due) -> Outcome:
     begun = time.perf_counter()
-    timeout = due.ready.tool.timeout
     task = asyncio.ensure_future(_run(due))
     try:
-        done, _ = await asyncio.wait({task}, timeout=timeout)
+        done, _ = await asyncio.wait({task}, timeout=_seconds(due))
     except asyncio.CancelledError:
         due.context.ended.set()
         task.cancel()
@@ -179,7 +189,15 @@ async def _items(output: AsyncIterator[object]) -> list[object]:
     return [item async for item in output]
 
 
+def _seconds(due: Due) -> float | None:
+    """For how long a call is waited for: as its tool says, or until the time of the run is over and a little longer."""
+    own, left = due.ready.tool.timeout, due.context.seconds_left
+    return left if left is None or left == own else least(own, left + _GRACE)
+
+
 def _late(due: Due) -> ToolError:
+    if due.context.seconds_left != due.ready.tool.timeout:
+        return ToolError("there was no output before the time of the run was over")
     return ToolError(f"there was no output within {due.ready.tool.timeout:g} seconds")
 
 

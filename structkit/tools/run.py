@@ -45,6 +45,7 @@ from structkit.vocabulary.vocabulary import Vocabulary
 __all__ = ["Asked", "Do", "Due", "Flow", "Outcome", "Run", "Told", "Wait", "Write"]
 
 _DENIED = "nobody approved of this call"
+_TOO_LATE = "the call was not made, for the time of the run is over"
 
 _SIGNALS = (StopIteration, StopAsyncIteration, GeneratorExit, CancelledError)
 """What Python takes for the end of a generator or of a task that it comes out of."""
@@ -81,9 +82,10 @@ class Do:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Whether a tool is available is to be awaited."""
+    """Whether a tool is available is to be awaited, up to so many seconds."""
 
     available: Awaitable[bool]
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +227,8 @@ class Run:
             if failures.get(ready.name, 0) > tool.retries:
                 continue
             available = True if tool.available is None else tool.available(context)
-            if not ((yield Wait(available)) if isawaitable(available) else available):
+            left = self._room.seconds_left
+            if not ((yield Wait(available, left)) if isawaitable(available) else available):
                 continue
             offer = self._setup.offer(ready, counts.get(ready.name, 0))
             if offer is not None:
@@ -297,6 +300,8 @@ class Run:
                 outputs[each.id] = self._failed(each, decision or _DENIED, 0.0)
             elif decision is None and each.id in waiting:
                 pending.append(waiting[each.id])
+            elif self._room.late:
+                outputs[each.id] = self._failed(each, _TOO_LATE, 0.0)
             elif decision is None and each.ready.needs_approval(each.call):
                 pending.append(_pending(each, calls, self.messages, "it requires approval"))
             else:

@@ -41,8 +41,8 @@ class Tool(Generic[P, R_co]):
     """How often in a row the model may try again after an error; then the tool is no longer among those it can call."""
 
     timeout: float | None = None
-    """Seconds after which the model is told that there is no output. A function that is not async cannot be stopped:
-    it is left to itself, in a thread of its own."""
+    """Seconds after which the model is told that there is no output; where a run has a `timeout`, no call is waited for
+    when that is over. A function that is not async cannot be stopped: it is left to itself, in a thread of its own."""
 
     max_calls: int | None = None
     """How often it may be called in a run; then it is no longer among those that can be called."""
