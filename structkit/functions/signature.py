@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, singledispatchmethod
-from types import SimpleNamespace
-from typing import Annotated, Any, TypeGuard, get_origin
+from types import SimpleNamespace, UnionType
+from typing import Annotated, Any, TypeGuard, Union, get_args, get_origin
 
 from typing_extensions import get_type_hints
 
@@ -224,10 +224,26 @@ def _parameter(
     reason = getattr(get_origin(hints[name]) or hints[name], "not_written", None)
     if isinstance(reason, str):
         raise SchemaError(f"the parameter {name} of {called} {reason}; no model writes it", place=place)
+    annotation: Any = _listed(hints[name], f"the parameter {name} of {called}", place)
     if is_field(parameter.default):  # its own default, if it has one, is filled in with the values
-        annotation: Any = hints[name]
         said = parameter.default.description or described.get(name)
         return Parameter(name, Annotated[annotation, parameter.default], True, None, said)
     required = parameter.default is inspect.Parameter.empty
     default = None if required else parameter.default
-    return Parameter(name, hints[name], required, default, described.get(name))
+    return Parameter(name, annotation, required, default, described.get(name))
+
+
+def _listed(annotation: Any, what: str, place: str) -> Any:
+    """With a list for an `Iterable`: pydantic's own looks at items when they are asked for, and gives them once."""
+    origin, parts = get_origin(annotation) or annotation, get_args(annotation)
+    if origin is Iterable:
+        return list[parts[0]] if parts else list  # type: ignore[valid-type]
+    if origin is Generator:
+        raise SchemaError(f"{what} is a generator, which no value is read as; take a list", place=place)
+    if origin is Annotated:
+        said = (_listed(parts[0], what, place), *annotation.__metadata__)
+        of: Any = Annotated
+        return of[said]
+    if origin in (Union, UnionType):
+        return Union[tuple(_listed(each, what, place) for each in parts)]  # noqa: UP007
+    return annotation

@@ -259,7 +259,7 @@ class Run:
         message = new_calls(self.messages, [(each.ready.name, each.arguments) for each in written], said)
         self.messages.append(message)
         return [
-            self._one_due(part.id, each.ready, each.call)
+            self._one_due(part, each.ready, each.call)
             for part, each in zip(message.calls, written, strict=True)
         ]
 
@@ -281,7 +281,7 @@ class Run:
                 raise AgentError(
                     f"the state has a call of {part.name}, which is no tool of this agent", place="state"
                 )
-            due.append(self._one_due(part.id, ready, call))
+            due.append(self._one_due(part, ready, call))
         return due
 
     def _act(
@@ -324,12 +324,12 @@ class Run:
         timeout = due.ready.tool.timeout
         return replace(due, context=self._context(approved=approved, calls=calls, timeout=timeout))
 
-    def _one_due(self, call_id: str, ready: Ready, call: Call[object]) -> Due:
+    def _one_due(self, part: CallPart, ready: Ready, call: Call[object]) -> Due:
         try:
             arguments = deepcopy(dict(call.arguments))
         except Exception:  # how values are copied is anyone's code
-            arguments = dict(call.arguments)
-        return Due(call_id, ready, call, self._context(), arguments)
+            arguments = self._arguments(part)
+        return Due(part.id, ready, call, self._context(), arguments)
 
     def _told(self, due: Due, outcome: Outcome) -> Output:
         """What the model is told of a call that was made."""
@@ -382,7 +382,7 @@ class Run:
             call: Call[object] = Call(
                 self._by_name[part.name].tool.function, part.name, json.loads(part.arguments)
             )
-            due = self._one_due(part.id, self._by_name[part.name], call)
+            due = self._one_due(part, self._by_name[part.name], call)
             outputs.append(self._failed(due, f"the arguments are refused: {refused}", 0.0))
         yield from self._note(self._room.shortened(self.messages, outputs))
 
@@ -426,7 +426,7 @@ class Run:
         return tuple(calls)
 
     def _arguments(self, part: CallPart) -> dict[str, object]:
-        """Those of a call before the run was resumed; as they were written, if the types refused them."""
+        """Those of a call, read once more; as they were written, if the types refuse them."""
         try:
             return dict(self._by_name[part.name].call(part.arguments).arguments)
         except ValueError:

@@ -6,10 +6,11 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 import structkit as sk
 from structkit import messages
@@ -160,6 +161,25 @@ def test_an_iterator_is_read_out_in_the_call(function: Any) -> None:
         result = run(agent_of(function, script=[call(function.__name__)]))
         assert result.calls[0].output == [1, 2]
         assert [each.content for each in result.messages if isinstance(each, messages.Output)] == ["[1, 2]"]
+
+
+class Lazy(BaseModel):
+    numbers: Iterable[int]
+
+
+def test_what_a_tool_does_with_its_arguments_is_not_recorded() -> None:
+    """Neither what it changes, nor what it reads out; not even beside what cannot be copied."""
+
+    def spoil(lazy: Lazy, words: list[str], more: Iterable[int]) -> int:
+        words.clear()
+        return sum(lazy.numbers) + sum(more)
+
+    script = [call("spoil", lazy={"numbers": [1, 2]}, words=["a"], more=[3])]
+    (made,) = agent_of(spoil, script=script).run("x").calls
+    assert made.output == 6
+    assert made.arguments["words"] == ["a"]
+    assert made.arguments["more"] == [3]
+    assert list(made.arguments["lazy"].numbers) == [1, 2]  # type: ignore[attr-defined]
 
 
 def test_an_iterator_that_fails_or_has_no_end_is_told() -> None:
