@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from concurrent.futures import CancelledError as Cancelled
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
-from threading import Lock, Thread
+from itertools import takewhile
+from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import TypeVar, cast
 
@@ -53,14 +54,14 @@ class Executor:
         alone = len(calls) == 1
         if alone and not calls[0].ready.is_async and _seconds(calls[0]) is None:
             # In this thread, where a connection to a database may be at home.
-            return [self._finished(_now(calls[0]))]
+            return [self._finished(calls[0])]
         begun = time.perf_counter()
         futures = [self._begin(each) for each in calls]
         return [self._wait(each, *future, begun) for each, future in zip(calls, futures, strict=True)]
 
     def _begin(self, due: Due) -> tuple[Future[Outcome], asyncio.AbstractEventLoop | None]:
         if not due.ready.is_async:
-            return _in_thread(lambda: self._finished(_now(due))), None
+            return _in_thread(lambda: self._finished(due)), None
         loop = self._loop_of_all()
         return asyncio.run_coroutine_threadsafe(_awaited(due), loop), loop
 
@@ -72,12 +73,15 @@ class Executor:
                 self._thread.start()
             return self._loop
 
-    def _finished(self, outcome: Outcome) -> Outcome:
-        """The outcome of a function that did not look async, and may have returned what must be awaited."""
+    def _finished(self, due: Due) -> Outcome:
+        """The outcome of a function that does not look async, and may return what must be awaited."""
+        outcome = _now(due)
         if not inspect.isawaitable(outcome.output):
             return outcome
         try:
-            return asyncio.run_coroutine_threadsafe(_ended_of(outcome), self._loop_of_all()).result()
+            return asyncio.run_coroutine_threadsafe(
+                _ended_of(outcome, due.context.ended), self._loop_of_all()
+            ).result()
         except Cancelled:
             return Outcome(error=asyncio.CancelledError(), seconds=outcome.seconds)
 
@@ -151,15 +155,16 @@ async def _awaited(due: Due) -> Outcome:
 
 async def _run(due: Due) -> Outcome:
     outcome = _now(due) if due.ready.is_async else await asyncio.wrap_future(_in_thread(lambda: _now(due)))
-    return await _ended_of(outcome) if inspect.isawaitable(outcome.output) else outcome
+    ended = due.context.ended
+    return await _ended_of(outcome, ended) if inspect.isawaitable(outcome.output) else outcome
 
 
-async def _ended_of(outcome: Outcome) -> Outcome:
+async def _ended_of(outcome: Outcome, ended: Event) -> Outcome:
     """What came of awaiting what a call returned."""
     begun = time.perf_counter()
     try:
         with inside_call():
-            output = _whole(await cast("Awaitable[object]", outcome.output))
+            output = _whole(await cast("Awaitable[object]", outcome.output), ended)
             output = await output if inspect.isawaitable(output) else output
     except asyncio.CancelledError:
         raise
@@ -172,21 +177,28 @@ def _now(due: Due) -> Outcome:
     begun = time.perf_counter()
     try:
         with inside_call():
-            output = _whole(due.ready.begin(due.call, due.context))
+            output = _whole(due.ready.begin(due.call, due.context), due.context.ended)
     except (Exception, GeneratorExit, asyncio.CancelledError) as error:  # a tool is anyone's: the run judges
         return Outcome(error=error, seconds=time.perf_counter() - begun)
     return Outcome(output, seconds=time.perf_counter() - begun)
 
 
-def _whole(output: object) -> object:
-    """What a call returned; the items of an iterator, which is part of the call and can be read only once."""
+def _whole(output: object, ended: Event) -> object:
+    """What a call returned; the items of an iterator, which is part of the call and can be read only once.
+
+    It may have no end, so it is read no further when nobody waits for it.
+    """
     if isinstance(output, Iterator):
-        return list(output)
+        return list(takewhile(lambda _: not ended.is_set(), output))
     return _items(output) if isinstance(output, AsyncIterator) else output
 
 
 async def _items(output: AsyncIterator[object]) -> list[object]:
-    return [item async for item in output]
+    items = []
+    async for item in output:
+        items.append(item)
+        await asyncio.sleep(0)  # it may never wait for anything, and be cancelled
+    return items
 
 
 def _seconds(due: Due) -> float | None:

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from itertools import count
 from typing import Any
 
 import pytest
@@ -190,6 +191,30 @@ def test_an_iterator_that_fails_or_has_no_end_is_told() -> None:
             "KeyError: 'late'",
             "there was no output within 0.1 seconds",
         ]
+
+
+def test_an_iterator_is_read_no_further_when_nobody_waits() -> None:
+    """Else one without an end would fill the memory."""
+    read: list[int] = []
+
+    def counted() -> Iterator[int]:
+        for number in count():
+            time.sleep(0.005)
+            read.append(number)
+            yield number
+
+    async def later_counted() -> AsyncIterator[int]:
+        for number in counted():
+            yield number
+
+    for function in (counted, later_counted):
+        for run in RUNS:
+            result = run(agent_of(sk.tool(function, name="f", timeout=0.1), script=[call("f")]))
+            assert result.calls[0].error
+            time.sleep(0.1)
+            seen = len(read)
+            time.sleep(0.1)
+            assert len(read) == seen
 
 
 def test_an_exception_that_ends_loops_is_told_like_any_other() -> None:
