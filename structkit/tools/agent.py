@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import NoneType
 from typing import Generic, cast, overload
 
 from typing_extensions import TypeForm, TypeVar, Unpack
@@ -163,6 +164,10 @@ class Agent(Generic[T_co, D_contra]):
             raise TypeError(f"the model is such as structkit.load() gives, not {model!r:.60}")
         _check_count("max_steps", max_steps, None)
         _check_count("parallel", parallel, _MOST_AT_ONCE)
+        if not isinstance(instructions, (str, NoneType)):
+            raise TypeError(f"instructions are a text, not {instructions!r:.60}")
+        if not isinstance(text, bool):
+            raise TypeError(f"text must be True or False, not {text!r:.60}")
         if "system" in options:
             raise TypeError("an agent's system message is given as instructions=...")
         settings = Settings.read("Agent", options)

@@ -57,6 +57,8 @@ class Room:
     """
 
     def __init__(self, setup: Setup, state: RunState, allowed: UsageLimits) -> None:
+        if not isinstance(allowed, UsageLimits):
+            raise TypeError(f"usage_limits is structkit.UsageLimits(...), not {allowed!r:.60}")
         self.usage = state.usage
         self.max_steps = min(setup.max_steps, allowed.max_steps or setup.max_steps)
         self._setup = setup
