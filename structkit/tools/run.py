@@ -131,6 +131,7 @@ class Run:
         self._room = Room(setup, state, allowed)
         self._first = state.first
         self._records: dict[str, ToolCall] = {}
+        self._given: list[Context[object]] = []
         self._offered: frozenset[str] = frozenset()
         self._next: tuple[Offer, ...] | None = None
         self._by_name = {tool.name: tool for tool in setup.tools}
@@ -186,6 +187,7 @@ class Run:
     def _write(self) -> Generator[Asked, object, AgentResult[object] | list[Due]]:
         """Have a step written: the result, or calls that are due."""
         offers = (yield from self._offers()) if self._next is None else self._next
+        self._count()
         turns = self._setup.turns(self.messages)
         target, settings, why = self._room.bounded(offers, turns)
         self._offered = frozenset(offer.ready.name for offer in target.offers)
@@ -205,6 +207,7 @@ class Run:
         if isinstance(step.value, tuple) and step.value and isinstance(step.value[0], Written):
             return self._due(cast("tuple[Written, ...]", step.value), step.text)
         self.messages.append(Answer(content=step.rest, text=step.text))
+        self._count()
         return AgentResult(
             value=step.value,
             calls=self._calls(),
@@ -307,10 +310,9 @@ class Run:
             else:
                 now.append(each)
         now = [self._with_context(each, decisions.get(each.id) is True, len(now)) for each in now]
+        self._given += [each.context for each in now]
         outcomes = cast("Sequence[Outcome]", (yield Do(tuple(now)))) if now else ()
-        for each in now:
-            for usage in each.context.spent:
-                self._room.spend(usage)
+        self._count()
         for each, outcome in zip(now, outcomes, strict=True):
             if isinstance(outcome.error, Pause):
                 pending.append(_pending(each, calls, self.messages, outcome.error.message))
@@ -319,6 +321,12 @@ class Run:
         if pending:
             raise self._paused(pending, tuple(outputs.values()))
         yield from self._note(self._room.shortened(self.messages, [outputs[each.id] for each in calls]))
+
+    def _count(self) -> None:
+        """Count what tools had models do; those that nobody waited for may tell of it late."""
+        for context in self._given:
+            while context.spent:
+                self._room.spend(context.spent.pop())
 
     def _with_context(self, due: Due, approved: bool, calls: int) -> Due:
         timeout = due.ready.tool.timeout

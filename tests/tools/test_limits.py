@@ -215,6 +215,25 @@ def test_a_tool_that_does_not_say_in_time_whether_it_is_available_is_not(run: st
     assert (time.perf_counter() - begun < 5, result.calls) == (True, ())
 
 
+def test_what_a_tool_took_that_nobody_waited_for_is_counted() -> None:
+    spending = threading.Event()
+
+    def costly(context: sk.Context[None]) -> None:
+        context.ended.wait(10)
+        context.spend(sk.generate(ScriptedModel(['"abcdefgh"'], byte_vocabulary()), "x", str).usage)
+        spending.set()
+
+    def wait() -> None:
+        spending.wait(10)
+
+    tools = [sk.tool(costly, timeout=0.05), wait]
+    model = ScriptedModel([call("costly"), call("wait"), '"ok"'], byte_vocabulary())
+    result = sk.Agent(model, tools).run("x")
+    assert result.calls[0].error == "there was no output within 0.05 seconds"
+    written = call("costly") + call("wait") + '"ok"' + '"abcdefgh"'
+    assert computed(result.usage) == len(written)
+
+
 def test_a_tool_counts_what_it_had_a_model_do() -> None:
     def summary(context: sk.Context[None], text: str) -> str:
         result = sk.generate(RandomModel(), text, str, max_tokens=context.tokens_left)
