@@ -460,7 +460,7 @@ def _pending(due: Due, calls: Sequence[Due], messages: Sequence[Message], reason
         for part in (message.calls if isinstance(message, Calls) else ())
         if part.id == due.id
     )
-    return Pending(id=due.id, name=due.ready.name, arguments=arguments, reason=reason)
+    return Pending(id=due.id, name=due.ready.name, arguments=arguments, reason=_readable(reason))
 
 
 def _readable(text: str) -> str:
