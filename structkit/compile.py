@@ -63,6 +63,7 @@ def compile(
         PatternError: A pattern that no regular language can say.
         VocabularyError: The vocabulary cannot spell any value.
         LimitExceeded: The target is too large.
+        TypeError: The vocabulary is none.
 
     >>> from structkit.testing import byte_vocabulary
     >>> cursor = compile(bool, byte_vocabulary()).cursor()
@@ -71,6 +72,10 @@ def compile(
     b'alse'
     """
     begin = time.perf_counter()
+    if not isinstance(vocabulary, Vocabulary):
+        raise TypeError(
+            f"compile takes the tokens of a model, such as model.vocabulary, not {vocabulary!r:.60}"
+        )
     policy = Policy(whitespace=whitespace, defaults=defaults, order=order, null=null)
 
     def rules(target: AnyTarget) -> Rules:

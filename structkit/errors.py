@@ -180,6 +180,9 @@ class ToolError(StructkitError):
     ...     raise ToolError(f"nobody is called {name}; give the full name")
     """
 
+    def __init__(self, message: object = "the call failed", *, place: str | None = None) -> None:
+        super().__init__(f"{message}", place=place)
+
 
 class Pause(StructkitError):
     """Raised by a tool: the run stops, and goes on when somebody has decided; see `structkit.RunPaused`.
@@ -188,6 +191,9 @@ class Pause(StructkitError):
     ...     if euros > 100:
     ...         raise Pause("more than 100 euros")
     """
+
+    def __init__(self, message: object = "the tool asks for a decision", *, place: str | None = None) -> None:
+        super().__init__(f"{message}", place=place)
 
 
 class GenerationError(StructkitError):

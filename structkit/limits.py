@@ -57,9 +57,9 @@ class Limits:
     """The size of the disk cache; the files unused for longest are removed first."""
 
     kept_tokens: int = 8_192
-    """Tokens of conversations of which an agent keeps what the model has read, for runs that go on with them. With
-    the room that a KV cache has to grow, in 16 bits: 64 KiB each in the layout of Llama 3.2 1B, 224 KiB in that of
-    Qwen3 0.6B and 256 KiB in that of Llama 3.1 8B, so up to 2 GiB there."""
+    """Tokens of conversations of which an agent keeps what the model has read, for runs that go on with them. In 16
+    bits: 32 KiB each in the layout of Llama 3.2 1B, 112 KiB in that of Qwen3 0.6B and 128 KiB in that of Llama 3.1 8B,
+    so up to 1 GiB there."""
 
     integer_digits: int = 18
     """Digits of an integer of a Python type without bounds: any 64-bit integer but the last few."""

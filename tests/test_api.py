@@ -220,6 +220,10 @@ def test_wrong_arguments_are_mistakes_of_python() -> None:
         sk.generate(ScriptedModel([]), "x", int, top_p=3)
     with pytest.raises(TypeError, match="role"):
         sk.extract(ScriptedModel([]), 3, int)
+    with pytest.raises(
+        TypeError, match=r"compile takes the tokens of a model, such as model\.vocabulary, not <"
+    ):
+        sk.compile(int, ScriptedModel([]))
 
 
 def test_results_and_errors_travel_between_processes() -> None:

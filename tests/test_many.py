@@ -130,6 +130,7 @@ def test_nothing_to_do() -> None:
         ([{"role": "user", "content": "x"}], int, {}, TypeError, "a prompt is a text or a list of messages"),
         (["a"], [int, bool], {}, ValueError, "1 prompts and 2 targets"),
         (["a"], int, {"batch_size": 0}, ValueError, "batch_size"),
+        (["a"], int, {"batch_size": None}, TypeError, "batch_size must be a whole number, not None"),
         (["a"], int, {"progress": "yes"}, TypeError, "progress"),
         (["a"], int, {"return_errors": 1}, TypeError, "return_errors"),
         (["a"], int, {"tokens": 1}, TypeError, "extract_many\\(\\) has no argument 'tokens'.*batch_size"),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, singledispatchmethod
-from types import SimpleNamespace
-from typing import Annotated, Any, TypeGuard, get_origin
+from types import SimpleNamespace, UnionType
+from typing import Annotated, Any, TypeGuard, Union, get_args, get_origin
 
 from typing_extensions import get_type_hints
 
@@ -58,6 +58,7 @@ class Signature:
         description: What its docstring says before the first section.
         parameters: Those that a model writes.
         first: The annotation of the first parameter, if that is given by the caller and not by the model.
+        first_name: Its name, if it can be given by that alone.
     """
 
     function: Callable[..., object]
@@ -65,6 +66,7 @@ class Signature:
     description: str
     parameters: tuple[Parameter, ...]
     first: object = None
+    first_name: str | None = None
 
     def arguments(self, written: Mapping[str, object]) -> dict[str, object]:
         """The arguments of a call: those that were written, and the defaults of the others."""
@@ -138,7 +140,7 @@ def read_signature(
         )
     parameters = list(_parameters(function, called))
     hints = _hints(inner, parameters, called)
-    first = hints.get(parameters[0].name) if parameters else None
+    first = _plain(hints.get(parameters[0].name)) if parameters else None
     is_given = given is not None and (first is given or get_origin(first) is given)
     docstring = read_docstring(inspect.getdoc(inner))
     return Signature(
@@ -150,6 +152,7 @@ def read_signature(
             for each in parameters[1 if is_given else 0 :]
         ),
         first if is_given else None,
+        parameters[0].name if is_given and parameters[0].kind is inspect.Parameter.KEYWORD_ONLY else None,
     )
 
 
@@ -221,13 +224,43 @@ def _parameter(
             f"the parameter {name} of {called} has no annotation; write its type, such as {name}: str",
             place=place,
         )
-    reason = getattr(get_origin(hints[name]) or hints[name], "not_written", None)
-    if isinstance(reason, str):
+    reason = _not_written(hints[name])
+    if reason is not None:
         raise SchemaError(f"the parameter {name} of {called} {reason}; no model writes it", place=place)
+    annotation: Any = _listed(hints[name], f"the parameter {name} of {called}", place)
     if is_field(parameter.default):  # its own default, if it has one, is filled in with the values
-        annotation: Any = hints[name]
         said = parameter.default.description or described.get(name)
         return Parameter(name, Annotated[annotation, parameter.default], True, None, said)
     required = parameter.default is inspect.Parameter.empty
     default = None if required else parameter.default
-    return Parameter(name, hints[name], required, default, described.get(name))
+    return Parameter(name, annotation, required, default, described.get(name))
+
+
+def _plain(annotation: Any) -> Any:
+    """Without what `Annotated` says of it."""
+    return _plain(annotation.__origin__) if get_origin(annotation) is Annotated else annotation
+
+
+def _not_written(annotation: Any) -> str | None:
+    """Why no model writes a type, or one of a union."""
+    kind = _plain(annotation)
+    if get_origin(kind) in (Union, UnionType):
+        return next(filter(None, map(_not_written, get_args(kind))), None)
+    reason = getattr(get_origin(kind) or kind, "not_written", None)
+    return reason if isinstance(reason, str) else None
+
+
+def _listed(annotation: Any, what: str, place: str) -> Any:
+    """With a list for an `Iterable`: pydantic's own looks at items when they are asked for, and gives them once."""
+    origin, parts = get_origin(annotation) or annotation, get_args(annotation)
+    if origin is Iterable:
+        return list[parts[0]] if parts else list  # type: ignore[valid-type]
+    if origin is Generator:
+        raise SchemaError(f"{what} is a generator, which no value is read as; take a list", place=place)
+    if origin is Annotated:
+        said = (_listed(parts[0], what, place), *annotation.__metadata__)
+        of: Any = Annotated
+        return of[said]
+    if origin in (Union, UnionType):
+        return Union[tuple(_listed(each, what, place) for each in parts)]  # noqa: UP007
+    return annotation

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,28 @@ from numpy.typing import NDArray
 from structkit.generate.fields import Field, Fields, Path
 from structkit.guide.guide import Guide
 
-__all__ = ["FieldBudgets", "FieldLimits"]
+__all__ = ["FieldBudgets", "FieldLimits", "Reader"]
 
 FieldLimits: TypeAlias = "Callable[[Path], int | None]"
 """The tokens that a value at a place may have, if that is bounded."""
 
 _ENDS = b'"]}'
-_CLOSING = {"string": b'"', "array": b"]", "object": b"}", "number": b",]} \n"}
+_CLOSING = {"string": b'"', "array": b"]", "object": b"}", "number": b",]}) \n"}
+
+
+class Reader(Protocol):
+    """What reads where values are in a text; `Fields` in JSON."""
+
+    text: bytearray
+
+    @property
+    def open(self) -> Sequence[Field]:
+        """The values that have begun and not ended, the outermost first."""
+        ...
+
+    def read(self, text: bytes) -> None:
+        """Read on."""
+        ...
 
 
 class FieldBudgets:
@@ -26,7 +41,7 @@ class FieldBudgets:
     def __init__(self, guide: Guide, limits: FieldLimits) -> None:
         self._guide = guide
         self._limits = limits
-        self._fields = Fields()
+        self._fields = self._reader()
 
     def narrow(self, mask: NDArray[np.uint32], text: bytearray, token_ids: list[int]) -> None:
         """Allow only tokens that close what is open, if a value has had its tokens and any of them is allowed.
@@ -37,10 +52,11 @@ class FieldBudgets:
             token_ids: The tokens of it.
         """
         self._fields.read(bytes(text[len(self._fields.text) :]))
-        spent = self._spent(token_ids, len(text))
+        opened = self._fields.open
+        spent = self._spent(opened, token_ids, len(text))
         if spent is None:
             return
-        inner = self._fields.open[-1]
+        inner = opened[-1]
         first = _CLOSING.get(inner.kind if spent is inner or inner.kind == "string" else spent.kind, b"")
         starts = [token for byte in first for token in self._guide.index.along(bytes((byte,)))]
         tokens = self._guide.vocabulary.tokens
@@ -53,10 +69,10 @@ class FieldBudgets:
         if closing.any():
             mask[:] = closing
 
-    def _spent(self, token_ids: list[int], length: int) -> Field | None:
+    def _spent(self, opened: Sequence[Field], token_ids: list[int], length: int) -> Field | None:
         """The outermost open value that has had as many tokens as it may."""
         tokens = self._guide.vocabulary.tokens
-        for field in self._fields.open:
+        for field in opened:
             limit = self._limits(field.path)
             used, at = 0, length
             for token in reversed(token_ids) if limit is not None else ():
@@ -71,5 +87,10 @@ class FieldBudgets:
     def forget(self, length: int) -> None:
         """Forget what lies past the first bytes of the text."""
         text = bytes(self._fields.text[:length])
-        self._fields = Fields()
+        self._fields = self._reader()
         self._fields.read(text)
+
+    def _reader(self) -> Reader:
+        """What reads the text: limits of one that is more than a JSON value say how."""
+        made: Callable[[], Reader] = getattr(self._limits, "fields", Fields)
+        return made()

@@ -8,7 +8,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.models.base import Logits, ReadsAhead, Rows
+from structkit.models.base import Logits, ReadsAhead, Rows, Shrinking
 
 __all__ = ["KeptRow", "Shelf", "keeping"]
 
@@ -78,6 +78,11 @@ class KeptRow:
     def keep(self, rows: Sequence[int]) -> None:
         """A row that is let go of is remembered for the next sequence."""
 
+    def shrink(self) -> None:
+        """See `Shrinking.shrink`."""
+        if isinstance(self._rows, Shrinking):
+            self._rows.shrink()
+
     def _fed(self, token_ids: Sequence[Sequence[int]]) -> None:
         self._tokens += token_ids[0]
         self.read_tokens += len(token_ids[0])
@@ -109,6 +114,8 @@ class Shelf:
 
     def put(self, row: KeptRow) -> None:
         """Put a row there, and let go of the oldest."""
+        if len(row.tokens) <= self._most:
+            row.shrink()
         with self._lock:
             self._rows.append(row)
             while sum(len(each.tokens) for each in self._rows) > self._most:

@@ -48,10 +48,12 @@ class _Place:
 class LogitsProcessor:
     """Masks the logits of `model.generate(..., logits_processor=[...])` so that only values of a target come out.
 
-    What a row has written is read from `input_ids` itself, so batches, beams that change places, candidates of
-    assisted generation, and one processor for several calls are all the same to it. structkit's own functions are
-    faster, never cut a value at `max_new_tokens`, and return validated values; this is for loops that must stay. The
-    prompt is as it was given: its last tokens are not healed, as those of a plain text are elsewhere.
+    What a row has written is read from `input_ids` itself, so batches, beams that change places, candidates of assisted
+    generation, and one processor for several calls, one after the other, are all the same to it. Only a prompt that is
+    the one before with a beginning of its answer needs a processor of its own, for it looks as if that call went on;
+    and so does each thread. structkit's own functions are faster, never cut a value at `max_new_tokens`, and return
+    validated values; this is for loops that must stay. The prompt is as it was given: its last tokens are not healed,
+    as those of a plain text are elsewhere.
 
     Args:
         guide: The target's guide over the model's vocabulary: `structkit.compile(target, vocabulary)`.
@@ -68,8 +70,8 @@ class LogitsProcessor:
     def __init__(self, guide: Guide) -> None:
         self.guide = guide
         self._prompts: set[tuple[int, ...]] = set()
-        self._length = 0
-        self._places: OrderedDict[tuple[int, ...], _Place] = OrderedDict()
+        self._length = self._longest = 0
+        self._places: OrderedDict[tuple[int, ...], _Place | None] = OrderedDict()
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Write -inf over the logits of tokens that may not follow.
@@ -86,38 +88,48 @@ class LogitsProcessor:
         rows = [tuple(row) for row in input_ids.tolist()]
         if not self._goes_on(rows):
             self._begin(rows)
+        self._longest = max(self._longest, len(rows[0]) if rows else 0)
         masks = np.zeros((len(rows), self.guide.vocabulary.words), np.uint32)
         for row, mask in zip(rows, masks, strict=True):
-            self._place(row[self._length :]).fill_mask(mask)
+            place = self._place(row[self._length :])
+            if place is not None:
+                place.fill_mask(mask)
+            else:  # the logits of a row must not all be -inf
+                for end in self.guide.vocabulary.end_ids:
+                    mask[end >> 5] |= np.uint32(1 << (end & 31))
         put_mask(scores, masks)
         return scores
 
     def _begin(self, rows: list[tuple[int, ...]]) -> None:
-        self._prompts, self._length = set(rows), len(rows[0]) if rows else 0
+        self._prompts = set(rows)
+        self._length = self._longest = len(rows[0]) if rows else 0
         self._places.clear()
 
     def _goes_on(self, rows: list[tuple[int, ...]]) -> bool:
-        """Whether the rows go on from the prompts of the last call; else another generation has begun."""
-        if not rows or len(rows[0]) <= self._length or not self._prompts:
-            return False
-        try:
-            for row in rows:
-                if row[: self._length] not in self._prompts:
-                    return False
-                self._place(row[self._length :])
-        except TokenRefused:
-            return False
-        return True
+        """Whether the rows go on from the prompts of the calls before; else another generation has begun.
 
-    def _place(self, written: tuple[int, ...]) -> _Place:
-        """Where a row stands."""
-        found = self._places.get(written)
-        if found is None:
-            before = self._places.get(written[:-1]) if written else None
-            found = _Place(self.guide.cursor(), Nesting()) if before is None else before.fork()
+        A generation looks one token further than it did, or back. Where fewer tokens are allowed than a beam search
+        follows beams, it fills up with rows of probability 0: those are refused, and the others go on.
+        """
+        if not rows or not self._length < len(rows[0]) <= self._longest + 1:
+            return False
+        if any(row[: self._length] not in self._prompts for row in rows):
+            return False
+        return any(self._place(row[self._length :]) is not None for row in rows)
+
+    def _place(self, written: tuple[int, ...]) -> _Place | None:
+        """Where a row stands; `None` if the language refuses it."""
+        if written in self._places:
+            return self._places[written]
+        before = self._places.get(written[:-1]) if written else None
+        found = _Place(self.guide.cursor(), Nesting()) if before is None else before.fork()
+        try:
             for token in written if before is None else written[-1:]:
                 found.advance(token)
+        except TokenRefused:
+            self._places[written] = None
+        else:
             self._places[written] = found
-            while len(self._places) > _KEPT:
-                self._places.popitem(last=False)
-        return found
+        while len(self._places) > _KEPT:
+            self._places.popitem(last=False)
+        return self._places.get(written)

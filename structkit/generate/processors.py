@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import ModelFailed
+from structkit.errors import ModelFailed, PatternError
 from structkit.generate import kernels
+from structkit.generate.sample import check_whole
 from structkit.models.single import asked
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -62,6 +63,11 @@ class Suppress:
     Args:
         tokens: Token ids, or a pattern: tokens in whose text it is found.
 
+    Raises:
+        PatternError: The pattern is none.
+        TypeError: A token is no whole number.
+        ValueError: It is negative.
+
     >>> import structkit as sk
     >>> from structkit.testing import RandomModel
     >>> word = sk.extract(RandomModel(seed=1), "x", sk.Regex("[a-z]{20}"), processors=[Suppress("[aeiou]")])
@@ -71,21 +77,37 @@ class Suppress:
 
     tokens: str | Sequence[int]
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.tokens, str):
+            object.__setattr__(self, "tokens", tuple(self.tokens))  # what is given may be read only once
+            for token_id in self.tokens:
+                check_whole("a token of Suppress", token_id, 0)
+            return
+        try:
+            re.compile(self.tokens)
+        except re.error as error:
+            raise PatternError(
+                f"the pattern of Suppress is none: {error}", pattern=self.tokens, column=error.pos or 0
+            ) from error
+
     def begin(self, vocabulary: Vocabulary) -> Step:
         """See `Processor`."""
-        if isinstance(self.tokens, str):
-            pattern = re.compile(self.tokens)
-            texts = (token.decode(errors="replace") for token in vocabulary.tokens)
-            ids = [token_id for token_id, text in enumerate(texts) if pattern.search(text)]
-        else:
-            ids = list(self.tokens)
-        forbidden = np.array(ids, np.int64)
+        found = isinstance(self.tokens, str)
+        forbidden = _with(str(self.tokens), vocabulary) if found else np.array(self.tokens, np.int64)
 
         def step(token_ids: Sequence[int], row: Row) -> Row:
             row[forbidden[forbidden < len(row)]] = -np.inf
             return row
 
         return step
+
+
+@lru_cache(maxsize=8)
+def _with(pattern: str, vocabulary: Vocabulary) -> NDArray[np.int64]:
+    """The tokens in whose text a pattern is found; the same for each of many sequences."""
+    search = re.compile(pattern).search
+    texts = (token.decode(errors="replace") for token in vocabulary.tokens)
+    return np.array([token_id for token_id, text in enumerate(texts) if search(text)], np.int64)
 
 
 @dataclass(frozen=True)

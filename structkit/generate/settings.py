@@ -134,6 +134,9 @@ _DRAFTED = 24
 _THOUGHTS = 1_024
 """Tokens of thoughts when nobody says how many."""
 
+_MOST_SAMPLES, _MOST_BEAMS = 100_000, 1_024
+"""Samples are held together until the last is written, and each beam has its part of the KV cache: more is a slip."""
+
 _CONFIDENT = frozenset({"generate", "agenerate", "stream", "astream", "classify", "aclassify"})
 """The functions that say how sure the model was, unless they are told not to."""
 
@@ -277,7 +280,7 @@ class Batch:
     keep_errors: bool = False
 
     def __post_init__(self) -> None:
-        check_whole("batch_size", self.size, 1)
+        _check_count("batch_size", self.size, 1)
         _check_type("progress", self.progress, (bool, type(None)), "True, False or None")
         _check_type("return_errors", self.keep_errors, bool, "True or False")
 
@@ -302,7 +305,7 @@ class Batch:
 
 def _beams(function: str, options: Options) -> int:
     count = options.get("beams", 1)
-    _check_count("beams", count, 1)
+    _check_count("beams", count, 1, _MOST_BEAMS)
     if count > 1 and function not in _ONE:
         raise ValueError(f"{function}() writes one value for each prompt; beams are for extract and generate")
     if count > 1 and options.get("temperature"):
@@ -315,7 +318,7 @@ def _beams(function: str, options: Options) -> int:
 
 def _best_of(function: str, options: Options) -> int:
     count = options.get("best_of", 1)
-    _check_count("best_of", count, 1)
+    _check_count("best_of", count, 1, _MOST_SAMPLES)
     if count > 1 and function not in _ONE:
         raise ValueError(
             f"{function}() writes one value for each prompt; best_of is for extract and generate"
@@ -330,9 +333,9 @@ def check_samples(settings: Settings, count: int) -> None:
 
     Raises:
         TypeError: `n` is no whole number.
-        ValueError: It is less than 1, or all samples would be the same, or another option has several written.
+        ValueError: It is less than 1 or too many, or all would be the same, or another option has several written.
     """
-    _check_count("n", count, 1)
+    _check_count("n", count, 1, _MOST_SAMPLES)
     for name, value in (("beams", settings.beams), ("best_of", settings.best_of)):
         if value > 1:
             raise ValueError(f"n and {name} do not go together; leave out one of them")
@@ -362,9 +365,11 @@ def _processors(options: Options) -> tuple[AnyProcessor, ...]:
     return (Penalty(penalty), *processors)
 
 
-def _check_count(name: str, value: object, low: int) -> None:
+def _check_count(name: str, value: object, low: int, high: float = math.inf) -> None:
     _check_type(name, value, Integral, "a whole number")
     check_whole(name, cast("int", value), low)
+    if cast("int", value) > high:
+        raise ValueError(f"{name} must be at most {high:,}, not {value!r}")
 
 
 def _check_type(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "ReadsAhead",
     "Rows",
     "Session",
+    "Shrinking",
     "Templated",
     "Thinking",
 ]
@@ -211,6 +212,15 @@ class ReadsAhead(Protocol):
         Raises:
             ModelFailed: See `Rows.feed`.
         """
+        ...
+
+
+@runtime_checkable
+class Shrinking(Protocol):
+    """A batch that holds more memory than its tokens need, so that they may grow, and can let go of it."""
+
+    def shrink(self) -> None:
+        """Hold no more than what was read needs, until there is more to read."""
         ...
 
 

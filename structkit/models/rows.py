@@ -58,6 +58,12 @@ class _Layer(DynamicLayer):
         self.seen = keys[:, :, :length], values[:, :, :length]
         self.keys, self.values = self.seen
 
+    def shrink(self) -> None:
+        """Hold no more than what is seen."""
+        keys, values = self.seen
+        self.held = keys.clone(), values.clone()
+        self.see(self.length)
+
     def extend(self, keys: torch.Tensor, values: torch.Tensor, moves: Sequence[tuple[int, int]]) -> None:
         """Take in the keys and values of new tokens, and move their padding to the front of their row."""
         old, length = self.length, self.length + keys.shape[-2]
@@ -228,6 +234,13 @@ class TransformersRows:
             return
         held = map(sum, zip(self._lengths, self._surplus, strict=True))
         self._cache = self._cache.take(rows, total - max(held))
+
+    @torch.inference_mode()
+    def shrink(self) -> None:
+        """Let go of the room to grow; see `Shrinking`."""
+        self._settle()
+        for layer in self._cache.parts:
+            layer.shrink()
 
     @property
     def _total(self) -> int:

@@ -20,7 +20,7 @@ class MaxTokens:
     """About how many tokens a part of a value may have: after so many it is brought to its end.
 
     It is a wish, not a bound: what the type asks for comes first, and the tokens that end the part come on top. The
-    quotes and brackets of the part count. Agents heed it where only the result remains, not in calls.
+    quotes and brackets of the part count. It holds for parameters of functions and of tools too.
 
     >>> from typing import Annotated
     >>> import structkit as sk

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import NoneType
 from typing import Generic, cast, overload
 
 from typing_extensions import TypeForm, TypeVar, Unpack
@@ -149,7 +150,8 @@ class Agent(Generic[T_co, D_contra]):
                 "parameters": {...}}`, one in a step. `"mistral"`: after `[TOOL_CALLS]`. `"pythonic"`: `[f(a=1)]`.
             **options: Those of `structkit.extract`. `max_tokens` is for all steps of a run together, with what was
                 taken back: calls always leave the room that the result needs. `timeout` is for a run, too: after so
-                many seconds only the result remains, and is brought to its end.
+                many seconds only the result remains, and is brought to its end. Calls are not waited for any longer,
+                so those of functions that are not async are made in threads of their own.
 
         Raises:
             SchemaError: A tool's parameters, or the result, cannot be written; the error names tool and parameter.
@@ -162,6 +164,10 @@ class Agent(Generic[T_co, D_contra]):
             raise TypeError(f"the model is such as structkit.load() gives, not {model!r:.60}")
         _check_count("max_steps", max_steps, None)
         _check_count("parallel", parallel, _MOST_AT_ONCE)
+        if not isinstance(instructions, (str, NoneType)):
+            raise TypeError(f"instructions are a text, not {instructions!r:.60}")
+        if not isinstance(text, bool):
+            raise TypeError(f"text must be True or False, not {text!r:.60}")
         if "system" in options:
             raise TypeError("an agent's system message is given as instructions=...")
         settings = Settings.read("Agent", options)

@@ -8,11 +8,9 @@ from typing import Generic, TypeAlias, TypeVar
 
 from structkit.generate.events import FieldRefused, Observer
 from structkit.generate.plan import Written
-from structkit.tools.format import Arguments
-from structkit.tools.saying import Saying, begins_text
+from structkit.tools.reading import Piece
 from structkit.tools.state import AgentResult, ToolCall
 from structkit.tools.step import StepTarget
-from structkit.vocabulary.marks import to_bytes
 
 __all__ = [
     "AgentEvent",
@@ -134,18 +132,11 @@ class Teller:
         self._written = written
         self._target = target
         self._calls = calls
-        self._opened = {
-            to_bytes(target.format.opened(each.ready.name)): each.ready.name for each in target.offers
-        }
         self._begin()
 
     def _begin(self) -> None:
-        self._at = 0
-        self._start = 0
-        self._saying: Saying | None = None
+        self._reader = self._target.reader()
         self._number = self._calls
-        self._arguments: Arguments | None = None
-        self._between = b""
         self._result: Observer | None = None
         self._partial: object = None
         self._read = 0
@@ -153,66 +144,29 @@ class Teller:
     def look(self) -> Iterator[Told]:
         """What happened since the last time."""
         written = self._written
-        if written.kept < (self._read if self._result is None else self._start):
+        if written.kept < (self._read if self._result is None else self._reader.start):
             self._begin()
             yield StepRefused()
-        while self._result is None and (found := self._next(bytes(written.text[self._at :]))) is not None:
-            yield from found
+        while (piece := self._reader.next(written.text)) is not None:
+            yield from self._told(piece)
         if self._result is not None:
             yield from self._grown(self._result)
         else:
             self._read = written.kept = len(written.text)
 
-    def _next(self, rest: bytes) -> list[Told] | None:
-        """Read one thing more; `None` if it is not there yet."""
-        if self._arguments is not None:
-            return self._more(self._arguments, rest)
-        if self._target.text and not self._at and rest and begins_text(rest):
-            self._saying = self._saying or Saying(self._target.format)
-        if self._saying is not None:
-            return self._said(self._saying, rest)
-        if not rest or not rest.startswith(self._between):
-            return None
-        if self._between:
-            self._at, self._between = self._at + len(self._between), b""
-            return []
-        form = self._target.format
-        begins = ("",) if self._at > self._start else form.begins(several=self._target.most > 1)
-        for before in map(to_bytes, begins):
-            for opened, name in self._opened.items():
-                whole = before + opened
-                if rest.startswith(whole):
-                    self._at += len(whole)
-                    self._number += 1
-                    self._arguments = form.arguments()
-                    return [CallStarted(self._id, name)]
-                if whole.startswith(rest):
-                    return None
-        result = self._target.result
-        self._result = Observer(
-            self._written, result.part(), result.choices, is_json=result.is_json, start=self._start
-        )
-        return []
-
-    def _said(self, saying: Saying, rest: bytes) -> list[Told] | None:
-        end, text = saying.read(rest)
-        if not end:
-            return None
-        self._at += end
-        if saying.done:
-            self._start, self._saying = self._at, None
-        return [TextSaid(text)] if text else []
-
-    def _more(self, arguments: Arguments, rest: bytes) -> list[Told] | None:
-        if not rest:
-            return None
-        end, text = arguments.read(rest)
-        self._at += end
-        if arguments.done:
-            self._arguments = None
-            form = self._target.format
-            self._between = to_bytes(form.closed() + form.around().between)  # if another call follows
-        return [ArgumentsGrown(self._id, text)] if text else []
+    def _told(self, piece: Piece) -> Iterator[Told]:
+        if piece.kind == "call":
+            self._number += 1
+            yield CallStarted(self._id, piece.text)
+        elif piece.kind == "arguments" and piece.text:
+            yield ArgumentsGrown(self._id, piece.text)
+        elif piece.kind == "said" and piece.text:
+            yield TextSaid(piece.text)
+        elif piece.kind == "result":
+            result, start = self._target.result, self._reader.start
+            self._result = Observer(
+                self._written, result.part(), result.choices, is_json=result.is_json, start=start
+            )
 
     @property
     def _id(self) -> str:

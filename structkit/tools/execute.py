@@ -10,12 +10,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from concurrent.futures import CancelledError as Cancelled
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
-from threading import Lock, Thread
+from itertools import takewhile
+from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import TypeVar, cast
 
 from structkit.errors import ToolError
 from structkit.tools.depth import inside_call
+from structkit.tools.room import least
 from structkit.tools.run import Do, Due, Outcome, Wait
 
 __all__ = ["Executor", "answered"]
@@ -23,7 +25,7 @@ __all__ = ["Executor", "answered"]
 T = TypeVar("T")
 
 _GRACE = 0.5
-"""Seconds for an async tool that is cancelled to end."""
+"""Seconds for what ends by itself: an async tool that is cancelled, an agent as a tool when the run's time is over."""
 
 
 class Executor:
@@ -41,7 +43,7 @@ class Executor:
         """Make calls, or wait for what is asked."""
         if isinstance(asked, Do):
             return self.execute(asked.calls)
-        return asyncio.run_coroutine_threadsafe(_bool_of(asked.available), self._loop_of_all()).result()
+        return asyncio.run_coroutine_threadsafe(_bool_of(asked), self._loop_of_all()).result()
 
     def execute(self, calls: Sequence[Due]) -> list[Outcome]:
         """Make calls.
@@ -50,16 +52,16 @@ class Executor:
             What came of each, in their order.
         """
         alone = len(calls) == 1
-        if alone and not calls[0].ready.is_async and calls[0].ready.tool.timeout is None:
+        if alone and not calls[0].ready.is_async and _seconds(calls[0]) is None:
             # In this thread, where a connection to a database may be at home.
-            return [self._finished(_now(calls[0]))]
+            return [self._finished(calls[0])]
         begun = time.perf_counter()
         futures = [self._begin(each) for each in calls]
         return [self._wait(each, *future, begun) for each, future in zip(calls, futures, strict=True)]
 
     def _begin(self, due: Due) -> tuple[Future[Outcome], asyncio.AbstractEventLoop | None]:
         if not due.ready.is_async:
-            return _in_thread(lambda: self._finished(_now(due))), None
+            return _in_thread(lambda: self._finished(due)), None
         loop = self._loop_of_all()
         return asyncio.run_coroutine_threadsafe(_awaited(due), loop), loop
 
@@ -71,19 +73,22 @@ class Executor:
                 self._thread.start()
             return self._loop
 
-    def _finished(self, outcome: Outcome) -> Outcome:
-        """The outcome of a function that did not look async, and may have returned what must be awaited."""
+    def _finished(self, due: Due) -> Outcome:
+        """The outcome of a function that does not look async, and may return what must be awaited."""
+        outcome = _now(due)
         if not inspect.isawaitable(outcome.output):
             return outcome
         try:
-            return asyncio.run_coroutine_threadsafe(_ended_of(outcome), self._loop_of_all()).result()
+            return asyncio.run_coroutine_threadsafe(
+                _ended_of(outcome, due.context.ended), self._loop_of_all()
+            ).result()
         except Cancelled:
             return Outcome(error=asyncio.CancelledError(), seconds=outcome.seconds)
 
     def _wait(
         self, due: Due, future: Future[Outcome], loop: asyncio.AbstractEventLoop | None, begun: float
     ) -> Outcome:
-        timeout = due.ready.tool.timeout
+        timeout = _seconds(due)
         if timeout is not None:
             # An async tool ends itself, if it does not keep its event loop busy.
             grace = 0.0 if loop is None else _GRACE
@@ -111,20 +116,29 @@ class Executor:
 async def answered(asked: Do | Wait) -> list[Outcome] | bool:
     """`Executor.answer` for a run that is async: async tools as tasks, others in threads."""
     if isinstance(asked, Wait):
-        return await _bool_of(asked.available)
+        return await _bool_of(asked)
     return list(await asyncio.gather(*(_awaited(each) for each in asked.calls)))
 
 
-async def _bool_of(asked: Awaitable[bool]) -> bool:
-    return bool(await asked)
+async def _bool_of(asked: Wait) -> bool:
+    """Whether a tool is available; it is not if that is not known in time."""
+    task = asyncio.ensure_future(_answer_of(asked.available))
+    try:
+        done, _ = await asyncio.wait({task}, timeout=asked.seconds)
+    finally:
+        task.cancel()
+    return bool(done) and task.result()
+
+
+async def _answer_of(available: Awaitable[bool]) -> bool:
+    return bool(await available)
 
 
 async def _awaited(due: Due) -> Outcome:
     begun = time.perf_counter()
-    timeout = due.ready.tool.timeout
     task = asyncio.ensure_future(_run(due))
     try:
-        done, _ = await asyncio.wait({task}, timeout=timeout)
+        done, _ = await asyncio.wait({task}, timeout=_seconds(due))
     except asyncio.CancelledError:
         due.context.ended.set()
         task.cancel()
@@ -141,15 +155,16 @@ async def _awaited(due: Due) -> Outcome:
 
 async def _run(due: Due) -> Outcome:
     outcome = _now(due) if due.ready.is_async else await asyncio.wrap_future(_in_thread(lambda: _now(due)))
-    return await _ended_of(outcome) if inspect.isawaitable(outcome.output) else outcome
+    ended = due.context.ended
+    return await _ended_of(outcome, ended) if inspect.isawaitable(outcome.output) else outcome
 
 
-async def _ended_of(outcome: Outcome) -> Outcome:
+async def _ended_of(outcome: Outcome, ended: Event) -> Outcome:
     """What came of awaiting what a call returned."""
     begun = time.perf_counter()
     try:
         with inside_call():
-            output = _whole(await cast("Awaitable[object]", outcome.output))
+            output = _whole(await cast("Awaitable[object]", outcome.output), ended)
             output = await output if inspect.isawaitable(output) else output
     except asyncio.CancelledError:
         raise
@@ -162,24 +177,39 @@ def _now(due: Due) -> Outcome:
     begun = time.perf_counter()
     try:
         with inside_call():
-            output = _whole(due.ready.begin(due.call, due.context))
+            output = _whole(due.ready.begin(due.call, due.context), due.context.ended)
     except (Exception, GeneratorExit, asyncio.CancelledError) as error:  # a tool is anyone's: the run judges
         return Outcome(error=error, seconds=time.perf_counter() - begun)
     return Outcome(output, seconds=time.perf_counter() - begun)
 
 
-def _whole(output: object) -> object:
-    """What a call returned; the items of an iterator, which is part of the call and can be read only once."""
+def _whole(output: object, ended: Event) -> object:
+    """What a call returned; the items of an iterator, which is part of the call and can be read only once.
+
+    It may have no end, so it is read no further when nobody waits for it.
+    """
     if isinstance(output, Iterator):
-        return list(output)
+        return list(takewhile(lambda _: not ended.is_set(), output))
     return _items(output) if isinstance(output, AsyncIterator) else output
 
 
 async def _items(output: AsyncIterator[object]) -> list[object]:
-    return [item async for item in output]
+    items = []
+    async for item in output:
+        items.append(item)
+        await asyncio.sleep(0)  # it may never wait for anything, and be cancelled
+    return items
+
+
+def _seconds(due: Due) -> float | None:
+    """For how long a call is waited for: as its tool says, or until the time of the run is over and a little longer."""
+    own, left = due.ready.tool.timeout, due.context.seconds_left
+    return left if left is None or left == own else least(own, left + _GRACE)
 
 
 def _late(due: Due) -> ToolError:
+    if due.context.seconds_left != due.ready.tool.timeout:
+        return ToolError("there was no output before the time of the run was over")
     return ToolError(f"there was no output within {due.ready.tool.timeout:g} seconds")
 
 

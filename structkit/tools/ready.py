@@ -50,12 +50,14 @@ class Ready:
         target: The object of its arguments.
         document: Its schema.
         first: The annotation of its first parameter, if that takes the context.
+        first_name: The name of that, if it can be given by its name alone.
     """
 
     tool: Tool[..., object]
     target: Target[object]
     document: Document
     first: object = None
+    first_name: str | None = None
 
     @property
     def name(self) -> str:
@@ -94,8 +96,11 @@ class Ready:
 
     def begin(self, call: Call[object], context: Context[object]) -> object:
         """Call it; what an async tool returns must be awaited."""
-        first = () if self.first is None else (context,)
-        return self.tool.function(*first, **call.arguments)
+        if self.first is None:
+            return self.tool.function(**call.arguments)
+        if self.first_name is not None:
+            return self.tool.function(**{self.first_name: context}, **call.arguments)
+        return self.tool.function(context, **call.arguments)
 
     def needs_approval(self, call: Call[object]) -> bool:
         """Whether somebody must approve of a call."""
@@ -182,7 +187,8 @@ def _ready(tool: Tool[..., object], writing: Writing) -> Ready:
         limits=writing.limits,
         texts=AutomatonTexts(python=True, limits=writing.limits),
     )
-    return Ready(tool, read_target(cast("AnyTarget", output)), output.document, signature.first)
+    target = read_target(cast("AnyTarget", output))
+    return Ready(tool, target, output.document, signature.first, signature.first_name)
 
 
 def _read_schema(

@@ -39,7 +39,7 @@ class UsageLimits:
     """How often the model is asked, the result included."""
 
     timeout: float | None = None
-    """Seconds, after which only the result remains."""
+    """Seconds, after which only the result remains, and no call is waited for."""
 
     def __post_init__(self) -> None:
         check_whole("max_tokens", self.max_tokens, 0)
@@ -57,6 +57,8 @@ class Room:
     """
 
     def __init__(self, setup: Setup, state: RunState, allowed: UsageLimits) -> None:
+        if not isinstance(allowed, UsageLimits):
+            raise TypeError(f"usage_limits is structkit.UsageLimits(...), not {allowed!r:.60}")
         self.usage = state.usage
         self.max_steps = min(setup.max_steps, allowed.max_steps or setup.max_steps)
         self._setup = setup
@@ -114,7 +116,7 @@ class Room:
         """
         self.check()
         setup, left = self._setup, self.tokens_left
-        if not offers:
+        if not offers or self.late:
             return setup.last, self._last(), "budget" if self.late else "steps" if setup.tools else "stop"
         bounds = [] if left is None else [left - setup.need]
         thoughts = setup.settings.thoughts

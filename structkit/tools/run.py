@@ -45,6 +45,7 @@ from structkit.vocabulary.vocabulary import Vocabulary
 __all__ = ["Asked", "Do", "Due", "Flow", "Outcome", "Run", "Told", "Wait", "Write"]
 
 _DENIED = "nobody approved of this call"
+_TOO_LATE = "the call was not made, for the time of the run is over"
 
 _SIGNALS = (StopIteration, StopAsyncIteration, GeneratorExit, CancelledError)
 """What Python takes for the end of a generator or of a task that it comes out of."""
@@ -81,9 +82,10 @@ class Do:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Whether a tool is available is to be awaited."""
+    """Whether a tool is available is to be awaited, up to so many seconds."""
 
     available: Awaitable[bool]
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,7 @@ class Run:
         self._room = Room(setup, state, allowed)
         self._first = state.first
         self._records: dict[str, ToolCall] = {}
+        self._given: list[Context[object]] = []
         self._offered: frozenset[str] = frozenset()
         self._next: tuple[Offer, ...] | None = None
         self._by_name = {tool.name: tool for tool in setup.tools}
@@ -184,6 +187,7 @@ class Run:
     def _write(self) -> Generator[Asked, object, AgentResult[object] | list[Due]]:
         """Have a step written: the result, or calls that are due."""
         offers = (yield from self._offers()) if self._next is None else self._next
+        self._count()
         turns = self._setup.turns(self.messages)
         target, settings, why = self._room.bounded(offers, turns)
         self._offered = frozenset(offer.ready.name for offer in target.offers)
@@ -203,6 +207,7 @@ class Run:
         if isinstance(step.value, tuple) and step.value and isinstance(step.value[0], Written):
             return self._due(cast("tuple[Written, ...]", step.value), step.text)
         self.messages.append(Answer(content=step.rest, text=step.text))
+        self._count()
         return AgentResult(
             value=step.value,
             calls=self._calls(),
@@ -225,7 +230,8 @@ class Run:
             if failures.get(ready.name, 0) > tool.retries:
                 continue
             available = True if tool.available is None else tool.available(context)
-            if not ((yield Wait(available)) if isawaitable(available) else available):
+            left = self._room.seconds_left
+            if not ((yield Wait(available, left)) if isawaitable(available) else available):
                 continue
             offer = self._setup.offer(ready, counts.get(ready.name, 0))
             if offer is not None:
@@ -256,7 +262,7 @@ class Run:
         message = new_calls(self.messages, [(each.ready.name, each.arguments) for each in written], said)
         self.messages.append(message)
         return [
-            self._one_due(part.id, each.ready, each.call)
+            self._one_due(part, each.ready, each.call)
             for part, each in zip(message.calls, written, strict=True)
         ]
 
@@ -278,7 +284,7 @@ class Run:
                 raise AgentError(
                     f"the state has a call of {part.name}, which is no tool of this agent", place="state"
                 )
-            due.append(self._one_due(part.id, ready, call))
+            due.append(self._one_due(part, ready, call))
         return due
 
     def _act(
@@ -297,15 +303,16 @@ class Run:
                 outputs[each.id] = self._failed(each, decision or _DENIED, 0.0)
             elif decision is None and each.id in waiting:
                 pending.append(waiting[each.id])
+            elif self._room.late:
+                outputs[each.id] = self._failed(each, _TOO_LATE, 0.0)
             elif decision is None and each.ready.needs_approval(each.call):
                 pending.append(_pending(each, calls, self.messages, "it requires approval"))
             else:
                 now.append(each)
         now = [self._with_context(each, decisions.get(each.id) is True, len(now)) for each in now]
+        self._given += [each.context for each in now]
         outcomes = cast("Sequence[Outcome]", (yield Do(tuple(now)))) if now else ()
-        for each in now:
-            for usage in each.context.spent:
-                self._room.spend(usage)
+        self._count()
         for each, outcome in zip(now, outcomes, strict=True):
             if isinstance(outcome.error, Pause):
                 pending.append(_pending(each, calls, self.messages, outcome.error.message))
@@ -315,16 +322,22 @@ class Run:
             raise self._paused(pending, tuple(outputs.values()))
         yield from self._note(self._room.shortened(self.messages, [outputs[each.id] for each in calls]))
 
+    def _count(self) -> None:
+        """Count what tools had models do; those that nobody waited for may tell of it late."""
+        for context in self._given:
+            while context.spent:
+                self._room.spend(context.spent.pop())
+
     def _with_context(self, due: Due, approved: bool, calls: int) -> Due:
         timeout = due.ready.tool.timeout
         return replace(due, context=self._context(approved=approved, calls=calls, timeout=timeout))
 
-    def _one_due(self, call_id: str, ready: Ready, call: Call[object]) -> Due:
+    def _one_due(self, part: CallPart, ready: Ready, call: Call[object]) -> Due:
         try:
             arguments = deepcopy(dict(call.arguments))
         except Exception:  # how values are copied is anyone's code
-            arguments = dict(call.arguments)
-        return Due(call_id, ready, call, self._context(), arguments)
+            arguments = self._arguments(part)
+        return Due(part.id, ready, call, self._context(), arguments)
 
     def _told(self, due: Due, outcome: Outcome) -> Output:
         """What the model is told of a call that was made."""
@@ -377,7 +390,7 @@ class Run:
             call: Call[object] = Call(
                 self._by_name[part.name].tool.function, part.name, json.loads(part.arguments)
             )
-            due = self._one_due(part.id, self._by_name[part.name], call)
+            due = self._one_due(part, self._by_name[part.name], call)
             outputs.append(self._failed(due, f"the arguments are refused: {refused}", 0.0))
         yield from self._note(self._room.shortened(self.messages, outputs))
 
@@ -421,7 +434,7 @@ class Run:
         return tuple(calls)
 
     def _arguments(self, part: CallPart) -> dict[str, object]:
-        """Those of a call before the run was resumed; as they were written, if the types refused them."""
+        """Those of a call, read once more; as they were written, if the types refuse them."""
         try:
             return dict(self._by_name[part.name].call(part.arguments).arguments)
         except ValueError:
@@ -447,7 +460,7 @@ def _pending(due: Due, calls: Sequence[Due], messages: Sequence[Message], reason
         for part in (message.calls if isinstance(message, Calls) else ())
         if part.id == due.id
     )
-    return Pending(id=due.id, name=due.ready.name, arguments=arguments, reason=reason)
+    return Pending(id=due.id, name=due.ready.name, arguments=arguments, reason=_readable(reason))
 
 
 def _readable(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from structkit.functions.call import Call
 from structkit.limits import Limits
@@ -14,6 +15,7 @@ from structkit.schema.parts import Part
 from structkit.schema.policy import Order, Whitespace
 from structkit.targets import Target
 from structkit.tools.format import Format
+from structkit.tools.reading import RESULT, StepLimits, StepReader
 from structkit.tools.ready import Ready
 from structkit.tools.saying import EMPTY_LINE, said_language, split_said
 
@@ -193,9 +195,23 @@ class StepTarget(Target[object]):
         """Those of the result, where nothing else remains."""
         return None if self.offers else self.result.choices(path)
 
+    def reader(self) -> StepReader:
+        """What reads a text of the language as it is written."""
+        names = [each.ready.name for each in self.offers]
+        return StepReader(self.format, names, several=self.most > 1, text=self.text)
+
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
-        """Those of the result, where nothing else remains."""
-        return None if self.offers else self.result.field_limits()
+        """Those of the arguments and of the result."""
+        return self._limits
+
+    @cached_property
+    def _limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
+        if not self.offers:
+            return self.result.field_limits()
+        limits = {each.ready.name: each.ready.target.field_limits() for each in self.offers}
+        limits[RESULT] = self.result.field_limits() if self.result.is_json else None
+        found = {name: limit for name, limit in limits.items() if limit is not None}
+        return StepLimits(self.reader, found) if found else None
 
     def description(self) -> None:
         """The agent tells the model itself."""

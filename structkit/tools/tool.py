@@ -6,6 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from inspect import iscoroutinefunction
+from types import NoneType
 from typing import Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from structkit.errors import AgentError
@@ -41,8 +42,8 @@ class Tool(Generic[P, R_co]):
     """How often in a row the model may try again after an error; then the tool is no longer among those it can call."""
 
     timeout: float | None = None
-    """Seconds after which the model is told that there is no output. A function that is not async cannot be stopped:
-    it is left to itself, in a thread of its own."""
+    """Seconds after which the model is told that there is no output; where a run has a `timeout`, no call is waited for
+    when that is over. A function that is not async cannot be stopped: it is left to itself, in a thread of its own."""
 
     max_calls: int | None = None
     """How often it may be called in a run; then it is no longer among those that can be called."""
@@ -74,6 +75,16 @@ class Tool(Generic[P, R_co]):
         return cast("Tool[..., R_co]", replace(self, function=bind(instance, owner)))
 
     def __post_init__(self) -> None:
+        for what, said, kind in (
+            ("name", self.name, str),
+            ("description", self.description, (str, NoneType)),
+        ):
+            if not isinstance(said, kind):
+                raise TypeError(f"the {what} of a tool is a text, not {said!r:.60}")
+        if not (self.available is None or callable(self.available)):
+            raise TypeError(
+                f"available of {self.name} is a function of the run's context, not {self.available!r:.60}"
+            )
         if not re.fullmatch(r"[^\W\d][\w.-]{0,63}", self.name):
             raise AgentError(
                 f"{self.name!r} is no name for a tool: take a letter, then up to 63 letters, digits, `_`, `-` or `.`"
@@ -190,6 +201,7 @@ def as_tool(given: AnyTool) -> Tool[..., object]:
     if not is_function(given):
         kind = f"the class {given.__name__}" if isinstance(given, type) else repr(given)
         hint = "" if isinstance(given, type) or not callable(given) else "; of an object give its __call__"
+        hint = "; of an agent give agent.as_tool(name)" if hasattr(given, "as_tool") else hint
         raise AgentError(
             f"{kind:.80} is no tool; give functions, methods, or structkit.tool(...) of them{hint}"
         )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from datetime import date
 from functools import partial, singledispatch, singledispatchmethod
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 import structkit as sk
 from structkit.functions.docstring import read_docstring
@@ -78,6 +78,25 @@ def test_any_call_of_a_random_model_can_be_run(seed: int) -> None:
     assert isinstance(place, Place)
     assert isinstance(night, Night)
     assert beds in (1, 2)
+
+
+def odd(number: int) -> int:
+    if number % 2 == 0:
+        raise ValueError("not odd")
+    return number
+
+
+def test_an_iterable_is_a_list_that_can_be_read_again() -> None:
+    def total(
+        numbers: Iterable[Annotated[int, AfterValidator(odd)]],
+        more: Annotated[Iterable[int] | None, Field(description="More.")] = None,
+    ) -> int:
+        return sum([*numbers, *(more or ())])
+
+    replies = ['{"numbers": [1, 2], "more": [3]}', '{"numbers": [1, 5], "more": [3]}']
+    call = sk.extract(ScriptedModel(replies), "x", total)
+    assert call.arguments == {"numbers": [1, 5], "more": [3]}
+    assert call.run() == call.run() == 9
 
 
 def test_async_functions_run_from_both_worlds() -> None:
@@ -180,6 +199,7 @@ def bad_star(*names: str) -> None: ...
 def bad_stars(**names: str) -> None: ...
 def bad_none(name) -> None: ...  # type: ignore[no-untyped-def]
 def bad_slash(name: str, /) -> None: ...
+def bad_generator(numbers: Generator[int, None, None]) -> None: ...
 def bad_type(good: int, bad: Callable[[], int]) -> None: ...
 
 
@@ -190,6 +210,7 @@ def bad_type(good: int, bad: Callable[[], int]) -> None: ...
         (bad_stars, "parameter names of bad_stars stands for any names.* at `bad_stars(names)`"),
         (bad_none, "parameter name of bad_none has no annotation.* at `bad_none(name)`"),
         (bad_slash, "parameter name of bad_slash has no name.* at `bad_slash(name)`"),
+        (bad_generator, "parameter numbers of bad_generator is a generator.* at `bad_generator(numbers)`"),
         (bad_type, "parameter bad of bad_type is of a type.* at `bad_type(bad)`"),
         (Shop.price, "price is the method of a class"),
         (lambda x: x, "a lambda has no name"),

@@ -54,8 +54,9 @@ PROMPTS = ["Ana Souza, 34, works as a nurse in Porto.", "Tom is 7.", "Hello, I a
         {"do_sample": True, "temperature": 2.0},
         {"do_sample": False, "num_beams": 3},
         {"do_sample": False, "num_beams": 3, "num_return_sequences": 2},
+        {"do_sample": True, "num_beams": 3, "num_return_sequences": 3},
     ],
-    ids=["greedy", "sampled", "beams", "several beams"],
+    ids=["greedy", "sampled", "beams", "several beams", "sampled beams"],
 )
 def test_what_comes_out_is_valid(demo, options: dict[str, object]) -> None:
     torch.manual_seed(1)
@@ -80,12 +81,35 @@ def test_assisted_generation(demo) -> None:
     assert looked_up == plain
 
 
+def test_a_conversation_goes_on_with_one_processor(demo) -> None:
+    """The next prompt is the last one with its answer, the token that ended it, and what was said then."""
+    guide, width = sk.compile(bool, demo.vocabulary), demo.vocabulary.size
+    processor, (true,) = sk.LogitsProcessor(guide), demo.encode_text("true")
+    for written in ([], [true]):
+        processor(torch.tensor([[5, *written]]), torch.zeros(1, width))
+    again = torch.tensor([[5, true, min(demo.vocabulary.end_ids), *demo.encode_text("And now?")]])
+    assert torch.isfinite(processor(again, torch.zeros(1, width)))[0, true]
+
+
+def test_rows_that_the_language_refuses_do_not_spoil_others(demo) -> None:
+    """A sampled beam search fills up with rows of probability 0."""
+    guide, width = sk.compile(bool, demo.vocabulary), demo.vocabulary.size
+    processor = sk.LogitsProcessor(guide)
+    processor(torch.tensor([[5], [5]]), torch.zeros(2, width))
+    (true,), (word,) = demo.encode_text("true"), demo.encode_text("The")
+    for rows in ([[5, word], [5, true]], [[5, true], [5, word]]):
+        allowed = torch.isfinite(processor(torch.tensor(rows), torch.zeros(2, width)))
+        assert allowed.nonzero()[:, 1].tolist() == [*demo.vocabulary.end_ids] * 2
+    other = processor(torch.tensor([[5, word, 3], [5, word, 9]]), torch.zeros(2, width))
+    assert torch.isfinite(other)[:, true].all()  # none of them goes on: it is another prompt
+
+
 def test_a_row_that_has_ended_stays_ended(demo) -> None:
     guide = sk.compile(bool, demo.vocabulary)
     processor, ends = sk.LogitsProcessor(guide), set(demo.vocabulary.end_ids)
     width = demo.vocabulary.size
     true = demo.encode_text("true")
-    processor(torch.tensor([[5], [5]]), torch.zeros(2, width))
     ids = torch.tensor([[5, *true, min(ends), 3], [5, *true, min(ends), min(ends)]])
-    allowed = torch.isfinite(processor(ids, torch.zeros(2, width)))
+    for length in range(1, ids.shape[1] + 1):
+        allowed = torch.isfinite(processor(ids[:, :length], torch.zeros(2, width)))
     assert [set(row.nonzero().flatten().tolist()) for row in allowed] == [ends, ends]

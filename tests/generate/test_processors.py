@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,6 +89,23 @@ def test_suppressed_tokens_are_written_only_where_nothing_else_can_be() -> None:
     text = sk.generate(model, "x", dict[str, str], processors=[Suppress("e")], max_tokens=30).text
     assert "e" not in json.dumps(json.loads(text))
     assert sk.extract(ScriptedModel(["red"]), "x", sk.Choice(["red", "blue"]), processors=[Suppress([1])])
+
+
+@pytest.mark.parametrize(
+    ("tokens", "error"),
+    [("(", sk.PatternError), (["a"], TypeError), ([True], TypeError), ([3, -1], ValueError)],
+)
+def test_what_is_suppressed_is_checked_at_once(tokens: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="Suppress"):
+        Suppress(tokens)
+
+
+def test_what_is_suppressed_may_be_any_iterable() -> None:
+    suppress = Suppress(iter([*b"aeiou"]))  # type: ignore[arg-type]
+    for result in sk.generate(
+        RandomModel(1, BYTES), "x", sk.Regex("[a-z]{20}"), processors=[suppress], n=3, temperature=1.0
+    ):
+        assert not set("aeiou") & set(result.text)
 
 
 def test_processors_that_forbid_everything() -> None:

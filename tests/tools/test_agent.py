@@ -523,6 +523,21 @@ def unwritable(x: Callable[[], int]) -> None: ...
         (lambda m: sk.tool(weather, name="a b"), sk.AgentError, "'a b' is no name"),
         (lambda m: sk.tool(weather, retries=-1), ValueError, "retries"),
         (lambda m: sk.tool(weather, timeout=0), ValueError, "timeout"),
+        (lambda m: sk.tool(weather, name=3), TypeError, "name of a tool is a text, not 3"),
+        (lambda m: sk.tool(weather, description=3), TypeError, "description of a tool is a text"),
+        (
+            lambda m: sk.Tool(function=weather, name="w", available=True),
+            TypeError,
+            "available of w is a func",
+        ),
+        (lambda m: sk.Agent(m, [sk.Agent(m)]), sk.AgentError, r"of an agent give agent\.as_tool\(name\)"),
+        (lambda m: sk.Agent(m, instructions=3), TypeError, "instructions are a text"),
+        (lambda m: sk.Agent(m, text="yes"), TypeError, "text must be True or False"),
+        (
+            lambda m: sk.Agent(m).run("x", usage_limits=None),
+            TypeError,
+            r"usage_limits is structkit\.UsageLimits",
+        ),
     ],
 )
 def test_what_cannot_work_says_so_before_a_run(

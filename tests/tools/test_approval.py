@@ -8,7 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 from pydantic import AfterValidator
@@ -49,6 +49,36 @@ def paused(run: sk.Agent[str]) -> sk.RunState:
     with pytest.raises(sk.RunPaused, match=r"call_\d.*agent\.resume") as caught:
         run.run("Pay.")
     return caught.value.state
+
+
+@pytest.mark.parametrize(
+    ("raised", "reason"),
+    [
+        (sk.Pause, "the tool asks for a decision"),
+        (sk.Pause(KeyError("name")), "'name'"),
+        (sk.Pause("\udcff.txt"), "?.txt"),
+    ],
+)
+def test_a_tool_pauses_whatever_it_says(raised: Any, reason: str) -> None:
+    def ask() -> None:
+        raise raised
+
+    with pytest.raises(sk.RunPaused) as caught:
+        sk.Agent(ScriptedModel([call("ask")]), [ask]).run("x")
+    (pending,) = sk.RunState.loads(caught.value.state.dumps()).pending
+    assert pending.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [(sk.ToolError, "the call failed"), (sk.ToolError(KeyError("name")), "'name'")],
+)
+def test_an_error_of_a_tool_is_told_whatever_it_was_made_of(raised: Any, told: str) -> None:
+    def fail() -> None:
+        raise raised
+
+    result = sk.Agent(ScriptedModel([call("fail"), '"done"']), [fail]).run("x")
+    assert result.calls[0].error == told
 
 
 def test_an_approved_call_is_made() -> None:

@@ -6,10 +6,12 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from itertools import count
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 import structkit as sk
 from structkit import messages
@@ -162,6 +164,25 @@ def test_an_iterator_is_read_out_in_the_call(function: Any) -> None:
         assert [each.content for each in result.messages if isinstance(each, messages.Output)] == ["[1, 2]"]
 
 
+class Lazy(BaseModel):
+    numbers: Iterable[int]
+
+
+def test_what_a_tool_does_with_its_arguments_is_not_recorded() -> None:
+    """Neither what it changes, nor what it reads out; not even beside what cannot be copied."""
+
+    def spoil(lazy: Lazy, words: list[str], more: Iterable[int]) -> int:
+        words.clear()
+        return sum(lazy.numbers) + sum(more)
+
+    script = [call("spoil", lazy={"numbers": [1, 2]}, words=["a"], more=[3])]
+    (made,) = agent_of(spoil, script=script).run("x").calls
+    assert made.output == 6
+    assert made.arguments["words"] == ["a"]
+    assert made.arguments["more"] == [3]
+    assert list(made.arguments["lazy"].numbers) == [1, 2]  # type: ignore[attr-defined]
+
+
 def test_an_iterator_that_fails_or_has_no_end_is_told() -> None:
     for run in RUNS:
         tools = [broken, sk.tool(endless, timeout=0.1)]
@@ -170,6 +191,30 @@ def test_an_iterator_that_fails_or_has_no_end_is_told() -> None:
             "KeyError: 'late'",
             "there was no output within 0.1 seconds",
         ]
+
+
+def test_an_iterator_is_read_no_further_when_nobody_waits() -> None:
+    """Else one without an end would fill the memory."""
+    read: list[int] = []
+
+    def counted() -> Iterator[int]:
+        for number in count():
+            time.sleep(0.005)
+            read.append(number)
+            yield number
+
+    async def later_counted() -> AsyncIterator[int]:
+        for number in counted():
+            yield number
+
+    for function in (counted, later_counted):
+        for run in RUNS:
+            result = run(agent_of(sk.tool(function, name="f", timeout=0.1), script=[call("f")]))
+            assert result.calls[0].error
+            time.sleep(0.1)
+            seen = len(read)
+            time.sleep(0.1)
+            assert len(read) == seen
 
 
 def test_an_exception_that_ends_loops_is_told_like_any_other() -> None:

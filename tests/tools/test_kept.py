@@ -135,6 +135,17 @@ def test_what_was_read_is_let_go_of() -> None:
     assert [each() for each in kept] == [None] * len(kept)
 
 
+def test_what_is_kept_takes_no_more_memory_than_what_was_read() -> None:
+    needs_demo()
+    agent = conversing()
+    first = agent.run(PROMPTS[0])
+    for _ in range(2):
+        row = only(agent)
+        layers = row._rows._cache.parts  # type: ignore[attr-defined]
+        assert {held.shape[-2] for layer in layers for held in layer.held} == {len(row.tokens)}
+        agent.run(PROMPTS[1], messages=first.messages)  # it grows again
+
+
 def only_first(agent: sk.Agent[Any]) -> KeptRow:
     return agent._setup.shelf._rows[0]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import pytest
@@ -152,6 +154,84 @@ def test_an_agent_as_a_tool_has_the_time_that_is_left() -> None:
     assert outer.run("x").value is not None
     assert 1 <= len(seen) < 5
     assert all(each is not None and each <= 0.6 for each in seen)
+
+
+def _never() -> str:
+    threading.Event().wait(20)
+    return "late"
+
+
+async def _never_awaited() -> str:
+    await asyncio.sleep(20)
+    return "late"
+
+
+@pytest.mark.parametrize("run", ["run", "arun"])
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("function", [_never, _never_awaited])
+def test_no_tool_is_waited_for_when_the_time_is_over(
+    function: Callable[[], object], count: int, run: str
+) -> None:
+    script = ["[" + ", ".join([call("f")] * count) + "]" if count > 1 else call("f"), '"ok"']
+    tools = [sk.tool(function, name="f", timeout=10)]
+    agent = sk.Agent(ScriptedModel(script), tools, parallel=2)
+    limits, begun = sk.UsageLimits(timeout=0.2), time.perf_counter()
+    result = (
+        agent.run("x", usage_limits=limits)
+        if run == "run"
+        else asyncio.run(agent.arun("x", usage_limits=limits))
+    )
+    assert time.perf_counter() - begun < 5
+    assert [each.error for each in result.calls] == [
+        "there was no output before the time of the run was over"
+    ] * count
+    assert result.finish_reason == "budget"
+
+
+def test_a_call_that_is_written_too_late_is_not_made() -> None:
+    made: list[str] = []
+
+    def send(text: str) -> None:
+        made.append(text)
+
+    agent = sk.Agent(ScriptedModel([call("send", text="a"), '"ok"']), [sk.tool(send, requires_approval=True)])
+    with pytest.raises(sk.RunPaused) as paused:
+        agent.run("x")
+    result = agent.resume(paused.value.state, approvals=True, usage_limits=sk.UsageLimits(timeout=0))
+    assert [each.error for each in result.calls] == ["the call was not made, for the time of the run is over"]
+    assert not made
+    assert result.finish_reason == "budget"
+
+
+@pytest.mark.parametrize("run", ["run", "arun"])
+def test_a_tool_that_does_not_say_in_time_whether_it_is_available_is_not(run: str) -> None:
+    async def unsure(context: sk.Context[object]) -> bool:
+        await asyncio.sleep(20)
+        return True
+
+    tool = sk.Tool(function=_never, name="f", available=unsure)
+    agent, begun = sk.Agent(ScriptedModel(['"ok"']), [tool], timeout=0.2), time.perf_counter()
+    result = agent.run("x") if run == "run" else asyncio.run(agent.arun("x"))
+    assert (time.perf_counter() - begun < 5, result.calls) == (True, ())
+
+
+def test_what_a_tool_took_that_nobody_waited_for_is_counted() -> None:
+    spending = threading.Event()
+
+    def costly(context: sk.Context[None]) -> None:
+        context.ended.wait(10)
+        context.spend(sk.generate(ScriptedModel(['"abcdefgh"'], byte_vocabulary()), "x", str).usage)
+        spending.set()
+
+    def wait() -> None:
+        spending.wait(10)
+
+    tools = [sk.tool(costly, timeout=0.05), wait]
+    model = ScriptedModel([call("costly"), call("wait"), '"ok"'], byte_vocabulary())
+    result = sk.Agent(model, tools).run("x")
+    assert result.calls[0].error == "there was no output within 0.05 seconds"
+    written = call("costly") + call("wait") + '"ok"' + '"abcdefgh"'
+    assert computed(result.usage) == len(written)
 
 
 def test_a_tool_counts_what_it_had_a_model_do() -> None:

@@ -1,0 +1,44 @@
+"""What a tool is given of the run, however it asks for it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+
+import structkit as sk
+from structkit.testing import ScriptedModel
+
+
+def call(name: str, /, **arguments: object) -> str:
+    return json.dumps({"name": name, "arguments": arguments})
+
+
+@dataclass
+class Db:
+    rows: dict[str, int]
+
+
+def maybe_context(context: sk.Context[Db] | None = None) -> None: ...
+
+
+def by_name(*, context: sk.Context[Db], item: str) -> int:
+    return context.deps.rows[item]
+
+
+def annotated(context: Annotated[sk.Context[Db], "the database"], item: str) -> int:
+    return context.deps.rows[item]
+
+
+@pytest.mark.parametrize("function", [by_name, annotated])
+def test_the_context_is_known_however_the_first_parameter_is_declared(function: Any) -> None:
+    model = ScriptedModel([call(function.__name__, item="pen"), '"done"'])
+    (made,) = sk.Agent(model, tools=[function]).run("x", deps=Db({"pen": 3})).calls
+    assert (made.output, made.arguments) == (3, {"item": "pen"})
+
+
+def test_a_context_that_may_be_there_is_refused() -> None:
+    with pytest.raises(sk.SchemaError, match="parameter context of maybe_context is given by an agent"):
+        sk.Agent(ScriptedModel([]), [maybe_context])
