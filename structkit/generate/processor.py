@@ -48,12 +48,12 @@ class _Place:
 class LogitsProcessor:
     """Masks the logits of `model.generate(..., logits_processor=[...])` so that only values of a target come out.
 
-    What a row has written is read from `input_ids` itself, so batches, beams that change places, candidates of assisted
-    generation, and one processor for several calls, one after the other, are all the same to it. Only a prompt that is
-    the one before with a beginning of its answer needs a processor of its own, for it looks as if that call went on;
-    and so does each thread. structkit's own functions are faster, never cut a value at `max_new_tokens`, and return
-    validated values; this is for loops that must stay. The prompt is as it was given: its last tokens are not healed,
-    as those of a plain text are elsewhere.
+    What a row has written is read from `input_ids` itself, so batches, beams that change places, candidates that a
+    model with the same tokens drafts, and one processor for several calls, one after the other, are all the same to it.
+    Only a prompt that is the one before with a beginning of its answer needs a processor of its own, for it looks as if
+    that call went on; and so does each thread. structkit's own functions are faster, never cut a value at
+    `max_new_tokens`, and return validated values; this is for loops that must stay. The prompt is as it was given: its
+    last tokens are not healed, as those of a plain text are elsewhere.
 
     Args:
         guide: The target's guide over the model's vocabulary: `structkit.compile(target, vocabulary)`.

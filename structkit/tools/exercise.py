@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import AgentError, Pause, ToolError
+from structkit.generate.sample import check_whole
 from structkit.models.base import Session
 from structkit.models.scripted import RandomModel, small_vocabulary
 from structkit.tools.agent import Agent
@@ -35,6 +36,9 @@ _ROUNDS = 3
 
 def exercised(agent: Agent[T, D], n: int, prompt: str, deps: D, seed: int) -> list[AgentResult[T]]:
     """See `structkit.testing.exercise`."""
+    if not isinstance(agent, Agent):
+        raise TypeError(f"exercise takes an agent, such as structkit.Agent(model, tools), not {agent!r:.60}")
+    check_whole("n", n, 1)
     vocabulary = small_vocabulary()
     texts = _Texts.of(agent.with_model(RandomModel(seed, vocabulary)))
     results = []

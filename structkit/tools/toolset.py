@@ -91,9 +91,8 @@ class Toolset:
 
 def _check_listed(tools: object) -> None:
     if not isinstance(tools, Iterable) or isinstance(tools, (str, bytes, Mapping)):
-        raise TypeError(
-            f"tools is a list of functions, not {tools!r:.60}; write [{getattr(tools, '__name__', tools)}]"
-        )
+        hint = f"; write [{getattr(tools, '__name__', tools)}]" if callable(tools) else ""
+        raise TypeError(f"tools is a list of functions, not {tools!r:.60}{hint}")
 
 
 Approval: TypeAlias = "bool | Callable[[Call[object]], bool]"

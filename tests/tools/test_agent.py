@@ -493,6 +493,7 @@ def unwritable(x: Callable[[], int]) -> None: ...
         (lambda m: sk.Agent(m, tools=[stars]), sk.SchemaError, r"parameter x of stars stands for any names"),
         (lambda m: sk.Agent(m, tools=[lambda x: x]), sk.AgentError, "no name for a tool"),
         (lambda m: sk.Agent(m, tools=[Answer]), sk.AgentError, "the class Answer is no tool"),
+        (lambda m: sk.Agent(m, tools=None), TypeError, "list of functions, not None$"),
         (lambda m: sk.Agent(m, tools=weather), TypeError, r"list of functions.*write \[weather\]"),
         (
             lambda m: sk.Agent(m, tools=[weather], result=Callish),

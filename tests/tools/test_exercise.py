@@ -258,3 +258,10 @@ def test_the_same_seed_is_the_same_run() -> None:
     first, second = exercise(agent, 5, seed=3), exercise(agent, 5, seed=3)
     assert [each.messages for each in first] == [each.messages for each in second]
     assert _runs(lambda: first[0]) == _runs(lambda: second[0])
+
+
+def test_what_cannot_be_exercised() -> None:
+    with pytest.raises(TypeError, match="exercise takes an agent"):
+        exercise(max)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="n must be at least 1"):
+        exercise(sk.Agent(RandomModel()), n=0)
