@@ -202,6 +202,7 @@ def test_the_best_of_several_is_the_likeliest_by_the_token(demo) -> None:
 
     best = sk.generate(demo, PEOPLE[0], Person, best_of=6, **options)
     assert best.token_ids == max(several, key=mean).token_ids
+    assert best.usage.written_tokens == sum(result.usage.written_tokens for result in several)
     with pytest.raises(ValueError, match="best_of needs a temperature"):
         sk.extract(demo, PEOPLE[0], Person, best_of=2)
     with pytest.raises(ValueError, match="best_of is for extract"):

@@ -15,7 +15,7 @@ from structkit.generate.job import Job
 from structkit.generate.notes import add_place
 from structkit.generate.progress import Progress
 from structkit.generate.prompt import Prompt
-from structkit.generate.result import Result
+from structkit.generate.result import Result, Usage
 from structkit.generate.settings import Batch, Settings, check_samples
 from structkit.models.base import LogitsModel, ReadsAhead, Rows
 from structkit.models.single import rows_of
@@ -59,7 +59,16 @@ def run(
     found = [sample for sample in samples if isinstance(sample, Result)]
     if not found:
         raise cast("Exception", samples[0])
-    return max(found, key=_by_the_token)
+    best = max(found, key=_by_the_token)
+    others = sum(_written(sample) for sample in samples if sample is not best)
+    discarded = best.usage.discarded_tokens + others
+    return replace(best, usage=replace(best.usage, discarded_tokens=discarded))
+
+
+def _written(sample: Result[object] | Exception) -> int:
+    """The tokens that a sample took, which nobody is given."""
+    usage = sample.usage if isinstance(sample, Result) else getattr(sample, "usage", None)
+    return usage.written_tokens if isinstance(usage, Usage) else 0
 
 
 def _by_the_token(result: Result[object]) -> float:

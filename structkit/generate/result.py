@@ -36,7 +36,8 @@ class Usage:
     """Those of them that came true, so that they needed no pass of the model of their own."""
 
     discarded_tokens: int = field(default=0, kw_only=True)
-    """Tokens that were written and taken back, because validators refused what they said or led to."""
+    """Tokens that were written and taken back, because validators refused what they said or led to; and those of the
+    other samples and hypotheses with `best_of` and `beams`."""
 
     thinking_tokens: int = field(default=0, kw_only=True)
     """Tokens of thoughts before the answer; see `thinking`."""
@@ -49,6 +50,11 @@ class Usage:
 
     compile_seconds: float
     """Time spent on compiling the target; about 0 when it was compiled before."""
+
+    @property
+    def written_tokens(self) -> int:
+        """All tokens that were written: of the answer, of what was discarded, and of thoughts."""
+        return self.generated_tokens + self.discarded_tokens + self.thinking_tokens
 
 
 class Token(NamedTuple):

@@ -11,7 +11,7 @@ from structkit.errors import AgentError
 from structkit.generate.result import Usage
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User, dumps
 from structkit.tools.ready import Ready
-from structkit.tools.room import Room, UsageLimits, spent
+from structkit.tools.room import Room, UsageLimits
 from structkit.tools.setup import Setup
 from structkit.tools.state import RunState, counts_of, failures_of
 from structkit.vocabulary.marks import to_bytes
@@ -189,7 +189,7 @@ def _check_usage(state: RunState) -> None:
         raise _wrong("a figure of what the run in the state took is negative, or none")
     if (
         usage.generated_tokens < usage.forced_tokens
-        or spent(usage) < state.steps
+        or usage.written_tokens < state.steps
         or usage.drafted_tokens < usage.accepted_tokens
     ):
         raise _wrong("the tokens in the state are fewer than the calls in it took")

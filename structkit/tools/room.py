@@ -18,7 +18,7 @@ from structkit.tools.setup import LEAST_OUTPUT, NO_MORE, Setup
 from structkit.tools.state import RunState, add_usage, with_note
 from structkit.tools.step import Offer, StepTarget
 
-__all__ = ["Room", "UsageLimits", "Why", "least", "spent"]
+__all__ = ["Room", "UsageLimits", "Why", "least"]
 
 N = TypeVar("N", int, float)
 
@@ -84,7 +84,7 @@ class Room:
     @property
     def tokens_left(self) -> int | None:
         """Tokens that may still be computed, those of the result among them; `None` for no bound."""
-        return None if self._most is None else self._most - spent(self.usage)
+        return None if self._most is None else self._most - self.usage.written_tokens
 
     def share(self, calls: int) -> int | None:
         """Tokens that each of several calls may have other models write."""
@@ -176,11 +176,6 @@ class Room:
             if tokens <= most:
                 return shown
         return kept or "..."
-
-
-def spent(usage: Usage) -> int:
-    """The tokens that were computed."""
-    return usage.generated_tokens + usage.discarded_tokens + usage.thinking_tokens
 
 
 def least(one: N | None, other: N | None) -> N | None:
