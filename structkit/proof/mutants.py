@@ -162,8 +162,8 @@ def _number(value: int | float, hints: Hints, chance: Chance) -> int | float:
         changes = (lambda: value + 1, lambda: value - 1, lambda: -value, lambda: value * 10, lambda: value // 2,
                    lambda: 0, lambda: 2**chance.below(59))  # fmt: skip
     changed = changes[chance.below(len(changes))]()
-    # Where numbers must differ, those of more digits are not written.
-    return float(f"{changed:.{_FIGURES}g}") if isinstance(changed, float) else changed
+    # Where numbers must differ, -0.0 and those of more digits are not written.
+    return float(f"{changed:.{_FIGURES}g}") + 0.0 if isinstance(changed, float) else changed
 
 
 def _string(value: str, hints: Hints, chance: Chance) -> str:

@@ -141,6 +141,9 @@ def _list(fields: Sequence[FieldAt]) -> JsonObject:
 # Keys
 
 _INT_KEY = r"^(0|-?[1-9][0-9]{0,17})$"
+_FLOAT_KEY = r"^(0\.0|-?(0\.[0-9]{0,5}[1-9]|[1-9][0-9]{0,8}\.(0|[0-9]{0,5}[1-9])))$"
+"""Floats beside other keys, with few enough digits that no two texts are the same float."""
+
 _RANGE = {"minimum": "ge", "exclusiveMinimum": "gt", "maximum": "le", "exclusiveMaximum": "lt"}
 
 
@@ -155,7 +158,13 @@ def keys_of(names: JsonObject, *, counted: bool = False) -> JsonObject | None:
     if kind == "string" or not names:
         return names
     if isinstance(branches := names.get("anyOf"), list):
-        found = [made for branch in branches if (made := keys_of(branch, counted=counted)) is not None]
+        beside: JsonObject = {"type": "string", "pattern": _FLOAT_KEY}
+        several = sum(branch != {"type": "null"} for branch in branches) > 1
+        made = [
+            beside if several and branch == {"type": "number"} else keys_of(branch, counted=counted)
+            for branch in branches
+        ]
+        found = [each for each in made if each is not None]
         return {"type": "string"} if {"type": "string"} in found else {"anyOf": found} if found else None
     if kind == "boolean":
         return {"enum": ["true", "false"]}

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
+from pydantic_core import PydanticOmit
 from pydantic_core import SchemaError as CoreSchemaError
 from typing_extensions import TypeForm
 
@@ -85,6 +86,8 @@ class OutputType(Generic[T]):
             schema = adapter.json_schema(schema_generator=generator(policy))
         except RecursionError:
             raise LimitExceeded("schema_depth", limits.schema_depth, f"the type {name}", place="$") from None
+        except PydanticOmit:
+            raise SchemaError(f"{name} is hidden from its JSON Schema; show it", place="$") from None
         except (
             PydanticUserError,
             PydanticUndefinedAnnotation,

@@ -223,6 +223,12 @@ CONTAINERS: Kind = {
     "dict[int | str, int]": Specimen(
         dict[int | str, int], texts=['{"1": 1, "a": 2}'], refuses=['{"a": "b"}']
     ),
+    "dict[float | int, int]": Specimen(
+        dict[float | int, int],
+        [{1: 1, 2.5: 2}],
+        ['{"x": 1}', '{"1.50": 1}'],
+        limits="a float with up to 9 digits before and 6 after the point",
+    ),
     "dict[int | None, int]": Specimen(dict[int | None, int], [{1: 1}], ['{"null": 1}', '{"x": 1}']),
     "dict[Any, Any]": Specimen(dict[Any, Any], [{"a": [1]}], ["[]"]),
     "dict[HttpUrl, int]": Specimen(

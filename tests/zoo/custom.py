@@ -170,6 +170,9 @@ CUSTOM: Kind = {
         limits=_AFTER,
         checked=True,
     ),
+    "WithJsonSchema(None)": Specimen(
+        Annotated[int, WithJsonSchema(None)], error="int is hidden from its JSON Schema"
+    ),
     "a format that is not known": Specimen(Formatted, error="brand-new"),
     "a class of one's own": Specimen(Holder, error="has no JSON form"),
     "Callable": Specimen(Callable[[], int], error="has no JSON form"),

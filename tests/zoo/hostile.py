@@ -8,7 +8,7 @@ import enum
 import re
 from collections import deque
 from decimal import Decimal
-from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, Optional, Union
+from typing import Annotated, Any, Final, Generic, Literal, Optional, Union
 
 import pydantic
 from pydantic import (
@@ -29,7 +29,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.dataclasses import dataclass as pydantic_dataclass
-from typing_extensions import NotRequired, Required, TypeAliasType, TypedDict, TypeVar
+from typing_extensions import NamedTuple, NotRequired, Required, TypeAliasType, TypedDict, TypeVar
 
 from tests.zoo.specimen import Kind, Specimen
 
