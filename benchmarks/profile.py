@@ -1,0 +1,172 @@
+"""Where the time goes: in the rooms of the library until the first mask, and in what kinds of tokens after it.
+
+```
+python -m benchmarks.profile --data sample.jsonl.gz --tokenizer tokenizer.json --schemas 200 --seed 1
+```
+
+The first table is of the schemas around the median, by Python's own profiler, which makes calls dearer than they are:
+its shares are for comparing. The second is of all tokens of all instances, by the clock of the thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import gc
+import pstats
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import structkit as sk
+from benchmarks.data import Case, read_cases, read_tokenizer
+
+MIDDLE = 0.35, 0.65
+"""The schemas that are profiled, by the time that they take: around the median."""
+
+KINDS = {
+    "seen": "a state that was come to before, by a token that was taken before",
+    "new state": "a mask that was made before, and a state that is come to for the first time",
+    "few": "a new mask, of less than a thousand tokens",
+    "many": "a new mask of more tokens, as that of free text",
+    "built": "a rule is built, which no text came to before",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the profile and print its tables."""
+    options = _parser().parse_args(arguments)
+    tokenizer = read_tokenizer(options.tokenizer)
+    vocabulary = sk.Vocabulary.from_tokenizer(tokenizer)
+    cases = read_cases(options.data, options.schemas, options.seed)
+    print(_table_of_rooms(_rooms([guide for _, guide in _around_the_median(cases, vocabulary)])))
+    times: dict[str, list[float]] = defaultdict(list)
+    for case in cases:
+        for kind, seconds in _tokens(
+            case, vocabulary, lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+        ):
+            times[kind].append(seconds)
+    print(_table_of_kinds(times))
+    return 0
+
+
+def _compiler(case: Case, vocabulary: sk.Vocabulary) -> Callable[[], sk.Guide]:
+    return lambda: sk.compile(dict(case.schema), vocabulary, cache=False)
+
+
+def _around_the_median(
+    cases: Sequence[Case], vocabulary: sk.Vocabulary
+) -> list[tuple[float, Callable[[], sk.Guide]]]:
+    """What compiles each schema that takes about as long as most, and how long it took."""
+    timed = []
+    for case in cases:
+        compiler = _compiler(case, vocabulary)
+        begin = time.thread_time()
+        try:
+            compiler()
+        except sk.StructkitError:
+            continue
+        timed.append((time.thread_time() - begin, compiler))
+    timed.sort(key=lambda each: each[0])
+    first, stop = (int(share * len(timed)) for share in MIDDLE)
+    return timed[first:stop]
+
+
+def _rooms(compilers: Sequence[Callable[[], sk.Guide]]) -> Counter[str]:
+    """Seconds by room; what Python and numpy do is the room's that asked for it."""
+    profile = cProfile.Profile()
+    gc.disable()
+    for compiler in compilers:
+        profile.runcall(compiler)
+    gc.enable()
+    rooms: Counter[str] = Counter()
+    for (file, _, _), (_, _, own, _, callers) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
+        if (room := _room_of(file)) is not None:
+            rooms[room] += own
+        else:
+            for (caller, _, _), (_, _, share, _) in callers.items():
+                rooms[_room_of(caller) or "Python and numpy, called by themselves"] += share
+    return rooms
+
+
+def _room_of(file: str) -> str | None:
+    parts = Path(file).parts
+    if "structkit" not in parts:
+        return None
+    inner = parts[len(parts) - parts[::-1].index("structkit") :]
+    return inner[0] if len(inner) > 1 else "at the top"
+
+
+def _tokens(
+    case: Case, vocabulary: sk.Vocabulary, encode: Callable[[str], list[int]]
+) -> Iterator[tuple[str, float]]:
+    """Of each token of the instances its kind, and the seconds of one mask and one advance."""
+    try:
+        guide = _compiler(case, vocabulary)()
+    except sk.StructkitError:
+        return
+    out = np.zeros(vocabulary.words, np.uint32)
+    for instance in case.instances:
+        cursor = guide.cursor()
+        for token in encode(instance.text):
+            state, built = cursor.state, len(guide.automaton.built)
+            known = state.masks is not None
+            seen = known and token in state.next
+            begin = time.thread_time_ns()
+            try:
+                cursor.fill_mask(out)
+                cursor.advance(token)
+            except sk.TokenRefused:
+                break
+            seconds = (time.thread_time_ns() - begin) / 1e9
+            if len(guide.automaton.built) > built:
+                yield "built", seconds
+            elif known:
+                yield "seen" if seen else "new state", seconds
+            else:
+                allowed = int(np.unpackbits(out.view(np.uint8)).sum())
+                yield "few" if allowed < 1000 else "many", seconds
+
+
+def _table_of_rooms(rooms: Counter[str]) -> str:
+    total = sum(rooms.values())
+    lines = ["| room | share of the time to the first mask |", "| --- | ---: |"]
+    return "\n".join(
+        [*lines, *(f"| {room} | {seconds / total:.0%} |" for room, seconds in rooms.most_common())]
+    )
+
+
+def _table_of_kinds(times: dict[str, list[float]]) -> str:
+    total, count = (sum(map(each, times.values())) for each in (sum, len))
+    lines = [
+        "",
+        "| tokens | of all | p50, µs | p90 | p99 | share of the time |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for kind, said in KINDS.items():
+        found = np.array(times[kind] or [0.0])
+        p50, p90, p99 = np.percentile(found, [50, 90, 99]) * 1e6
+        share = len(times[kind]) / count
+        lines.append(
+            f"| {said} | {share:.1%} | {p50:.1f} | {p90:.1f} | {p99:.0f} | {found.sum() / total:.0%} |"
+        )
+    return "\n".join(lines)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.profile", description=__doc__)
+    parser.add_argument(
+        "--data", type=Path, required=True, help="schemas with instances, JSONL, gzipped or not"
+    )
+    parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json, gzipped or not")
+    parser.add_argument("--schemas", type=int, help="how many, chosen at random; all of them if left out")
+    parser.add_argument("--seed", type=int, default=0, help="of that choice")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
