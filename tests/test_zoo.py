@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 import structkit as sk
 from structkit.guide.guide import Cursor, Guide
 from structkit.testing import byte_vocabulary
+from tests.reading import reads
 from tests.zoo import KINDS, REFUSED, ZOO
 from tests.zoo.specimen import dump
 
@@ -35,12 +36,7 @@ def _guide(name: str) -> Guide:
 
 def _accepts(name: str, text: str) -> bool:
     cursor = _guide(name).cursor()
-    try:
-        for byte in text.encode():
-            cursor.advance(byte)
-    except sk.TokenRefused:
-        return False
-    return cursor.can_end
+    return reads(cursor, text.encode()) and cursor.can_end
 
 
 def _pydantic_accepts(adapter: TypeAdapter[Any], text: str) -> bool:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 __all__ = ["FEW", "Mask", "few", "write"]
 
 FEW = 256
-"""Words of a mask, if no more are set, that are held alone: an eighth of the room of a mask of 128,000 tokens."""
+"""Words of a mask, if no more are set, that are held alone: a fifth of the room of a mask of 128,000 tokens."""
 
 _NO_WORDS: NDArray[np.int64] = np.empty(0, np.int64)
 _NO_VALUES: NDArray[np.uint32] = np.empty(0, np.uint32)

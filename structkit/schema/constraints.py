@@ -11,7 +11,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TypeVar, cast
 
-from structkit.schema.core import Core, encoded, function_of, members_of
+from structkit.schema.core import JSON_SIDE, Core, branches_of, encoded, function_of, inside, members_of
 from structkit.schema.moments import JsonObject
 
 __all__ = ["bounds_of", "candidates", "not_a_text", "pushed", "texts_of", "unenforceable"]
@@ -57,9 +57,6 @@ _SAME_LENGTH: Mapping[str, str] = {"SecretStr": "str", "SecretBytes": "bytes"}
 """What pydantic wraps a text in that is as long as the text, and the type of that."""
 
 _TRANSPARENT = frozenset({"default", "json", "json-or-python", "lax-or-strict", "nullable"})
-_JSON_SIDE = ("schema", "json_schema", "lax_schema")
-"""Where a schema has the one by which JSON is read."""
-
 _PUSHED = _RANGES | {"multiple_of", "minLength", "maxLength", "minItems", "maxItems"}
 """What a constraint adds to pydantic's own JSON Schema."""
 
@@ -76,7 +73,7 @@ def pushed(schema: Core, definitions: Mapping[str, Core] = MappingProxyType({}))
     Returns:
         The inner schema with the constraint; `None` if this is no constraint, or it cannot be put there.
     """
-    made = _inner(_resolved(schema, definitions, frozenset())) if _constraints(schema) else None
+    made = inside(_resolved(schema, definitions, frozenset())) if _constraints(schema) else None
     for name, value in _constraints(schema).items():
         made = None if made is None else _constrained(made, name, value, schema)
     if made is None:
@@ -114,12 +111,6 @@ def _constraints(schema: Core) -> Mapping[str, object]:
     return function.keywords if function.func.__module__.startswith("pydantic.") else {}
 
 
-def _inner(schema: Core) -> Core | None:
-    """The schema by which JSON is read; of one wrapped, the one inside."""
-    found = next((schema[key] for key in _JSON_SIDE if key in schema), None)
-    return found if isinstance(found, dict) else None
-
-
 def _resolved(schema: Core, definitions: Mapping[str, Core], seen: frozenset[str]) -> Core:
     """A schema in which what a constraint is about stands in the place of a reference to it; classes are only named."""
     name = schema.get("schema_ref")
@@ -130,18 +121,13 @@ def _resolved(schema: Core, definitions: Mapping[str, Core], seen: frozenset[str
         if target["type"] in _CLASSES:
             return {**schema, "of": target["type"], "cls": target.get("cls")}
         return _resolved(_unnamed(target), definitions, seen | {name})
-    if isinstance(choices := schema.get("choices"), list):
-        return {**schema, "choices": [_resolved(each, definitions, seen) for each in _plain(choices)]}
-    key = next((key for key in _JSON_SIDE if key in schema), None)
+    if isinstance(schema.get("choices"), list):
+        return {**schema, "choices": [_resolved(each, definitions, seen) for each in branches_of(schema)]}
+    key = next((key for key in JSON_SIDE if key in schema), None)
     inner = schema.get(key or "")
     if not isinstance(inner, dict) or not (_is_transparent(schema) or _constraints(schema)):
         return schema
     return {**schema, str(key): _resolved(inner, definitions, seen)}
-
-
-def _plain(choices: list[object]) -> list[Core]:
-    """The alternatives of a union without their labels."""
-    return [cast("Core", each[0] if isinstance(each, tuple) else each) for each in choices]
 
 
 def _unnamed(schema: Core) -> Core:
@@ -165,15 +151,15 @@ def _constrained(schema: Core, name: str, value: object, whole: Core) -> Core | 
         return {**_unnamed(schema), name: value} if name not in schema else None
     if name in _LENGTHS and (text := _secret(schema)):
         return {"type": text, name: value}
-    if kind == "union" and isinstance(choices := schema.get("choices"), list):
-        branches = _branches(dict(enumerate(_plain(choices))), name, value, whole)
+    if kind == "union":
+        branches = _branches(dict(enumerate(branches_of(schema))), name, value, whole)
         return {**_unnamed(schema), "choices": list(branches.values())} if branches else None
     if kind == "tagged-union" and isinstance(choices := schema.get("choices"), dict):
         tagged = _branches(choices, name, value, whole)
         return {**_unnamed(schema), "choices": tagged} if tagged else None
-    inner = _inner(schema) if _is_transparent(schema) else None
+    inner = inside(schema) if _is_transparent(schema) else None
     made = None if inner is None else _constrained(inner, name, value, whole)
-    key = next((key for key in _JSON_SIDE if key in schema), "schema")
+    key = next((key for key in JSON_SIDE if key in schema), "schema")
     return None if made is None else {**_unnamed(schema), key: made}
 
 
@@ -211,7 +197,7 @@ def _secret(schema: Core) -> str | None:
     while inner is not None:
         if (found := _SAME_LENGTH.get(getattr(function_of(inner), "__name__", ""))) is not None:
             return found
-        inner = _inner(inner) if inner.get("type") in _TRANSPARENT else None
+        inner = inside(inner) if inner.get("type") in _TRANSPARENT else None
     return None
 
 
@@ -246,7 +232,7 @@ def candidates(schema: Core) -> list[object] | None:
         if inner["type"] == "json":
             return None
         values += [None] if inner["type"] == "nullable" else []
-        inner = _inner(inner) or {"type": ""}
+        inner = inside(inner) or {"type": ""}
     match inner["type"]:
         case "none":
             return [*values, None]
@@ -266,7 +252,7 @@ def _leaf(schema: Core) -> Core:
         if isinstance(strict, dict) and strict["type"] in ("is-instance", "json-or-python"):
             schema = strict
             continue
-        inner = _inner(schema)
+        inner = inside(schema)
         if inner is None:
             break
         schema = inner

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum, Flag
 from types import NoneType, UnionType
-from typing import Annotated, Literal, TypeAlias, Union, get_args, get_origin
+from typing import Annotated, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from structkit.schema.keywords import OPTIONAL
 from structkit.schema.moments import JsonObject, format_of, refused
@@ -18,11 +18,14 @@ from structkit.schema.moments import JsonObject, format_of, refused
 __all__ = [
     "ASCII",
     "HASHABLE",
+    "JSON_SIDE",
     "FieldAt",
+    "branches_of",
     "decimal_of",
     "encoded",
     "explained",
     "function_of",
+    "inside",
     "is_readable",
     "keys_of",
     "largest_multiple",
@@ -37,6 +40,22 @@ Core: TypeAlias = Mapping[str, object]
 
 FieldAt: TypeAlias = tuple[Sequence[str | int], bool, JsonObject]
 """Where pydantic looks for a field, whether it must be there, and its schema."""
+
+JSON_SIDE = ("schema", "json_schema", "lax_schema")
+"""Where a wrapper has the schema by which JSON is read."""
+
+
+def inside(schema: Core) -> Core | None:
+    """The schema by which JSON is read, of one that is wrapped."""
+    found = next((schema[key] for key in JSON_SIDE if key in schema), None)
+    return found if isinstance(found, dict) else None
+
+
+def branches_of(schema: Core) -> list[Core]:
+    """The alternatives of a union of either kind, without their labels and tags."""
+    choices = schema["choices"]
+    listed = choices.values() if isinstance(choices, Mapping) else cast("list[object]", choices)
+    return [cast("Core", each[0] if isinstance(each, tuple) else each) for each in listed]
 
 
 def is_readable(schema: Core) -> bool:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-__all__ = ["branches_of", "unhashable"]
+from structkit.schema.core import branches_of, inside
+
+__all__ = ["unhashable"]
 
 Core: TypeAlias = Mapping[str, Any]
 
 _NEVER = frozenset({"counter", "defaultdict", "deque", "dict", "list", "ordered-dict", "set", "typed-dict"})
-
-_JSON_SIDE = ("json_schema", "lax_schema", "schema")
-"""Where a wrapper has the schema by which JSON is read."""
 
 _SAME = frozenset({"default", "definitions", "function-before", "json", "json-or-python", "lax-or-strict"})
 """Wrappers whose value is that of what they hold."""
@@ -36,13 +35,6 @@ def unhashable(schema: Core, definitions: Mapping[str, Core]) -> str | None:
     return next(_found(schema, definitions, set()), None)
 
 
-def branches_of(schema: Core) -> list[Core]:
-    """The alternatives of a union of either kind, without what names them."""
-    choices = schema["choices"]
-    listed = choices.values() if isinstance(choices, Mapping) else choices
-    return [each[0] if isinstance(each, tuple) else each for each in listed]
-
-
 def _found(schema: Core, definitions: Mapping[str, Core], seen: set[str]) -> Iterator[str]:
     """The types within a schema whose values cannot be hashed."""
     kind = schema["type"]
@@ -53,8 +45,7 @@ def _found(schema: Core, definitions: Mapping[str, Core], seen: set[str]) -> Ite
     elif kind in _NEVER:
         yield kind
     elif kind in _SAME:
-        inner = next((schema[key] for key in _JSON_SIDE if key in schema), None)
-        if inner is not None:
+        if (inner := inside(schema)) is not None:
             yield from _found(inner, definitions, seen)
     elif kind == "function-after":
         yield from _after(schema, definitions, seen)

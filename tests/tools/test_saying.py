@@ -16,6 +16,7 @@ from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 from structkit.tools.formats import HermesFormat, JsonFormat, LlamaFormat, MistralFormat, MistralListFormat
 from structkit.tools.pythonic import PythonicFormat
 from structkit.tools.saying import Saying, split_said
+from tests.reading import reads
 
 FORMATS = {
     "json": JsonFormat(),
@@ -105,12 +106,7 @@ def _accepts(agent: sk.Agent[Any], text: str) -> bool:
     setup = agent._setup
     offers = [offer for tool in setup.tools if (offer := setup.offer(tool, 0))]
     cursor = sk.compile(setup.target(offers), byte_vocabulary(), cache=False).cursor()
-    try:
-        for byte in text.encode():
-            cursor.advance(byte)
-    except sk.TokenRefused:
-        return False
-    return True
+    return reads(cursor, text.encode())
 
 
 def test_half_a_call_is_no_text() -> None:

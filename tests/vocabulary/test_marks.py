@@ -14,6 +14,7 @@ from structkit.regex.nodes import Call, Node, Repeat, Rules, Text, alt, seq
 from structkit.targets import JsonSchema, Target, read_target
 from structkit.testing import byte_vocabulary, small_vocabulary
 from structkit.vocabulary.marks import control, marked, readable, to_bytes, to_text
+from tests.reading import reads
 
 NAMES = ["[A]", "[B]"]
 PLAIN = small_vocabulary()
@@ -64,24 +65,14 @@ def test_masks_with_marks_are_those_of_the_bytes(steps: list[int | str]) -> None
         ends = MARKED.end_ids if cursor.can_end else ()
         for token, spelled in enumerate(MARKED.tokens):
             if spelled[:1] == b"\xff" or token % 17 == 0:
-                assert (token in allowed) == (_takes(slow, spelled) if spelled else token in ends)
+                assert (token in allowed) == (reads(slow.fork(), spelled) if spelled else token in ends)
         data = to_bytes(control(NAMES[step])) if isinstance(step, int) else step.encode()
-        if not _takes(slow, data):
+        if not reads(slow.fork(), data):
             continue
         for token in [FIRST + step] if isinstance(step, int) else MARKED.spell(data):
             cursor.advance(token)
         for byte in data:
             slow.advance(byte)
-
-
-def _takes(cursor: sk.Cursor, data: bytes) -> bool:
-    fork = cursor.fork()
-    try:
-        for byte in data:
-            fork.advance(byte)
-    except sk.TokenRefused:
-        return False
-    return True
 
 
 @pytest.mark.parametrize("target", [str, dict[str, list[int]], sk.Regex(r"(?s).*")])
