@@ -222,7 +222,7 @@ def _in_thread(work: Callable[[], T]) -> Future[T]:
     def run() -> None:
         try:
             future.set_result(context.run(work))
-        except BaseException as error:
+        except BaseException as error:  # raised again where somebody waits for it
             future.set_exception(error)
 
     Thread(target=run, daemon=True, name="structkit-tool").start()
