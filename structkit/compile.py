@@ -98,7 +98,8 @@ def compile(
             address = address_of(vocabulary.fingerprint, _shown(limits), automaton.builder.fingerprint)
             guide = _alike(address, vocabulary, limits, automaton.builder)
         if guide is None:
-            automaton = Automaton(automaton.builder.tables, limits, automaton.builder)
+            if automaton.tables is not automaton.builder.tables:  # more was built to be compared
+                automaton = Automaton(automaton.builder.tables, limits, automaton.builder)
             guide = Guide(automaton, vocabulary, address=address, source=given)
             with suppress(StructkitError):  # who asks for the first mask is told
                 guide.begin()

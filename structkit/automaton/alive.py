@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.dfa import DEAD, Dfa, Key
+from structkit.automaton.dfa import DEAD, Dfa, in_order
 from structkit.automaton.distances import distances, lay_out
 from structkit.automaton.kernels import BITS, FAR
 
 __all__ = ["LARGE", "Alive", "alive", "first_bytes"]
+
+_FROM_LAST = np.arange(255, -1, -1, dtype=np.uint8)
 
 LARGE = 500_000
 """Transitions of an automaton about which nothing is remembered, for what it is made of is its target's own."""
@@ -44,43 +46,39 @@ class Alive:
         return min(FAR - 1, end + least * self.rounds)
 
 
-def alive(dfa: Dfa, lengths: Mapping[Key, int]) -> Alive:
+def alive(dfa: Dfa, lengths: Sequence[int] = ()) -> Alive:
     """Find the ways to the end of a rule, and leave out the states and calls without one; the start stays.
 
     Args:
         dfa: The rule's automaton.
-        lengths: For each rule that it calls the bytes of a text, `FAR` if it has none.
+        lengths: For each of its callees the bytes of a text, `FAR` if it has none.
     """
-    if not dfa.calls:
-        return _alone(dfa) if dfa.targets.size <= LARGE else _measured(dfa, {})
+    if not dfa.callees:
+        return _alone(dfa) if dfa.targets.size <= LARGE else _measured(dfa, ())
     found = _measured(dfa, lengths)
     dead = found.end >= FAR
-    if not dead.any() and not any(length >= FAR for length in lengths.values()):
+    if not dead.any() and all(length < FAR for length in lengths):
         return found
-    calls = tuple(
-        (state, key, after, operation)
-        for state, key, after, operation in dfa.calls
-        if lengths[key] < FAR and not dead[after]
-    )
+    lives = (np.array(lengths)[dfa.calls[:, 1]] < FAR) & ~dead[dfa.calls[:, 2]]
+    calls, callees = in_order(dfa.calls[lives], dfa.callees)
     targets = np.where(dead[dfa.targets >> BITS], DEAD, dfa.targets).astype(np.int32)
-    return replace(found, dfa=replace(dfa, targets=targets, calls=calls))
+    return replace(found, dfa=replace(dfa, targets=targets, calls=calls, callees=callees))
 
 
 @lru_cache(maxsize=1024)
 def _alone(dfa: Dfa) -> Alive:
     """Such automata were trimmed when they were made."""
-    return _measured(dfa, {})
+    return _measured(dfa, ())
 
 
-def _measured(dfa: Dfa, lengths: Mapping[Key, int]) -> Alive:
+def _measured(dfa: Dfa, lengths: Sequence[int]) -> Alive:
     """The distances of one rule; each that it calls is a state of its own, whose distance is given."""
-    calls = dfa.call_table({key: number for number, key in enumerate(lengths, 1)})
     states, rules = len(dfa.targets), len(lengths) + 1
     of_states, of_rules = np.zeros((6, states + rules), np.int32), np.zeros((5, rules), np.int32)
-    of_calls, unique = np.empty((3, len(calls)), np.int32), np.empty(len(calls), bool)
+    of_calls, unique = np.empty((3, len(dfa.calls)), np.int32), np.empty(len(dfa.calls), bool)
     final, first_byte = np.zeros(states + rules, bool), np.zeros((1, 256), np.uint8)
     lay_out(
-        dfa.targets, dfa.classes, dfa.final, calls, np.array(list(lengths.values()), np.int32), dfa.least,
+        dfa.targets, dfa.classes, dfa.final, dfa.calls, dfa.unique, np.array(lengths, np.int32), dfa.least,
         of_states, final, of_calls, unique, of_rules, first_byte,
     )  # fmt: skip
     row, rule, call_first, given, end, hop = of_states
@@ -89,6 +87,7 @@ def _measured(dfa: Dfa, lengths: Mapping[Key, int]) -> Alive:
     distances(
         row[:-1], dfa.targets.ravel(), width, rule, final, call_first, call_rule, call_next, call_operation, unique,
         start, stop, least, first_byte, given, end[:-1], rounds, hop, np.empty(rules, bool),
+        np.empty(dfa.targets.size, np.int32),
     )  # fmt: skip
     return Alive(dfa, end[:states].copy(), hop[:states].copy(), int(rounds[0]))
 
@@ -96,6 +95,6 @@ def _measured(dfa: Dfa, lengths: Mapping[Key, int]) -> Alive:
 def first_bytes(classes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """uint8[rules, 256]: a byte of each class of each rule, given the class of each byte."""
     bytes_of = np.zeros_like(classes)
-    every = np.broadcast_to(np.arange(255, -1, -1, dtype=np.uint8), classes.shape)
-    np.put_along_axis(bytes_of, classes[:, ::-1].astype(np.int64), every, axis=1)
+    # Of several bytes of a class the last one stays.
+    bytes_of[np.arange(len(classes))[:, None], classes[:, ::-1]] = _FROM_LAST
     return bytes_of

@@ -6,6 +6,7 @@ return to. `Automaton` holds the arrays that the kernels walk; its methods are t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from threading import RLock
@@ -62,6 +63,7 @@ class Automaton:
         self._builder = builder
         self._dfas: dict[int, Dfa] = {}
         self._states: dict[int, tuple[int, int]] = {}
+        self._calling: set[int] = set()
         self._only_texts: dict[int, bytes | None] = {}
         self._unique_ahead: dict[int, frozenset[int]] = {}
         self._needs_unique: dict[int, NDArray[np.bool_]] = {}
@@ -113,31 +115,23 @@ class Automaton:
         """
         first = len(self.rule_of)
         added = tables.rule[first:].tolist()
-        new = np.flatnonzero(tables.start >= first)
-        rules = new[np.argsort(tables.start[new])].tolist()
-        starts = tables.start[rules].tolist()
-        self._states.update(zip(rules, zip(starts, [*starts[1:], len(tables.row)], strict=True), strict=True))
+        sizes = Counter(added)
         self.counters += [(0, -1)] * (len(tables.start) - len(self.counters))
-        for rule in rules:
-            self.counters[rule] = (int(tables.least[rule]), int(tables.most[rule]))
+        for rule, size in sizes.items():
+            start = tables.start.item(rule)
+            states = self._states[rule] = start, start + size
+            if tables.call_first.item(start) < tables.call_first.item(start + size):
+                self._calling.add(rule)
+            self.counters[rule] = tables.least.item(rule), tables.most.item(rule)
             if self.counters[rule][1] >= 0:
-                self.strides[rule] = _stride(tables, *self._states[rule])
+                self.strides[rule] = _stride(tables, *states)
         self._final += tables.final[first:].tobytes()
         self._live += tables.live[first:].tobytes()
         self.rule_of += added
-        self.built += rules
-        self.row, self.targets, self.classes, self.rule = (
-            tables.row,
-            tables.targets,
-            tables.classes,
-            tables.rule,
-        )
-        self.final, self.live, self.quiet = tables.final, tables.live, tables.quiet
-        self.call_first, self.call_rule, self.call_next = (
-            tables.call_first,
-            tables.call_rule,
-            tables.call_next,
-        )
+        self.built += sizes
+        self.row, self.targets, self.classes, self.rule = tables[:4]
+        self.final, self.live, self.quiet, self.call_first = tables[4:8]
+        self.call_rule, self.call_next = tables.call_rule, tables.call_next
         self.call_operation, self.call_unique = tables.call_operation, tables.call_unique
         self.least, self.most = tables.least, tables.most
         self.remembers = bool(tables.call_unique.any())
@@ -156,8 +150,7 @@ class Automaton:
 
     def calls_others(self, rule: int) -> bool:
         """Whether a rule that was built calls others."""
-        first, stop = self.states_of(rule)
-        return bool(self.call_first[first] < self.call_first[stop])
+        return rule in self._calling
 
     def frame(self, state: int, count: int = 0, below: Below = None, memory: Memory | None = None) -> Frame:
         """The frame of these values."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from structkit.automaton import kernels, subset
-from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, intersection, rounds_to_end, trim
+from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, in_order, intersection, rounds_to_end, trim
 from structkit.automaton.kernels import BITS, OPERATION
 from structkit.automaton.nfa import Nfa, build_nfa, is_large
 from structkit.automaton.quotes import quotes
@@ -117,7 +117,7 @@ def _needed_written_out(dfa: Dfa, limits: Limits) -> Dfa:
     targets = np.where(alive, later * states + after << BITS | kept, DEAD).astype(np.int32)
     final = np.zeros((least + 1, states), bool)
     final[least] = dfa.final
-    return Dfa(dfa.classes, targets.reshape(-1, targets.shape[2]), final.ravel(), (), 0, dfa.most)
+    return Dfa(dfa.classes, targets.reshape(-1, targets.shape[2]), final.ravel(), most=dfa.most)
 
 
 def _without_dead_ends(dfa: Dfa) -> Dfa | None:
@@ -140,7 +140,7 @@ def _without_dead_ends(dfa: Dfa) -> Dfa | None:
     if more.max(initial=0) >= LEAVE:
         return None
     targets = np.where(lives, after << BITS | more, DEAD).astype(np.int32)
-    return Dfa(dfa.classes, targets, dfa.final, (), 0, most)
+    return Dfa(dfa.classes, targets, dfa.final, most=most)
 
 
 class Ambiguous(Exception):
@@ -149,17 +149,12 @@ class Ambiguous(Exception):
 
 def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
     """Subset construction. States keep only those of the automaton that a byte, a call or the end can leave."""
-    keys = list(dict.fromkeys(key for _, key, _, _ in nfa.calls))
-    numbers = {key: number for number, key in enumerate(keys)}
-    calls = np.array(
-        [(source, numbers[key], target, operation) for source, key, target, operation in nfa.calls], np.int32
-    ).reshape(-1, 4)
     edges = nfa.edge_table
     classes, width = subset.byte_classes(edges)
     edge_first, edges = subset.by_source(edges, nfa.size)
     edges[:, 1:3] = classes[edges[:, 1:3]]
     silent_first, silent_moves = subset.by_source(nfa.silent_table, nfa.size)
-    call_first, calls = subset.by_source(calls, nfa.size)
+    call_first, calls = subset.by_source(nfa.call_table, nfa.size)
     most = min(limits.states, limits.transitions // width)
     room = nfa.size + 64
     while True:
@@ -183,8 +178,7 @@ def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
     if states == kernels.TOO_MANY:
         limit = "states" if most == limits.states else "transitions"
         raise LimitExceeded(limit, getattr(limits, limit), "the automaton of a rule")
-    table = tuple(
-        (state, keys[key], after, operation) for state, key, after, operation in found[:made].tolist()
-    )
-    dfa = Dfa(classes, targets[:states].copy(), subsets[:states, 2] != 0, table, nfa.least, nfa.most)
-    return dfa if table else trim(dfa)
+    targets, final = targets[:states].copy(), subsets[:states, 2] != 0
+    if not made:
+        return trim(Dfa(classes, targets, final, least=nfa.least, most=nfa.most))
+    return Dfa(classes, targets, final, *in_order(found[:made], tuple(nfa.callees)), nfa.least, nfa.most)

@@ -41,7 +41,7 @@ class Builder:
         self._growing = GrowingTables()
         self._lengths = Lengths(
             rules,
-            lambda node: alive(rule_dfa(node, limits), {}).length,
+            lambda node: alive(rule_dfa(node, limits)).length,
             Counts(lambda key: rule_dfa(node_of(rules, key), limits)),
         )
         self.tables = self.build(0)
@@ -62,17 +62,17 @@ class Builder:
         key = self.keys[rule]
         # The start is a target's own, so that to look for it among the rules of others would be lost time.
         dfa = (build_rule if key is None else rule_dfa)(node_of(self.rules, key), self.limits)
-        callees = dict.fromkeys(key for _, key, _, _ in dfa.calls)
-        found = alive(dfa, {key: self._lengths.of(key) for key in callees})
-        if found.dfa is not dfa:
-            callees = dict.fromkeys(key for _, key, _, _ in found.dfa.calls)
-        for callee in callees:
-            if callee not in self._numbers:
-                self._numbers[callee] = len(self.keys)
-                self.keys.append(callee)
+        found = alive(dfa, [self._lengths.of(key) for key in dfa.callees])
+        callees = [self._number(key) for key in found.dfa.callees]
         self.built[rule] = found
-        self.tables = self._growing.add(rule, found.dfa, self._numbers)
+        self.tables = self._growing.add(rule, found.dfa, callees, len(self.keys))
         return self.tables
+
+    def _number(self, key: Key) -> int:
+        number = self._numbers.setdefault(key, len(self.keys))
+        if number == len(self.keys):
+            self.keys.append(key)
+        return number
 
     def builds(self, tables: Tables) -> bool:
         """Build the rules that were built before, in the same order; whether their arrays are the same."""

@@ -93,7 +93,8 @@ class Counts:
             after = int(dfa.targets[state, column]) >> BITS
             on[state][after] = on[state].get(after, 0) + sizes[column]
         known: dict[Key, int] = {}
-        for state, key, after, _ in dfa.calls:
+        for state, callee, after, _ in dfa.calls.tolist():
+            key = dfa.callees[callee]
             if key not in known:
                 known[key] = self.of(key, most)
             if known[key]:
@@ -119,7 +120,7 @@ def _needed(node: Node) -> int:
         case Seq(parts):
             return sum(map(_needed, parts))
         case Alt(parts):
-            return min(map(_needed, parts), default=0)
+            return _least(parts)
         case Repeat(part, least):
             return least * _needed(part) if least else 0
         case Joined(parts):
@@ -128,6 +129,17 @@ def _needed(node: Node) -> int:
             return least
         case _:
             return 0
+
+
+def _least(parts: tuple[Node, ...]) -> int:
+    """The least that any of the parts needs; mostly one needs nothing, and others are not looked at."""
+    least: int | None = None
+    for part in parts:
+        needed = _needed(part)
+        if not needed:
+            return 0
+        least = needed if least is None else min(least, needed)
+    return least or 0
 
 
 def _uniques(node: Node) -> Iterator[Unique]:

@@ -13,8 +13,7 @@ the rounds of one large repetition so that it need not be unrolled:
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -25,11 +24,25 @@ from structkit.automaton import kernels
 from structkit.automaton.kernels import BITS, FAR, OPERATION
 from structkit.regex.nodes import Both, Node, Repeat, Rules, Substring, Unique
 
-__all__ = ["DEAD", "KEEP", "LEAVE", "TICK", "Dfa", "Key", "intersection", "node_of", "rounds_to_end", "trim"]
+__all__ = [
+    "DEAD",
+    "KEEP",
+    "LEAVE",
+    "TICK",
+    "Dfa",
+    "Key",
+    "in_order",
+    "intersection",
+    "node_of",
+    "rounds_to_end",
+    "trim",
+]
 
 Key: TypeAlias = str | Repeat | Unique | Both | Substring
 """What a call names: a rule of the target, or a node that became a rule of its own: a large repetition, alone or
 within a pattern, a unique text, or a quote."""
+
+_NO_CALLS: NDArray[np.int32] = np.empty((0, 4), np.int32)
 
 DEAD = -1
 KEEP, TICK, LEAVE = 0, kernels.TICK, kernels.LEAVE
@@ -56,7 +69,8 @@ class Dfa:
         classes: uint8[256], the class of each byte.
         targets: int32[states, classes], `next_state << BITS | operation` or `DEAD`.
         final: bool[states], whether the rule may end here (once `least` rounds are done).
-        calls: `(state, callee, state after the callee, operation)`, ordered by state.
+        calls: int32[calls, 4], `(state, place of the callee in callees, state after it, operation)`, ordered by state.
+        callees: What the calls name, in the order in which they do.
         least: Rounds that the counted repetition needs; 0 without one.
         most: Rounds that it allows; `None` for any number.
     """
@@ -64,7 +78,8 @@ class Dfa:
     classes: NDArray[np.uint8]
     targets: NDArray[np.int32]
     final: NDArray[np.bool_]
-    calls: tuple[tuple[int, Key, int, int], ...] = ()
+    calls: NDArray[np.int32] = field(default_factory=lambda: _NO_CALLS)
+    callees: tuple[Key, ...] = ()
     least: int = 0
     most: int | None = None
 
@@ -76,10 +91,10 @@ class Dfa:
             digest.update(array.tobytes())
         return digest.digest()
 
-    def call_table(self, numbers: Mapping[Key | None, int]) -> NDArray[np.int32]:
-        """int32[calls, 5]: state, number of the callee, state after it, operation, and whether its text is unique."""
-        calls = [(s, numbers[key], after, op, isinstance(key, Unique)) for s, key, after, op in self.calls]
-        return np.array(calls, np.int32).reshape(-1, 5)
+    @property
+    def unique(self) -> NDArray[np.bool_]:
+        """bool[callees]: whether the texts of each are unique."""
+        return np.array([isinstance(key, Unique) for key in self.callees], bool)
 
     @property
     def is_empty(self) -> bool:
@@ -101,6 +116,17 @@ class Dfa:
                 return False
             state = target >> BITS
         return bool(self.final[state])
+
+
+def in_order(calls: NDArray[np.int32], callees: tuple[Key, ...]) -> tuple[NDArray[np.int32], tuple[Key, ...]]:
+    """Calls, and what they name, numbered in the order in which they name it."""
+    order = list(dict.fromkeys(calls[:, 1].tolist()))
+    if order == list(range(len(callees))):
+        return calls.copy(), callees
+    places = np.empty(len(callees), np.int32)
+    places[order] = np.arange(len(order))
+    calls[:, 1] = places[calls[:, 1]]
+    return calls.copy(), tuple(callees[place] for place in order)
 
 
 def intersection(left: Dfa, right: Dfa, most_states: int, *, negate: bool = False) -> Dfa | None:
@@ -127,7 +153,11 @@ def intersection(left: Dfa, right: Dfa, most_states: int, *, negate: bool = Fals
     final = left.final[first] & (((second > 0) & right.final[second - 1]) != negate)
     return trim(
         Dfa(
-            classes.reshape(256).astype(np.uint8), targets[:states].copy(), final, (), right.least, right.most
+            classes.reshape(256).astype(np.uint8),
+            targets[:states].copy(),
+            final,
+            least=right.least,
+            most=right.most,
         )
     )
 

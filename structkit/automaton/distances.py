@@ -35,7 +35,8 @@ def _through(end, start, least, rounds, callee, after):
 
 @inlined
 def _sweep(
-    row, targets, width, rule, final, call_first, call_rule, call_next, start, least, first_byte, end, rounds, hop
+    row, targets, width, leading, rule, final, call_first, call_rule, call_next, start, least, first_byte, end, rounds,
+    hop,
 ):
     """Lower the distances to what those of the next states allow, until nothing changes (Bellman 1958).
 
@@ -50,16 +51,14 @@ def _sweep(
             if final[state] and best > 0:
                 best = 0
                 hop[state] = END
-            for klass in range(width[rule[state]]):
-                target = targets[row[state] + klass]
-                if target < 0 or end[target >> BITS] >= FAR:
-                    continue
-                # Where no rounds are needed the way does without them: there may be no room for another one.
-                if least[rule[state]] == 0 and 0 < target & OPERATION < LEAVE:
-                    continue
-                if min(end[target >> BITS] + 1, FAR - 1) < best:
-                    best = min(end[target >> BITS] + 1, FAR - 1)
-                    hop[state] = first_byte[rule[state], klass]
+            at = row[state]
+            while at < row[state] + width[rule[state]] and leading[at] >= 0:
+                target = targets[row[state] + leading[at]]
+                far = min(end[target >> BITS] + 1, FAR - 1)
+                if far < best and end[target >> BITS] < FAR:
+                    best = far
+                    hop[state] = first_byte[rule[state], leading[at]]
+                at += 1
             for call in range(call_first[state], call_first[state + 1]):
                 far = _through(end, start, least, rounds, call_rule[call], call_next[call])
                 if far < best:
@@ -70,6 +69,27 @@ def _sweep(
                 changed = True
                 lowered = True
     return lowered
+
+
+@inlined
+def _lead(row, targets, width, rule, least, leading):
+    """Of each state note the byte classes that lead on, of neighbours with the same target the first, then -1.
+
+    Most states of most rules have one such class, or few: so a sweep does not look at the others again.
+    """
+    for state in range(len(row)):
+        r = rule[state]
+        at = row[state]
+        before = np.int64(-1)
+        for klass in range(width[r]):
+            target = np.int64(targets[row[state] + klass])
+            # Where no rounds are needed the way does without them: there may be no room for another one.
+            if target != before and target >= 0 and not (least[r] == 0 and 0 < target & OPERATION < LEAVE):
+                leading[at] = klass
+                at += 1
+            before = target
+        if at < row[state] + width[r]:
+            leading[at] = -1
 
 
 @inlined
@@ -124,7 +144,7 @@ def _different_rounds(
 @kernel
 def distances(
     row, targets, width, rule, final, call_first, call_rule, call_next, call_operation, call_unique, start, stop,
-    least, first_byte, given, end, rounds, hop, seen,
+    least, first_byte, given, end, rounds, hop, seen, leading,
 ):
     """The fewest bytes from each state to the end of its rule, calls included and the counter left out.
 
@@ -142,8 +162,10 @@ def distances(
         rounds: int32[rules], receives the bytes of one round of the counted repetition, 0 without one.
         hop: int32[states], receives the first step of a shortest path: a byte, `-1 - call`, or `END`.
         seen: bool[rules], scratch.
+        leading: int32[transitions], scratch.
     """
     unique = _any(call_unique)
+    _lead(row, targets, width, rule, least, leading)
     for r in range(len(start)):
         rounds[r] = FAR if unique and least[r] > 0 else 0
     for state in range(len(end)):
@@ -154,7 +176,7 @@ def distances(
             for state in range(len(end)):
                 end[state] = given[state]
         _sweep(
-            row, targets, width, rule, final, call_first, call_rule, call_next, start, least, first_byte,
+            row, targets, width, leading, rule, final, call_first, call_rule, call_next, start, least, first_byte,
             end, rounds, hop,
         )
         agreed = True
@@ -179,7 +201,8 @@ def distances(
 
 @kernel
 def lay_out(
-    targets, classes, dfa_final, calls, lengths, dfa_least, of_states, final, of_calls, unique, of_rules, first_byte
+    targets, classes, dfa_final, calls, callee_unique, lengths, dfa_least,
+    of_states, final, of_calls, unique, of_rules, first_byte,
 ):
     """Write one rule as `distances` reads it; each rule that it calls is a state of its own, whose distance is given.
 
@@ -187,7 +210,8 @@ def lay_out(
         targets: int32[states, classes], the transitions.
         classes: uint8[256], the class of each byte.
         dfa_final: bool[states].
-        calls: int32[calls, 5], `(state, number of the callee from 1, state after it, operation, whether it is unique)`.
+        calls: int32[calls, 4], `(state, callee, state after it, operation)`.
+        callee_unique: bool[callees], whether its texts are unique.
         lengths: int32[callees], the bytes of a text of each, `FAR` if it has none.
         dfa_least: The rounds that the rule's counter needs.
         of_states: int32[4 or more, states + callees + 1], zeros, receives `(row, rule, call_first, given)`.
@@ -207,8 +231,8 @@ def lay_out(
         of_rules[0, 1 + callee], of_rules[1, 1 + callee] = state, state + 1
     for call in range(len(calls)):
         of_states[2, calls[call, 0] + 1] += 1
-        of_calls[0, call], of_calls[1, call] = calls[call, 1], calls[call, 2]
-        of_calls[2, call], unique[call] = calls[call, 3], calls[call, 4] != 0
+        of_calls[0, call], of_calls[1, call] = 1 + calls[call, 1], calls[call, 2]
+        of_calls[2, call], unique[call] = calls[call, 3], callee_unique[calls[call, 1]]
     for state in range(states + len(lengths)):
         of_states[2, state + 1] += of_states[2, state]
     for byte in range(255, -1, -1):

@@ -71,7 +71,7 @@ def glide(row, targets, classes, rule, quiet, least, most, state, count, text, a
 
 @kernel
 def place(
-    dfa_targets, dfa_final, calls, number, base, offset, called,
+    dfa_targets, dfa_final, calls, callees, unique, number, base, offset, called,
     row, targets, rule, final, live, quiet, call_first, call_rule, call_next, call_operation, call_unique,
 ):
     """Write the automaton of a rule into the arrays of all; see `structkit.automaton.tables`.
@@ -79,7 +79,9 @@ def place(
     Args:
         dfa_targets: int32[states, classes].
         dfa_final: bool[states].
-        calls: int32[calls, 5], `(state, rule called, state after it, operation, whether its text is unique)`, ordered.
+        calls: int32[calls, 4], `(state, callee, state after it, operation)`, ordered.
+        callees: int32[callees], the number of the rule that each is.
+        unique: bool[callees], whether its texts are unique.
         number: The number of the rule.
         base: The number of its first state.
         offset: Where its transitions begin.
@@ -100,10 +102,10 @@ def place(
             live[at] |= target >= 0
         silent = True
         while call < len(calls) and calls[call, 0] == state:
-            call_rule[called + call] = calls[call, 1]
+            call_rule[called + call] = callees[calls[call, 1]]
             call_next[called + call] = base + calls[call, 2]
             call_operation[called + call] = calls[call, 3]
-            call_unique[called + call] = calls[call, 4] != 0
+            call_unique[called + call] = unique[calls[call, 1]]
             call += 1
             silent = False
         call_first[at + 1] = called + call

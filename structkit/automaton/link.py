@@ -47,5 +47,5 @@ def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
     pending: list[Key] = [name for name in rules.rules if name not in rules.late and name not in linked]
     while pending:
         dfa = rule_dfa(node_of(rules, pending.pop()), limits)
-        pending += {key for _, key, _, _ in dfa.calls if not isinstance(key, str)}
+        pending += [key for key in dfa.callees if not isinstance(key, str)]
     return Automaton(builder.tables, limits, builder)

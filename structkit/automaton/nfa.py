@@ -54,7 +54,8 @@ class Nfa:
         runs: Three numbers for each text that leads from a state through new ones: source, the first of these, and
             how many bytes of `run_bytes` are its own, in their order.
         silent: Two numbers each: a state, and one that is reached from it without a byte.
-        calls: `(source, callee, target, operation)`.
+        calls: Four numbers each: source, number of the callee, target, operation.
+        callees: The number of each.
         final: The one state at which the rule ends.
         least: Rounds that the counted repetition needs.
         most: Rounds that it allows.
@@ -65,7 +66,8 @@ class Nfa:
     runs: array[int] = field(default_factory=lambda: array("i"))
     run_bytes: bytearray = field(default_factory=bytearray)
     silent: array[int] = field(default_factory=lambda: array("i"))
-    calls: list[tuple[int, Key, int, int]] = field(default_factory=list)
+    calls: array[int] = field(default_factory=lambda: array("i"))
+    callees: dict[Key, int] = field(default_factory=dict)
     final: int = 0
     least: int = 0
     most: int | None = None
@@ -81,6 +83,16 @@ class Nfa:
     def silent_table(self) -> NDArray[np.int32]:
         """int32[silent moves, 2]."""
         return _numbers(self.silent, 2)
+
+    @property
+    def call_table(self) -> NDArray[np.int32]:
+        """int32[calls, 4]."""
+        return _numbers(self.calls, 4)
+
+    def call(self, source: int, callee: Key, target: int, operation: int) -> None:
+        """Add a call."""
+        number = self.callees.setdefault(callee, len(self.callees))
+        self.calls.extend((source, number, target, operation))
 
     def closure(self, states: Iterable[int]) -> set[int]:
         """The states reached from `states` without a byte, themselves included."""
@@ -158,20 +170,20 @@ class _Builder:
                 for part in parts:
                     start = self.emit(part, start)
                 return start
+            case Chars(ranges):
+                return self.chars(ranges, start)
             case Call(rule):
                 return self.call(rule, start)
-            case Unique(inner):
-                return self.enter(node, start) if self.rules is None else self.emit(inner, start)
-            case Joined(parts, separator):
-                return self.joined(parts, separator, start)
-            case Unordered():
-                return self.unordered(node, start)
             case Alt(parts):
                 return self.alternatives(parts, start)
             case Repeat():
                 return self.repeat(node, start)
-            case Chars(ranges):
-                return self.chars(ranges, start)
+            case Joined(parts, separator):
+                return self.joined(parts, separator, start)
+            case Unique(inner):
+                return self.enter(node, start) if self.rules is None else self.emit(inner, start)
+            case Unordered():
+                return self.unordered(node, start)
             case Both() if self.rules is None and is_quoting(node):
                 return self.enter(node, start)
             case Substring():
@@ -268,7 +280,7 @@ class _Builder:
 
     def enter(self, key: Key, start: int) -> int:
         end = self.state()
-        self.nfa.calls.append((start, key, end, KEEP))
+        self.nfa.call(start, key, end, KEEP)
         return end
 
     def here(self, node: Repeat, start: int) -> int:
@@ -312,7 +324,7 @@ class _Builder:
         end = self.emit(node.part, first)
         nfa = self.nfa
         opening = nfa.closure([first])
-        entered = {*nfa.edge_table[:, 3].tolist(), *(target for _, _, target, _ in nfa.calls)}
+        entered = {*nfa.edge_table[:, 3].tolist(), *nfa.call_table[:, 2].tolist()}
         entered |= {target for source, target in nfa.silent_table.tolist() if source not in opening}
         if end in opening or entered & opening:
             return None
@@ -361,7 +373,7 @@ class _Builder:
         for each in node.entries:
             first, named = self.state(), self.state()
             self.link(entry, first)
-            self.nfa.calls.append((first, each.key, named, TICK if each.counts else KEEP))
+            self.nfa.call(first, each.key, named, TICK if each.counts else KEEP)
             self.link(self.emit(each.rest, named), after)
         self.link(self.text(node.separator, after), entry)
         self.link(start, leave)
@@ -441,15 +453,12 @@ def _remembers(node: Node) -> bool:
 
 
 def _mark(nfa: Nfa, sources: set[int], operation: int) -> None:
-    """Give the operation to every edge and call that leaves `sources`."""
-    edges = nfa.edge_table
+    """Give the operation, which is their last column, to every edge and call that leaves `sources`."""
+    edges, calls = nfa.edge_table, nfa.call_table
     nfa.runs, nfa.run_bytes = array("i"), bytearray()
-    edges[np.isin(edges[:, 0], list(sources)), 4] = operation
-    nfa.edges = array("i", edges.tobytes())
-    nfa.calls = [
-        (source, key, target, operation if source in sources else old)
-        for source, key, target, old in nfa.calls
-    ]
+    for table in (edges, calls):
+        table[np.isin(table[:, 0], list(sources)), -1] = operation
+    nfa.edges, nfa.calls = array("i", edges.tobytes()), array("i", calls.tobytes())
 
 
 def _runs(classes: list[int]) -> list[tuple[int, int, int]]:

@@ -16,8 +16,8 @@ from structkit.regex.nodes import Node, Part, Seq, Text
 
 __all__ = ["Emitter", "in_runs", "optional_run"]
 
-_FEW = 12
-"""Parts that are as soon written out one by one."""
+_FEW = 128
+"""Parts that are as soon written out one by one: up to so many a kernel is quicker than a trie of Python's."""
 
 
 class Emitter(Protocol):

@@ -20,16 +20,18 @@ __all__ = ["determinise", "fits", "product"]
 def determinise(nfa: Nfa) -> Dfa:
     """Subset construction (Rabin and Scott 1959): each new state is the set of old ones a text may be in."""
     classes, width = subset.byte_classes(nfa.edge_table)
-    all_edges = nfa.edge_table.tolist()
+    all_edges, all_calls = nfa.edge_table.tolist(), nfa.call_table.tolist()
 
     def closed(states: Iterable[int]) -> frozenset[int]:
         return frozenset(state for state in nfa.closure(states) if state in leaving)
 
-    leaving = {source for source, *_ in all_edges} | {source for source, *_ in nfa.calls} | {nfa.final}
+    leaving = {source for source, *_ in all_edges} | {source for source, *_ in all_calls} | {nfa.final}
     queue = [closed([0])]
     numbers = {queue[0]: 0}
     rows: list[list[int]] = []
-    calls: list[tuple[int, Key, int, int]] = []
+    calls: list[tuple[int, int, int, int]] = []
+    callees: dict[Key, int] = {}
+    keys = list(nfa.callees)
 
     def number(states: frozenset[int]) -> int:
         if states not in numbers:
@@ -51,14 +53,15 @@ def determinise(nfa: Nfa) -> Dfa:
                 raise Ambiguous
             row.append(number(closed(t for t, _ in moves)) << BITS | operations.pop() if moves else DEAD)
         rows.append(row)
-        leaves = sorted((call for call in nfa.calls if call[0] in members), key=lambda call: call[0])
+        leaves = sorted((call for call in all_calls if call[0] in members), key=lambda call: call[0])
         for key, operation in dict.fromkeys((key, operation) for _, key, _, operation in leaves):
             after = [t for _, k, t, o in leaves if (k, o) == (key, operation)]
-            calls.append((state, key, number(closed(after)), operation))
+            callee = callees.setdefault(keys[key], len(callees))
+            calls.append((state, callee, number(closed(after)), operation))
     final = np.array([nfa.final in members for members in queue])
-    return Dfa(
-        classes, np.array(rows, np.int32).reshape(len(queue), width), final, tuple(calls), nfa.least, nfa.most
-    )
+    targets = np.array(rows, np.int32).reshape(len(queue), width)
+    table = np.array(calls, np.int32).reshape(-1, 4)
+    return Dfa(classes, targets, final, table, tuple(callees), nfa.least, nfa.most)
 
 
 def product(left: Dfa, right: Dfa, *, negate: bool) -> Dfa:
@@ -84,7 +87,8 @@ def product(left: Dfa, right: Dfa, *, negate: bool) -> Dfa:
             row.append(queue.index((to, other)) << BITS | operation)
         rows.append(row)
     final = np.array([bool(left.final[a]) and (b >= 0 and bool(right.final[b])) != negate for a, b in queue])
-    return Dfa(classes.astype(np.uint8), np.array(rows, np.int32), final, (), right.least, right.most)
+    targets = np.array(rows, np.int32)
+    return Dfa(classes.astype(np.uint8), targets, final, least=right.least, most=right.most)
 
 
 def fits(tables: Tables, tokens: NDArray[np.int32], most_rounds: int, most_tokens: int) -> bool:

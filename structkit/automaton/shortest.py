@@ -62,7 +62,7 @@ class Shortest:
             automaton.row, automaton.targets, width, automaton.rule, automaton.final, automaton.call_first,
             automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.call_unique, automaton.start,
             stop, automaton.least, first_byte, np.full(states, kernels.FAR, np.int32), end, rounds, hop,
-            np.empty(len(rules), bool),
+            np.empty(len(rules), bool), np.empty(len(automaton.targets), np.int32),
         )  # fmt: skip
         return cls(end, hop, rounds, first_byte, width, stop)
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton import kernels
-from structkit.automaton.dfa import DEAD, Dfa, Key
+from structkit.automaton.dfa import DEAD, Dfa
 from structkit.automaton.kernels import BITS
 
 __all__ = ["UNBUILT", "GrowingTables", "Tables", "cut"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+
+_STATES, _TRANSITIONS, _CALLS, _RULES = 256, 4_096, 64, 8
+"""What there is room for at first: enough for most targets until the first mask."""
 
 UNBUILT = -1
 """The start of a rule that was not built yet."""
@@ -88,46 +91,49 @@ class GrowingTables:
     """
 
     def __init__(self) -> None:
-        self._targets = np.empty(0, np.int32)
-        self._of_states = np.empty((3, 0), np.int32)
-        self._are_states = np.empty((3, 0), np.bool_)
-        self._of_calls = np.empty((3, 0), np.int32)
-        self._unique_calls = np.empty(0, np.bool_)
-        self._of_rules = np.empty((2, 0), np.int32)
-        self._classes = np.empty((0, 256), np.uint8)
+        self._targets = np.empty(_TRANSITIONS, np.int32)
+        self._of_states = np.empty((3, _STATES), np.int32)
+        self._are_states = np.empty((3, _STATES), np.bool_)
+        self._of_calls = np.empty((3, _CALLS), np.int32)
+        self._unique_calls = np.empty(_CALLS, np.bool_)
+        # Rules that are not built are compared, and stored, with those that are.
+        self._of_rules = np.zeros((2, _RULES), np.int32)
+        self._classes = np.zeros((_RULES, 256), np.uint8)
         self._sizes = 0, 0, 0
         self._start = np.empty(0, np.int32)
 
-    def add(self, rule: int, dfa: Dfa, numbers: Mapping[Key | None, int]) -> Tables:
+    def add(self, rule: int, dfa: Dfa, callees: Sequence[int], rules: int) -> Tables:
         """Add a rule.
 
         Args:
             rule: Its number.
             dfa: Its automaton.
-            numbers: The number of each rule, those that it calls included.
+            callees: The numbers of those that it calls.
+            rules: How many there are, as far as is known.
         """
         base, offset, called = self._sizes
         states, width = dfa.targets.shape
-        calls = dfa.call_table(numbers)
+        calls = dfa.calls
         last, transitions, last_call = self._sizes = (
             base + states,
             offset + states * width,
             called + len(calls),
         )
-        self._reach(last, transitions, last_call, len(numbers))
+        self._reach(last, transitions, last_call, rules)
         row, rule_of, call_first = self._of_states
         final, live, quiet = self._are_states
         call_rule, call_next, call_operation = self._of_calls
         least, most = self._of_rules
         kernels.place(
-            dfa.targets, dfa.final, calls, rule, base, offset, called, row, self._targets, rule_of, final, live, quiet,
+            dfa.targets, dfa.final, calls, np.array(callees, np.int32), dfa.unique, rule, base, offset, called,
+            row, self._targets, rule_of, final, live, quiet,
             call_first, call_rule, call_next, call_operation, self._unique_calls,
         )  # fmt: skip
         self._classes[rule] = dfa.classes
         least[rule] = dfa.least
         most[rule] = -1 if dfa.most is None else dfa.most
         # Not changed in place: one who still walks the smaller tables must not enter the new rule.
-        start = np.empty(len(numbers), np.int32)
+        start = np.empty(rules, np.int32)
         start[: len(self._start)] = self._start
         start[len(self._start) :] = UNBUILT
         start[rule] = base
@@ -135,7 +141,7 @@ class GrowingTables:
         return Tables(
             row[:last],
             self._targets[:transitions],
-            self._classes[: len(numbers)],
+            self._classes[:rules],
             rule_of[:last],
             final[:last],
             live[:last],
@@ -146,8 +152,8 @@ class GrowingTables:
             call_operation[:last_call],
             self._unique_calls[:last_call],
             start,
-            least[: len(numbers)],
-            most[: len(numbers)],
+            least[:rules],
+            most[:rules],
         )
 
     def _reach(self, states: int, transitions: int, calls: int, rules: int) -> None:
@@ -163,10 +169,9 @@ class GrowingTables:
         known = len(self._classes)
         if rules > known:
             self._of_rules = _larger(self._of_rules, rules)
-            self._classes = _larger(self._classes, rules, 0)
-            # Rules that are not built are compared, and stored, with those that are.
             self._of_rules[:, known:] = 0
-            self._classes[known:] = 0
+            self._classes, before = np.zeros((max(rules, 2 * known), 256), np.uint8), self._classes
+            self._classes[:known] = before
 
 
 def cut(tables: Tables, rule: int, first: int, stop: int) -> Dfa:
@@ -179,16 +184,14 @@ def cut(tables: Tables, rule: int, first: int, stop: int) -> Dfa:
         tables.classes[rule].copy(),
         np.where(targets < 0, targets, targets - (first << BITS)).astype(np.int32),
         tables.final[first:stop].copy(),
-        (),
-        int(tables.least[rule]),
-        None if most < 0 else most,
+        least=int(tables.least[rule]),
+        most=None if most < 0 else most,
     )
 
 
-def _larger(array: NDArray[Scalar], size: int, axis: int = -1) -> NDArray[Scalar]:
-    """An array that is larger along an axis, and begins with the given one; what follows is anything."""
-    shape = list(array.shape)
-    shape[axis] = max(size, 2 * shape[axis], 64)
-    larger = np.empty(shape, array.dtype)
-    larger[tuple(map(slice, array.shape))] = array
+def _larger(array: NDArray[Scalar], size: int) -> NDArray[Scalar]:
+    """An array that is longer, and begins with the given one; what follows is anything."""
+    length = array.shape[-1]
+    larger = np.empty((*array.shape[:-1], max(size, 2 * length)), array.dtype)
+    larger[..., :length] = array
     return larger

@@ -51,9 +51,13 @@ def look(state: State, index: Index) -> tuple[Mask, ...]:
     if masks is None:
         growth = 0
         parts: list[Mask] = []
-        for _, frame, row in walks(state, index):
+        for frame in state.frames:
+            row = index.row(frame)
             parts.append(row.mask)
             growth = max(growth, row.growth + index.pending(frame) + index.need(frame.below))
+            for _, below, rest in downwards(row.exits, frame.below, index.after) if len(row.exits) else ():
+                parts.append(rest.mask)
+                growth = max(growth, rest.growth + index.pending(below) + index.need(below.below))
         if index.automaton.remembers:
             parts = [_without_repeats(parts, state, index)]
         state.growth = growth

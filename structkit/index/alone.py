@@ -119,8 +119,8 @@ def _rounds(index: Index, rule: int, state: int, *, counted: bool) -> tuple[Mask
     found, filled = kernels.rounds(
         trie.byte, trie.depth, trie.end, trie.first, trie.ids,
         automaton.row, automaton.targets, automaton.classes, automaton.final, index.tokens,
-        int(automaton.start[rule]) + state, rule, scratch.mask, scratch.words, taken, scratch.exits, exit_taken, worst,
-        states, marks,
+        int(automaton.start[rule]) + state, rule, scratch.mask, scratch.words, scratch.values, taken,
+        scratch.exits, exit_taken, worst, states, marks,
     )  # fmt: skip
     found_rounds = Rounds(taken, scratch.exits[:found].copy(), exit_taken[:found].copy(), worst)
     mask = scratch.taken(filled)

@@ -20,19 +20,20 @@ __all__ = ["differ", "part", "rounds", "usual"]
 def rounds(
     trie_byte, trie_depth, trie_end, trie_first, trie_ids,
     row, targets, classes, final, tokens, state, rule,
-    mask, words, taken, exits, exit_taken, worst, states, marks,
+    mask, words, values, taken, exits, exit_taken, worst, states, marks,
 ):
     """Like `walk` from the start of every token and without a budget, for all counts at once.
 
     For rules that call no other, whose tokens take one way each: it depends on the counter only how far they get.
 
     Args:
-        mask: uint32[ceil(tokens / 32)], 0, receives the bits of the tokens that some counter allows.
+        mask: uint32[ceil(tokens / 32)], 0, receives the bits of the tokens that some counter allows, as in `walk`.
         words: int64[some], receives the places of the words of the mask that are set, as many as it has room for.
+        values: uint32[as many], receives these words.
         taken: int16[tokens] or, where nothing is counted, int16[0]; receives twice the rounds that a token begins,
             plus 1 if it leaves the repetition; of a token that no counter allows it stays as it is. As are the others
             of int16, it is of int32 where tokens may begin too many rounds for that.
-        exits: int32[trie nodes], receives the nodes at which the rule can end if enough rounds have begun.
+        exits: int32[trie nodes], receives the nodes inside a token at which the rule can end if enough rounds began.
         exit_taken: int16[trie nodes], receives the rounds that have begun there.
         worst: int32[2 * rounds that a token may begin + 2], receives by what is in `taken` the most tokens needed
             after such a token, without those of the rounds that are still needed then; where there is none, it stays as
@@ -62,7 +63,7 @@ def rounds(
             mark += 2 * operation
         states[depth] = target >> BITS
         marks[depth] = mark
-        if final[target >> BITS]:
+        if final[target >> BITS] and trie_end[node] > node + 1:
             exits[found] = node
             exit_taken[found] = mark >> 1
             found += 1
@@ -79,6 +80,10 @@ def rounds(
                 if len(taken) > 0:
                     taken[token] = mark
         node += 1
+    if filled <= len(words):
+        for i in range(filled):
+            values[i] = mask[words[i]]
+            mask[words[i]] = 0
     return found, filled
 
 
@@ -92,7 +97,7 @@ def differ(
 
     Args:
         mask: uint32[words], holds the mask of `other` and receives that of `state`.
-        changed: int32[trie nodes], receives the nodes at which the rule can end for one of the two states only.
+        changed: int32[trie nodes], receives the nodes inside a token at which the rule can end for one of the two only.
         mine: int32[longest token + 1], scratch: the states on the way to the current node.
         theirs: int32[longest token + 1], scratch: those of the way that begins in `other`.
 
@@ -114,7 +119,7 @@ def differ(
             continue
         mine[depth] = left
         theirs[depth] = right
-        if (left >= 0 and final[left]) != (right >= 0 and final[right]):
+        if trie_end[node] > node + 1 and (left >= 0 and final[left]) != (right >= 0 and final[right]):
             changed[found] = node
             found += 1
         if trie_first[node] < trie_first[node + 1]:

@@ -22,6 +22,7 @@ from structkit.index import alone, kernels, spelling, store
 from structkit.index.kept import Kept, keep
 from structkit.index.needs import Needs
 from structkit.index.rows import (
+    NO_EXITS,
     ROWS,
     PackedRows,
     Row,
@@ -351,7 +352,7 @@ class Index:
             missing = scratch.marks(len(tables.start))
             found, worst, filled = kernels.walk(
                 *self._trie, *tables, self.tokens, nodes, frame.state, frame.count, left, arena, salt,
-                scratch.mask, scratch.words, scratch.exits, signs, missing,
+                scratch.mask, scratch.words, scratch.values, scratch.exits, signs, missing,
             )  # fmt: skip
             if missing[-1]:
                 rules = np.flatnonzero(missing[:-1]).tolist()
@@ -359,7 +360,8 @@ class Index:
                 for rule in rules:
                     self.automaton.enter(rule)
             elif found >= 0:
-                row = Row(scratch.taken(filled), scratch.exits[:found].copy(), worst - self.pending(frame))
+                exits = scratch.exits[:found].copy() if found else NO_EXITS
+                row = Row(scratch.taken(filled), exits, worst - self.pending(frame))
                 self.scratches.give(scratch)
                 return row
             else:

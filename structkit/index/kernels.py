@@ -214,7 +214,7 @@ def walk(
     trie_depth, trie_first, trie_ids, child_first, child_count, child_byte, child_node,
     row, targets, classes, rule, final, live, quiet,
     call_first, call_rule, call_next, call_operation, call_unique, start, least, most, tokens,
-    nodes, state, count, left, arena, salt, mask, words, exits, signs, missing,
+    nodes, state, count, left, arena, salt, mask, words, values, exits, signs, missing,
 ):
     """Mark the tokens that a frame allows, read on from the given trie nodes.
 
@@ -228,9 +228,11 @@ def walk(
         left: Tokens that may be needed after the next one; larger than `FAR` for no budget.
         arena: int64[room, COLUMNS], scratch.
         salt: A number for the frames under this one, part of the signs.
-        mask: uint32[ceil(tokens / 32)], 0, receives the bits of the allowed tokens.
+        mask: uint32[ceil(tokens / 32)], 0, receives the bits of the allowed tokens, if the words that are set are more
+            than there is room for below; else it is 0 again.
         words: int64[some], receives the places of the words of the mask that are set, as many as it has room for.
-        exits: int32[trie nodes], receives the nodes at which the frame's rule can end.
+        values: uint32[as many], receives these words.
+        exits: int32[trie nodes], receives the nodes at which the frame's rule can end inside a token.
         signs: int64[tokens] or int64[0]; where a token is allowed, a hash of the frames after it is added, so that
             tokens with equal signs lead to the same frames.
         missing: bool[rules + 1], receives which rules are called that are not built, and in the last place whether any
@@ -261,7 +263,7 @@ def walk(
             )
             if top < 0:
                 return OVERFLOW, worst, filled
-        if ended:
+        if ended and child_count[begin] > 0:
             exits[found] = begin
             found += 1
         depth = base
@@ -269,22 +271,25 @@ def walk(
         arena[depth, CHILD] = child_first[begin]
         arena[depth, LAST] = arena[depth, CHILD] + child_count[begin]
         while depth >= base:
-            place = arena[depth, CHILD]
-            if place == arena[depth, LAST]:
+            place, last = arena[depth, CHILD], arena[depth, LAST]
+            bottom, low = arena[depth, TOP], arena[depth, HIGH]
+            only = np.int64(-1)
+            if low - arena[depth, LOW] == 1:  # most often there is one frame, which most bytes do not leave
+                only = arena[low - 1, ACTIVE]
+                inside = rule[arena[only, STATE]]
+                leaving = row[arena[only, STATE]]
+                while place < last and targets[leaving + classes[inside, child_byte[place]]] < 0:
+                    place += 1
+            if place == last:
                 depth -= 1
                 continue
             arena[depth, CHILD] = place + 1
             byte = child_byte[place]
-            bottom, low = arena[depth, TOP], arena[depth, HIGH]
             if bottom + 2 >= room or low + 2 >= room or depth + 2 >= room:
                 return OVERFLOW, worst, filled
             top, high, ended = bottom, low, False
-            if low - arena[depth, LOW] == 1:  # most often there is one frame, and nothing but bytes around it
-                only = arena[low - 1, ACTIVE]
-                inside = rule[arena[only, STATE]]
-                target = targets[row[arena[only, STATE]] + classes[inside, byte]]
-                if target < 0:
-                    continue
+            if only >= 0:  # and there is nothing but bytes around it
+                target = targets[leaving + classes[inside, byte]]
                 after = counted(arena[only, COUNT], target & OPERATION, least[inside], most[inside])
                 if after < 0:
                     continue
@@ -312,7 +317,7 @@ def walk(
                 if top < 0:
                     return OVERFLOW, worst, filled
             node = child_node[place]
-            if ended:
+            if ended and child_count[node] > 0:
                 exits[found] = node
                 found += 1
             if trie_first[node] < trie_first[node + 1]:
@@ -327,6 +332,10 @@ def walk(
                 arena[depth, LOW], arena[depth, HIGH], arena[depth, TOP] = low, high, top
                 arena[depth, CHILD] = child_first[node]
                 arena[depth, LAST] = arena[depth, CHILD] + child_count[node]
+    if filled <= len(words):
+        for i in range(filled):
+            values[i] = mask[words[i]]
+            mask[words[i]] = 0
     return found, worst, filled
 
 

@@ -76,7 +76,7 @@ class Needs:
             tokens[:, : self._tokens.shape[1]] = self._tokens
         for rule in built[self._measured :]:
             found, first = automaton.builder.built[rule], int(automaton.start[rule])
-            if found.dfa.calls:
+            if found.dfa.callees:
                 tokens[0, first : first + len(found.end)] = found.end
                 tokens[1, rule] = found.rounds
             else:

@@ -15,7 +15,7 @@ __all__ = ["split", "walk"]
 def walk(
     automaton: Automaton, vocabulary: Vocabulary, nodes: NDArray[np.int32], frame: Frame
 ) -> tuple[NDArray[np.uint32], list[int]]:
-    """The tokens a frame allows, read on from trie nodes, and the nodes at which its rule can end.
+    """The tokens a frame allows, read on from trie nodes, and the nodes inside tokens at which its rule can end.
 
     The frame's own stack is left out: a token that leaves the rule is allowed up to there only, and where it left
     is one of the exits.
@@ -26,7 +26,7 @@ def walk(
     for begin in nodes.tolist():
         alone = frozenset([automaton.frame(frame.state, frame.count)])
         at = {int(trie.depth[begin]): automaton.settle(alone) if begin else alone}
-        if begin and automaton.can_end(at[int(trie.depth[begin])]):
+        if begin and automaton.can_end(at[int(trie.depth[begin])]) and trie.child_count[begin]:
             exits.append(begin)
         node, last = begin + 1, int(trie.end[begin])
         while node < last:
@@ -35,7 +35,7 @@ def walk(
             if not at[depth]:
                 node = int(trie.end[node])  # no longer token can be allowed either
                 continue
-            if automaton.can_end(at[depth]):
+            if automaton.can_end(at[depth]) and trie.child_count[node]:
                 exits.append(node)
             for token in trie.ids[trie.first[node] : trie.first[node + 1]].tolist():
                 mask[token >> 5] |= np.uint32(1 << (token & 31))

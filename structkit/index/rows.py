@@ -17,6 +17,7 @@ from structkit.index.mask import Mask, few
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
+    "NO_EXITS",
     "ROWS",
     "PackedRows",
     "Rounds",
@@ -30,6 +31,9 @@ __all__ = [
     "shared_rows",
     "within",
 ]
+
+
+NO_EXITS: NDArray[np.int32] = np.empty(0, np.int32)
 
 
 class Row(NamedTuple):
@@ -118,11 +122,12 @@ class RowCache(Generic[R]):
 
     def get(self, owner: object, key: RowKey) -> R | None:
         """The row, if it is still held."""
-        with self._lock:
-            row = self._rows.get((owner, key))
-            if row is not None:
-                self._rows.move_to_end((owner, key))
-            return row
+        row = self._rows.get((owner, key))
+        if row is not None:
+            with self._lock:
+                if (owner, key) in self._rows:
+                    self._rows.move_to_end((owner, key))
+        return row
 
     def put(self, owner: object, key: RowKey, row: R) -> None:
         """Keep a row."""

@@ -23,33 +23,32 @@ class Scratch:
     Attributes:
         mask: uint32[ceil(vocabulary.size / 32)], zeros.
         words: int64[`FEW`], the places of the words that a walk set.
+        values: uint32[`FEW`], these words.
         exits: int32[trie nodes].
         exit_taken: int32[trie nodes].
         arena: int64[`kernels.ARENA`, `kernels.COLUMNS`].
         missing: bool[rules + 1] or more, false.
     """
 
-    __slots__ = ("arena", "exit_taken", "exits", "mask", "missing", "words")
+    __slots__ = ("arena", "exit_taken", "exits", "mask", "missing", "values", "words")
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         nodes = len(vocabulary.trie.byte)
         self.mask = np.zeros(vocabulary.words, np.uint32)
         self.words = np.empty(FEW, np.int64)
+        self.values = np.empty(FEW, np.uint32)
         self.exits = np.empty(nodes, np.int32)
         self.exit_taken = np.empty(nodes, np.int32)
         self.arena = np.empty((kernels.ARENA, kernels.COLUMNS), np.int64)
         self.missing = np.zeros(64, bool)
 
     def taken(self, filled: int) -> Mask:
-        """The mask that a walk wrote, of which so many words are set; zeros are left."""
+        """The mask of which a walk set so many words; zeros are left."""
         if filled > FEW:
             bits, self.mask = self.mask, np.zeros_like(self.mask)
             bits.setflags(write=False)
             return Mask(bits)
-        words = self.words[:filled].copy()
-        values = self.mask[words]
-        self.mask[words] = 0
-        return Mask(None, words, values)
+        return Mask(None, self.words[:filled].copy(), self.values[:filled].copy())
 
     def marks(self, rules: int) -> NDArray[np.bool_]:
         """bool[`rules` + 1 or more], false: which rules are missing, and in the last place whether any is."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from structkit.regex.nodes import Call, Joined, Node, Part, Text, Unique, alt, seq
 from structkit.regex.notation import JSON, Notation
 from structkit.regex.strings import QUOTE
@@ -9,6 +11,7 @@ from structkit.regex.strings import QUOTE
 __all__ = ["any_json"]
 
 
+@lru_cache(maxsize=64)
 def any_json(
     value: Call,
     text: Node,

@@ -245,19 +245,22 @@ def seq(*parts: Node) -> Node:
     Text(value='abc')
     """
     flat: list[Node] = []
+    text = ""  # what the last pieces say, as long as they are texts
     for part in parts:
         for piece in part.parts if isinstance(part, Seq) else (part,):
             if isinstance(piece, Text):
-                if not piece.value:
-                    continue
-                if flat and isinstance(last := flat[-1], Text):
-                    flat[-1] = Text(last.value + piece.value)
-                    continue
-            elif isinstance(piece, Alt) and not piece.parts:
+                text += piece.value
+                continue
+            if isinstance(piece, Alt) and not piece.parts:
                 return NEVER
+            if text:
+                flat.append(Text(text))
+                text = ""
             flat.append(piece)
     if not flat:
-        return EMPTY
+        return Text(text) if text else EMPTY
+    if text:
+        flat.append(Text(text))
     return flat[0] if len(flat) == 1 else Seq(tuple(flat))
 
 

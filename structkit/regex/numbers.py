@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 
-from structkit.errors import LimitExceeded, UnsupportedKeyword
+from structkit.errors import LimitExceeded, StructkitError, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.chars import chars
 from structkit.regex.decimals import exponents, fixed, fraction, fraction_of
@@ -118,6 +118,14 @@ def whole_numbers(schema: Integer, *, bounded: bool, once: bool, limits: Limits,
         limits: `integer_digits` bounds the digits.
         place: The schema path, for errors.
     """
+    try:
+        return _whole_numbers(schema, bounded, once, limits, None)
+    except StructkitError:
+        return _whole_numbers.__wrapped__(schema, bounded, once, limits, place)
+
+
+@lru_cache(maxsize=1024)
+def _whole_numbers(schema: Integer, bounded: bool, once: bool, limits: Limits, place: str | None) -> Node:
     digits = limits.integer_digits if bounded else None
     low, high, of = schema.minimum, schema.maximum, schema.multiple_of or 1
     whole = multiples(low, high, of, digits, limits=limits, place=place)

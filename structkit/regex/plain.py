@@ -29,6 +29,8 @@ _MANY = 1_000
 _MANY_COUNTED = 100
 """The same, of a pattern that stands beside a length: the two are multiplied."""
 
+_MAY_BE_LARGE = (Object, Array, Const, Union, Integer, Number)
+
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 
@@ -40,6 +42,8 @@ def is_plain(schema: Schema) -> bool:
     >>> is_plain(Array(items=Const("1"))), is_plain(Array(items=Const("1"), max_items=1_000))
     (True, False)
     """
+    if not isinstance(schema, _MAY_BE_LARGE):
+        return True
     match schema:
         case Object():
             required = sum(prop.required for prop in schema.properties)

@@ -21,6 +21,8 @@ from structkit.schema.quote import FORMAT, with_source
 
 __all__ = ["Lowering", "Strings"]
 
+_FREE = String()
+
 _LITERAL = 3
 """Nodes that a string with a pattern may have and still be written where it stands; too few to hold a repetition."""
 
@@ -64,6 +66,9 @@ class Strings:
     ) -> Node:
         """A string that is none of `without`; `once` if each value is written in one way only."""
         lowering = self._lowering
+        if schema == _FREE:
+            free = lowering.rule(other_text(without), place) if without else self.text(0, None)
+            return seq(QUOTE, free)
         once = lowering.once if once is None else once
         if schema.content is not None:
             return self._embedded(schema, schema.content, place, without)
@@ -85,11 +90,8 @@ class Strings:
         body = string_texts(schema, python=lowering.bounded, limits=lowering.limits, place=place, once=once)
         if body == NEVER:
             return NEVER
-        if isinstance(body, Repeat) and body.part == ANY:
-            if not without:
-                return seq(QUOTE, self.text(body.least, body.most))
-            if (body.least, body.most) == (0, None):
-                return seq(QUOTE, lowering.rule(other_text(without), place))
+        if isinstance(body, Repeat) and body.part == ANY and not without:
+            return seq(QUOTE, self.text(body.least, body.most))
         if without:
             body = Both(body, alt(Text(name) for name in without), negate=True)
         text = closed(body)

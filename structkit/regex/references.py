@@ -12,6 +12,9 @@ from structkit.schema.place import step
 
 __all__ = ["Use", "children", "uses"]
 
+_HOLDING = (Object, Array, Union, String)
+"""What may have subschemas."""
+
 
 @dataclass(slots=True)
 class Use:
@@ -128,7 +131,8 @@ def _references(schema: Schema, place: str, document: Document, found: dict[str,
                 raise UnresolvedReference(f"there is no definition {current.name!r}", place=where)
             found.setdefault(current.name, Use(where)).count += 1
             names[current.name] = None
-        pending += reversed(list(children(current, where)))
+        elif isinstance(current, _HOLDING):
+            pending += reversed(list(children(current, where)))
     return list(names)
 
 

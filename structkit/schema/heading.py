@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import replace
 
 from structkit.schema.admit import admits
+from structkit.schema.build import with_note
 from structkit.schema.nodes import Document, Object, Property, Ref, Schema, Union
 from structkit.schema.texts import Texts
 
@@ -25,10 +27,12 @@ def headed(document: Document, texts: Texts) -> Document:
     root = document.root
     node = document.definitions[root.name] if isinstance(root, Ref) else root
     if isinstance(node, Union):
-        found: Schema = replace(node, branches=tuple(_headed(branch, texts) for branch in node.branches))
+        branches = tuple(_headed(branch, texts) for branch in node.branches)
+        alike = all(map(operator.is_, branches, node.branches))
+        found: Schema = node if alike else replace(node, branches=branches)
     else:
         found = _headed(node, texts)
-    return document if found == node else replace(document, root=replace(found, note=root.note or found.note))
+    return document if found is node else replace(document, root=with_note(found, root.note))
 
 
 def _headed(node: Schema, texts: Texts) -> Schema:
@@ -47,4 +51,4 @@ def _headed(node: Schema, texts: Texts) -> Schema:
         for name, group in groups
         if admits(group.names, name, texts)
     )
-    return replace(node, properties=(*first, *node.properties))
+    return replace(node, properties=(*first, *node.properties)) if first else node
