@@ -247,16 +247,21 @@ def seq(*parts: Node) -> Node:
     flat: list[Node] = []
     text = ""  # what the last pieces say, as long as they are texts
     for part in parts:
-        for piece in part.parts if isinstance(part, Seq) else (part,):
-            if isinstance(piece, Text):
-                text += piece.value
-                continue
-            if isinstance(piece, Alt) and not piece.parts:
-                return NEVER
-            if text:
-                flat.append(Text(text))
-                text = ""
-            flat.append(piece)
+        pieces = part.parts if isinstance(part, Seq) else (part,)
+        if pieces and isinstance(first := pieces[0], Text):
+            text += first.value
+            pieces = pieces[1:]
+        if not pieces:
+            continue
+        if isinstance(part, Alt) and not part.parts:
+            return NEVER
+        if text:
+            flat.append(Text(text))
+            text = ""
+        if isinstance(last := pieces[-1], Text):
+            text = last.value
+            pieces = pieces[:-1]
+        flat += pieces
     if not flat:
         return Text(text) if text else EMPTY
     if text:

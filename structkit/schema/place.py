@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 __all__ = ["Place", "joined", "step"]
+
+_LONG = 64
+"""Characters of names that are too long to be remembered."""
 
 _PLAIN = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
 
@@ -84,6 +88,14 @@ def step(part: str | int) -> str:
     >>> step("age"), step("first name"), step(2)
     ('.age', '["first name"]', '[2]')
     """
+    return _short(part) if isinstance(part, str) and len(part) <= _LONG else _step(part)
+
+
+def _step(part: str | int) -> str:
     if isinstance(part, str) and _PLAIN.fullmatch(part):
         return f".{part}"
     return f"[{json.dumps(part)[:100]}]"
+
+
+_short = lru_cache(maxsize=4096)(_step)
+"""Names are met again: when they are read, looked through and lowered."""

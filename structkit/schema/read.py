@@ -27,10 +27,14 @@ from structkit.schema.minus import minus
 from structkit.schema.nodes import (
     Additional,
     Anything,
+    Boolean,
     Const,
     Document,
+    Integer,
     Never,
     Note,
+    Null,
+    Number,
     Object,
     Property,
     Ref,
@@ -219,6 +223,9 @@ class _Reading:
         if self._layout is not None:
             raw = self._layout.kept(raw, at)
         note = _note(raw, at, self._limits)
+        kind = raw.get("type")
+        if isinstance(kind, str) and kind in _BARE and raw.keys() <= _SAYING:
+            return _BARE[kind](note=note)  # half of all schemas; below the same would come out
         if "$id" in raw:
             at = at.inside(self._references.base(raw, at.base, at))
         if "$ref" in raw and self._draft <= _LAST_WITH_LONE_REFS:
@@ -373,6 +380,18 @@ class _Reading:
 
 _MANY = 100
 """Schemas that are read before it is looked whether one comes again."""
+
+_BARE: Mapping[str, type[String | Integer | Number | Boolean | Null]] = {
+    "string": String,
+    "integer": Integer,
+    "number": Number,
+    "boolean": Boolean,
+    "null": Null,
+}
+"""What a type means by itself."""
+
+_SAYING = frozenset({"type", "title", "description", "examples", "default", "deprecated", "$comment"})
+"""Keywords beside which it does."""
 
 _DEPENDENT = ("dependencies", "dependentRequired", "dependentSchemas")
 _LAST_WITH_LONE_REFS = 7

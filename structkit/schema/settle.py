@@ -34,6 +34,9 @@ from structkit.schema.place import joined, step
 __all__ = ["in_order", "settle"]
 
 Definitions = Mapping[str, Schema]
+
+_HOLDING = (Ref, Union, String, Array, Object)
+"""What may have parts without a value."""
 K = TypeVar("K", Property, Additional)
 
 
@@ -64,11 +67,14 @@ def settle(
     if isinstance(alias := definitions[root], Ref):
         root, note = alias.name, alias.note
     references = {name: dict.fromkeys(_references(node)) for name, node in definitions.items()}
-    alive = _alive(definitions, references)
+    alive, alone = _alive(definitions, references)
     if root not in alive:
         place, reason = _blame(definitions, alive, root)
         raise UnsatisfiableSchema(f"no value satisfies the schema: {reason}; relax it", place=place)
-    settled = {name: _clean(definitions[name], alive, definitions) for name in _reachable(root, references)}
+    settled = {
+        name: alone[name] if name in alone else _clean(definitions[name], alive, definitions)
+        for name in _reachable(root, references)
+    }
     for name, node in settled.items():
         if node is not definitions[name]:
             references[name] = dict.fromkeys(_references(node))
@@ -200,26 +206,36 @@ def _said(groups: tuple[Additional, ...]) -> tuple[Additional, ...]:
     return tuple(group for group in groups if not group.silent)
 
 
-def _alive(definitions: Definitions, references: Mapping[str, Iterable[str]]) -> set[str]:
-    """The definitions that have a value."""
+def _alive(
+    definitions: Definitions, references: Mapping[str, Iterable[str]]
+) -> tuple[set[str], dict[str, Schema]]:
+    """The definitions that have a value, and those that refer to none without the parts that have no value."""
     users: dict[str, list[str]] = {name: [] for name in definitions}
     for name, others in references.items():
         for other in others:
             users[other].append(name)
     alive: set[str] = set()
+    alone: dict[str, Schema] = {}
     round_ = list(definitions)[::-1]
     while round_:
         risen = []
         for name in round_:
-            if name not in alive and not isinstance(_clean(definitions[name], alive, definitions), Never):
+            if name in alive:
+                continue
+            cleaned = _clean(definitions[name], alive, definitions)
+            if not references[name]:
+                alone[name] = cleaned
+            if not isinstance(cleaned, Never):
                 alive.add(name)
                 risen.append(name)
         round_ = list(dict.fromkeys(user for name in risen for user in users[name] if user not in alive))
-    return alive
+    return alive, alone
 
 
 def _clean(node: Schema, alive: set[str], definitions: Definitions) -> Schema:
     """The node without the parts that have no value."""
+    if not isinstance(node, _HOLDING):
+        return node
 
     def clean(part: Schema) -> Schema:
         return _clean(part, alive, definitions)
