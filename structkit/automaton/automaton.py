@@ -115,7 +115,8 @@ class Automaton:
         """
         first = len(self.rule_of)
         added = tables.rule[first:].tolist()
-        sizes = Counter(added)
+        lone = added[0] == added[-1]  # as when one rule was built
+        sizes = {added[0]: len(added)} if lone else Counter(added)
         self.counters += [(0, -1)] * (len(tables.start) - len(self.counters))
         for rule, size in sizes.items():
             start = tables.start.item(rule)
@@ -349,10 +350,13 @@ class Automaton:
 
     def _calls_of(self, state: int) -> tuple[tuple[int, int, int, bool], ...]:
         """The calls of a state: the rule, the state after it, the operation, and whether its text is unique."""
-        low, high = int(self.call_first[state]), int(self.call_first[state + 1])
-        arrays = (self.call_rule, self.call_next, self.call_operation, self.call_unique)
-        calls = tuple(zip(*(array[low:high].tolist() for array in arrays), strict=True))
-        self._calls[state] = calls
+        rules, after, operations, unique = (
+            self.call_rule, self.call_next, self.call_operation, self.call_unique,
+        )  # fmt: skip
+        calls = self._calls[state] = tuple(
+            (rules.item(call), after.item(call), operations.item(call), unique.item(call))
+            for call in range(self.call_first.item(state), self.call_first.item(state + 1))
+        )
         return calls
 
     def _back(self, frame: Frame, kept: bytes) -> Frame | None:
