@@ -109,6 +109,20 @@ class Guide:
         """The state after a text; one without frames if the language does not allow it."""
         return self._state(*self.automaton.read(state.frames, state.kept, text))
 
+    def forced(self, state: State) -> bytes:
+        """The bytes that must come next; see `Cursor.forced_bytes`."""
+        if state.forced is None:
+            frames, kept = state.frames, state.kept
+            forced = bytearray()
+            while not self.automaton.can_end(frames) and len(forced) < _FORCED:
+                byte = self.automaton.only_byte(frames)
+                if byte is None:
+                    break
+                forced.append(byte)
+                frames, kept = self.automaton.read(frames, kept, bytes((byte,)))
+            state.forced = bytes(forced)
+        return state.forced
+
     def fill(self, state: State, budget: int | None, out: NDArray[np.uint32]) -> None:
         """Write the tokens that may come next, without the end tokens; see `Cursor.fill_mask`."""
         masks = state.masks
@@ -263,16 +277,7 @@ class Cursor:
 
     def forced_bytes(self) -> bytes:
         """The bytes that must come next, whatever is chosen; empty where there is a choice or the value may end."""
-        automaton = self.guide.automaton
-        frames, kept = self._states[-1].frames, self._states[-1].kept
-        forced = bytearray()
-        while not self._ended and not automaton.can_end(frames) and len(forced) < _FORCED:
-            byte = automaton.only_byte(frames)
-            if byte is None:
-                break
-            forced.append(byte)
-            frames, kept = automaton.read(frames, kept, bytes((byte,)))
-        return bytes(forced)
+        return b"" if self._ended else self.guide.forced(self._states[-1])
 
     def fork(self) -> Cursor:
         """A second cursor at the same place, with the same past."""

@@ -23,6 +23,7 @@ class State:
         frames: The frames.
         kept: The text since the first unique text began that is still open; empty without one.
         can_end: Whether the text may end here.
+        forced: The bytes that must come next, once asked for.
         next: The states after tokens taken from here before.
         masks: What the allowed tokens are the union of, without the end tokens, once asked for.
         tight: With `masks`, whether `growth` was counted exactly.
@@ -31,12 +32,13 @@ class State:
         searched: Whether a budget allowed tokens here for the ways of others that lead to the same frames.
     """
 
-    __slots__ = ("can_end", "frames", "growth", "kept", "masks", "next", "searched", "tight", "way")
+    __slots__ = ("can_end", "forced", "frames", "growth", "kept", "masks", "next", "searched", "tight", "way")
 
     def __init__(self, frames: frozenset[Frame], kept: bytes, can_end: bool) -> None:
         self.frames = frames
         self.kept = kept
         self.can_end = can_end
+        self.forced: bytes | None = None
         self.next: dict[int, State] = {}
         self.masks: tuple[Mask, ...] | None = None
         self.growth = 0

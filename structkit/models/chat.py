@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 __all__ = ["PromptEncoder"]
+
+_KNOWN, _SHORT = 4_096, 256
+"""Texts whose spellings are remembered, and the most characters that such a text has."""
 
 _Turn: TypeAlias = "dict[str, object]"
 """A message as chat templates take it."""
@@ -38,6 +41,8 @@ class PromptEncoder:
         self._vocabulary = vocabulary
         # Splitting control tokens is a switch inside the tokenizer, which threads would turn under each other.
         self._lock = Lock()
+        # Every value of a target has the same keys, which are spelled once.
+        self._known = lru_cache(maxsize=_KNOWN)(self._spelled)
 
     @property
     def takes_messages(self) -> bool:
@@ -91,6 +96,9 @@ class PromptEncoder:
             ModelFailed: The text is not Unicode.
             VocabularyError: The tokenizer cannot spell it.
         """
+        return list(self._known(text) if len(text) <= _SHORT else self._spelled(text))
+
+    def _spelled(self, text: str) -> Sequence[int]:
         _check_unicode(text)
         if not text:
             return []
