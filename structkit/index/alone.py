@@ -132,16 +132,23 @@ def _told_from(index: Index, rule: int, state: int, other: int, alike: Row) -> R
     """The row of a state from that of another: only what they do not have in common is walked."""
     automaton, trie = index.automaton, index.vocabulary.trie
     scratch = index.scratches.take()
-    mask, changed = alike.mask.dense(index.vocabulary.words).copy(), scratch.exits
+    bits, changed = alike.mask.dense(index.vocabulary.words), scratch.exits
+    words, values = scratch.words, scratch.values
     first = int(automaton.start[rule])
-    found, worst = kernels.differ(
-        trie.byte, trie.depth, trie.end, trie.first, trie.ids,
-        automaton.row, automaton.targets, automaton.classes, automaton.final, index.tokens,
-        first + state, first + other, rule, mask, changed, *np.empty((2, index.vocabulary.longest + 1), np.int32),
-    )  # fmt: skip
-    mask.setflags(write=False)
+    mine, theirs = np.empty((2, index.vocabulary.longest + 1), np.int32)
+    while True:
+        found, worst, filled = kernels.differ(
+            trie.byte, trie.depth, trie.end, trie.first, trie.ids,
+            automaton.row, automaton.targets, automaton.classes, automaton.final, index.tokens,
+            first + state, first + other, rule, bits, scratch.mask, words, values, changed, mine, theirs,
+        )  # fmt: skip
+        if filled <= len(words):
+            break
+        scratch.mask[:] = 0
+        words, values = np.empty(filled, np.int64), np.empty(filled, np.uint32)
+    mask = Mask(bits, words[:filled].copy(), values[:filled].copy())
     exits = alike.exits
     if found:
         exits = np.setxor1d(exits, changed[:found], assume_unique=True).astype(np.int32)
     index.scratches.give(scratch)
-    return Row(Mask(mask), exits, max(alike.growth, worst))
+    return Row(mask, exits, max(alike.growth, worst))

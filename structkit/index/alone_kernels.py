@@ -91,23 +91,28 @@ def rounds(
 def differ(
     trie_byte, trie_depth, trie_end, trie_first, trie_ids,
     row, targets, classes, final, tokens, state, other, rule,
-    mask, changed, mine, theirs,
+    alike, slots, words, values, changed, mine, theirs,
 ):
-    """Make the mask of a state from that of another state of a rule that calls no other and counts nothing.
+    """Tell the mask of a state from that of another state of a rule that calls no other and counts nothing.
 
     Args:
-        mask: uint32[words], holds the mask of `other` and receives that of `state`.
+        alike: uint32[ceil(tokens / 32)], the mask of `other`.
+        slots: uint32[ceil(tokens / 32)], zeros, which it is again if there was room for all words.
+        words: int64[some], receives the places of the words in which the two masks may differ.
+        values: uint32[as many], receives what they are in the mask of `state`.
         changed: int32[trie nodes], receives the nodes inside a token at which the rule can end for one of the two only.
         mine: int32[longest token + 1], scratch: the states on the way to the current node.
         theirs: int32[longest token + 1], scratch: those of the way that begins in `other`.
 
     Returns:
-        `(nodes changed, the most tokens that are needed after a token of the nodes walked)`.
+        `(nodes changed, the most tokens that are needed after a token of the nodes walked, words)`; if there is no room
+        for so many words, only that number is of use.
     """
     mine[0] = state
     theirs[0] = other
     found = 0
     worst = 0
+    filled = 0
     node = 1
     while node < trie_end[0]:
         depth = trie_depth[node]
@@ -126,13 +131,23 @@ def differ(
             if left >= 0:
                 worst = max(worst, np.int64(tokens[0, left]))
             for i in range(trie_first[node], trie_first[node + 1]):
+                word = trie_ids[i] >> 5
+                if slots[word] == 0:
+                    if filled < len(words):
+                        words[filled], values[filled] = word, alike[word]
+                    filled += 1
+                    slots[word] = filled
+                slot = slots[word] - 1
                 bit = np.uint32(1) << np.uint32(trie_ids[i] & 31)
-                if left >= 0:
-                    mask[trie_ids[i] >> 5] |= bit
-                else:
-                    mask[trie_ids[i] >> 5] &= ~bit
+                if slot < len(words) and left >= 0:
+                    values[slot] |= bit
+                elif slot < len(words):
+                    values[slot] &= ~bit
         node += 1
-    return found, worst
+    if filled <= len(words):
+        for i in range(filled):
+            slots[words[i]] = 0
+    return found, worst, filled
 
 
 @kernel

@@ -1,6 +1,7 @@
 """Allowed tokens, as little of them as is set: what is held is written to again and again, and memory is slow.
 
-A page of fresh memory costs as much as a short walk over the trie, so a mask of a few tokens is a few words.
+A page of fresh memory costs as much as a short walk over the trie, so a mask of a few tokens is a few words, and one
+that is nearly another's is what it does not have in common with that.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 __all__ = ["FEW", "Mask", "few", "write"]
 
 FEW = 256
-"""Words of a mask, if no more are set, that are held alone: a fifth of the room of a mask of 128,000 tokens."""
+"""Words of a mask, if no more are set or told from another's, that are held alone: a fifth of 128,000 tokens'."""
 
 _NO_WORDS: NDArray[np.int64] = np.empty(0, np.int64)
 _NO_VALUES: NDArray[np.uint32] = np.empty(0, np.uint32)
@@ -23,8 +24,8 @@ class Mask:
     """Packed bits, bit t % 32 of word t // 32 for token t; not to be changed.
 
     Attributes:
-        bits: uint32[ceil(vocabulary.size / 32)]; `None` where few words are set.
-        words: int64[k], then the places of these words.
+        bits: uint32[ceil(vocabulary.size / 32)], perhaps those of another mask; `None` for zeros.
+        words: int64[k], the places of words that are others.
         values: uint32[k], and what they are.
     """
 
@@ -43,39 +44,42 @@ class Mask:
     @property
     def nbytes(self) -> int:
         """Bytes of memory."""
-        return 400 + (12 * len(self.words) if self.bits is None else self.bits.nbytes)
+        return 400 + 12 * len(self.words) + (0 if self.bits is None else self.bits.nbytes)
 
     @property
     def filled(self) -> int:
         """The words that are set."""
-        return len(self.words) if self.bits is None else int(np.count_nonzero(self.bits))
+        return len(self.words) if self.bits is None else int(np.count_nonzero(self._whole(self.bits)))
 
     def add(self, out: NDArray[np.uint32]) -> None:
         """Set the bits in another mask."""
-        if self.bits is None:
-            out[self.words] |= self.values
-        else:
+        values = out[self.words] | self.values
+        if self.bits is not None:
             out |= self.bits
+        out[self.words] = values
 
     def any(self) -> bool:
         """Whether a token is allowed."""
-        return bool((self.values if self.bits is None else self.bits).any())
+        return bool((self.values if self.bits is None else self._whole(self.bits)).any())
 
     def dense(self, words: int) -> NDArray[np.uint32]:
         """uint32[words]: all words."""
-        if self.bits is not None:
-            return self.bits
-        bits = np.zeros(words, np.uint32)
-        bits[self.words] = self.values
-        return bits
+        return self._whole(np.zeros(words, np.uint32) if self.bits is None else self.bits)
 
     def packed(self) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
         """int64[k] and uint32[k]: the places of the words that are set, in order, and what they are."""
         if self.bits is None:
             order = np.argsort(self.words)
             return self.words[order], self.values[order]
-        words = np.flatnonzero(self.bits)
-        return words, self.bits[words]
+        bits = self._whole(self.bits)
+        words = np.flatnonzero(bits)
+        return words, bits[words]
+
+    def _whole(self, bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        if len(self.words):
+            bits = bits.copy()
+            bits[self.words] = self.values
+        return bits
 
 
 def few(words: NDArray[np.int64], values: NDArray[np.uint32], size: int) -> Mask:
@@ -100,10 +104,7 @@ def write(masks: Sequence[Mask], out: NDArray[np.uint32]) -> None:
         out[:] = 0
         return
     first = masks[0]
-    if first.bits is None:
-        out[:] = 0
-        out[first.words] = first.values
-    else:
-        out[:] = first.bits
+    out[:] = 0 if first.bits is None else first.bits
+    out[first.words] = first.values
     for mask in masks[1:]:
         mask.add(out)
