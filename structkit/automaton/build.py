@@ -149,12 +149,13 @@ class Ambiguous(Exception):
 
 def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
     """Subset construction. States keep only those of the automaton that a byte, a call or the end can leave."""
-    edges = nfa.edge_table
-    classes, width = subset.byte_classes(edges)
-    edge_first, edges = subset.by_source(edges, nfa.size)
-    edges[:, 1:3] = classes[edges[:, 1:3]]
-    silent_first, silent_moves = subset.by_source(nfa.silent_table, nfa.size)
-    call_first, calls = subset.by_source(nfa.call_table, nfa.size)
+    given = nfa.edge_table, nfa.run_table, nfa.run_text, nfa.silent_table, nfa.call_table
+    edges = np.empty((len(given[0]) + len(given[2]), 5), np.int32)
+    silent_moves, calls = np.empty_like(given[3]), np.empty_like(given[4])
+    classes, first = np.zeros(256, np.uint8), np.zeros((3, nfa.size + 2), np.int32)
+    subset.prepare(*given, classes, first, edges, silent_moves, calls)
+    width = int(classes[255]) + 1
+    edge_first, silent_first, call_first = first[:, :-1]
     most = min(limits.states, limits.transitions // width)
     room = nfa.size + 64
     while True:

@@ -74,10 +74,23 @@ class Nfa:
 
     @property
     def edge_table(self) -> NDArray[np.int32]:
+        """int32[edges, 5], without those of the runs."""
+        return _numbers(self.edges, 5)
+
+    @property
+    def run_table(self) -> NDArray[np.int32]:
+        """int32[runs, 3]."""
+        return _numbers(self.runs, 3)
+
+    @property
+    def run_text(self) -> NDArray[np.uint8]:
+        """uint8[...], the bytes of all runs."""
+        return np.array(self.run_bytes, np.uint8)
+
+    @property
+    def every_edge(self) -> NDArray[np.int32]:
         """int32[edges, 5], those of the runs included."""
-        texts = np.frombuffer(self.run_bytes, np.uint8)
-        table: NDArray[np.int32] = subset.with_runs(_numbers(self.edges, 5), _numbers(self.runs, 3), texts)
-        return table
+        return subset.with_runs(self.edge_table, self.run_table, self.run_text)
 
     @property
     def silent_table(self) -> NDArray[np.int32]:
@@ -324,7 +337,7 @@ class _Builder:
         end = self.emit(node.part, first)
         nfa = self.nfa
         opening = nfa.closure([first])
-        entered = {*nfa.edge_table[:, 3].tolist(), *nfa.call_table[:, 2].tolist()}
+        entered = {*nfa.every_edge[:, 3].tolist(), *nfa.call_table[:, 2].tolist()}
         entered |= {target for source, target in nfa.silent_table.tolist() if source not in opening}
         if end in opening or entered & opening:
             return None
@@ -454,7 +467,7 @@ def _remembers(node: Node) -> bool:
 
 def _mark(nfa: Nfa, sources: set[int], operation: int) -> None:
     """Give the operation, which is their last column, to every edge and call that leaves `sources`."""
-    edges, calls = nfa.edge_table, nfa.call_table
+    edges, calls = nfa.every_edge, nfa.call_table
     nfa.runs, nfa.run_bytes = array("i"), bytearray()
     for table in (edges, calls):
         table[np.isin(table[:, 0], list(sources)), -1] = operation

@@ -19,8 +19,8 @@ __all__ = ["determinise", "fits", "product"]
 
 def determinise(nfa: Nfa) -> Dfa:
     """Subset construction (Rabin and Scott 1959): each new state is the set of old ones a text may be in."""
-    classes, width = subset.byte_classes(nfa.edge_table)
-    all_edges, all_calls = nfa.edge_table.tolist(), nfa.call_table.tolist()
+    classes, width = subset.byte_classes(nfa.every_edge)
+    all_edges, all_calls = nfa.every_edge.tolist(), nfa.call_table.tolist()
 
     def closed(states: Iterable[int]) -> frozenset[int]:
         return frozenset(state for state in nfa.closure(states) if state in leaving)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.jit import inlined, kernel
+from structkit.automaton.jit import helper, inlined, kernel
 from structkit.automaton.kernels import BITS, FULL, TOO_MANY
 
-__all__ = ["AMBIGUOUS", "by_source", "byte_classes", "determinise", "with_runs"]
+__all__ = ["AMBIGUOUS", "byte_classes", "determinise", "prepare", "with_runs"]
 
 AMBIGUOUS = -1
 """What `determinise` answers when edges for one byte differ in their operation."""
@@ -241,69 +241,93 @@ def determinise(
     return states, made_calls
 
 
-@kernel
-def _sort_by_source(table, first, rows):
+@helper
+def _count(table, kind, first):
     for i in range(len(table)):
-        first[table[i, 0] + 2] += 1
-    for state in range(len(first) - 2):
-        first[state + 2] += first[state + 1]
+        first[kind, table[i, 0] + 2] += 1
+
+
+@helper
+def _sort_by_source(table, kind, first, rows):
     for i in range(len(table)):
-        place = first[table[i, 0] + 1]
-        first[table[i, 0] + 1] = place + 1
+        place = first[kind, table[i, 0] + 1]
+        first[kind, table[i, 0] + 1] = place + 1
         for column in range(table.shape[1]):
             rows[place, column] = table[i, column]
 
 
-def by_source(table: NDArray[np.int32], size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """`(first int32[size + 1], rows)`: the rows in the order of their sources, and where those of each begin."""
-    first, rows = np.zeros(size + 2, np.int32), np.empty_like(table)
-    _sort_by_source(table, first, rows)
-    return first[:-1], rows
-
-
 @kernel
-def _fill_runs(runs, texts, table, at):
+def prepare(edges, runs, texts, silent, calls, classes, first, edge_rows, silent_rows, call_rows):
+    """Sort what leads on by where it begins, and find the bytes that no edge tells apart.
+
+    Args:
+        edges: int32[edges, 5], `(source, first byte, last byte, target, operation)`.
+        runs: int32[runs, 3], `(source, first new state, length)`: more edges, through states numbered in a row.
+        texts: uint8[...], the bytes of all runs.
+        silent: int32[silent moves, 2], `(source, target)`.
+        calls: int32[calls, 4], `(source, number of the callee, target, operation)`.
+        classes: uint8[256], zeros, receives the class of each byte.
+        first: int32[3, NFA states + 2], zeros, receives where the edges, silent moves and calls of each state begin.
+        edge_rows: int32[edges + bytes of runs, 5], receives the edges by source, with classes for bytes.
+        silent_rows: int32[silent moves, 2], receives the silent moves by source.
+        call_rows: int32[calls, 4], receives the calls by source.
+    """
+    _count(edges, 0, first)
+    _count(silent, 1, first)
+    _count(calls, 2, first)
+    for e in range(len(edges)):
+        classes[edges[e, 1]] = 1
+        if edges[e, 2] < 255:
+            classes[edges[e, 2] + 1] = 1
     byte = 0
     for r in range(len(runs)):
         source = runs[r, 0]
         for i in range(runs[r, 2]):
-            target = runs[r, 1] + i
-            table[at, 0], table[at, 1], table[at, 2], table[at, 3] = source, texts[byte], texts[byte], target
-            table[at, 4] = 0
-            source = target
-            at += 1
+            first[0, source + 2] += 1
+            source = runs[r, 1] + i
+            classes[texts[byte]] = 1
+            if texts[byte] < 255:
+                classes[texts[byte] + 1] = 1
             byte += 1
+    classes[0] = 0
+    for each in range(1, 256):
+        classes[each] += classes[each - 1]
+    for kind in range(3):
+        for state in range(first.shape[1] - 2):
+            first[kind, state + 2] += first[kind, state + 1]
+    _sort_by_source(edges, 0, first, edge_rows)
+    _sort_by_source(silent, 1, first, silent_rows)
+    _sort_by_source(calls, 2, first, call_rows)
+    byte = 0
+    for r in range(len(runs)):
+        source = runs[r, 0]
+        for i in range(runs[r, 2]):
+            place = first[0, source + 1]
+            first[0, source + 1] = place + 1
+            edge_rows[place, 0], edge_rows[place, 1], edge_rows[place, 2] = source, texts[byte], texts[byte]
+            source = runs[r, 1] + i
+            edge_rows[place, 3], edge_rows[place, 4] = source, 0
+            byte += 1
+    for e in range(len(edge_rows)):
+        edge_rows[e, 1], edge_rows[e, 2] = classes[edge_rows[e, 1]], classes[edge_rows[e, 2]]
 
 
 def with_runs(
     edges: NDArray[np.int32], runs: NDArray[np.int32], texts: NDArray[np.uint8]
 ) -> NDArray[np.int32]:
-    """int32[..., 5]: edges, and those of runs through states that are numbered in a row.
-
-    Args:
-        edges: int32[edges, 5], `(source, first byte, last byte, target, operation)`.
-        runs: int32[runs, 3], `(source, first new state, length)`.
-        texts: uint8[...], the bytes of all runs.
-    """
-    table = np.empty((len(edges) + len(texts), 5), np.int32)
-    table[: len(edges)] = edges
-    _fill_runs(runs, texts, table, len(edges))
-    return table
-
-
-@kernel
-def _fill_classes(edges, classes):
-    for e in range(len(edges)):
-        classes[edges[e, 1]] = 1
-        if edges[e, 2] < 255:
-            classes[edges[e, 2] + 1] = 1
-    classes[0] = 0
-    for byte in range(1, 256):
-        classes[byte] += classes[byte - 1]
+    """int32[..., 5]: edges, and those of runs; see `prepare`."""
+    source, first, lengths = runs.T
+    at = np.arange(len(texts), dtype=np.int32) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    targets = np.repeat(first, lengths) + at
+    sources = np.where(at == 0, np.repeat(source, lengths), targets - 1)
+    added = np.column_stack([sources, texts, texts, targets, np.zeros_like(targets)]).astype(np.int32)
+    return np.concatenate([edges, added])
 
 
 def byte_classes(edges: NDArray[np.int32]) -> tuple[NDArray[np.uint8], int]:
     """uint8[256], the class of each byte, and how many there are: bytes that no edge tells apart share one."""
-    classes = np.zeros(256, np.uint8)
-    _fill_classes(edges, classes)
+    begins = np.zeros(257, np.uint8)
+    begins[edges[:, 1]] = begins[edges[:, 2] + 1] = 1
+    begins[0] = 0
+    classes = np.cumsum(begins[:256], dtype=np.uint8)
     return classes, int(classes[255]) + 1
