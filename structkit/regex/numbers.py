@@ -124,7 +124,7 @@ def whole_numbers(schema: Integer, *, bounded: bool, once: bool, limits: Limits,
         return _whole_numbers.__wrapped__(schema, bounded, once, limits, place)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def _whole_numbers(schema: Integer, bounded: bool, once: bool, limits: Limits, place: str | None) -> Node:
     digits = limits.integer_digits if bounded else None
     low, high, of = schema.minimum, schema.maximum, schema.multiple_of or 1

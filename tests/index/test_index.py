@@ -10,9 +10,11 @@ from structkit.automaton.frames import Frame, under
 from structkit.automaton.link import link
 from structkit.automaton.shortest import shortest_text
 from structkit.errors import UnsatisfiableSchema
-from structkit.index import plain
+from structkit.guide.guide import Guide
+from structkit.guide.reference import ReferenceCursor
+from structkit.index import plain, scratch
 from structkit.index.index import FAR, Index
-from structkit.regex.nodes import Alt, Both, Chars, Node, Repeat, Rules, Text, seq
+from structkit.regex.nodes import Alt, Both, Call, Chars, Node, Repeat, Rules, Text, seq
 from structkit.regex.strings import other_text
 from structkit.testing import small_vocabulary
 from tests.languages import recursive_rules, texts, vocabulary
@@ -53,6 +55,22 @@ def test_kernel_walks_as_the_plain_twin(rules: Rules, text: str) -> None:
             after = index.after(row.exits, below)
             mask, exits = plain.walk(automaton, V, row.exits, below)
             assert (after.mask.dense(len(mask)) == mask).all() and after.exits.tolist() == exits
+
+
+@pytest.mark.parametrize("room", [0, 1, 3])
+def test_masks_of_more_words_than_there_is_room_for(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch, "FEW", room)
+    tokens = vocabulary(f"of a vocabulary of its own, for room {room}".encode())
+    automaton = link(Rules(seq(Text('{"'), Call("key"), Text("1}")), {"key": other_text(["ab", "aé", "ba"])}))
+    guide = Guide(automaton, tokens)
+    cursor, plainly = guide.cursor(), ReferenceCursor(automaton, tokens)
+    found, wanted = np.empty((2, tokens.words), np.uint32)
+    for byte in '{"abé"1}'.encode():
+        cursor.fill_mask(found)
+        plainly.fill_mask(wanted)
+        assert (found == wanted).all()
+        cursor.advance(byte)
+        plainly.advance(byte)
 
 
 @pytest.mark.parametrize("end", ["", '"'])
