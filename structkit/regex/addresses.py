@@ -16,7 +16,7 @@ from structkit.regex.integers import naturals
 from structkit.regex.nodes import EMPTY, NEVER, Both, Node, Repeat, Text, alt, seq
 from structkit.regex.parse import parse
 
-__all__ = ["email", "ip_address", "ip_interface", "ip_network", "name_email", "url"]
+__all__ = ["email", "ip_address", "ip_interface", "ip_network", "name_email", "url", "written_out"]
 
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
@@ -128,6 +128,21 @@ def _label(longest: int, first: str = _LABEL_END) -> str:
     """RFC 1123, section 2.1, in lower case; no `--` third and fourth, for `xn--` is not spelled here."""
     rest = rf"{_LABEL_INNER}(?:{_LABEL_END}{_LABEL_INNER}|-{_LABEL_END}){_LABEL_INNER}{{0,{longest - 5}}}{_LABEL_END}"
     return f"{first}(?:{_LABEL_INNER}?{_LABEL_END}|{_LABEL_INNER}{{2}}{_LABEL_END}|{rest})?"
+
+
+def written_out(pattern: str, least: int, most: int) -> str:
+    """A pattern from `least` to `most` times, as it would be copied.
+
+    A repetition of many characters becomes a rule of its own; the masks of a rule that calls no other are made sooner,
+    and are the same for all targets.
+
+    >>> written_out("a", 1, 3)
+    'a(?:a(?:a)?)?'
+    """
+    more = ""
+    for _ in range(most - least):
+        more = f"(?:{pattern}{more})?"
+    return pattern * least + more
 
 
 _SPECIAL = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21, "file": None}
@@ -284,7 +299,8 @@ def email() -> Node:
     half = Repeat(chars([(0x21, 0x7E)]), 0, _LOCAL // 2)
     local = Both(_read(rf"{_ATOM}+(?:\.{_ATOM}+)*"), seq(half, half), end="@")
     top = Both(_read("[a-z]{2,20}"), alt(map(Text, _RESERVED)), negate=True, end="(?![a-z])")
-    wide = _read(rf"(?:{_label(63)}\.){{1,2}}|(?:{_label(30)}\.){{3,5}}")
+    few, many = (rf"{_label(longest)}\." for longest in (63, 30))
+    wide = _read(f"{written_out(few, 1, 2)}|{written_out(many, 3, 5)}")
     return seq(local, Text("@"), wide, top)
 
 

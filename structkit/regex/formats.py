@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from types import MappingProxyType
 
+from structkit.regex.addresses import written_out
 from structkit.regex.nodes import Node
 from structkit.regex.parse import parse
 
@@ -68,11 +69,12 @@ def _ipv6() -> str:
 def _hostname() -> str:
     """RFC 1123, section 2.1: at most 253 characters, as three labels of 63 or ten of 24; no `--` third and fourth."""
     end, inner = "[A-Za-z0-9]", "[A-Za-z0-9-]"
-    labels = []
-    for longest in (63, 24):
+    names = []
+    for longest, least, most in ((63, 1, 3), (24, 4, 10)):
         longer = f"{inner}(?:{end}{inner}|-{end}){inner}{{0,{longest - 5}}}{end}"
-        labels.append(f"{end}(?:{inner}?{end}|{inner}{inner}{end}|{longer})?")
-    return rf"(?:{labels[0]}(?:\.{labels[0]}){{0,2}}|{labels[1]}(?:\.{labels[1]}){{3,9}})"
+        label = f"{end}(?:{inner}?{end}|{inner}{inner}{end}|{longer})?"
+        names.append(label + written_out(rf"\.{label}", least - 1, most - 1))
+    return f"(?:{'|'.join(names)})"
 
 
 def _email(wide: str = "") -> str:
