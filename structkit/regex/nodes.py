@@ -239,7 +239,7 @@ class Rules:
 
 
 def seq(*parts: Node) -> Node:
-    """One after the other: flattened, texts merged, `NEVER` if any part is.
+    """One after the other: flattened, texts merged, `NEVER` if any part is; sequences are parts as this makes them.
 
     >>> seq(Text("a"), Text("b"), seq(EMPTY, Text("c")))
     Text(value='abc')

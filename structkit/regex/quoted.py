@@ -22,6 +22,7 @@ from structkit.schema.quote import FORMAT, with_source
 __all__ = ["Lowering", "Strings"]
 
 _FREE = String()
+"""Any string: most are, so that nothing else is asked about them."""
 
 _LITERAL = 3
 """Nodes that a string with a pattern may have and still be written where it stands; too few to hold a repetition."""

@@ -34,10 +34,10 @@ from structkit.schema.place import joined, step
 __all__ = ["in_order", "settle"]
 
 Definitions = Mapping[str, Schema]
+K = TypeVar("K", Property, Additional)
 
 _HOLDING = (Ref, Union, String, Array, Object)
 """What may have parts without a value."""
-K = TypeVar("K", Property, Additional)
 
 
 def settle(

@@ -148,6 +148,14 @@ def test_what_is_not_a_schema_is_refused(schema: dict[str, object]) -> None:
     assert caught.value.place is not None and caught.value.place.startswith("$")
 
 
+@pytest.mark.parametrize("kind", ["string", "integer", "number", "boolean", "null"])
+def test_a_bare_type_is_read_as_it_is_beside_what_says_nothing(kind: str) -> None:
+    bare = {"type": kind, "title": "T", "description": "D", "examples": [1], "default": 2}
+    found, wanted = read(bare).root, read(bare | {"x-nothing": True}).root
+    assert found == wanted
+    assert found.note == wanted.note is not None
+
+
 @pytest.mark.parametrize(
     "reference", ["#/$defs/x", "other.json", "#nowhere", "http://example.com/", "#/%20", "http://["]
 )
