@@ -123,6 +123,15 @@ _RULES: dict[str, Node] = {
     "few": Seq(
         (Text("("), Joined((Part(Unique(Alt((Text("a"), Text("ab"), Text("b")))), 2, 3),), ","), Text(")"))
     ),
+    "names": Seq((Text("["), Joined((Part(Unique(Call("name")), 0, None),), ","), Text("]"))),
+    "name": Alt((Seq((Text('"'), Call("text"))), Text("ab"), Call("set"), Call("pairs"))),
+    "pairs": Seq(
+        (
+            Text("("),
+            Joined((Part(Seq((Unique(Seq((Text('"'), Call("text")))), Call("maybe"))), 0, 3),), ","),
+            Text(")"),
+        )
+    ),
     "maybe": Alt((EMPTY, Call("tree"))),
     "many": Repeat(Alt((Text("a"), Text("é("))), 0, 90),
     "even": Seq((Text("("), Call("odd"), Text(")"))),
@@ -164,5 +173,9 @@ def vocabulary(*extra: bytes) -> Vocabulary:
         b"aab",
         b"(a)",
         b",",
+        b'["',
+        b'"a"',
+        b'a","',
+        b'"","',
     )
     return Vocabulary([bytes([byte]) for byte in range(256)] + list(longer) + list(extra), end_ids={300})

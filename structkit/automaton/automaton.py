@@ -52,6 +52,7 @@ class Automaton:
         strides: The most rounds that one byte begins in each rule whose counter has an end; at least 1.
         lock: Held while a rule is built.
         frames: The frames made, but for those forgotten.
+        unique: What is known of the unique texts of its rules.
     """
 
     def __init__(self, tables: Tables, limits: Limits, builder: Builder | Callable[[], Builder]) -> None:
@@ -65,8 +66,7 @@ class Automaton:
         self._states: dict[int, tuple[int, int]] = {}
         self._calling: set[int] = set()
         self._only_texts: dict[int, bytes | None] = {}
-        self._unique_ahead: dict[int, frozenset[int]] = {}
-        self._needs_unique: dict[int, NDArray[np.bool_]] = {}
+        self.unique = unique.Rules(self)
         self._bytes: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}
         # One number of these is read several times faster than one of an array.
         self.rule_of: list[int] = []
@@ -174,28 +174,6 @@ class Automaton:
         """The bytes of its arrays."""
         return sum(array.nbytes for array in self.tables)
 
-    def forgetful(self, tables: Tables) -> Tables:
-        """The tables without the calls of unique texts, and without the ways to where only these can follow."""
-        states = len(tables.row)
-        needs = [self.needs_unique(rule) for rule in self.built[:] if self.states_of(rule)[0] < states]
-        return tables.without_unique(np.concatenate(needs))
-
-    def may_meet_unique(self, rule: int) -> bool:
-        """Whether a unique text can begin inside a rule, or inside one that it calls, as far as that is known."""
-        pending, reached = [rule], {rule}
-        while pending:
-            current = pending.pop()
-            if self.start[current] == UNBUILT:
-                return True
-            first, stop = self.states_of(current)
-            low, high = self.call_first[first], self.call_first[stop]
-            if self.call_unique[low:high].any():
-                return True
-            callees = set(self.call_rule[low:high].tolist()) - reached
-            reached |= callees
-            pending += callees
-        return False
-
     @cached_property
     def shortest(self) -> Shortest:
         """The shortest way to each rule's end, in bytes; all rules are built for it."""
@@ -227,13 +205,23 @@ class Automaton:
             after = self._read(frames, text)
             if not self.remembers:  # else a rule was built on the way that has unique texts
                 return after, b""
-        for byte in text:
-            kept += bytes((byte,))
-            frames = frozenset(
-                frame
-                for frame in self.step(frames, byte, kept)
-                if unique.leaves_room(self, frame, kept) and unique.has_another(self, frame)
-            )
+        at, content = 0, np.frombuffer(text, np.uint8)
+        while at < len(text) and frames:
+            read = at
+            if len(frames) == 1:
+                (frame,) = frames
+                read, glided = self._glide(frame, content, at)
+            if read > at and unique.is_free(self, glided):
+                kept += text[at:read]
+                at, frames = read, frozenset((glided,))
+            else:
+                kept += text[at : at + 1]
+                frames = frozenset(
+                    frame
+                    for frame in self.step(frames, text[at], kept)
+                    if unique.leaves_room(self, frame, kept) and unique.has_another(self, frame)
+                )
+                at += 1
             if not any(frame.opened for frame in frames):
                 kept = b""
         return frames, kept
@@ -275,7 +263,7 @@ class Automaton:
             self.row, self.targets, self.classes, self.rule, self.quiet, self.least, self.most,
             frame.state, frame.count, content, at,
         )  # fmt: skip
-        return read, frame if read == at else self.frame(state, count, frame.below)
+        return read, frame if read == at else self.frame(state, count, frame.below, frame.memory)
 
     def can_end(self, frames: Iterable[Frame]) -> bool:
         """Whether the text may end here."""
@@ -368,54 +356,9 @@ class Automaton:
             return None
         return self.frame(frame.state, frame.count, frame.below, frame.memory.closed(text))
 
-    def needs_unique(self, rule: int) -> NDArray[np.bool_]:
-        """bool[states of the rule]: whether it cannot end before another unique text; the counter is left out."""
-        known = self._needs_unique.get(rule)
-        if known is not None:
-            return known
-        first, stop = self.states_of(rule)
-        needs = np.zeros(stop - first, bool)
-        if self.call_unique[self.call_first[first] : self.call_first[stop]].any():
-            needs[:] = True
-            into: dict[int, list[int]] = {}
-            for state in range(first, stop):
-                for after in self._after(state):
-                    into.setdefault(after, []).append(state)
-            pending = [state for state in range(first, stop) if self.final[state]]
-            while pending:
-                state = pending.pop()
-                if needs[state - first]:
-                    needs[state - first] = False
-                    pending += into.get(state, ())
-        self._needs_unique[rule] = needs
-        return needs
-
-    def unique_ahead(self, state: int) -> frozenset[int]:
-        """The rules of the unique texts that may come next in the rule of a state."""
-        if state not in self._unique_ahead:
-            pending, reached = [state], {state}
-            while pending:
-                after = set(self._after(pending.pop())) - reached
-                pending += after
-                reached |= after
-            self._unique_ahead[state] = frozenset(
-                int(self.call_rule[call])
-                for at in reached
-                for call in range(self.call_first[at], self.call_first[at + 1])
-                if self.call_unique[call]
-            )
-        return self._unique_ahead[state]
-
     def ways_on(self, state: int) -> int:
         """How many bytes lead on from a state, the counter left as it is."""
         return sum(len(leaving) for operation, leaving in self._leaving(state) if operation == KEEP)
-
-    def _after(self, state: int) -> list[int]:
-        """Where a byte, or a call of what is not unique, leads from a state in its rule."""
-        row, width = int(self.row[state]), self.tables.width(*self.states_of(self.rule_of[state]))
-        after = [target >> BITS for target in self.targets[row : row + width].tolist() if target != DEAD]
-        calls = range(self.call_first[state], self.call_first[state + 1])
-        return after + [int(self.call_next[call]) for call in calls if not self.call_unique[call]]
 
     def states_of(self, rule: int) -> tuple[int, int]:
         """The first state of a rule that was built, and the first one after it."""

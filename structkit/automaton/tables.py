@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -65,17 +65,30 @@ class Tables(NamedTuple):
         end = self.row[stop] if stop < len(self.row) else len(self.targets)
         return int(end - self.row[first]) // (stop - first)
 
-    def without_unique(self, needs_unique: NDArray[np.bool_]) -> Tables:
-        """The tables without the calls of unique texts, and without the ways to where only these can follow.
+    def without(
+        self,
+        calls: NDArray[np.bool_],
+        needs: NDArray[np.bool_],
+        narrow: NDArray[np.bool_],
+        open_: Collection[int],
+    ) -> Tables:
+        """The tables in which some texts cannot be written.
 
         Args:
-            needs_unique: bool[states], whether the state's rule cannot end before another unique text.
+            calls: bool[calls], those that are not made.
+            needs: bool[states], the states to which no byte leads.
+            narrow: bool[states], those that nothing leaves.
+            open_: The rules that do not end.
         """
-        kept = ~self.call_unique
+        kept = ~(calls | np.repeat(narrow, np.diff(self.call_first)))
         first = np.concatenate([[0], np.cumsum(kept)])[self.call_first].astype(np.int32)
+        final = self.final & ~np.isin(self.rule, list(open_))
+        leaving = np.repeat(~narrow, np.diff(self.row, append=len(self.targets)))
         return self._replace(
-            targets=np.where(needs_unique[self.targets >> BITS], DEAD, self.targets).astype(np.int32),
-            quiet=(np.diff(first) == 0) & ~self.final & self.live,
+            targets=np.where(leaving & ~needs[self.targets >> BITS], self.targets, DEAD).astype(np.int32),
+            final=final,
+            live=self.live & ~narrow,
+            quiet=(np.diff(first) == 0) & ~final & self.live & ~narrow,
             call_first=first,
             call_rule=self.call_rule[kept],
             call_next=self.call_next[kept],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,7 @@ def look(state: State, index: Index) -> tuple[Mask, ...]:
                 parts.append(rest.mask)
                 growth = max(growth, rest.growth + index.pending(below) + index.need(below.below))
         if index.automaton.remembers:
-            parts = [_without_repeats(parts, state, index)]
+            parts = _without_repeats(parts, state, index)
         state.growth = growth
         state.tight = index.tight
         masks = state.masks = tuple(parts)
@@ -109,18 +109,21 @@ def downwards(
         level = following
 
 
-def _without_repeats(masks: list[Mask], state: State, index: Index) -> Mask:
+def _without_repeats(masks: list[Mask], state: State, index: Index) -> list[Mask]:
     """Without the tokens that end a unique text as one seen before, or lead where no other end is left."""
+    tokens = suspects(state, index, ended=True)
+    if not tokens:
+        return masks
     narrow = np.empty(index.vocabulary.words, np.uint32)
     write(masks, narrow)
-    allowed = [token for token in suspects(state, index) if int(narrow[token >> 5]) >> (token & 31) & 1]
+    allowed = [token for token in tokens if int(narrow[token >> 5]) >> (token & 31) & 1]
     repeating = list(_repeating(allowed, state, index))
-    if not repeating and len(masks) == 1:
-        return masks[0]
+    if not repeating:
+        return masks
     for token in repeating:
         narrow[token >> 5] &= ~np.uint32(1 << (token & 31))
     words = np.flatnonzero(narrow)
-    return few(words, narrow[words], len(narrow))
+    return [few(words, narrow[words], len(narrow))]
 
 
 def _repeating(tokens: list[int], state: State, index: Index) -> Iterator[int]:
@@ -138,28 +141,49 @@ def _repeating(tokens: list[int], state: State, index: Index) -> Iterator[int]:
             yield token
 
 
-def suspects(state: State, index: Index) -> set[int]:
+def _opening(frame: Frame, index: Index, *, ended: bool) -> Iterator[int]:
+    """Of the tokens that a frame allows, with those below it, which begin a unique text, or end it there."""
+    level: dict[Frame, list[tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]]] = {
+        frame: [(None, None)]
+    }
+    while level:
+        following: dict[Frame, list[tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]]] = {}
+        for at, ways in level.items():
+            exits, plain = (_union(lists) for lists in zip(*ways, strict=True))
+            row = index.row(at) if exits is None else index.after(exits, at)
+            opening = index.opening(exits, plain, at, row, ended=ended)
+            yield from opening.mask.tokens()
+            for below in under(at) if len(row.exits) else ():
+                following.setdefault(below, []).append((row.exits, opening.exits))
+        level = following
+
+
+def _union(lists: Sequence[NDArray[np.int32] | None]) -> NDArray[np.int32] | None:
+    """The exits that are in one of the lists; there is only one if that stands for the start of every token."""
+    several = [each for each in lists if each is not None]
+    return np.unique(np.concatenate(several)) if len(several) > 1 else lists[0]
+
+
+def suspects(state: State, index: Index, *, ended: bool = False) -> set[int]:
     """The tokens that may repeat a unique text seen before, perhaps with others.
 
     Rows know nothing of what was seen, so these are tried one by one: those that begin a unique text or must be
-    followed by one, and those along the texts seen before where one of them may be repeated.
+    followed by one, and those along the texts seen before where one of them may be repeated. With `ended`, texts count
+    only where they end, or where there is an end of what they may go on with: else not all of it was seen.
     """
     found: set[int] = set()
-    for exits, frame, row in walks(state, index):
-        found.update(_tokens(index.opening(exits, frame, row)))
+    automaton = index.automaton
+    for frame in state.frames:
+        found.update(_opening(frame, index, ended=ended))
     for frame in state.frames:
         above, at = frame, frame.below
         while isinstance(at, Frame) and at.opened:
+            rule = automaton.rule_of[above.state]
+            if ended and automaton.unique.is_free(rule):
+                found.update(index.beginning(ahead(at, state.kept)))
             # A key of its own has one text, and was not entered if that was written before.
-            if index.automaton.only_text(index.automaton.rule_of[above.state]) is None:
+            elif automaton.only_text(rule) is None:
                 for rest in ahead(at, state.kept):
                     found.update(index.along(rest))
             above, at = at, at.below
     return found
-
-
-def _tokens(mask: NDArray[np.uint32]) -> list[int]:
-    words = np.flatnonzero(mask)
-    at, bits = np.nonzero(np.unpackbits(mask[words].view(np.uint8), bitorder="little").reshape(-1, 32))
-    tokens: list[int] = (32 * words[at] + bits).tolist()
-    return tokens

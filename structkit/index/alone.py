@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,9 @@ _MOSTLY = 64
 
 _SMALL = 64
 """States of a part of a rule whose row is shared by all rules that have such a part."""
+
+_LAST = 16
+"""States of a larger rule, those walked last, of which it is known where their tokens lead."""
 
 
 def row(index: Index, frame: Frame, key: RowKey) -> Row | None:
@@ -49,7 +53,7 @@ def _uncounted(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
         elif other >= 0 and _usual(dfa, other) == other:
             found = _told_from(index, rule, state, other, _uncounted(index, rule, dfa, other))
         else:
-            found = _walked(index, rule, state)
+            found = _alike(index, rule, dfa, state) or _walked(index, rule, state)
         index.shared.put(dfa.fingerprint, key, found)
         index.made += 1
     return found
@@ -68,7 +72,7 @@ def _counted(index: Index, rule: int, dfa: Dfa, state: int, frame: Frame, key: R
         rounds_key = (-1, state, int(dfa.least > 0), -1)
         rounds = index.rounds.get(dfa.fingerprint, rounds_key)
         if rounds is None:
-            _, rounds = _rounds(index, rule, state, counted=True)
+            rounds = _counted_alike(index, rule, dfa, state) or _rounds(index, rule, state, counted=True)[1]
             index.rounds.put(dfa.fingerprint, rounds_key, rounds)
         needed = max(dfa.least - frame.count, 0)
         room = math.inf if dfa.most is None else dfa.most - frame.count
@@ -83,7 +87,7 @@ def _of_part(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
     """The row of a state from which few others are reached; other rules have such a part too."""
     fingerprint = _part(dfa, state)
     if fingerprint is None:
-        return _walked(index, rule, state)
+        return _alike(index, rule, dfa, state) or _walked(index, rule, state)
     key = (-1, 0, 0, -1)
     index.share(fingerprint)
     found = index.shared.get(fingerprint, key)
@@ -102,6 +106,35 @@ def _part(dfa: Dfa, state: int) -> bytes | None:
     return hashlib.blake2b(table[:states].data, digest_size=16).digest() if states else None
 
 
+def _alike(index: Index, rule: int, dfa: Dfa, state: int) -> Row | None:
+    """The row of a state whose tokens take the same ways as those of one that was walked before."""
+    other, needed = _same(index, rule, dfa, state)
+    row = index.shared.get(dfa.fingerprint, (-1, other, 0, -1))
+    return None if row is None else row._replace(growth=needed)
+
+
+def _counted_alike(index: Index, rule: int, dfa: Dfa, state: int) -> Rounds | None:
+    """The same of what all counts allow."""
+    other, needed = _same(index, rule, dfa, state)
+    rounds = index.rounds.get(dfa.fingerprint, (-1, other, int(dfa.least > 0), -1))
+    if rounds is None:
+        return None
+    return replace(rounds, worst=np.where(rounds.worst >= 0, np.int32(needed), rounds.worst))
+
+
+def _same(index: Index, rule: int, dfa: Dfa, state: int) -> tuple[int, int]:
+    """A state that was walked before whose tokens take the same ways, and the most tokens needed after one of them.
+
+    Where words are counted without a counter, say, there is a state after each word. -1 if there is none.
+    """
+    for other, seen in index.walked.get(rule, ()):
+        number, order = np.full(len(seen), -1, np.int32), np.empty(len(seen), np.int32)
+        if kernels.same(dfa.targets, dfa.final, seen, other, state, number, order):
+            reached = number[number >= 0] + int(index.automaton.start[rule])
+            return other, int(index.tokens[0, reached].max())
+    return -1, 0
+
+
 def _walked(index: Index, rule: int, state: int) -> Row:
     mask, rounds = _rounds(index, rule, state, counted=False)
     return Row(mask, rounds.exits, int(rounds.worst.max(initial=0)))
@@ -116,15 +149,19 @@ def _rounds(index: Index, rule: int, state: int, *, counted: bool) -> tuple[Mask
     taken = np.full(index.vocabulary.size if counted else 0, -1, small)
     exit_taken = scratch.exit_taken.view(small)
     states, marks = np.empty(longest, np.int32), np.empty(longest, small)
+    first, stop = automaton.states_of(rule)
+    seen = np.zeros(stop - first if stop - first > _SMALL else 0, bool)
     found, filled = kernels.rounds(
         trie.byte, trie.depth, trie.end, trie.first, trie.ids,
         automaton.row, automaton.targets, automaton.classes, automaton.final, index.tokens,
-        int(automaton.start[rule]) + state, rule, scratch.mask, scratch.words, scratch.values, taken,
-        scratch.exits, exit_taken, worst, states, marks,
+        first + state, rule, scratch.mask, scratch.words, scratch.values, taken,
+        scratch.exits, exit_taken, worst, states, marks, first, seen,
     )  # fmt: skip
     found_rounds = Rounds(taken, scratch.exits[:found].copy(), exit_taken[:found].copy(), worst)
     mask = scratch.taken(filled)
     index.scratches.give(scratch)
+    if len(seen):
+        index.walked[rule] = [(state, seen), *index.walked.get(rule, ())][:_LAST]
     return mask, found_rounds
 
 

@@ -13,14 +13,14 @@ import numpy as np
 from structkit.automaton.jit import kernel
 from structkit.automaton.kernels import BITS, LEAVE, OPERATION
 
-__all__ = ["differ", "part", "rounds", "usual"]
+__all__ = ["differ", "part", "rounds", "same", "usual"]
 
 
 @kernel
 def rounds(
     trie_byte, trie_depth, trie_end, trie_first, trie_ids,
     row, targets, classes, final, tokens, state, rule,
-    mask, words, values, taken, exits, exit_taken, worst, states, marks,
+    mask, words, values, taken, exits, exit_taken, worst, states, marks, first, seen,
 ):
     """Like `walk` from the start of every token and without a budget, for all counts at once.
 
@@ -40,6 +40,8 @@ def rounds(
             it is.
         states: int32[longest token + 1], scratch: the states on the way to the current node.
         marks: int16[longest token + 1], scratch: what is in `taken`, on that way.
+        first: The first state of the rule.
+        seen: bool[states of the rule], receives those that a token comes to; or bool[0].
 
     Returns:
         `(exits found, words set)`.
@@ -63,6 +65,8 @@ def rounds(
             mark += 2 * operation
         states[depth] = target >> BITS
         marks[depth] = mark
+        if len(seen) > 0:
+            seen[(target >> BITS) - first] = True
         if final[target >> BITS] and trie_end[node] > node + 1:
             exits[found] = node
             exit_taken[found] = mark >> 1
@@ -212,3 +216,44 @@ def part(targets, classes, final, state, numbers, order, table):
         table[at, 256] = final[order[at]]
         at += 1
     return found
+
+
+@kernel
+def same(targets, final, seen, other, state, number, order):
+    """Whether the tokens that a state allows are those that another one does, and take the same ways.
+
+    Args:
+        targets: int32[states, classes], the transitions of a rule.
+        final: bool[states].
+        seen: bool[states], those that tokens come to from `other`.
+        number: int32[states], -1, receives where tokens come to from `state` instead, for `other` and those seen.
+        order: int32[states], scratch.
+    """
+    number[other] = state
+    order[0] = other
+    found = 1
+    at = 0
+    while at < found:
+        theirs = order[at]
+        mine = number[theirs]
+        at += 1
+        if final[theirs] != final[mine]:
+            return False
+        for klass in range(targets.shape[1]):
+            target, here = targets[theirs, klass], targets[mine, klass]
+            if target < 0:
+                if here >= 0:
+                    return False
+                continue
+            after = target >> BITS
+            if not seen[after]:  # no token comes there, so none does from the other state
+                continue
+            if here < 0 or here & OPERATION != target & OPERATION:
+                return False
+            if number[after] < 0:
+                number[after] = here >> BITS
+                order[found] = after
+                found += 1
+            elif number[after] != here >> BITS:
+                return False
+    return True

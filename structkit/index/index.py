@@ -7,6 +7,7 @@ stack is at hand. Rows are made when first asked for.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from threading import RLock
 
@@ -20,6 +21,7 @@ from structkit.automaton.tables import UNBUILT, Tables
 from structkit.errors import LimitExceeded
 from structkit.index import alone, kernels, spelling, store
 from structkit.index.kept import Kept, keep
+from structkit.index.mask import Mask
 from structkit.index.needs import Needs
 from structkit.index.rows import (
     NO_EXITS,
@@ -43,9 +45,9 @@ _NEVER = 1 << 60
 """Larger than any sum of tokens: no way to the end is known."""
 _NO_SIGNS: NDArray[np.int64] = np.empty(0, np.int64)
 _ROOT: NDArray[np.int32] = np.zeros(1, np.int32)
-_NO_TOKENS: NDArray[np.uint32] = np.empty(0, np.uint32)
-_FORGETFUL = "forgetful"
-"""The owner of rows without unique texts."""
+_NO_WORDS = np.empty(0, np.int64), np.empty(0, np.uint32)
+_BEGUN, _ENDED = "begun", "ended"
+"""The owners of what `opening` answers: the tokens that begin unique texts, and those in which they end."""
 
 
 class Index:
@@ -62,6 +64,7 @@ class Index:
         shared: Rows of rules that call no other, by fingerprint; one cache for all indexes of the vocabulary.
         rounds: What such rules allow for all counts at once.
         scratches: What kernels write on.
+        walked: Of rules that call no other, states that were walked, and the states that tokens come to from each.
         made: How many rows were made, and not read, since they were saved.
         sharing: Fingerprints of the rules, and the parts of rules, whose rows are shared; of each how many rows are on
             disk, those that take much room: the others are sooner made than read.
@@ -84,6 +87,7 @@ class Index:
         self.shared = shared_rows(vocabulary, automaton.limits.row_bytes)
         self.rounds = shared_rounds(vocabulary, automaton.limits.row_bytes)
         self.sharing: dict[bytes, int] = {}
+        self.walked: dict[int, list[tuple[int, NDArray[np.bool_]]]] = {}
         if kept is None:
             self._needs = Needs(automaton, vocabulary)
         else:
@@ -92,7 +96,7 @@ class Index:
         trie = vocabulary.trie
         children = (trie.child_first, trie.child_count, trie.child_byte, trie.child_node)
         self._trie = (trie.depth, trie.first, trie.ids, *children)
-        self._forgetful: tuple[Tables, Tables] | None = None
+        self._without: dict[frozenset[int], tuple[Tables, Tables]] = {}
         self._exits: list[NDArray[np.int32]] = []
         self._exit_numbers: dict[bytes, int] = {}
         self._numbering = RLock()
@@ -137,20 +141,40 @@ class Index:
             self.rows.put(None, key, row)
         return row
 
-    def opening(self, exits: NDArray[np.int32] | None, frame: Frame, row: Row) -> NDArray[np.uint32]:
-        """uint32[words]: of a row, the tokens that begin a unique text, or after which only one can follow.
+    def opening(
+        self,
+        exits: NDArray[np.int32] | None,
+        plain: NDArray[np.int32] | None,
+        frame: Frame,
+        row: Row,
+        *,
+        ended: bool = False,
+    ) -> Row:
+        """Of a row, the tokens that begin a unique text, or after which only one can follow; with the other exits.
 
-        `exits` are those that the row reads on from; `None`: from the start of every token.
+        Args:
+            exits: Those that the row reads on from; `None`: from the start of every token.
+            plain: As many of them as tokens reach without that.
+            frame: The row's.
+            row: The row.
+            ended: Whether texts count only if they end inside the token too, or come to where there is an end of what
+                they may go on with.
         """
-        if not self.automaton.may_meet_unique(self.automaton.rule_of[frame.state]):
-            return _NO_TOKENS
-        key = self._key(-1 if exits is None else self._number(exits), frame)
-        plain = self.rows.get(_FORGETFUL, key)
-        if plain is None:
-            plain = self._walk(_ROOT if exits is None else exits, frame, forgetful=True)
-            self.rows.put(_FORGETFUL, key, plain)
-        words = self.vocabulary.words
-        opening: NDArray[np.uint32] = row.mask.dense(words) & ~plain.mask.dense(words)
+        begin, few = (
+            (-1, -1) if exits is None or plain is None else (self._number(exits), self._number(plain))
+        )
+        key, owner = self._key(begin, frame), _ENDED if ended else _BEGUN
+        opening = self.rows.get((owner, few), key)
+        if opening is None:
+            other = row
+            if self.automaton.unique.may_follow(self.automaton.rule_of[frame.state]):
+                other = self._walk(_ROOT if plain is None else plain, frame, without=owner)
+            words, values = _NO_WORDS
+            if other is not row:
+                size = self.vocabulary.words
+                words, values = Mask(row.mask.dense(size) & ~other.mask.dense(size)).packed()
+            opening = Row(Mask(None, words, values), other.exits, 0)
+            self.rows.put((owner, few), key, opening)
         return opening
 
     def within(
@@ -220,6 +244,20 @@ class Index:
         tokens = self.beginnings(text)
         if node is not None:
             tokens += trie.ids[trie.first[node + 1] : trie.first[trie.end[node]]].tolist()
+        return tokens
+
+    def beginning(self, texts: Sequence[bytes]) -> list[int]:
+        """The tokens that begin with one of some texts, which are in order."""
+        trie, tokens = self.vocabulary.trie, []
+        strange: bytes | None = None
+        for text in texts:
+            if not text or (strange is not None and text.startswith(strange)):
+                continue
+            nodes = self._nodes(text)
+            if len(nodes) < len(text):
+                strange = text[: len(nodes) + 1]
+            else:
+                tokens += trie.ids[trie.first[nodes[-1]] : trie.first[trie.end[nodes[-1]]]].tolist()
         return tokens
 
     def _nodes(self, text: bytes) -> NDArray[np.int32]:
@@ -343,12 +381,12 @@ class Index:
         salt: int = 0,
         signs: NDArray[np.int64] = _NO_SIGNS,
         *,
-        forgetful: bool = False,
+        without: str = "",
     ) -> Row:
         scratch = self.scratches.take()
         arena, room = scratch.arena, kernels.ARENA
         while True:
-            tables = self._tables(forgetful)
+            tables = self._tables(without, self.automaton.rule_of[frame.state])
             missing = scratch.marks(len(tables.start))
             found, worst, filled = kernels.walk(
                 *self._trie, *tables, self.tokens, nodes, frame.state, frame.count, left, arena, salt,
@@ -374,12 +412,13 @@ class Index:
             scratch.mask[:] = 0
             signs[:] = 0
 
-    def _tables(self, forgetful: bool) -> Tables:
-        """The automaton's arrays as they are, or without unique texts."""
-        tables = self.automaton.tables
-        if not forgetful:
+    def _tables(self, without: str, rule: int) -> Tables:
+        """The automaton's arrays as they are, or without unique texts: those of an owner of openings."""
+        tables, unique = self.automaton.tables, self.automaton.unique
+        if not without:
             return tables
-        known = self._forgetful
+        begun = unique.following(rule) if without == _ENDED else frozenset[int]()
+        known = self._without.get(begun)
         if known is None or known[0] is not tables:
-            known = self._forgetful = tables, self.automaton.forgetful(tables)
+            known = self._without[begun] = tables, unique.unwritten(tables, begun)
         return known[1]

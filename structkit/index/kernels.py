@@ -316,6 +316,8 @@ def walk(
                 )
                 if top < 0:
                     return OVERFLOW, worst, filled
+                if high == low and not ended:  # nothing goes on, as where texts may be begun and not ended
+                    continue
             node = child_node[place]
             if ended and child_count[node] > 0:
                 exits[found] = node

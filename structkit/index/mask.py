@@ -62,6 +62,14 @@ class Mask:
         """Whether a token is allowed."""
         return bool((self.values if self.bits is None else self._whole(self.bits)).any())
 
+    def tokens(self) -> list[int]:
+        """The tokens, if no other mask's are told."""
+        if not len(self.words):
+            return []
+        at, bits = np.nonzero(np.unpackbits(self.values.view(np.uint8), bitorder="little").reshape(-1, 32))
+        tokens: list[int] = (32 * self.words[at] + bits).tolist()
+        return tokens
+
     def dense(self, words: int) -> NDArray[np.uint32]:
         """uint32[words]: all words."""
         return self._whole(np.zeros(words, np.uint32) if self.bits is None else self.bits)

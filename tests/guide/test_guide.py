@@ -14,7 +14,7 @@ from structkit.errors import LimitExceeded, TokenRefused, UnsatisfiableSchema, V
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.reference import ReferenceCursor
 from structkit.limits import Limits
-from structkit.regex.nodes import Alt, Both, Call, Chars, Node, Repeat, Rules, Seq, Text
+from structkit.regex.nodes import Alt, Both, Call, Chars, Joined, Node, Part, Repeat, Rules, Seq, Text, Unique
 from structkit.vocabulary.vocabulary import Vocabulary
 from tests.languages import plain_nodes, recursive_rules, vocabulary
 
@@ -54,6 +54,70 @@ def test_guide_equals_the_reference(rules: Rules, data: st.DataObject) -> None:
         token = data.draw(st.sampled_from(tokens))
         cursor.advance(token)
         reference.advance(token)
+
+
+_LETTERS = Repeat(Chars(((0x61, 0x62),)))
+_STRING = Seq((Text('"'), Call("text")))
+_FEW = Seq((Text("{"), Joined((Part(Unique(Alt((Text("a"), Text("b")))), 0, None),), ","), Text("}")))
+
+
+def _set_of(item: Node) -> Automaton:
+    """Any number of different items."""
+    items = Seq((Text("["), Joined((Part(Unique(item), 0, None),), ","), Text("]")))
+    rules = {"text": Seq((_LETTERS, Text('"'))), "items": items}
+    return link(Rules(Seq((Text("<"), Call("items"), Text(">"))), rules))
+
+
+@pytest.mark.parametrize(
+    ("item", "text"),
+    [
+        (_STRING, '["ab","a","b","aa"]'),
+        (_STRING, '["ab","a"]'),
+        (Alt((_STRING, Text("null"))), '["a",null,"ab","b"]'),
+        (Alt((Text("null"), Text("nab"), Text("ab"), _LETTERS)), "[null,ab,nab,abb,a]"),
+        (Seq((Text("{"), Joined((Part(Unique(_STRING), 0, 3),), ","), Text("}"))), '[{"a","b"},{"a"},{"b"}]'),
+        (Seq((Text("{"), Repeat(_STRING, 1, 2), Text("}"))), '[{"a"},{"a""a"},{"a""b"}]'),
+        (Seq((Text("x"), Repeat(Text("a"), 90, 92))), f"[x{'a' * 90},x{'a' * 92},x{'a' * 91}]"),
+        (Repeat(Text("a"), 1, None), f"[{'a' * 300},a,aa]"),
+        (_FEW, "[{},{a},{b},{a,b},{b,a}]"),
+    ],
+)
+def test_unique_texts_are_not_repeated_by_any_token(item: Node, text: str) -> None:
+    """All masks along a text, where its own pieces are tokens, so that they begin and end texts anywhere."""
+    text = f"<{text}>"
+    pieces = {text[i : i + size].encode() for size in range(2, 10) for i in range(len(text))}
+    tokens = Vocabulary([*(bytes([byte]) for byte in range(256)), *pieces], end_ids={256 + len(pieces)})
+    automaton = _set_of(item)
+    cursor, reference = Guide(automaton, tokens).cursor(), ReferenceCursor(automaton, tokens)
+    for byte in text.encode():
+        found, wanted = np.empty((2, tokens.words), np.uint32)
+        cursor.fill_mask(found)
+        reference.fill_mask(wanted)
+        assert (found == wanted).all(), cursor.token_ids
+        cursor.advance(byte)
+        reference.advance(byte)
+
+
+@pytest.mark.parametrize(
+    ("item", "text", "follows"),
+    [
+        (Seq((Text("x"), Repeat(Text("a"), 90, 91))), f"[x{'a' * 90},x{'a' * 91}", "]"),
+        (Seq((Text("x"), Repeat(Text("a"), 90, 91))), f"[x{'a' * 90},x{'a' * 90}", "a"),
+        (Alt((Text("null"), Text("nab"))), "[null,n", "a"),
+        (Alt((Text("null"), _STRING)), "[null,", '"'),
+        (Alt((Text("null"), _STRING)), '[null,"', 'ab"'),
+        (_STRING, '["a","a', "ab"),
+        (_FEW, "[{},{a},{b},{a,b},{b,a}", "]"),
+        (_FEW, "[{},{a},{b},{a,b},{b", ","),
+        (_FEW, "[{},{b},{a,b},{b,a},{a", "}"),
+        (Repeat(Text("a"), 1, None), "[a,aa,a", "a"),
+    ],
+)
+def test_what_may_follow_in_unique_texts(item: Node, text: str, follows: str) -> None:
+    cursor = Guide(_set_of(item), V).cursor()
+    for byte in f"<{text}".encode():
+        cursor.advance(byte)
+    assert {token for token in _mask(cursor) if token < 256} == set(follows.encode())
 
 
 @given(recursive_rules, st.integers(0, 12), st.data())

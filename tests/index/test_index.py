@@ -107,6 +107,28 @@ def test_a_row_of_a_pattern_that_must_go_on_is_that_of_its_own_walk(separated: N
             assert row.growth == walked.growth or not row.mask.any()
 
 
+@pytest.mark.parametrize("most", [None, 90])
+@pytest.mark.parametrize("words", [1, 2])
+def test_the_row_after_a_word_is_that_of_its_own_walk(words: int, most: int | None) -> None:
+    """Words counted without a counter: after each is another state, whose tokens take the same ways."""
+    word, space = Repeat(Chars(((0x61, 0x7A), (0xE9, 0x2FF))), 1, None), Repeat(Text(","), 1, None)
+    counted = seq(Repeat(seq(*(word, space) * words), 0, 24 // words), word)
+    node = counted if most is None else Both(counted, Repeat(Chars(((0, 0x10FFFF),)), 0, most))
+    automaton = link(Rules(node, {}))
+    index = Index(automaton, V)
+    assert len(automaton.row) > 64 and (automaton.dfa(0).most is None) == (most is None)
+    in_words = {}
+    for state in range(len(automaton.row)):
+        frame = automaton.frame(state, 3)
+        row, walked = index.row(frame), index.within(None, frame, 1 << 40, 0, None)
+        assert (row.mask.dense(V.words) == walked.mask.dense(V.words)).all()
+        assert row.exits.tolist() == walked.exits.tolist()
+        assert row.growth >= walked.growth
+        if automaton.step([frame], ord("a")) == {frame}:
+            in_words[state] = id(row.mask)
+    assert most is not None or (len(in_words) == 25 and len(set(in_words.values())) < 10)
+
+
 @given(st.frozensets(st.text('ab0é"', min_size=1, max_size=5), max_size=6))
 def test_rows_told_from_each_other_are_those_of_the_plain_twin(names: frozenset[str]) -> None:
     automaton = link(Rules(other_text(names), {}))
