@@ -29,6 +29,7 @@ _WARM_UP: dict[str, object] = {
         "a": {"type": "string"},
         "b": {"type": "array", "items": {"type": "number"}},
         "c": {"enum": ["x"]},
+        "d": {"type": "string", "pattern": "^(\\S+\\s+){0,9}\\S+$"},
     },
     "required": ["a", "b"],
 }
@@ -112,7 +113,9 @@ def _serve(name: str, tokenizer_path: Path, limit: float, clock: str, pipe: Conn
 def _warm_up(engine: object, tokenizer: object) -> None:
     from benchmarks.data import Instance
 
-    case = Case("warm-up", _WARM_UP, (Instance(True, '{"a": "Ana é \\n", "b": [1.5, -2], "c": "x"}'),))
+    case = Case(
+        "warm-up", _WARM_UP, (Instance(True, '{"a": "Ana é \\n", "b": [1.5, -2], "c": "x", "d": "a b c"}'),)
+    )
     outcome = measure(engine, tokenizer, case, 600.0, CLOCKS["wall"])  # type: ignore[arg-type]
     if outcome.kind != "passed":
         raise RuntimeError(f"the first schema: {outcome.kind} {outcome.reason} {outcome.verdicts}")

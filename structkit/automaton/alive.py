@@ -13,7 +13,7 @@ from structkit.automaton.dfa import DEAD, Dfa, in_order
 from structkit.automaton.distances import distances, lay_out
 from structkit.automaton.kernels import BITS, FAR
 
-__all__ = ["LARGE", "Alive", "alive", "first_bytes"]
+__all__ = ["LARGE", "Alive", "alive", "first_bytes", "measured"]
 
 _FROM_LAST = np.arange(255, -1, -1, dtype=np.uint8)
 
@@ -54,8 +54,8 @@ def alive(dfa: Dfa, lengths: Sequence[int] = ()) -> Alive:
         lengths: For each of its callees the bytes of a text, `FAR` if it has none.
     """
     if not dfa.callees:
-        return _alone(dfa) if dfa.targets.size <= LARGE else _measured(dfa, ())
-    found = _measured(dfa, lengths)
+        return _alone(dfa) if dfa.targets.size <= LARGE else measured(dfa, ())
+    found = measured(dfa, lengths)
     dead = found.end >= FAR
     if not dead.any() and all(length < FAR for length in lengths):
         return found
@@ -68,10 +68,10 @@ def alive(dfa: Dfa, lengths: Sequence[int] = ()) -> Alive:
 @lru_cache(maxsize=1024)
 def _alone(dfa: Dfa) -> Alive:
     """Such automata were trimmed when they were made."""
-    return _measured(dfa, ())
+    return measured(dfa, ())
 
 
-def _measured(dfa: Dfa, lengths: Sequence[int]) -> Alive:
+def measured(dfa: Dfa, lengths: Sequence[int]) -> Alive:
     """The distances of one rule; each that it calls is a state of its own, whose distance is given."""
     states, rules = len(dfa.targets), len(lengths) + 1
     of_states, of_rules = np.zeros((6, states + rules), np.int32), np.zeros((5, rules), np.int32)

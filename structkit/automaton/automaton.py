@@ -66,7 +66,7 @@ class Automaton:
         self._states: dict[int, tuple[int, int]] = {}
         self._calling: set[int] = set()
         self._only_texts: dict[int, bytes | None] = {}
-        self.unique = unique.Rules(self)
+        self.unique = unique.UniqueTexts(self)
         self._bytes: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}
         # One number of these is read several times faster than one of an array.
         self.rule_of: list[int] = []
@@ -211,7 +211,7 @@ class Automaton:
             if len(frames) == 1:
                 (frame,) = frames
                 read, glided = self._glide(frame, content, at)
-            if read > at and unique.is_free(self, glided):
+            if read > at and unique.cannot_repeat(self, glided):
                 kept += text[at:read]
                 at, frames = read, frozenset((glided,))
             else:

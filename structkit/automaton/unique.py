@@ -7,21 +7,23 @@ where it ends.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.automaton.alive import measured
 from structkit.automaton.dfa import DEAD
 from structkit.automaton.frames import Below, Frame
-from structkit.automaton.kernels import BITS
-from structkit.automaton.tables import UNBUILT, Tables
+from structkit.automaton.kernels import BITS, FAR
+from structkit.automaton.tables import UNBUILT, Tables, cut
 
 if TYPE_CHECKING:
     from structkit.automaton.automaton import Automaton
 
-__all__ = ["Rules", "ahead", "has_another", "is_free", "leaves_room"]
+__all__ = ["UniqueTexts", "ahead", "cannot_repeat", "has_another", "leaves_room"]
 
 _DEEP = 16
 """Rules that call each other and are looked at whether there is an end of their texts."""
@@ -36,7 +38,7 @@ _ROUNDS = 64
 """How far from the end of a rule states are looked for from which there is an end of texts."""
 
 
-class Rules:
+class UniqueTexts:
     """What is known of the unique texts that the rules of an automaton call; found when it is first asked for."""
 
     def __init__(self, automaton: Automaton) -> None:
@@ -199,23 +201,22 @@ class Rules:
         known = self._needs.get((rule, some))
         if known is not None:
             return known
-        automaton = self._automaton
+        automaton, unique = self._automaton, self._calls(rule)[1]
         first, stop = automaton.states_of(rule)
         needs = np.zeros(stop - first, bool)
-        calls = range(automaton.call_first[first], automaton.call_first[stop])
-        if self._calls(rule)[1] and any(self._is_unique(call, some=some) for call in calls):
-            needs[:] = True
-            into: dict[int, list[int]] = {}
-            for state in range(first, stop):
-                for after in self._after(state, some=some):
-                    into.setdefault(after, []).append(state)
-            pending = [state for state in range(first, stop) if automaton.final[state]]
-            while pending:
-                state = pending.pop()
-                if needs[state - first]:
-                    needs[state - first] = False
-                    pending += into.get(state, ())
-        if not some or all(callee in self._endless for callee in self._calls(rule)[1]):
+        if unique:
+            endless = [callee for callee in unique if some and self.begins(callee)]
+            called = automaton.call_first[first : stop + 1]
+            made = slice(called[0], called[-1])
+            calls = np.zeros((called[-1] - called[0], 4), np.int32)
+            calls[:, 0] = np.repeat(np.arange(stop - first), np.diff(called))
+            calls[:, 1] = np.arange(len(calls))
+            calls[:, 2] = automaton.call_next[made] - first
+            missing = automaton.call_unique[made] & ~np.isin(automaton.call_rule[made], endless)
+            dfa = cut(automaton.tables, rule, first, stop)
+            dfa = replace(dfa, calls=calls, callees=("",) * len(calls), least=0, most=None)
+            needs = measured(dfa, np.where(missing, FAR, 1).tolist()).end >= FAR
+        if not some or all(callee in self._endless for callee in unique):
             self._needs[rule, some] = needs
         return needs
 
@@ -225,7 +226,7 @@ class Rules:
             automaton = self._automaton
             pending, reached = [state], {state}
             while pending:
-                after = set(self._after(pending.pop(), some=False)) - reached
+                after = set(self._after(pending.pop())) - reached
                 pending += after
                 reached |= after
             self._ahead[state] = frozenset(
@@ -236,25 +237,17 @@ class Rules:
             )
         return self._ahead[state]
 
-    def _after(self, state: int, *, some: bool) -> list[int]:
+    def _after(self, state: int) -> list[int]:
         """Where a byte, or a call of what is not unique, leads from a state in its rule."""
         automaton = self._automaton
         row = int(automaton.row[state])
         width = automaton.tables.width(*automaton.states_of(automaton.rule_of[state]))
         after = [target >> BITS for target in automaton.targets[row : row + width].tolist() if target != DEAD]
         calls = range(automaton.call_first[state], automaton.call_first[state + 1])
-        return after + [
-            int(automaton.call_next[call]) for call in calls if not self._is_unique(call, some=some)
-        ]
-
-    def _is_unique(self, call: int, *, some: bool) -> bool:
-        automaton = self._automaton
-        return bool(automaton.call_unique[call]) and not (
-            some and self.begins(int(automaton.call_rule[call]))
-        )
+        return after + [int(automaton.call_next[call]) for call in calls if not automaton.call_unique[call]]
 
 
-def is_free(automaton: Automaton, frame: Frame) -> bool:
+def cannot_repeat(automaton: Automaton, frame: Frame) -> bool:
     """Whether no unique text can be repeated where the frame is, nor on the way there from others that it came by."""
     return frame.memory is None and (not frame.opened or automaton.unique.endless(frame.state))
 

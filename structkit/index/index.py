@@ -48,6 +48,8 @@ _ROOT: NDArray[np.int32] = np.zeros(1, np.int32)
 _NO_WORDS = np.empty(0, np.int64), np.empty(0, np.uint32)
 _BEGUN, _ENDED = "begun", "ended"
 """The owners of what `opening` answers: the tokens that begin unique texts, and those in which they end."""
+_KINDS = 8
+"""How many tables without unique texts are kept; each is as large as the automaton's own."""
 
 
 class Index:
@@ -420,5 +422,7 @@ class Index:
         begun = unique.following(rule) if without == _ENDED else frozenset[int]()
         known = self._without.get(begun)
         if known is None or known[0] is not tables:
+            if len(self._without) >= _KINDS:
+                self._without.clear()
             known = self._without[begun] = tables, unique.unwritten(tables, begun)
         return known[1]
