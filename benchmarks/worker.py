@@ -35,6 +35,9 @@ _WARM_UP: dict[str, object] = {
 }
 """Compiled and walked before the clock runs: an engine's own start is measured by `benchmarks.startup`."""
 
+_UNIQUE: dict[str, object] = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+"""The same, by the engines that have it."""
+
 
 class Worker:
     """One engine in a process of its own, started again when it had to be killed."""
@@ -113,9 +116,12 @@ def _serve(name: str, tokenizer_path: Path, limit: float, clock: str, pipe: Conn
 def _warm_up(engine: object, tokenizer: object) -> None:
     from benchmarks.data import Instance
 
-    case = Case(
-        "warm-up", _WARM_UP, (Instance(True, '{"a": "Ana é \\n", "b": [1.5, -2], "c": "x", "d": "a b c"}'),)
-    )
-    outcome = measure(engine, tokenizer, case, 600.0, CLOCKS["wall"])  # type: ignore[arg-type]
-    if outcome.kind != "passed":
-        raise RuntimeError(f"the first schema: {outcome.kind} {outcome.reason} {outcome.verdicts}")
+    text = '{"a": "Ana é \\n", "b": [1.5, -2], "c": "x", "d": "a b c"}'
+    for schema, instance, wanted in (
+        (_WARM_UP, text, ["passed"]),
+        (_UNIQUE, '["k", "ka"]', ["passed", "refused"]),
+    ):
+        case = Case("warm-up", schema, (Instance(True, instance),))
+        outcome = measure(engine, tokenizer, case, 600.0, CLOCKS["wall"])  # type: ignore[arg-type]
+        if outcome.kind not in wanted:
+            raise RuntimeError(f"the first schema: {outcome.kind} {outcome.reason} {outcome.verdicts}")

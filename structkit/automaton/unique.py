@@ -29,13 +29,13 @@ _DEEP = 16
 """Rules that call each other and are looked at whether there is an end of their texts."""
 
 _NEAR = 256
-"""Rules that are looked at for what may come next: nearer than tokens reach, and of more texts less is known."""
-
-_MANY = 256
-"""States of a rule of which each is looked at; of larger ones all or none are endless."""
+"""Rules that are looked at for what may come next; if there are more, they may repeat anything."""
 
 _ROUNDS = 64
 """How far from the end of a rule states are looked for from which there is an end of texts."""
+
+_MANY = 256
+"""In a rule of so many states only an eighth as far; where that is not enough, all of its texts may be repeated."""
 
 
 class UniqueTexts:
@@ -91,7 +91,7 @@ class UniqueTexts:
         # What is called again and again must not be empty, and not unique, for then there may be an end of it.
         past = automaton.live[starts] & (starts != UNBUILT) & ~automaton.call_unique[called]
         endless = np.full(stop - first, automaton.counters[rule][1] < 0)
-        for _ in range(_ROUNDS if stop - first <= _MANY else 1):
+        for _ in range(_ROUNDS if stop - first < _MANY else _ROUNDS // 8):
             before, endless = endless, endless & ((alive & endless[after]).any(axis=1) | calling)
             endless[from_state[before[from_state] & before[back] & past]] = True
             if (before == endless).all():
