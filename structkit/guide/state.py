@@ -101,7 +101,7 @@ def downwards(
     while level:
         following: dict[Frame, list[NDArray[np.int32]]] = {}
         for frame, lists in level.items():
-            reached = lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists))
+            reached = _union(lists)
             row = after(reached, frame)
             yield reached, frame, row
             for under_it in under(frame) if len(row.exits) else ():
@@ -143,14 +143,15 @@ def _repeating(tokens: list[int], state: State, index: Index) -> Iterator[int]:
 
 def _opening(frame: Frame, index: Index, *, ended: bool) -> Iterator[int]:
     """Of the tokens that a frame allows, with those below it, which begin a unique text, or end it there."""
-    level: dict[Frame, list[tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]]] = {
-        frame: [(None, None)]
-    }
+    row = index.row(frame)
+    opening = index.opening(None, None, frame, row, ended=ended)
+    yield from opening.mask.tokens()
+    level = {below: [(row.exits, opening.exits)] for below in under(frame)} if len(row.exits) else {}
     while level:
-        following: dict[Frame, list[tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]]] = {}
+        following: dict[Frame, list[tuple[NDArray[np.int32], NDArray[np.int32]]]] = {}
         for at, ways in level.items():
             exits, plain = (_union(lists) for lists in zip(*ways, strict=True))
-            row = index.row(at) if exits is None else index.after(exits, at)
+            row = index.after(exits, at)
             opening = index.opening(exits, plain, at, row, ended=ended)
             yield from opening.mask.tokens()
             for below in under(at) if len(row.exits) else ():
@@ -158,10 +159,9 @@ def _opening(frame: Frame, index: Index, *, ended: bool) -> Iterator[int]:
         level = following
 
 
-def _union(lists: Sequence[NDArray[np.int32] | None]) -> NDArray[np.int32] | None:
-    """The exits that are in one of the lists; there is only one if that stands for the start of every token."""
-    several = [each for each in lists if each is not None]
-    return np.unique(np.concatenate(several)) if len(several) > 1 else lists[0]
+def _union(lists: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
+    """The exits that are in one of the lists."""
+    return lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists))
 
 
 def suspects(state: State, index: Index, *, ended: bool = False) -> set[int]:
