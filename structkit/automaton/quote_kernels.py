@@ -46,7 +46,7 @@ def _may_end(starts, ends, at, after, depth):
 
 
 @kernel
-def places(codes, starts, least, ends, most, found, slots, targets, final):
+def places(codes, starts, least, ends, within, most, found, slots, targets, final):
     """Number the sets of places at which texts stand, breadth first.
 
     Args:
@@ -54,9 +54,10 @@ def places(codes, starts, least, ends, most, found, slots, targets, final):
         starts: int32[starts], where quotes begin, in the order of the suffixes there.
         least: int32[levels, starts], the least of the `1 << level` starts from each on.
         ends: uint8[bytes + 1], whether a quote may end there: 2 yes, 1 not there, 0 nowhere after the same text.
+        within: bool[bytes + 1], whether the byte is not the first of a character.
         most: How many states there may be.
-        found: int32[room, 5], zeros; receives for each state its first start, the one after its last, the bytes read,
-            and its key: the first place, and the number of places.
+        found: int32[room, 6], zeros; receives for each state its first start, the one after its last, the bytes read,
+            and its key: the first place, the number of places, and within a character the state before, else -1.
         slots: int32[a power of 2, more than the room], -1.
         targets: int32[room, classes], `DEAD`; receives the transitions.
         final: bool[room], receives whether a quote may end.
@@ -77,10 +78,11 @@ def places(codes, starts, least, ends, most, found, slots, targets, final):
             if code >= 0:
                 place = _least(least, at, after) + depth + 1
                 count = after - at
-                slot = ((place * 1000003 + count) * 2654435761 >> 7) & (len(slots) - 1)
+                before = state if within[place] else -1
+                slot = (((place * 1000003 + count) * 1000003 + before) * 2654435761 >> 7) & (len(slots) - 1)
                 while slots[slot] >= 0:
                     other = slots[slot]
-                    if found[other, 3] == place and found[other, 4] == count:
+                    if found[other, 3] == place and found[other, 4] == count and found[other, 5] == before:
                         break
                     slot = (slot + 1) & (len(slots) - 1)
                 if slots[slot] < 0:
@@ -91,6 +93,7 @@ def places(codes, starts, least, ends, most, found, slots, targets, final):
                     slots[slot] = states
                     found[states, 0], found[states, 1], found[states, 2] = at, after, depth + 1
                     found[states, 3], found[states, 4] = place, count
+                    found[states, 5] = before
                     final[states] = _may_end(starts, ends, at, after, depth + 1)
                     states += 1
                 targets[state, code] = slots[slot] << BITS

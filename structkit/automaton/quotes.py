@@ -2,7 +2,8 @@
 
 A text that was read stands at some places of the source, and all that matters is at which: they are a state. The sets
 of places that occur are nested or disjoint, for whether a quote may begin somewhere is told by the characters beside,
-so a set is known by its first place and its size, and there are at most two states for each byte (Blumer et al. 1985).
+so a set is known by its first place and its size, and there are at most two states for each character (Blumer et al.
+1985). Within a character, of which only some bytes are known, the state before it is part of what a state is known by.
 The places of a text are neighbours in a suffix array (Manber and Myers 1990) of the places at which quotes begin.
 """
 
@@ -38,7 +39,7 @@ def quotes(node: Substring, limits: Limits) -> Dfa:
     >>> [dfa.accepts(text) for text in (b"Ana", b"Ana Souza", b"Souza", b"", b"na", b"Ana ")]
     [True, True, True, False, False, False]
     """
-    codes, starts, ends = spelling(node)
+    codes, starts, ends, within = spelling(node)
     used = np.unique(codes[codes >= 0])
     classes = np.zeros(256, np.uint8)
     classes[used] = np.arange(1, len(used) + 1)
@@ -47,7 +48,7 @@ def quotes(node: Substring, limits: Limits) -> Dfa:
         classes[ord(QUOTE.value)] = width
         width += 1
     numbered = np.where(codes < 0, np.int16(-1), classes[codes].astype(np.int16))
-    targets, final = _states(numbered, starts, ends, width, limits)
+    targets, final = _states(numbered, starts, ends, within, width, limits)
     if node.closed:
         last = len(targets)
         targets = np.concatenate([targets, np.full((1, width), DEAD, np.int32)])
@@ -58,7 +59,12 @@ def quotes(node: Substring, limits: Limits) -> Dfa:
 
 
 def _states(
-    codes: NDArray[np.int16], starts: NDArray[np.int32], ends: NDArray[np.uint8], width: int, limits: Limits
+    codes: NDArray[np.int16],
+    starts: NDArray[np.int32],
+    ends: NDArray[np.uint8],
+    within: NDArray[np.bool_],
+    width: int,
+    limits: Limits,
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """The transitions of each state, and whether a quote may end there."""
     starts = starts[np.argsort(_ranks(codes)[starts], kind="stable")]
@@ -68,7 +74,7 @@ def _states(
         targets, final = np.full((room, width), DEAD, np.int32), np.zeros(room, bool)
         slots = np.full(2 << room.bit_length(), -1, np.int32)
         states = places(
-            codes, starts, least, ends, most, np.zeros((room, 5), np.int32), slots, targets, final
+            codes, starts, least, ends, within, most, np.zeros((room, 6), np.int32), slots, targets, final
         )
         if states == kernels.TOO_MANY:
             limit = "states" if most == limits.states else "transitions"

@@ -83,11 +83,13 @@ class Spelling(NamedTuple):
         codes: int16[bytes + 1], the bytes, -1 where no quote goes on.
         starts: int32[...], positions.
         ends: uint8[bytes + 1], as in `Boundaries`.
+        within: bool[bytes + 1], whether the byte is not the first of a character.
     """
 
     codes: NDArray[np.int16]
     starts: NDArray[np.int32]
     ends: NDArray[np.uint8]
+    within: NDArray[np.bool_]
 
 
 @lru_cache(maxsize=2)
@@ -106,7 +108,9 @@ def spelling(node: Substring) -> Spelling:
         spelled[begin[at] : begin[at + 1]] = -1
     ends = np.full(len(content) + 1, INSIDE, np.uint8)
     ends[begin] = found.ends
-    return Spelling(spelled, begin[found.starts].astype(np.int32), ends)
+    within = np.ones(len(content) + 1, bool)
+    within[begin] = False
+    return Spelling(spelled, begin[found.starts].astype(np.int32), ends, within)
 
 
 def find(source: str, quote: str, *, words: bool) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from structkit.automaton import quotes as module
@@ -86,6 +86,8 @@ def words_of(dfa: Any, most: int = 3_000) -> set[bytes]:
 
 
 @given(TEXTS, st.booleans())
+@example("1\\\\1\n", True)
+@example("1\u2014\u20141\u2003", True)
 @settings(max_examples=300, deadline=None)
 def test_it_holds_the_parts_of_the_source_and_nothing_else(source: str, words: bool) -> None:
     expected = parts(source, words=words)
