@@ -23,7 +23,7 @@ from structkit.automaton.frames import Below, Frame, Memory, through
 from structkit.automaton.shortest import shortest_length, shortest_text
 from structkit.automaton.unique import ahead
 from structkit.errors import LimitExceeded
-from structkit.guide.state import State, look, mask_of, suspects, walks
+from structkit.guide.state import State, growth_of, mask_of, suspects, walks
 from structkit.index.index import FAR, Index
 
 __all__ = ["Budgets"]
@@ -98,8 +98,7 @@ class Budgets:
 
     def has_room(self, state: State, left: int) -> bool:
         """Whether, whatever allowed token comes next, at most `left` more surely complete the value."""
-        look(state, self.index)
-        return self._with_room(state, state.growth) <= left
+        return self._with_room(state, growth_of(state, self.index)) <= left
 
     def mask(self, state: State, left: int) -> NDArray[np.uint32]:
         """uint32[words]: the allowed tokens after which at most `left` more complete the value."""
@@ -107,7 +106,7 @@ class Budgets:
             return mask_of(state, self.index)
         if not state.tight:
             self.index.tighten()
-            state.masks = None
+            state.growth = None
             return self.mask(state, left)
         remembers = self.index.automaton.remembers
         if not remembers and left < FAR - 1 and self.need(state) <= left + 1:

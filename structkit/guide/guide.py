@@ -128,10 +128,12 @@ class Guide:
         masks = state.masks
         if masks is None:
             masks = look(state, self.index)
-        if state.growth < FAR if budget is None else self.budgets.has_room(state, min(budget, FAR) - 1):
+        left = FAR - 1 if budget is None else min(budget, FAR) - 1
+        # Without a budget there is room for all that can be spelled.
+        if (budget is None and self.vocabulary.spells_bytes) or self.budgets.has_room(state, left):
             write(masks, out)
         else:
-            out[:] = self.budgets.mask(state, FAR - 1 if budget is None else min(budget, FAR) - 1)
+            out[:] = self.budgets.mask(state, left)
 
     def goes_on(self, state: State) -> bool:
         """Whether any token but the end tokens may come next."""

@@ -13,7 +13,7 @@ from structkit.index.index import Index
 from structkit.index.mask import Mask, few, write
 from structkit.index.rows import Row
 
-__all__ = ["State", "downwards", "look", "mask_of", "suspects", "walks"]
+__all__ = ["State", "downwards", "growth_of", "look", "mask_of", "suspects", "walks"]
 
 
 class State:
@@ -26,8 +26,8 @@ class State:
         forced: The bytes that must come next, once asked for.
         next: The states after tokens taken from here before.
         masks: What the allowed tokens are the union of, without the end tokens, once asked for.
-        tight: With `masks`, whether `growth` was counted exactly.
-        growth: With `masks`, the most tokens that may be needed to an end after any allowed token.
+        growth: The most tokens that may be needed to an end after any allowed token, once asked for.
+        tight: Whether that was counted exactly.
         way: Tokens that lead to an end, a promise that the states along them inherit; empty if none were found.
         searched: Whether a budget allowed tokens here for the ways of others that lead to the same frames.
     """
@@ -41,7 +41,7 @@ class State:
         self.forced: bytes | None = None
         self.next: dict[int, State] = {}
         self.masks: tuple[Mask, ...] | None = None
-        self.growth = 0
+        self.growth: int | None = None
         self.tight = False
         self.way: tuple[int, ...] | None = None
         self.searched = False
@@ -51,21 +51,31 @@ def look(state: State, index: Index) -> tuple[Mask, ...]:
     """The masks of the state, which are made if they were not yet."""
     masks = state.masks
     if masks is None:
-        growth = 0
         parts: list[Mask] = []
-        for frame in state.frames:
+        for frame in state.frames:  # as in `walks`, which is slower: every new state is asked
             row = index.row(frame)
             parts.append(row.mask)
-            growth = max(growth, row.growth + index.pending(frame) + index.need(frame.below))
-            for _, below, rest in downwards(row.exits, frame.below, index.after) if len(row.exits) else ():
-                parts.append(rest.mask)
-                growth = max(growth, rest.growth + index.pending(below) + index.need(below.below))
+            if len(row.exits):
+                parts += [rest.mask for _, _, rest in downwards(row.exits, frame.below, index.after)]
         if index.automaton.remembers:
             parts = _without_repeats(parts, state, index)
-        state.growth = growth
-        state.tight = index.tight
         masks = state.masks = tuple(parts)
     return masks
+
+
+def growth_of(state: State, index: Index) -> int:
+    """The most tokens that may be needed to an end after any token that the state allows."""
+    growth = state.growth
+    if growth is None:
+        state.tight = index.tight
+        growth = state.growth = max(
+            (
+                row.growth + index.pending(frame) + index.need(frame.below)
+                for _, frame, row in walks(state, index)
+            ),
+            default=0,
+        )
+    return growth
 
 
 def mask_of(state: State, index: Index) -> NDArray[np.uint32]:

@@ -13,7 +13,7 @@ from structkit.automaton.dfa import Dfa
 from structkit.automaton.frames import Frame
 from structkit.index import alone_kernels as kernels
 from structkit.index.mask import Mask
-from structkit.index.rows import Rounds, Row, RowKey
+from structkit.index.rows import Rounds, Row, RowKey, SharedKey
 
 if TYPE_CHECKING:
     from structkit.index.index import Index
@@ -30,22 +30,20 @@ _LAST = 16
 """States of a larger rule, those walked last, of which it is known where their tokens lead."""
 
 
-def row(index: Index, frame: Frame, key: RowKey) -> Row | None:
-    """The row of a frame, without the frames below it; `None` if its rule calls others. `key` is the index's own."""
+def row(index: Index, frame: Frame, key: RowKey) -> Row:
+    """The row of a frame whose rule calls no other, without the frames below it. `key` is the index's own."""
     rule = index.automaton.rule_of[frame.state]
-    if index.automaton.calls_others(rule):
-        return None
     dfa = index.automaton.dfa(rule)
     index.share(dfa.fingerprint)
     state = frame.state - int(index.automaton.start[rule])
     if dfa.least == 0 and dfa.most is None:
         return _uncounted(index, rule, dfa, state)
-    return _counted(index, rule, dfa, state, frame, (-1, state, *key[2:]))
+    return _counted(index, rule, dfa, state, frame, (dfa.fingerprint, (-1, state, *key[2:])))
 
 
 def _uncounted(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
-    key = (-1, state, 0, -1)
-    found = index.shared.get(dfa.fingerprint, key)
+    key = dfa.fingerprint, (-1, state, 0, -1)
+    found = index.shared.get(key)
     if found is None:
         other = _usual(dfa, state)
         if other == state:
@@ -54,7 +52,7 @@ def _uncounted(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
             found = _told_from(index, rule, state, other, _uncounted(index, rule, dfa, other))
         else:
             found = _alike(index, rule, dfa, state) or _walked(index, rule, state)
-        index.shared.put(dfa.fingerprint, key, found)
+        index.shared.put(key, found)
         index.made += 1
     return found
 
@@ -65,20 +63,20 @@ def _usual(dfa: Dfa, state: int) -> int:
     return found
 
 
-def _counted(index: Index, rule: int, dfa: Dfa, state: int, frame: Frame, key: RowKey) -> Row:
+def _counted(index: Index, rule: int, dfa: Dfa, state: int, frame: Frame, key: SharedKey) -> Row:
     """One walk serves all counts."""
-    found = index.shared.get(dfa.fingerprint, key)
+    found = index.shared.get(key)
     if found is None:
-        rounds_key = (-1, state, int(dfa.least > 0), -1)
-        rounds = index.rounds.get(dfa.fingerprint, rounds_key)
+        rounds_key = dfa.fingerprint, (-1, state, int(dfa.least > 0), -1)
+        rounds = index.rounds.get(rounds_key)
         if rounds is None:
             rounds = _counted_alike(index, rule, dfa, state) or _rounds(index, rule, state, counted=True)[1]
-            index.rounds.put(dfa.fingerprint, rounds_key, rounds)
+            index.rounds.put(rounds_key, rounds)
         needed = max(dfa.least - frame.count, 0)
         room = math.inf if dfa.most is None else dfa.most - frame.count
         found = rounds.row(needed, room, int(index.tokens[1, rule]), index.vocabulary.words)
         found = found._replace(growth=found.growth - index.pending(frame))
-        index.shared.put(dfa.fingerprint, key, found)
+        index.shared.put(key, found)
         index.made += 1
     return found
 
@@ -88,12 +86,12 @@ def _of_part(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
     fingerprint = _part(dfa, state)
     if fingerprint is None:
         return _alike(index, rule, dfa, state) or _walked(index, rule, state)
-    key = (-1, 0, 0, -1)
+    key = fingerprint, (-1, 0, 0, -1)
     index.share(fingerprint)
-    found = index.shared.get(fingerprint, key)
+    found = index.shared.get(key)
     if found is None:
         found = _walked(index, rule, state)
-        index.shared.put(fingerprint, key, found)
+        index.shared.put(key, found)
         index.made += 1
     return found
 
@@ -109,14 +107,14 @@ def _part(dfa: Dfa, state: int) -> bytes | None:
 def _alike(index: Index, rule: int, dfa: Dfa, state: int) -> Row | None:
     """The row of a state whose tokens take the same ways as those of one that was walked before."""
     other, needed = _same(index, rule, dfa, state)
-    row = index.shared.get(dfa.fingerprint, (-1, other, 0, -1))
+    row = index.shared.get((dfa.fingerprint, (-1, other, 0, -1)))
     return None if row is None else row._replace(growth=needed)
 
 
 def _counted_alike(index: Index, rule: int, dfa: Dfa, state: int) -> Rounds | None:
     """The same of what all counts allow."""
     other, needed = _same(index, rule, dfa, state)
-    rounds = index.rounds.get(dfa.fingerprint, (-1, other, int(dfa.least > 0), -1))
+    rounds = index.rounds.get((dfa.fingerprint, (-1, other, int(dfa.least > 0), -1)))
     if rounds is None:
         return None
     return replace(rounds, worst=np.where(rounds.worst >= 0, np.int32(needed), rounds.worst))

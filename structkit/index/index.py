@@ -85,7 +85,8 @@ class Index:
         self.vocabulary = vocabulary
         self.address = address
         self.source = source
-        self.rows: RowCache[Row] = RowCache(automaton.limits.row_bytes)
+        self.rows: RowCache[RowKey, Row] = RowCache(automaton.limits.row_bytes)
+        self._openings: RowCache[tuple[str, int, RowKey], Row] = RowCache(automaton.limits.row_bytes)
         self.shared = shared_rows(vocabulary, automaton.limits.row_bytes)
         self.rounds = shared_rounds(vocabulary, automaton.limits.row_bytes)
         self.sharing: dict[bytes, int] = {}
@@ -123,24 +124,30 @@ class Index:
         if not self._needs.tight:
             self._needs.tighten()
             self.rows = RowCache(self.automaton.limits.row_bytes)
+            self._openings = RowCache(self.automaton.limits.row_bytes)
             self._packed = None
 
     def row(self, frame: Frame) -> Row:
         """What the frame allows, without the frames below it."""
         key = self._key(-1, frame)
-        row = self.rows.get(None, key)
+        row = self.rows.get(key)
         if row is None:
-            row = self._unpacked(key) or alone.row(self, frame, key) or self._new(self._walk(_ROOT, frame))
-            self.rows.put(None, key, row)
+            row = self._packed.get(key) if self._packed else None
+            if row is None:
+                if self.automaton.calls_others(self.automaton.rule_of[frame.state]):
+                    row = self._made(_ROOT, frame)
+                else:
+                    row = alone.row(self, frame, key)
+            self.rows.put(key, row)
         return row
 
     def after(self, exits: NDArray[np.int32], frame: Frame) -> Row:
         """What the frame allows of the tokens that reach it at the given trie nodes, from a rule above that ended."""
         key = self._key(self._number(exits), frame)
-        row = self.rows.get(None, key)
+        row = self.rows.get(key)
         if row is None:
-            row = self._unpacked(key) or self._new(self._walk(exits, frame))
-            self.rows.put(None, key, row)
+            row = (self._packed.get(key) if self._packed else None) or self._made(exits, frame)
+            self.rows.put(key, row)
         return row
 
     def opening(
@@ -165,8 +172,9 @@ class Index:
         begin, few = (
             (-1, -1) if exits is None or plain is None else (self._number(exits), self._number(plain))
         )
-        key, owner = self._key(begin, frame), _ENDED if ended else _BEGUN
-        opening = self.rows.get((owner, few), key)
+        owner = _ENDED if ended else _BEGUN
+        key = owner, few, self._key(begin, frame)
+        opening = self._openings.get(key)
         if opening is None:
             other = row
             if self.automaton.unique.may_follow(self.automaton.rule_of[frame.state]):
@@ -176,7 +184,7 @@ class Index:
                 size = self.vocabulary.words
                 words, values = Mask(row.mask.dense(size) & ~other.mask.dense(size)).packed()
             opening = Row(Mask(None, words, values), other.exits, 0)
-            self.rows.put((owner, few), key, opening)
+            self._openings.put(key, opening)
         return opening
 
     def within(
@@ -214,7 +222,8 @@ class Index:
         """The tokens that the rounds take which the frame's counter still needs, and that an open unique text may."""
         rule = self.automaton.rule_of[frame.state]
         rounds = self.automaton.counters[rule][0] - frame.count
-        to_differ = TO_DIFFER if frame.memory is not None and frame.memory.begin is not None else 0
+        memory = frame.memory
+        to_differ = 0 if memory is None or memory.begin is None else TO_DIFFER
         return to_differ if rounds <= 0 else rounds * int(self.tokens[1, rule]) + to_differ
 
     def split(self, text: bytes) -> tuple[int, ...] | None:
@@ -291,15 +300,18 @@ class Index:
         keep(self.address, tables, self.tokens, rows, exits, source, tight=tight, limit=limit)
         self._saved_rules = int(np.count_nonzero(tables.start != UNBUILT))
         self._saved, self.made = len(rows) + self._saved_rules, 0
-        for owner, owned in self.shared.owned_by(self.sharing).items():
-            wide = {key: row for key, row in owned.items() if is_wide(row, self.vocabulary.words)}
-            if isinstance(owner, bytes) and len(wide) > self.sharing[owner]:
+        shared: dict[bytes, dict[RowKey, Row]] = {owner: {} for owner in self.sharing}
+        for (owner, key), row in self.shared.held().items():
+            if owner in shared and is_wide(row, self.vocabulary.words):
+                shared[owner][key] = row
+        for owner, wide in shared.items():
+            if len(wide) > self.sharing[owner]:
                 store.save(self._shared_address(owner), ROWS, pack(wide), limit)
                 self.sharing[owner] = len(wide)
 
     def _to_keep(self) -> dict[RowKey, Row]:
         """The rows for the guide's own file, no more than are held in memory: those of free text have their own."""
-        automaton, packed, made = self.automaton, self._packed, self.rows.owned(None)
+        automaton, packed, made = self.automaton, self._packed, self.rows.held()
         words = self.vocabulary.words
         rows = (
             {} if packed is None else {key: row for key, row in packed.unpacked().items() if key not in made}
@@ -325,18 +337,13 @@ class Index:
         with suppress(ValueError):
             rows = PackedRows(arrays, self.vocabulary.words, nodes).unpacked() if arrays else {}
         for key, row in rows.items():
-            self.shared.put(fingerprint, key, row)
+            self.shared.put((fingerprint, key), row)
         self.sharing[fingerprint] = len(rows)
 
-    def _unpacked(self, key: RowKey) -> Row | None:
-        """The row that was read from disk."""
-        packed = self._packed
-        return None if packed is None else packed.get(key)
-
-    def _new(self, row: Row) -> Row:
-        """A row that was made, and is not on disk yet."""
+    def _made(self, exits: NDArray[np.int32], frame: Frame) -> Row:
+        """A row that is made, and is not on disk yet."""
         self.made += 1
-        return row
+        return self._walk(exits, frame)
 
     def _number(self, exits: NDArray[np.int32]) -> int:
         """The number of a list of exits, by which the keys of rows name it."""
@@ -388,22 +395,22 @@ class Index:
         scratch = self.scratches.take()
         arena, room = scratch.arena, kernels.ARENA
         while True:
-            tables = self._tables(without, self.automaton.rule_of[frame.state])
+            tables = self._tables(without, frame) if without else self.automaton.tables
             missing = scratch.marks(len(tables.start))
             found, worst, filled = kernels.walk(
                 *self._trie, *tables, self.tokens, nodes, frame.state, frame.count, left, arena, salt,
                 scratch.mask, scratch.words, scratch.values, scratch.exits, signs, missing,
             )  # fmt: skip
-            if missing[-1]:
-                rules = np.flatnonzero(missing[:-1]).tolist()
-                missing[:] = False
-                for rule in rules:
-                    self.automaton.enter(rule)
-            elif found >= 0:
+            if found >= 0:
                 exits = scratch.exits[:found].copy() if found else NO_EXITS
                 row = Row(scratch.taken(filled), exits, worst - self.pending(frame))
                 self.scratches.give(scratch)
                 return row
+            if found == kernels.MISSING:
+                rules = np.flatnonzero(missing[:-1]).tolist()
+                missing[:] = False
+                for rule in rules:
+                    self.automaton.enter(rule)
             else:
                 room *= 8
                 if room > kernels.ARENA * 8**3:
@@ -414,11 +421,10 @@ class Index:
             scratch.mask[:] = 0
             signs[:] = 0
 
-    def _tables(self, without: str, rule: int) -> Tables:
-        """The automaton's arrays as they are, or without unique texts: those of an owner of openings."""
+    def _tables(self, without: str, frame: Frame) -> Tables:
+        """The automaton's arrays without unique texts: those of an owner of openings."""
         tables, unique = self.automaton.tables, self.automaton.unique
-        if not without:
-            return tables
+        rule = self.automaton.rule_of[frame.state]
         begun = unique.following(rule) if without == _ENDED else frozenset[int]()
         known = self._without.get(begun)
         if known is None or known[0] is not tables:

@@ -15,13 +15,16 @@ from structkit.automaton.jit import helper, inlined, kernel
 from structkit.automaton.kernels import BITS, FAR, OPERATION, counted
 from structkit.automaton.lengths import TO_DIFFER
 
-__all__ = ["ARENA", "COLUMNS", "FAR", "OVERFLOW", "group", "walk"]
+__all__ = ["ARENA", "COLUMNS", "FAR", "MISSING", "OVERFLOW", "group", "walk"]
 
 ARENA = 1 << 11
 """Frames that a walk has room for at first; a walk that overflows is tried again with more."""
 
 OVERFLOW = -1
 """What a kernel answers when the arena is full."""
+
+MISSING = -2
+"""What a kernel answers when rules are called that are not built."""
 
 STATE, COUNT, BELOW, REST, SEEN, ACTIVE, CHILD, LAST, LOW, HIGH, TOP = range(11)
 """The columns of the arena.
@@ -240,7 +243,7 @@ def walk(
 
     Returns:
         `(exits found, most tokens needed after any allowed token, words set)`; the first is `OVERFLOW` if the arena is
-        full.
+        full, and `MISSING` if rules are.
     """
     room = len(arena)
     found = 0
@@ -338,7 +341,7 @@ def walk(
         for i in range(filled):
             values[i] = mask[words[i]]
             mask[words[i]] = 0
-    return found, worst, filled
+    return MISSING if missing[-1] else found, worst, filled
 
 
 @kernel

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ __all__ = [
     "Row",
     "RowCache",
     "RowKey",
+    "SharedKey",
     "is_wide",
     "joined",
     "pack",
@@ -53,7 +53,7 @@ class Row(NamedTuple):
     @property
     def nbytes(self) -> int:
         """Bytes of memory."""
-        return self.mask.nbytes + self.exits.nbytes + 200
+        return self.mask.nbytes + 4 * len(self.exits) + 200
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -104,63 +104,63 @@ class Rounds:
 RowKey = tuple[int, int, int, int]
 """`(number of the exits read on from or -1, state, rounds still needed, rounds still allowed or -1)`."""
 
+SharedKey: TypeAlias = tuple[bytes, RowKey]
+"""The fingerprint of a rule, or of a part of one, and the key in it."""
 
+
+K = TypeVar("K", bound=Hashable)
 R = TypeVar("R", Row, Rounds)
 
 
-class RowCache(Generic[R]):
-    """Rows by key, bounded by bytes; the one unused for longest goes first."""
+class RowCache(Generic[K, R]):
+    """Rows by key, bounded by bytes; those unused for longest go first, in two generations.
+
+    Args:
+        limit: The bytes.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.nbytes = 0
-        self._rows: OrderedDict[tuple[object, RowKey], R] = OrderedDict()
+        self._nbytes = 0
+        self._young: dict[K, R] = {}
+        self._old: dict[K, R] = {}
         self._lock = Lock()
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._young) + len(self._old)
 
-    def get(self, owner: object, key: RowKey) -> R | None:
+    def get(self, key: K) -> R | None:
         """The row, if it is still held."""
-        row = self._rows.get((owner, key))
-        if row is not None:
-            with self._lock:
-                if (owner, key) in self._rows:
-                    self._rows.move_to_end((owner, key))
+        row = self._young.get(key)
+        if row is None and self._old:
+            row = self._old.get(key)
+            if row is not None:
+                self.put(key, row)
         return row
 
-    def put(self, owner: object, key: RowKey, row: R) -> None:
+    def put(self, key: K, row: R) -> None:
         """Keep a row."""
         with self._lock:
-            if (owner, key) in self._rows:
-                return
-            self._rows[owner, key] = row
-            self.nbytes += row.nbytes
-            while self.nbytes > self.limit and len(self._rows) > 1:
-                self.nbytes -= self._rows.popitem(last=False)[1].nbytes
+            if key not in self._young:
+                self._young[key] = row
+                self._nbytes += row.nbytes
+                if 2 * self._nbytes > self.limit:
+                    self._old, self._young, self._nbytes = self._young, {}, 0
 
-    def owned(self, owner: object) -> dict[RowKey, R]:
-        """The rows of one owner, those unused for longest first."""
-        return self.owned_by([owner])[owner]
-
-    def owned_by(self, owners: Iterable[object]) -> dict[object, dict[RowKey, R]]:
-        """The rows of each owner."""
-        owned: dict[object, dict[RowKey, R]] = {owner: {} for owner in owners}
+    def held(self) -> dict[K, R]:
+        """The rows, the older ones first."""
         with self._lock:
-            for (owner, key), row in self._rows.items():
-                if owner in owned:
-                    owned[owner][key] = row
-        return owned
+            return self._old | self._young
 
 
 @lru_cache(maxsize=4)
-def shared_rows(vocabulary: Vocabulary, limit: int) -> RowCache[Row]:
+def shared_rows(vocabulary: Vocabulary, limit: int) -> RowCache[SharedKey, Row]:
     """The rows of rules that call no other, such as the text of strings: one cache for all targets."""
     return RowCache(limit)
 
 
 @lru_cache(maxsize=4)
-def shared_rounds(vocabulary: Vocabulary, limit: int) -> RowCache[Rounds]:
+def shared_rounds(vocabulary: Vocabulary, limit: int) -> RowCache[SharedKey, Rounds]:
     """What such rules allow for all counts at once: one cache for all targets."""
     return RowCache(limit)
 
