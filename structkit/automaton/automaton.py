@@ -20,7 +20,7 @@ from structkit.automaton.dfa import DEAD, KEEP, LEAVE, Dfa
 from structkit.automaton.frames import Below, Fork, Frame, Memory, under
 from structkit.automaton.kernels import BITS, OPERATION
 from structkit.automaton.shortest import Shortest
-from structkit.automaton.tables import UNBUILT, Tables, cut
+from structkit.automaton.tables import Tables, cut
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
 
@@ -63,6 +63,7 @@ class Automaton:
         self._forks: dict[tuple[int, ...], Fork] = {}
         self._builder = builder
         self._dfas: dict[int, Dfa] = {}
+        self._first: dict[int, int] = {}
         self._states: dict[int, tuple[int, int]] = {}
         self._calling: set[int] = set()
         self._only_texts: dict[int, bytes | None] = {}
@@ -94,11 +95,13 @@ class Automaton:
         Raises:
             LimitExceeded: Its automaton would be too large; `link` sees to it that this is known before.
         """
-        if self.start[rule] == UNBUILT:
+        first = self._first.get(rule)
+        if first is None:
             with self.lock:
-                if self.start[rule] == UNBUILT:
+                if rule not in self._first:
                     self._publish(self.builder.build(rule))
-        return int(self.start[rule])
+                first = self._first[rule]
+        return first
 
     def complete(self) -> Automaton:
         """Build all rules that a text can come to; the automaton itself, for chaining."""
@@ -138,6 +141,7 @@ class Automaton:
         self.remembers = bool(tables.call_unique.any())
         self.tables = tables
         self.start = tables.start
+        self._first |= {rule: self._states[rule][0] for rule in sizes}
 
     def dfa(self, rule: int) -> Dfa:
         """The automaton of a rule that was built and calls no other."""
@@ -231,7 +235,7 @@ class Automaton:
         at, content = 0, np.frombuffer(text, np.uint8)
         while at < len(text) and frames:
             if len(frames) > 1:
-                return self._read_each(frames, text, at)
+                return self._read_each(frames, text, content, at)
             (frame,) = frames
             read, glided = self._glide(frame, content, at)
             if read == at:
@@ -241,20 +245,18 @@ class Automaton:
                 at, frames = read, frozenset((glided,))
         return frames
 
-    def _read_each(self, frames: frozenset[Frame], text: bytes, at: int) -> frozenset[Frame]:
+    def _read_each(
+        self, frames: frozenset[Frame], text: bytes, content: NDArray[np.uint8], at: int
+    ) -> frozenset[Frame]:
         """Where a text is after the bytes from a place on; each frame glides by itself, and waits where it stops."""
-        waiting: dict[int, set[Frame]] = {at: set(frames)}
-        content = np.frombuffer(text, np.uint8)
+        waiting: dict[int, set[Frame]] = {}
+        for frame in frames:
+            read, glided = self._glide(frame, content, at)
+            waiting.setdefault(read, set()).add(glided)
         while waiting and (at := min(waiting)) < len(text):
-            stopped = []
-            for frame in waiting.pop(at):
-                read, glided = self._glide(frame, content, at)
-                if read == at:
-                    stopped.append(frame)
-                else:
-                    waiting.setdefault(read, set()).add(glided)
-            if stopped and (after := self.step(stopped, text[at])):
-                waiting.setdefault(at + 1, set()).update(after)
+            for frame in self.step(waiting.pop(at), text[at]):
+                read, glided = self._glide(frame, content, at + 1)
+                waiting.setdefault(read, set()).add(glided)
         return self.merged(waiting.get(len(text), ()))
 
     def _glide(self, frame: Frame, content: NDArray[np.uint8], at: int) -> tuple[int, Frame]:

@@ -11,7 +11,7 @@ from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Spell", "Speller", "whole_characters"]
 
-_AFTER = ('"', "a", "0", "}", " ")
+_AFTER = ('"', "a", "0", "-", "{", "}", "[", "]", " ")
 """What may follow a text, of each kind that a tokenizer cuts differently."""
 
 Spell: TypeAlias = Callable[[str], Sequence[int]]

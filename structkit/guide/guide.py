@@ -57,6 +57,7 @@ class Guide:
         self.index = Index(automaton, vocabulary, address=address, source=source, kept=kept)
         self.budgets = Budgets(self.index, self._step)
         self.end_mask = _packed(vocabulary)
+        self._spells_all = vocabulary.spells_bytes
         self._most_states = max(256, min(_STATES, automaton.limits.row_bytes // (4 * vocabulary.words)))
         self._states: dict[tuple[frozenset[Frame], bytes], State] = {}
         self._start = self._state(automaton.first(), b"")
@@ -99,7 +100,7 @@ class Guide:
             if not 0 <= token_id < self.vocabulary.size or not self.vocabulary.tokens[token_id]:
                 return None
             after = self._step(state, token_id)
-        if not after.frames or not (self.vocabulary.spells_bytes or self._leads_on(state, token_id)):
+        if not after.frames or not (self._spells_all or self._leads_on(state, token_id)):
             return None
         if state.searched:
             self.budgets.inherit(state, token_id, after)
@@ -128,16 +129,18 @@ class Guide:
         masks = state.masks
         if masks is None:
             masks = look(state, self.index)
+        if budget is None and self._spells_all:
+            write(masks, out)
+            return
         left = FAR - 1 if budget is None else min(budget, FAR) - 1
-        # Without a budget there is room for all that can be spelled.
-        if (budget is None and self.vocabulary.spells_bytes) or self.budgets.has_room(state, left):
+        if self.budgets.has_room(state, left):
             write(masks, out)
         else:
             out[:] = self.budgets.mask(state, left)
 
     def goes_on(self, state: State) -> bool:
         """Whether any token but the end tokens may come next."""
-        if self.vocabulary.spells_bytes:
+        if self._spells_all:
             return any(mask.any() for mask in look(state, self.index))
         return bool(self.budgets.mask(state, FAR - 1).any())
 

@@ -35,7 +35,7 @@ def row(index: Index, frame: Frame, key: RowKey) -> Row:
     rule = index.automaton.rule_of[frame.state]
     dfa = index.automaton.dfa(rule)
     index.share(dfa.fingerprint)
-    state = frame.state - int(index.automaton.start[rule])
+    state = frame.state - index.automaton.states_of(rule)[0]
     if dfa.least == 0 and dfa.most is None:
         return _uncounted(index, rule, dfa, state)
     return _counted(index, rule, dfa, state, frame, (dfa.fingerprint, (-1, state, *key[2:])))
@@ -48,7 +48,7 @@ def _uncounted(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
         other = _usual(dfa, state)
         if other == state:
             found = _of_part(index, rule, dfa, state)
-        elif other >= 0 and _usual(dfa, other) == other:
+        elif other >= 0:
             found = _told_from(index, rule, state, other, _uncounted(index, rule, dfa, other))
         else:
             found = _alike(index, rule, dfa, state) or _walked(index, rule, state)
@@ -58,6 +58,7 @@ def _uncounted(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
 
 
 def _usual(dfa: Dfa, state: int) -> int:
+    """The state to which most bytes lead, from there too; -1 if there is none."""
     sizes = np.zeros(dfa.targets.shape[1], np.int32)
     found: int = kernels.usual(dfa.targets, dfa.classes, state, _MOSTLY, sizes)
     return found
@@ -146,14 +147,14 @@ def _rounds(index: Index, rule: int, state: int, *, counted: bool) -> tuple[Mask
     small = np.int16 if len(worst) < 1 << 15 else np.int32
     taken = np.full(index.vocabulary.size if counted else 0, -1, small)
     exit_taken = scratch.exit_taken.view(small)
-    states, marks = np.empty(longest, np.int32), np.empty(longest, small)
+    marks = np.empty(longest, small)
     first, stop = automaton.states_of(rule)
     seen = np.zeros(stop - first if stop - first > _SMALL else 0, bool)
     found, filled = kernels.rounds(
         trie.byte, trie.depth, trie.end, trie.first, trie.ids,
         automaton.row, automaton.targets, automaton.classes, automaton.final, index.tokens,
         first + state, rule, scratch.mask, scratch.words, scratch.values, taken,
-        scratch.exits, exit_taken, worst, states, marks, first, seen,
+        scratch.exits, exit_taken, worst, scratch.way, marks, first, seen,
     )  # fmt: skip
     found_rounds = Rounds(taken, scratch.exits[:found].copy(), exit_taken[:found].copy(), worst)
     mask = scratch.taken(filled)
@@ -169,13 +170,13 @@ def _told_from(index: Index, rule: int, state: int, other: int, alike: Row) -> R
     scratch = index.scratches.take()
     bits, changed = alike.mask.dense(index.vocabulary.words), scratch.exits
     words, values = scratch.words, scratch.values
-    first = int(automaton.start[rule])
-    mine, theirs = np.empty((2, index.vocabulary.longest + 1), np.int32)
+    first = automaton.states_of(rule)[0]
     while True:
         found, worst, filled = kernels.differ(
             trie.byte, trie.depth, trie.end, trie.first, trie.ids,
             automaton.row, automaton.targets, automaton.classes, automaton.final, index.tokens,
-            first + state, first + other, rule, bits, scratch.mask, words, values, changed, mine, theirs,
+            first + state, first + other, rule, bits, scratch.mask, words, values, changed,
+            scratch.way, scratch.other_way,
         )  # fmt: skip
         if filled <= len(words):
             break

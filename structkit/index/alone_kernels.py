@@ -156,7 +156,7 @@ def differ(
 
 @kernel
 def usual(targets, classes, state, mostly, sizes):
-    """The state to which most bytes lead, at least `mostly` of them; -1 if not so many lead to any.
+    """The state to which most bytes lead, at least `mostly` of them, and from that one too; -1 if there is none.
 
     Args:
         targets: int32[states, classes], the transitions of a rule.
@@ -165,19 +165,25 @@ def usual(targets, classes, state, mostly, sizes):
     """
     for byte in range(256):
         sizes[classes[byte]] += 1
-    best = -1
-    most = mostly - 1
-    for klass in range(targets.shape[1]):
-        target = targets[state, klass] >> BITS
-        if target < 0:
-            continue
-        count = 0
-        for other in range(targets.shape[1]):
-            if targets[state, other] >> BITS == target:
-                count += sizes[other]
-        if count > most:
-            best, most = target, count
-    return best
+    at = np.int64(state)
+    while True:
+        best = np.int64(-1)
+        most = mostly - 1
+        for klass in range(targets.shape[1]):
+            target = targets[at, klass] >> BITS
+            if target < 0 or target == best:
+                continue
+            count = 0
+            for other in range(targets.shape[1]):
+                if targets[at, other] >> BITS == target:
+                    count += sizes[other]
+            if count > most:
+                best, most = np.int64(target), count
+        if best < 0 or best == at:
+            return best
+        if at != state:
+            return np.int64(-1)
+        at = best
 
 
 @kernel

@@ -225,7 +225,7 @@ def walk(
         quiet: bool[states], whether nothing but a byte leaves the state.
         tokens: int32[2, states or rules]: row 0 the fewest tokens from each state to its rule's end, row 1 the
             tokens that one round of a rule's counted repetition takes.
-        nodes: int32[k], the trie nodes to read on from; node 0 stands for the start of every token.
+        nodes: int32[k], the trie nodes to read on from, at least one; node 0 alone stands for the start of every token.
         state: The frame's state.
         count: The frame's counter.
         left: Tokens that may be needed after the next one; larger than `FAR` for no budget.
@@ -250,27 +250,27 @@ def walk(
     filled = 0
     worst = 0
     root, one = np.int64(0), np.int64(1)  # literals would be of other types, for which `_settle` is compiled again
+    arena[0, STATE] = state
+    arena[0, COUNT] = count
+    arena[0, BELOW] = -1
+    arena[0, REST] = 0
+    arena[0, ACTIVE] = 0
+    first_top, first_high, at_end = one, one, False
+    if nodes[0] > 0:  # at the start of a token the frame is one of several that are settled already
+        first_top, first_high, at_end = _settle(
+            arena, root, first_top, root, first_high,
+            live, final, rule, call_first, call_rule, call_next, call_operation, call_unique,
+            start, least, most, tokens, missing,
+        )
+        if first_top < 0:
+            return OVERFLOW, worst, filled
     for begin in nodes:
         base = trie_depth[begin]
-        arena[0, STATE] = state
-        arena[0, COUNT] = count
-        arena[0, BELOW] = -1
-        arena[0, REST] = 0
-        arena[0, ACTIVE] = 0
-        top, high, ended = one, one, False
-        if begin > 0:  # at the start of a token the frame is one of several that are settled already
-            top, high, ended = _settle(
-                arena, root, top, root, high,
-                live, final, rule, call_first, call_rule, call_next, call_operation, call_unique,
-                start, least, most, tokens, missing,
-            )
-            if top < 0:
-                return OVERFLOW, worst, filled
-        if ended and child_count[begin] > 0:
+        if at_end and child_count[begin] > 0:
             exits[found] = begin
             found += 1
         depth = base
-        arena[depth, LOW], arena[depth, HIGH], arena[depth, TOP] = 0, high, top
+        arena[depth, LOW], arena[depth, HIGH], arena[depth, TOP] = 0, first_high, first_top
         arena[depth, CHILD] = child_first[begin]
         arena[depth, LAST] = arena[depth, CHILD] + child_count[begin]
         while depth >= base:

@@ -26,11 +26,13 @@ class Scratch:
         values: uint32[`FEW`], these words.
         exits: int32[trie nodes].
         exit_taken: int32[trie nodes].
+        way: int32[longest token + 1].
+        other_way: int32[longest token + 1].
         arena: int64[`kernels.ARENA`, `kernels.COLUMNS`].
         missing: bool[rules + 1] or more, false.
     """
 
-    __slots__ = ("arena", "exit_taken", "exits", "mask", "missing", "values", "words")
+    __slots__ = ("arena", "exit_taken", "exits", "mask", "missing", "other_way", "values", "way", "words")
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         nodes = len(vocabulary.trie.byte)
@@ -39,6 +41,8 @@ class Scratch:
         self.values = np.empty(FEW, np.uint32)
         self.exits = np.empty(nodes, np.int32)
         self.exit_taken = np.empty(nodes, np.int32)
+        self.way = np.empty(vocabulary.longest + 1, np.int32)
+        self.other_way = np.empty(vocabulary.longest + 1, np.int32)
         self.arena = np.empty((kernels.ARENA, kernels.COLUMNS), np.int64)
         self.missing = np.zeros(64, bool)
 

@@ -239,8 +239,7 @@ class _Lowering:
             case String():
                 return self.strings.string(schema, place)
             case Integer():
-                limits, once = self.limits, self.once
-                return whole_numbers(schema, bounded=self.bounded, once=once, limits=limits, place=place)
+                return self.integer(schema, place)
             case Number():
                 return self.number(schema, place)
             case Boolean():
@@ -322,9 +321,17 @@ class _Lowering:
         if (self.plain and self.size <= LATE) if plain is None else plain:
             self.late.add(name)
 
+    def integer(self, schema: Integer, place: str) -> Node:
+        """A whole number; any is a rule, whose masks all targets share."""
+        node = whole_numbers(schema, bounded=self.bounded, once=self.once, limits=self.limits, place=place)
+        if self.once or schema != Integer():
+            return node
+        self.add("integer", node, plain=True)
+        return Call("integer")
+
     def number(self, schema: Number, place: str) -> Node:
-        """A number; that of a Python type without a range is a rule, for it takes long to build."""
-        if not self.bounded or self.once or schema != Number():
+        """A number; any is a rule, as any whole number is."""
+        if self.once or schema != Number():
             # What is no multiple is told by its digits, so it is written without an exponent.
             once = self.once or bool(schema.not_multiple_of)
             # Where items are counted, no two texts may be the same float.
@@ -334,7 +341,7 @@ class _Lowering:
             )
             return without_multiples(node, schema.not_multiple_of, self.limits, place)
         if "number" not in self.rules:
-            self.add("number", numbers(schema, bounded=True, limits=self.limits))
+            self.add("number", numbers(schema, bounded=self.bounded, limits=self.limits), plain=True)
         return Call("number")
 
     def anything(self) -> Node:

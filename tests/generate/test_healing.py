@@ -315,6 +315,7 @@ ANSWERS = st.one_of(
 @example("def f():\n  ", (sk.Regex("[a-z]+"), "return"), True)
 @example("It costs 12", (int, "345"), False)
 @example('{"name": "', (sk.Regex('[^"]+"'), 'The"'), False)
+@example("}}(", (list[int], "[]"), False)
 def test_the_tokens_are_those_that_the_tokenizer_makes_of_prompt_and_answer(
     real_one: tuple[Callable[[str], list[int]], sk.Vocabulary],
     prompt: str,
