@@ -195,7 +195,7 @@ class Automaton:
         moved = []
         for frame in frames:
             rule = self.rule_of[frame.state]
-            target = int(self.targets[self.row[frame.state] + self.classes[rule, byte]])
+            target = self.targets.item(self.row.item(frame.state) + self.classes.item(rule, byte))
             if target == DEAD:
                 continue
             count = self.counted(rule, frame.count, target & OPERATION)
@@ -288,14 +288,14 @@ class Automaton:
     def settle(self, frames: Iterable[Frame], kept: bytes = b"") -> frozenset[Frame]:
         """Enter the rules that may be called and leave those that may have ended, without a byte."""
         settled: set[Frame] = set()
-        pending = list(frames)
+        pending, most = list(frames), self.limits.configurations
         while pending:
             frame = pending.pop()
             if frame in settled:
                 continue
             settled.add(frame)
-            if len(settled) > self.limits.configurations:
-                raise LimitExceeded("configurations", self.limits.configurations, "the ways to read one text")
+            if len(settled) > most:
+                raise LimitExceeded("configurations", most, "the ways to read one text")
             if frame.below is not None and self._is_final(frame):
                 backs = [self._back(below, kept) for below in under(frame)]
                 pending += [back for back in backs if back is not None]
@@ -312,9 +312,8 @@ class Automaton:
                         memory = Memory(memory.seen if memory else (), len(kept))
                     back = self.frame(after, count, frame.below, memory)
                     pending.append(self.frame(self.enter(callee), 0, back))
-        return self.merged(
-            [f for f in settled if self._live[f.state] or (f.below is None and self._is_final(f))]
-        )
+        live = self._live
+        return self.merged([f for f in settled if live[f.state] or (f.below is None and self._is_final(f))])
 
     def merged(self, frames: Collection[Frame]) -> frozenset[Frame]:
         """The frames, those as one that differ only in what is below them; but none that is inside a unique text."""

@@ -58,6 +58,7 @@ class Guide:
         self.budgets = Budgets(self.index, self._step)
         self.end_mask = _packed(vocabulary)
         self._spells_all = vocabulary.spells_bytes
+        self._texts = vocabulary.tokens
         self._most_states = max(256, min(_STATES, automaton.limits.row_bytes // (4 * vocabulary.words)))
         self._states: dict[tuple[frozenset[Frame], bytes], State] = {}
         self._start = self._state(automaton.first(), b"")
@@ -97,9 +98,9 @@ class Guide:
         """The state after a token, or `None` if the mask forbids it; end tokens are the cursor's affair."""
         after = state.next.get(token_id)
         if after is None:
-            if not 0 <= token_id < self.vocabulary.size or not self.vocabulary.tokens[token_id]:
+            if not 0 <= token_id < len(self._texts) or not self._texts[token_id]:
                 return None
-            after = self._step(state, token_id)
+            after = self._reached(state, token_id)
         if not after.frames or not (self._spells_all or self._leads_on(state, token_id)):
             return None
         if state.searched:
@@ -160,11 +161,12 @@ class Guide:
 
     def _step(self, state: State, token_id: int) -> State:
         """The state after a token; one without frames if the language does not allow it."""
-        after = state.next.get(token_id)
-        if after is None:
-            after = self.read(state, self.vocabulary.tokens[token_id])
-            if not after.frames:
-                return after
+        return state.next.get(token_id) or self._reached(state, token_id)
+
+    def _reached(self, state: State, token_id: int) -> State:
+        """The state after a token that was not taken from here before."""
+        after = self._state(*self.automaton.read(state.frames, state.kept, self._texts[token_id]))
+        if after.frames:
             state.next[token_id] = after
             if state.way and state.way[0] == token_id and not after.way:
                 after.way = state.way[1:]

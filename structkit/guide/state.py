@@ -55,8 +55,8 @@ def look(state: State, index: Index) -> tuple[Mask, ...]:
         for frame in state.frames:  # as in `walks`, which is slower: every new state is asked
             row = index.row(frame)
             parts.append(row.mask)
-            if len(row.exits):
-                parts += [rest.mask for _, _, rest in downwards(row.exits, frame.below, index.after)]
+            for _, _, rest in downwards(row.exits, frame.below, index.after) if len(row.exits) else ():
+                parts.append(rest.mask)
         if index.automaton.remembers:
             parts = _without_repeats(parts, state, index)
         masks = state.masks = tuple(parts)
@@ -99,11 +99,12 @@ def walks(state: State, index: Index) -> Iterator[tuple[NDArray[np.int32] | None
 
 def downwards(
     exits: NDArray[np.int32], below: Below, after: Callable[[NDArray[np.int32], Frame], Row]
-) -> Iterator[tuple[NDArray[np.int32], Frame, Row]]:
+) -> list[tuple[NDArray[np.int32], Frame, Row]]:
     """What tokens can reach below a frame whose rule they leave at `exits`; with each frame its own exits and row."""
+    found: list[tuple[NDArray[np.int32], Frame, Row]] = []
     while isinstance(below, Frame) and len(exits):
         row = after(exits, below)
-        yield exits, below, row
+        found.append((exits, below, row))
         exits, below = row.exits, below.below
     level: dict[Frame, list[NDArray[np.int32]]] = {}
     if isinstance(below, Fork) and len(exits):
@@ -113,10 +114,11 @@ def downwards(
         for frame, lists in level.items():
             reached = _union(lists)
             row = after(reached, frame)
-            yield reached, frame, row
+            found.append((reached, frame, row))
             for under_it in under(frame) if len(row.exits) else ():
                 following.setdefault(under_it, []).append(row.exits)
         level = following
+    return found
 
 
 def _without_repeats(masks: list[Mask], state: State, index: Index) -> list[Mask]:
