@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import resource
@@ -107,6 +108,8 @@ def _serve(name: str, tokenizer_path: Path, limit: float, clock: str, pipe: Conn
     except Exception as error:
         pipe.send(f"{type(error).__name__}: {error}")
         return
+    gc.collect()
+    gc.freeze()  # else the collection before each schema goes through all that was imported, and empties the caches
     pipe.send("ready")
     while (case := pipe.recv()) is not None:
         pipe.send(measure(engine, tokenizer, case, limit, CLOCKS[clock]))

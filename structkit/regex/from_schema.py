@@ -99,8 +99,8 @@ def lower(
 
     Returns:
         The start and the rules it calls. `text` and its kin are free text and its closing quote, and so is a format
-        (`date`); `number` is any float and `json` any value; names that begin with `#` are definitions, deeply nested
-        parts, and what remembers unique texts.
+        (`date`); `integer` and `number` are any number and `json` any value; names that begin with `#` are definitions,
+        deeply nested parts, and what remembers unique texts.
 
     >>> from structkit.schema.nodes import Document, Null, Object, Property
     >>> lower(Document(Object((Property("a", Null()),)))).start

@@ -1,0 +1,45 @@
+"""The memory that holds rows: bounded, and what is in use stays."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structkit.index.mask import Mask
+from structkit.index.rows import NO_EXITS, Row, RowCache
+
+
+def _row(words: int) -> Row:
+    return Row(Mask(None, np.zeros(words, np.int64), np.zeros(words, np.uint32)), NO_EXITS, 0)
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.integers(0, 20), st.integers(0, 100)), max_size=200),
+    st.integers(1, 20_000),
+)
+def test_memory_is_bounded_and_what_was_used_last_stays(
+    uses: list[tuple[bool, int, int]], limit: int
+) -> None:
+    cache: RowCache[int, Row] = RowCache(limit)
+    used: list[tuple[int, Row]] = []  # the rows in the order of their last use
+    largest = 0
+    for puts, key, words in uses:
+        known = dict(used).get(key)
+        row = cache.get(key)
+        assert row is None or row is known
+        if row is None and puts:
+            row = _row(words)
+            cache.put(key, row)
+        if row is not None:
+            used = [(other, each) for other, each in used if other != key] + [(key, row)]
+            largest = max(largest, row.nbytes)
+        held = cache.held()
+        assert sum(each.nbytes for each in held.values()) <= limit + 2 * largest
+        assert len(held) <= len(cache)
+        recent = 0
+        for other, each in reversed(used):
+            recent += each.nbytes
+            if 2 * recent > limit:
+                break
+            assert held[other] is each
