@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton import kernels
-from structkit.automaton.kernels import BITS, FAR, OPERATION
+from structkit.automaton.kernels import BITS, FAR
 from structkit.regex.nodes import Both, Node, Repeat, Rules, Substring, Unique
 
 __all__ = [
@@ -134,31 +134,27 @@ def intersection(left: Dfa, right: Dfa, most_states: int, *, negate: bool = Fals
 
     Both must be without calls, and `left` without a counter; that of `right` counts on. The result is trimmed.
     """
-    width = right.targets.shape[1]
-    pairs, classes = np.unique(left.classes.astype(np.int32) * width + right.classes, return_inverse=True)
-    step_left = np.ascontiguousarray(left.targets[:, pairs // width])
-    step_right = np.ascontiguousarray(right.targets[:, pairs % width])
+    classes, of = np.empty(256, np.uint8), np.empty((2, 256), np.uint8)
+    width = kernels.pair(left.classes, right.classes, classes, of)
     room = 64 + len(left.final) + len(right.final)
     while True:
         room = max(1, min(room, most_states))
-        numbers, targets = np.empty(room, np.int64), np.empty((room, len(pairs)), np.int32)
+        pairs, targets, final = (
+            np.empty(room, np.int64),
+            np.empty((room, width), np.int32),
+            np.empty(room, bool),
+        )
         slots = np.full(2 << room.bit_length(), -1, np.int32)
-        states = kernels.product(step_left, step_right, negate, slots, numbers, targets)
+        states = kernels.product(
+            left.targets, left.final, right.targets, right.final, of, negate, slots, pairs, targets, final
+        )
         if states != kernels.FULL:
             break
         if room >= most_states:
             return None
         room *= 4
-    first, second = np.divmod(numbers[:states], len(right.final) + 1)
-    final = left.final[first] & (((second > 0) & right.final[second - 1]) != negate)
     return trim(
-        Dfa(
-            classes.reshape(256).astype(np.uint8),
-            targets[:states].copy(),
-            final,
-            least=right.least,
-            most=right.most,
-        )
+        Dfa(classes, targets[:states].copy(), final[:states].copy(), least=right.least, most=right.most)
     )
 
 
@@ -171,14 +167,9 @@ def rounds_to_end(dfa: Dfa) -> NDArray[np.int32]:
 
 def trim(dfa: Dfa) -> Dfa:
     """An automaton without calls, without the states from which no end can be reached; but the start stays."""
-    alive = rounds_to_end(dfa) < FAR
-    if alive.all():
+    rounds = rounds_to_end(dfa)
+    if rounds.max(initial=0) < FAR:
         return dfa
-    alive[0] = True
-    numbers = np.cumsum(alive) - 1
-    kept = dfa.targets[alive]
-    lives = (kept != DEAD) & alive[kept >> BITS]
-    if not dfa.final.any():
-        lives[:] = False
-    targets = np.where(lives, numbers[kept >> BITS] << BITS | kept & OPERATION, DEAD)
-    return replace(dfa, targets=targets.astype(np.int32), final=dfa.final[alive])
+    targets, final = dfa.targets.copy(), dfa.final.copy()
+    states = kernels.compact(targets, final, rounds)
+    return replace(dfa, targets=targets[:states].copy(), final=final[:states].copy())

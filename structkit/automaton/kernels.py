@@ -10,8 +10,8 @@ import numpy as np
 from structkit.automaton.jit import helper, kernel
 
 __all__ = [
-    "BITS", "END", "FAR", "FULL", "LEAVE", "OPERATION", "TICK", "TOO_MANY", "counted", "fewest_rounds", "glide",
-    "place", "product",
+    "BITS", "END", "FAR", "FULL", "LEAVE", "OPERATION", "TICK", "TOO_MANY", "compact", "counted", "fewest_rounds",
+    "glide", "pair", "place", "product",
 ]
 
 FAR = 1 << 29
@@ -140,6 +140,38 @@ def fewest_rounds(targets, rounds):
                         break
 
 
+@kernel
+def compact(targets, final, rounds):
+    """Leave out the states of an automaton from which there is no way to the end, in place; but the start stays.
+
+    Args:
+        targets: int32[states, classes], the transitions, numbered anew.
+        final: bool[states].
+        rounds: int32[states], `FAR` where there is no way; receives the new numbers, -1 for the states left out.
+
+    Returns:
+        How many states there are then.
+    """
+    kept = 0
+    begins = rounds[0] < FAR
+    for state in range(len(rounds)):
+        if rounds[state] < FAR or state == 0:
+            rounds[state] = kept
+            kept += 1
+        else:
+            rounds[state] = -1
+    for state in range(len(rounds)):
+        number = rounds[state]
+        if number < 0:
+            continue
+        final[number] = final[state]
+        for klass in range(targets.shape[1]):
+            target = targets[state, klass]
+            after = rounds[target >> BITS] if target >= 0 and begins else -1
+            targets[number, klass] = after << BITS | target & OPERATION if after >= 0 else -1
+    return kept
+
+
 TOO_MANY = -2
 """What `subset.determinise` answers when there would be too many states."""
 
@@ -148,17 +180,46 @@ FULL = -3
 
 
 @kernel
-def product(left, right, negate, slots, pairs, targets):
+def pair(left, right, classes, of):
+    """Find the bytes that neither of two automata tells apart.
+
+    Args:
+        left: uint8[256], the class of each byte in the first automaton.
+        right: uint8[256], that in the second one.
+        classes: uint8[256], receives the class of each byte in both.
+        of: uint8[2, 256], receives the first and the second one's class of each of these.
+
+    Returns:
+        How many classes there are.
+    """
+    found = 0
+    for byte in range(256):
+        klass = 0
+        while klass < found and (of[0, klass] != left[byte] or of[1, klass] != right[byte]):
+            klass += 1
+        if klass == found:
+            of[0, klass], of[1, klass] = left[byte], right[byte]
+            found += 1
+        classes[byte] = klass
+    return found
+
+
+@kernel
+def product(left, left_final, right, right_final, of, negate, slots, pairs, targets, final):
     """The pairs of states that two automata reach together (Rabin and Scott 1959).
 
     Args:
         left: int32[states, classes], the transitions of the first automaton.
+        left_final: bool[states].
         right: int32[states, classes], those of the second one; its counter counts on.
+        right_final: bool[states].
+        of: uint8[2, 256], the class that each class of the product is in either.
         negate: Whether the second automaton must not accept.
         slots: int32[a power of 2, more than the pairs], -1.
         pairs: int64[pairs], receives each pair: the first one's state times one more than the second one has, plus the
             second one's counted from 1, or 0 where it has none.
         targets: int32[pairs, classes], receives the transitions.
+        final: bool[pairs], receives whether each is final.
 
     Returns:
         How many pairs there are, or `FULL`.
@@ -171,19 +232,20 @@ def product(left, right, negate, slots, pairs, targets):
         if current == found:
             break
         a, b = pairs[current] // side, pairs[current] % side - 1
-        for klass in range(left.shape[1]):
-            after = left[a, klass] >> BITS
-            other = np.int64(right[b, klass]) if b >= 0 else np.int64(-1)
+        final[current] = left_final[a] and (b >= 0 and right_final[b]) != negate
+        for klass in range(targets.shape[1]):
+            after = left[a, of[0, klass]] >> BITS
+            other = np.int64(right[b, of[1, klass]]) if b >= 0 else np.int64(-1)
             if after < 0 or (other < 0 and not negate):
                 targets[current, klass] = -1
                 continue
-            pair = after * side + (other >> BITS) + 1
-            slot = _slot(pair, slots, pairs)
+            both = after * side + (other >> BITS) + 1
+            slot = _slot(both, slots, pairs)
             if slots[slot] < 0:
                 if found == len(pairs):
                     return FULL
                 slots[slot] = found
-                pairs[found] = pair
+                pairs[found] = both
                 found += 1
             targets[current, klass] = slots[slot] << BITS | (other & OPERATION if other >= 0 else 0)
     return found
