@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from structkit.automaton.frames import Below, Fork, Frame, under
 from structkit.automaton.unique import ahead
 from structkit.index.index import Index
-from structkit.index.mask import Mask, few, write
+from structkit.index.mask import Mask, few, union, write
 from structkit.index.rows import Row
 
 __all__ = ["State", "downwards", "growth_of", "look", "mask_of", "suspects", "walks"]
@@ -59,7 +59,7 @@ def look(state: State, index: Index) -> tuple[Mask, ...]:
                 parts.append(rest.mask)
         if index.automaton.remembers:
             parts = _without_repeats(parts, state, index)
-        masks = state.masks = tuple(parts)
+        masks = state.masks = union(parts)
     return masks
 
 

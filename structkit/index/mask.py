@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FEW", "Mask", "few", "write"]
+__all__ = ["FEW", "Mask", "few", "union", "write"]
 
 FEW = 256
 """Words of a mask, if no more are set or told from another's, that are held alone: a fifth of 128,000 tokens'."""
@@ -100,6 +100,20 @@ def few(words: NDArray[np.int64], values: NDArray[np.uint32], size: int) -> Mask
     return Mask(bits)
 
 
+def union(masks: Sequence[Mask]) -> tuple[Mask, ...]:
+    """The masks, or what is as quickly written: a few words beside free text are that text with other words.
+
+    >>> wide, narrow = Mask(np.full(4, 6, np.uint32)), Mask(None, np.array([2]), np.array([1], np.uint32))
+    >>> [(mask.words.tolist(), mask.values.tolist()) for mask in union([narrow, wide])]
+    [([2], [7])]
+    """
+    if len(masks) == 2:
+        wide, narrow = masks if masks[1].bits is None else reversed(masks)
+        if wide.bits is not None and narrow.bits is None and not len(wide.words):
+            return (Mask(wide.bits, narrow.words, wide.bits[narrow.words] | narrow.values),)
+    return tuple(masks)
+
+
 def write(masks: Sequence[Mask], out: NDArray[np.uint32]) -> None:
     """Write the union of masks.
 
@@ -113,6 +127,7 @@ def write(masks: Sequence[Mask], out: NDArray[np.uint32]) -> None:
         return
     first = masks[0]
     out[:] = 0 if first.bits is None else first.bits
-    out[first.words] = first.values
+    if len(first.words):
+        out[first.words] = first.values
     for mask in masks[1:]:
         mask.add(out)
