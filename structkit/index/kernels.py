@@ -225,7 +225,7 @@ def walk(
         quiet: bool[states], whether nothing but a byte leaves the state.
         tokens: int32[2, states or rules]: row 0 the fewest tokens from each state to its rule's end, row 1 the
             tokens that one round of a rule's counted repetition takes.
-        nodes: int32[k], the trie nodes to read on from, at least one; node 0 alone stands for the start of every token.
+        nodes: int32[k], the trie nodes to read on from; node 0 alone stands for the start of every token.
         state: The frame's state.
         count: The frame's counter.
         left: Tokens that may be needed after the next one; larger than `FAR` for no budget.
@@ -256,7 +256,8 @@ def walk(
     arena[0, REST] = 0
     arena[0, ACTIVE] = 0
     first_top, first_high, at_end = one, one, False
-    if nodes[0] > 0:  # at the start of a token the frame is one of several that are settled already
+    # At the start of a token the frame is one of several that are settled already.
+    if len(nodes) > 0 and nodes[0] > 0:
         first_top, first_high, at_end = _settle(
             arena, root, first_top, root, first_high,
             live, final, rule, call_first, call_rule, call_next, call_operation, call_unique,
