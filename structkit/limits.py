@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 __all__ = ["Limits"]
 
+_MOST_DIGITS = 4_300
+"""Python's own bound on the digits of an integer that is read or written as text (`sys.int_info`)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -15,6 +18,9 @@ class Limits:
 
     >>> Limits(states=1_000).states
     1000
+
+    Raises:
+        ValueError: `integer_digits` is not from 1 to 4,300.
     """
 
     schema_nodes: int = 500_000
@@ -63,10 +69,15 @@ class Limits:
     so up to 1 GiB there."""
 
     integer_digits: int = 18
-    """Digits of an integer of a Python type without bounds: any 64-bit integer but the last few."""
+    """Digits of an integer of a Python type without bounds: any 64-bit integer but the last few. At most 4,300, for
+    Python reads no longer ones."""
 
     fraction_digits: int = 17
     """Digits after the point in a float of a Python type: as many as the shortest exact spelling needs."""
 
     search_states: int = 20_000
     """States looked at to find out whether a vocabulary that lacks bytes can spell the rest of a value."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.integer_digits <= _MOST_DIGITS:
+            raise ValueError(f"integer_digits must be from 1 to {_MOST_DIGITS}, not {self.integer_digits}")

@@ -11,6 +11,7 @@ import structkit as sk
 from structkit.identity import key_of
 from structkit.regex.show import show
 from structkit.targets import Choice, Regex, read_target
+from structkit.testing import byte_vocabulary
 
 
 class Letter(str, enum.Enum):
@@ -167,3 +168,13 @@ def test_equal_targets_have_equal_keys(make: Any) -> None:
 @pytest.mark.parametrize("target", [{"a": object()}, Annotated[int, {}], [1]])
 def test_what_cannot_be_kept_has_no_key(target: Any) -> None:
     assert key_of(target) is None
+
+
+@pytest.mark.parametrize("digits", [0, -1, 4301, 10**9])
+def test_an_integer_has_no_more_digits_than_python_reads(digits: int) -> None:
+    with pytest.raises(ValueError, match="integer_digits must be from 1 to 4300"):
+        sk.Limits(integer_digits=digits)
+    longest = sk.compile(int, byte_vocabulary(), limits=sk.Limits(integer_digits=4300)).cursor()
+    for digit in b"1" * 4300:
+        longest.advance(digit)
+    assert longest.must_end
