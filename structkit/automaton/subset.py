@@ -272,9 +272,11 @@ def prepare(edges, runs, texts, silent, calls, classes, first, edge_rows, silent
         silent_rows: int32[silent moves, 2], receives the silent moves by source.
         call_rows: int32[calls, 4], receives the calls by source.
     """
-    _count(edges, 0, first)
-    _count(silent, 1, first)
-    _count(calls, 2, first)
+    # Literals would be of three types, for which the helpers are compiled three times.
+    of_edges, of_silent, of_calls = np.int64(0), np.int64(1), np.int64(2)
+    _count(edges, of_edges, first)
+    _count(silent, of_silent, first)
+    _count(calls, of_calls, first)
     for e in range(len(edges)):
         classes[edges[e, 1]] = 1
         if edges[e, 2] < 255:
@@ -295,9 +297,9 @@ def prepare(edges, runs, texts, silent, calls, classes, first, edge_rows, silent
     for kind in range(3):
         for state in range(first.shape[1] - 2):
             first[kind, state + 2] += first[kind, state + 1]
-    _sort_by_source(edges, 0, first, edge_rows)
-    _sort_by_source(silent, 1, first, silent_rows)
-    _sort_by_source(calls, 2, first, call_rows)
+    _sort_by_source(edges, of_edges, first, edge_rows)
+    _sort_by_source(silent, of_silent, first, silent_rows)
+    _sort_by_source(calls, of_calls, first, call_rows)
     byte = 0
     for r in range(len(runs)):
         source = runs[r, 0]

@@ -165,9 +165,9 @@ def usual(targets, classes, state, mostly, sizes):
     """
     for byte in range(256):
         sizes[classes[byte]] += 1
-    at = np.int64(state)
-    while True:
-        best = np.int64(-1)
+    at = state
+    for _ in range(2):
+        best = -1
         most = mostly - 1
         for klass in range(targets.shape[1]):
             target = targets[at, klass] >> BITS
@@ -178,12 +178,11 @@ def usual(targets, classes, state, mostly, sizes):
                 if targets[at, other] >> BITS == target:
                     count += sizes[other]
             if count > most:
-                best, most = np.int64(target), count
-        if best < 0 or best == at:
+                best, most = target, count
+        if best == at or best < 0:
             return best
-        if at != state:
-            return np.int64(-1)
         at = best
+    return -1
 
 
 @kernel
