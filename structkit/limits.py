@@ -56,8 +56,8 @@ class Limits:
     needs one or two."""
 
     row_bytes: int = 64 * 2**20
-    """Masks that one guide keeps in memory, and, where items must be unique, once more for its states; the oldest are
-    made again when asked for.
+    """Masks that one guide keeps in memory, and, where items must be unique, as much again for its states and for what
+    begins and ends these items; those unused for longest are made again when asked for.
     A mask of many tokens takes 16 KiB for 128,000 tokens, one of few at most 4."""
 
     disk_bytes: int = 2**30

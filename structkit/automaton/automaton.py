@@ -63,7 +63,6 @@ class Automaton:
         self._forks: dict[tuple[int, ...], Fork] = {}
         self._builder = builder
         self._dfas: dict[int, Dfa] = {}
-        self._first: dict[int, int] = {}
         self._states: dict[int, tuple[int, int]] = {}
         self._calling: set[int] = set()
         self._only_texts: dict[int, bytes | None] = {}
@@ -95,13 +94,13 @@ class Automaton:
         Raises:
             LimitExceeded: Its automaton would be too large; `link` sees to it that this is known before.
         """
-        first = self._first.get(rule)
-        if first is None:
+        states = self._states.get(rule)
+        if states is None:
             with self.lock:
-                if rule not in self._first:
+                if rule not in self._states:
                     self._publish(self.builder.build(rule))
-                first = self._first[rule]
-        return first
+                states = self._states[rule]
+        return states[0]
 
     def complete(self) -> Automaton:
         """Build all rules that a text can come to; the automaton itself, for chaining."""
@@ -114,16 +113,17 @@ class Automaton:
     def _publish(self, tables: Tables) -> None:
         """Take the arrays with what was added, and tell all threads.
 
-        The starts come last, for who knows a state looks it up in the other arrays.
+        What `enter` looks at comes last, for who knows a state looks it up in the other arrays.
         """
         first = len(self.rule_of)
         added = tables.rule[first:].tolist()
         lone = added[0] == added[-1]  # as when one rule was built
         sizes = {added[0]: len(added)} if lone else Counter(added)
         self.counters += [(0, -1)] * (len(tables.start) - len(self.counters))
+        places: dict[int, tuple[int, int]] = {}
         for rule, size in sizes.items():
             start = tables.start.item(rule)
-            states = self._states[rule] = start, start + size
+            states = places[rule] = start, start + size
             if tables.call_first.item(start) < tables.call_first.item(start + size):
                 self._calling.add(rule)
             self.counters[rule] = tables.least.item(rule), tables.most.item(rule)
@@ -141,7 +141,7 @@ class Automaton:
         self.remembers = bool(tables.call_unique.any())
         self.tables = tables
         self.start = tables.start
-        self._first |= {rule: self._states[rule][0] for rule in sizes}
+        self._states |= places
 
     def dfa(self, rule: int) -> Dfa:
         """The automaton of a rule that was built and calls no other."""

@@ -48,7 +48,7 @@ class Notice(event.Listener):
         self._begin = now
         if self.seconds > _PATIENCE and not self.said:
             self.said = True
-            _log.warning("structkit compiles its kernels for this machine, once; that takes about 12 seconds")
+            _log.warning("structkit compiles its kernels for this machine, once; that takes about 10 seconds")
 
 
 def _is_ours(event: event.Event) -> bool:

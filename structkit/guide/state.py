@@ -51,12 +51,7 @@ def look(state: State, index: Index) -> tuple[Mask, ...]:
     """The masks of the state, which are made if they were not yet."""
     masks = state.masks
     if masks is None:
-        parts: list[Mask] = []
-        for frame in state.frames:  # as in `walks`, which is slower: every new state is asked
-            row = index.row(frame)
-            parts.append(row.mask)
-            for _, _, rest in downwards(row.exits, frame.below, index.after) if len(row.exits) else ():
-                parts.append(rest.mask)
+        parts = [row.mask for _, _, row in walks(state, index)]
         if index.automaton.remembers:
             parts = _without_repeats(parts, state, index)
         masks = state.masks = union(parts)
@@ -85,16 +80,18 @@ def mask_of(state: State, index: Index) -> NDArray[np.uint32]:
     return mask
 
 
-def walks(state: State, index: Index) -> Iterator[tuple[NDArray[np.int32] | None, Frame, Row]]:
+def walks(state: State, index: Index) -> list[tuple[NDArray[np.int32] | None, Frame, Row]]:
     """What the mask is made of: for each frame its row, then those of the frames below it that a token can reach.
 
     With each the exits that it reads on from, `None` for the start of every token.
     """
+    found: list[tuple[NDArray[np.int32] | None, Frame, Row]] = []
     for frame in state.frames:
         row = index.row(frame)
-        yield None, frame, row
+        found.append((None, frame, row))
         if len(row.exits):
-            yield from downwards(row.exits, frame.below, index.after)
+            found += downwards(row.exits, frame.below, index.after)
+    return found
 
 
 def downwards(

@@ -323,10 +323,13 @@ class _Lowering:
 
     def integer(self, schema: Integer, place: str) -> Node:
         """A whole number; any is a rule, whose masks all targets share."""
-        node = whole_numbers(schema, bounded=self.bounded, once=self.once, limits=self.limits, place=place)
+        written = partial(
+            whole_numbers, schema, bounded=self.bounded, once=self.once, limits=self.limits, place=place
+        )
         if self.once or schema != Integer():
-            return node
-        self.add("integer", node, plain=True)
+            return written()
+        if "integer" not in self.rules:
+            self.add("integer", written(), plain=True)
         return Call("integer")
 
     def number(self, schema: Number, place: str) -> Node:
