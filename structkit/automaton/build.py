@@ -9,8 +9,9 @@ import numpy as np
 
 from structkit.automaton import kernels, subset
 from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, in_order, intersection, rounds_to_end, trim
+from structkit.automaton.emit import build_nfa, is_large
 from structkit.automaton.kernels import BITS, OPERATION
-from structkit.automaton.nfa import Nfa, build_nfa, is_large
+from structkit.automaton.nfa import Nfa
 from structkit.automaton.quotes import quotes
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from structkit.automaton import build, plain
 from structkit.automaton.dfa import Dfa, intersection, trim
+from structkit.automaton.emit import build_nfa
 from structkit.automaton.link import link
-from structkit.automaton.nfa import build_nfa
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.regex.nodes import Alt, Node, Repeat, Rules, Seq, Text

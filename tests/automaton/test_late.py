@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from structkit.automaton.automaton import Automaton
 from structkit.automaton.build import regular
+from structkit.automaton.emit import build_nfa
 from structkit.automaton.kernels import FAR
 from structkit.automaton.lengths import Lengths
 from structkit.automaton.link import link
-from structkit.automaton.nfa import build_nfa
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.regex.nodes import NEVER, Both, Call, Chars, Node, Repeat, Rules, Seq, Text, Unique
