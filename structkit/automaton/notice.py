@@ -1,7 +1,12 @@
-"""A word to who waits: the first use on a machine compiles the kernels, which takes some seconds."""
+"""What is done while the first use on a machine compiles the kernels, which takes some seconds.
+
+Who waits is told. And no garbage is collected: numba makes millions of objects that it keeps until a kernel is done, and
+to look through them and through all that was imported, again and again, took a tenth of the time.
+"""
 
 from __future__ import annotations
 
+import gc
 import logging
 import time
 
@@ -16,7 +21,9 @@ _log = logging.getLogger("structkit")
 
 
 class Notice(event.Listener):
-    """Says once, through the logger `structkit`, that numba compiles; kernels that are read from disk do not count.
+    """Says once, through the logger `structkit`, that numba compiles, and lets Python collect no garbage meanwhile.
+
+    Kernels that are read from disk do not count.
 
     Attributes:
         seconds: How long it did so far.
@@ -31,12 +38,17 @@ class Notice(event.Listener):
         self.said = False
         self._open = 0
         self._begin = 0.0
+        self._collects = False
 
     def on_start(self, event: event.Event) -> None:
         """A function begins to be compiled, perhaps for another one; those of other packages are their affair."""
-        if self._open or _is_ours(event):
-            self._begin = self._begin if self._open else time.perf_counter()
-            self._open += 1
+        if not self._open:
+            if not _is_ours(event):
+                return
+            self._begin = time.perf_counter()
+            self._collects = gc.isenabled()
+            gc.disable()
+        self._open += 1
 
     def on_end(self, event: event.Event) -> None:
         """A function is compiled."""
@@ -46,6 +58,8 @@ class Notice(event.Listener):
         now = time.perf_counter()
         self.seconds += now - self._begin
         self._begin = now
+        if self._collects and not self._open:
+            gc.enable()
         if self.seconds > _PATIENCE and not self.said:
             self.said = True
             _log.warning("structkit compiles its kernels for this machine, once; that takes about 10 seconds")

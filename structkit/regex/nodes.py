@@ -247,18 +247,21 @@ def seq(*parts: Node) -> Node:
     flat: list[Node] = []
     text = ""  # what the last pieces say, as long as they are texts
     for part in parts:
-        pieces = part.parts if isinstance(part, Seq) else (part,)
-        if pieces and isinstance(first := pieces[0], Text):
+        if type(part) is Text:
+            text += part.value
+            continue
+        if type(part) is Alt and not part.parts:
+            return NEVER
+        pieces = part.parts if type(part) is Seq else (part,)
+        if pieces and type(first := pieces[0]) is Text:
             text += first.value
             pieces = pieces[1:]
         if not pieces:
             continue
-        if isinstance(part, Alt) and not part.parts:
-            return NEVER
         if text:
             flat.append(Text(text))
             text = ""
-        if isinstance(last := pieces[-1], Text):
+        if type(last := pieces[-1]) is Text:
             text = last.value
             pieces = pieces[:-1]
         flat += pieces

@@ -226,6 +226,8 @@ class _Reading:
         kind = raw.get("type")
         if isinstance(kind, str) and kind in _BARE and raw.keys() <= _SAYING:
             return _BARE[kind](note=note)  # half of all schemas; below the same would come out
+        if isinstance(kind, str) and kind in _TYPES and raw.keys().isdisjoint(_COMBINING):
+            return with_note(read_kind(_TYPES[kind], raw, at, self), note)  # and most of the rest
         if "$id" in raw:
             at = at.inside(self._references.base(raw, at.base, at))
         if "$ref" in raw and self._draft <= _LAST_WITH_LONE_REFS:
@@ -394,6 +396,29 @@ _SAYING = frozenset({"type", "title", "description", "examples", "default", "dep
 """Keywords beside which it does."""
 
 _DEPENDENT = ("dependencies", "dependentRequired", "dependentSchemas")
+
+_COMBINING = frozenset(
+    {
+        "$dynamicRef",
+        "$id",
+        "$recursiveRef",
+        "$ref",
+        "allOf",
+        "anyOf",
+        "const",
+        "enum",
+        "if",
+        "not",
+        "nullable",
+        "oneOf",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        *_DEPENDENT,
+        REFUSAL,
+    }
+)
+"""Keywords that say more than what the values of one type are."""
+
 _LAST_WITH_LONE_REFS = 7
 """The last draft in which keywords beside `$ref` are ignored."""
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import logging
 from types import SimpleNamespace
 
@@ -33,3 +34,22 @@ def test_it_is_said_once_that_kernels_are_compiled(
             notice.on_end(_event("structkit.automaton.subset"))
     assert notice.seconds == 1.75
     assert len(caplog.messages) == 1 and "once" in caplog.messages[0]
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_no_garbage_is_collected_while_kernels_are_compiled(collects: bool) -> None:
+    was = gc.isenabled()
+    try:
+        (gc.enable if collects else gc.disable)()
+        notice = Notice()
+        notice.on_start(_event("numpy.x"))
+        assert gc.isenabled() == collects, "that of others is their affair"
+        notice.on_end(_event("numpy.x"))
+        notice.on_start(_event("structkit.automaton.subset"))
+        notice.on_start(_event("numba.np.arrayobj"))
+        notice.on_end(_event("numba.np.arrayobj"))
+        assert not gc.isenabled()
+        notice.on_end(_event("structkit.automaton.subset"))
+        assert gc.isenabled() == collects
+    finally:
+        (gc.enable if was else gc.disable)()
