@@ -1,7 +1,7 @@
 """What is done while the first use on a machine compiles the kernels, which takes some seconds.
 
-Who waits is told. And no garbage is collected: numba makes millions of objects that it keeps until a kernel is done, and
-to look through them and through all that was imported, again and again, took a tenth of the time.
+Who waits is told. And no garbage is collected: numba makes millions of objects that it keeps until a kernel is done,
+and to look through them and through all that was imported, again and again, took a tenth of the time.
 """
 
 from __future__ import annotations

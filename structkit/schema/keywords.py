@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 __all__ = [
     "ANNOTATIONS",
+    "COMBINING",
     "CONTENT",
     "DEPENDENTS",
     "FORMATS",
@@ -92,6 +93,23 @@ IMPLEMENTED: frozenset[str] = frozenset(TYPED) | {
     "unevaluatedItems",
     "unevaluatedProperties",
 }
+
+_OF_ONE_KIND = frozenset(TYPED) | {
+    "$anchor",
+    "$defs",
+    "$dynamicAnchor",
+    "$recursiveAnchor",
+    "$schema",
+    "definitions",
+    "else",
+    "maxContains",
+    "minContains",
+    "then",
+    "type",
+}
+
+COMBINING: frozenset[str] = IMPLEMENTED - _OF_ONE_KIND
+"""Implemented keywords that say more than what the values of the type beside them are, and where others are found."""
 
 DEPENDENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

@@ -19,7 +19,7 @@ from structkit.schema.build import union, with_note
 from structkit.schema.definitions import Definitions
 from structkit.schema.disjoint import pairwise_disjoint
 from structkit.schema.evaluated import closing, ways
-from structkit.schema.keywords import KINDS, REFUSAL, TYPED, Kind
+from structkit.schema.keywords import COMBINING, KINDS, REFUSAL, TYPED, Kind
 from structkit.schema.kinds import read_kind
 from structkit.schema.lenient import Layout
 from structkit.schema.meet import Meeting
@@ -226,13 +226,14 @@ class _Reading:
         kind = raw.get("type")
         if isinstance(kind, str) and kind in _BARE and raw.keys() <= _SAYING:
             return _BARE[kind](note=note)  # half of all schemas; below the same would come out
-        if isinstance(kind, str) and kind in _TYPES and raw.keys().isdisjoint(_COMBINING):
+        refused = self.python and REFUSAL in raw
+        if isinstance(kind, str) and kind in _TYPES and not refused and raw.keys().isdisjoint(COMBINING):
             return with_note(read_kind(_TYPES[kind], raw, at, self), note)  # and most of the rest
         if "$id" in raw:
             at = at.inside(self._references.base(raw, at.base, at))
         if "$ref" in raw and self._draft <= _LAST_WITH_LONE_REFS:
             return with_note(self._definition(self._references.find(raw["$ref"], at.base, at), at), note)
-        if self.python and REFUSAL in raw:
+        if refused:
             raise UnsupportedKeyword("type", str(raw[REFUSAL]), place=at.path)
         node = self.meet(self._parts(raw, at), at)
         if "oneOf" in raw:
@@ -396,32 +397,8 @@ _SAYING = frozenset({"type", "title", "description", "examples", "default", "dep
 """Keywords beside which it does."""
 
 _DEPENDENT = ("dependencies", "dependentRequired", "dependentSchemas")
-
-_COMBINING = frozenset(
-    {
-        "$dynamicRef",
-        "$id",
-        "$recursiveRef",
-        "$ref",
-        "allOf",
-        "anyOf",
-        "const",
-        "enum",
-        "if",
-        "not",
-        "nullable",
-        "oneOf",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-        *_DEPENDENT,
-        REFUSAL,
-    }
-)
-"""Keywords that say more than what the values of one type are."""
-
 _LAST_WITH_LONE_REFS = 7
 """The last draft in which keywords beside `$ref` are ignored."""
-
 
 _LAST_WITH_BLIND_CONTAINS = 2019
 """The last draft in which `contains` does not count as having looked at items."""
