@@ -21,7 +21,7 @@ from structkit.errors import (
     UnsupportedKeyword,
 )
 from structkit.limits import Limits
-from structkit.schema.nodes import Document, Ref
+from structkit.schema.nodes import Document, Ref, Schema
 from tests.schema.reading import read
 from tests.schema.semantics import holds
 from tests.schema.values import json_values, schemas
@@ -154,6 +154,53 @@ def test_a_bare_type_is_read_as_it_is_beside_what_says_nothing(kind: str) -> Non
     found, wanted = read(bare).root, read(bare | {"x-nothing": True}).root
     assert found == wanted
     assert found.note == wanted.note is not None
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "minLength": 2, "pattern": "^a", "format": "date", "then": False},
+        {
+            "type": "string",
+            "minLength": 2,
+            "maxLength": 1,
+            "$schema": "http://json-schema.org/draft-07/schema#",
+        },
+        {"type": "integer", "minimum": 2, "exclusiveMaximum": 9.5, "multipleOf": 3, "title": "T"},
+        {"type": "number", "minimum": 2, "items": False},
+        {
+            "type": "array",
+            "prefixItems": [True],
+            "contains": {"type": "null"},
+            "minContains": 2,
+            "maxContains": 3,
+        },
+        {
+            "type": "array",
+            "items": {"type": "integer", "maximum": 5},
+            "uniqueItems": True,
+            "description": "D",
+        },
+        {
+            "type": "object",
+            "properties": {"a": {"type": "object"}},
+            "required": ["a", "b"],
+            "definitions": {},
+        },
+        {"type": "object", "patternProperties": {"": {"type": "string"}}, "additionalProperties": False},
+    ],
+)
+def test_one_type_is_read_as_it_is_beside_what_allows_everything(schema: dict[str, object]) -> None:
+    def root(schema: dict[str, object]) -> Schema | str:
+        try:
+            return read(schema).root
+        except UnsatisfiableSchema as error:
+            return error.message
+
+    found, wanted = root(schema), root(schema | {"allOf": [True]})
+    assert found == wanted
+    if not isinstance(found, str) and not isinstance(wanted, str):
+        assert found.note == wanted.note
 
 
 @pytest.mark.parametrize(
