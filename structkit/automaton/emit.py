@@ -273,9 +273,7 @@ class _Builder:
         end = self.emit(node.part, first)
         nfa = self.nfa
         opening = nfa.closure([first])
-        entered = {*nfa.every_edge[:, 3].tolist(), *nfa.call_table[:, 2].tolist()}
-        entered |= {target for source, target in nfa.silent_table.tolist() if source not in opening}
-        if end in opening or entered & opening:
+        if end in opening or nfa.enters(opening, without=opening):
             return None
         nfa.mark(opening, TICK)
         self.link(loop, first)

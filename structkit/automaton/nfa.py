@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -97,7 +97,7 @@ class Nfa:
     def closure(self, states: Iterable[int]) -> set[int]:
         """The states reached from `states` without a byte, themselves included."""
         after: dict[int, list[int]] = {}
-        for source, target in self.silent_table.tolist():
+        for source, target in _rows(self.silent, 2):
             after.setdefault(source, []).append(target)
         reached = set(states)
         pending = list(reached)
@@ -108,13 +108,29 @@ class Nfa:
                     pending.append(state)
         return reached
 
-    def mark(self, sources: set[int], operation: int) -> None:
-        """Give the operation, which is their last column, to every edge and call that leaves `sources`."""
-        edges, calls = self.every_edge, self.call_table
-        self.runs, self.run_bytes = array("i"), bytearray()
-        for table in (edges, calls):
-            table[np.isin(table[:, 0], list(sources)), -1] = operation
-        self.edges, self.calls = array("i", edges.tobytes()), array("i", calls.tobytes())
+    def enters(self, states: Set[int], without: Set[int]) -> bool:
+        """Whether a byte, a call, or a silent move that leaves no state of `without` leads to one of the states."""
+        targets = {*self.edges[3::5], *self.calls[2::4]}
+        targets.update(target for source, target in _rows(self.silent, 2) if source not in without)
+        inside = any(not states.isdisjoint(range(first, first + n)) for _, first, n in _rows(self.runs, 3))
+        return inside or not states.isdisjoint(targets)
+
+    def mark(self, sources: Set[int], operation: int) -> None:
+        """Give the operation to every edge and call that leaves `sources`; none of them is inside of a run."""
+        runs, texts, begin = array("i"), bytearray(), 0
+        for source, first, length in _rows(self.runs, 3):
+            text, begin = self.run_bytes[begin : begin + length], begin + length
+            if source in sources:
+                self.edges.extend((source, text[0], text[0], first, operation))
+                source, first, text = first, first + 1, text[1:]
+            if text:
+                runs.extend((source, first, len(text)))
+                texts += text
+        self.runs, self.run_bytes = runs, texts
+        for table, width in ((self.edges, 5), (self.calls, 4)):
+            for row, source in enumerate(table[::width], 1):
+                if source in sources:
+                    table[row * width - 1] = operation
 
 
 def _add_copies(
@@ -155,3 +171,7 @@ def _add_copies(
 def _numbers(flat: array[int], width: int) -> NDArray[np.int32]:
     """A copy as a table: an array that is looked at cannot grow."""
     return np.array(flat, np.int32).reshape(-1, width)
+
+
+def _rows(flat: array[int], width: int) -> Iterator[tuple[int, ...]]:
+    return zip(*(flat[column::width] for column in range(width)), strict=True)
