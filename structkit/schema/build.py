@@ -27,7 +27,7 @@ __all__ = ["array", "object_", "string", "union", "with_note"]
 
 def with_note(node: Schema, note: Note | None) -> Schema:
     """The same values, with something for the reader; a note that is already there gives way."""
-    return node if note is None else replace(node, note=note)
+    return node if note is None or note is node.note else replace(node, note=note)
 
 
 def string(node: String) -> Schema:
