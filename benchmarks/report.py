@@ -27,6 +27,7 @@ def report(outcomes: Mapping[str, Sequence[Outcome]], peaks: Mapping[str, int], 
         peaks: The most bytes each engine's process had.
         limit: Seconds that a schema had; one that ran out of them before its first mask counts as that long.
     """
+    taken = _taken_by_all(outcomes)
     return "\n\n".join(
         (
             _table(("", *_count_header()), [row for e in outcomes for row in _counts(e, outcomes[e])]),
@@ -34,6 +35,9 @@ def report(outcomes: Mapping[str, Sequence[Outcome]], peaks: Mapping[str, int], 
             _times({engine: _first_masks(outcomes[engine], limit) for engine in outcomes}),
             "One mask and one advance, µs:",
             _times({engine: [s for o in outcomes[engine] for s in o.steps] for engine in outcomes}),
+            "The same two times, of the schemas that every engine took and had ready in time:",
+            _times({engine: _first_masks(taken[engine], limit) for engine in taken}),
+            _times({engine: [s for o in taken[engine] for s in o.steps] for engine in taken}),
             "Time to a refusal, µs:",
             _times({e: [o.first_mask or 0.0 for o in outcomes[e] if o.kind == "refused"] for e in outcomes}),
             "Memory up to the first mask, KiB a schema, and the process's peak in MiB:",
@@ -42,6 +46,16 @@ def report(outcomes: Mapping[str, Sequence[Outcome]], peaks: Mapping[str, int], 
             _table(_GROUPS, [row for e in outcomes for row in _groups(e, outcomes[e])]),
         )
     )
+
+
+def _taken_by_all(outcomes: Mapping[str, Sequence[Outcome]]) -> dict[str, list[Outcome]]:
+    """By engine what became of the schemas with which each could do something: an engine may refuse what is hard."""
+    taken = [
+        {o.name for o in each if o.kind not in ("refused", "timeout", "crashed")}
+        for each in outcomes.values()
+    ]
+    common = set.intersection(*taken)
+    return {engine: [o for o in each if o.name in common] for engine, each in outcomes.items()}
 
 
 def panels(outcomes: Mapping[str, Sequence[Outcome]], *, limit: float) -> list[Panel]:
