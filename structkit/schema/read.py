@@ -231,7 +231,7 @@ class _Reading:
             return with_note(read_kind(_TYPES[kind], raw, at, self), note)  # and most of the rest
         if "$id" in raw:
             at = at.inside(self._references.base(raw, at.base, at))
-        if "$ref" in raw and self._draft <= _LAST_WITH_LONE_REFS:
+        if "$ref" in raw and (self._draft <= _LAST_WITH_LONE_REFS or raw.keys() <= _REFERRING):
             return with_note(self._definition(self._references.find(raw["$ref"], at.base, at), at), note)
         if refused:
             raise UnsupportedKeyword("type", str(raw[REFUSAL]), place=at.path)
@@ -395,6 +395,9 @@ _BARE: Mapping[str, type[String | Integer | Number | Boolean | Null]] = {
 
 _SAYING = frozenset({"type", "title", "description", "examples", "default", "deprecated", "$comment"})
 """Keywords beside which it does."""
+
+_REFERRING = _SAYING - {"type"} | {"$ref"}
+"""Keywords beside which a reference means what it does by itself."""
 
 _DEPENDENT = ("dependencies", "dependentRequired", "dependentSchemas")
 _LAST_WITH_LONE_REFS = 7

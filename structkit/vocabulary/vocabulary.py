@@ -120,7 +120,7 @@ class Vocabulary:
     def longest(self) -> int:
         """The length of the longest token, in bytes."""
         if self._longest is None:
-            self._longest = max(map(len, self._tokens))
+            self._longest = int(self.trie.depth.max())
         return self._longest
 
     @property
