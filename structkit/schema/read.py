@@ -190,7 +190,7 @@ class _Reading:
 
         `None` where the place matters as well, or a schema is as soon read as told apart.
         """
-        if self._count < _MANY or self.python or self._layout is not None:
+        if self._count < _MANY or self.python or self._layout is not None or raw.keys() <= _SAYING:
             return None
         return hashlib.blake2b(repr(raw).encode(), digest_size=16).digest(), at.base, at.scope
 

@@ -67,12 +67,12 @@ def settle(
     if isinstance(alias := definitions[root], Ref):
         root, note = alias.name, alias.note
     references = {name: dict.fromkeys(_references(node)) for name, node in definitions.items()}
-    alive, alone = _alive(definitions, references)
+    alive, final = _alive(definitions, references)
     if root not in alive:
         place, reason = _blame(definitions, alive, root)
         raise UnsatisfiableSchema(f"no value satisfies the schema: {reason}; relax it", place=place)
     settled = {
-        name: alone[name] if name in alone else _clean(definitions[name], alive, definitions)
+        name: final[name] if name in final else _clean(definitions[name], alive, definitions)
         for name in _reachable(root, references)
     }
     for name, node in settled.items():
@@ -209,13 +209,13 @@ def _said(groups: tuple[Additional, ...]) -> tuple[Additional, ...]:
 def _alive(
     definitions: Definitions, references: Mapping[str, Iterable[str]]
 ) -> tuple[set[str], dict[str, Schema]]:
-    """The definitions that have a value, and those that refer to none without the parts that have no value."""
+    """The definitions that have a value, and without the parts that have none those that refer to no other kind."""
     users: dict[str, list[str]] = {name: [] for name in definitions}
     for name, others in references.items():
         for other in others:
             users[other].append(name)
     alive: set[str] = set()
-    alone: dict[str, Schema] = {}
+    final: dict[str, Schema] = {}
     round_ = list(definitions)[::-1]
     while round_:
         risen = []
@@ -223,13 +223,13 @@ def _alive(
             if name in alive:
                 continue
             cleaned = _clean(definitions[name], alive, definitions)
-            if not references[name]:
-                alone[name] = cleaned
+            if alive.issuperset(references[name]):
+                final[name] = cleaned
             if not isinstance(cleaned, Never):
                 alive.add(name)
                 risen.append(name)
         round_ = list(dict.fromkeys(user for name in risen for user in users[name] if user not in alive))
-    return alive, alone
+    return alive, final
 
 
 def _clean(node: Schema, alive: set[str], definitions: Definitions) -> Schema:
