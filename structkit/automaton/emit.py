@@ -95,13 +95,13 @@ class _Builder:
         return state
 
     def emit(self, node: Node, start: int) -> int:
+        if type(node) is Text:  # most nodes are one of these two
+            return self.text(node.value, start)
+        if type(node) is Seq:
+            for part in node.parts:
+                start = self.emit(part, start)
+            return start
         match node:
-            case Text(value):
-                return self.text(value, start)
-            case Seq(parts):
-                for part in parts:
-                    start = self.emit(part, start)
-                return start
             case Chars(ranges):
                 return self.chars(ranges, start)
             case Call(rule):
@@ -287,7 +287,7 @@ class _Builder:
         """Two tracks run side by side, before and after the first written part, so that size stays linear."""
         nothing: int | None = start
         written: int | None = None
-        for run in in_runs(part for part in parts if part.most != 0):
+        for run in in_runs([part for part in parts if part.most != 0]):
             if len(run) > 1:
                 written = optional_run(self, run, separator, nothing, written)
                 continue

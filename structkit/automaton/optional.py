@@ -8,7 +8,7 @@ part on; there is one for each part below a node of the trie, which makes as man
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Protocol
 
@@ -44,8 +44,11 @@ class Emitter(Protocol):
         ...
 
 
-def in_runs(parts: Iterable[Part]) -> Iterator[Sequence[Part]]:
+def in_runs(parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
     """The parts; those together that stand together, may be left out and begin with a text, if they are many."""
+    if len(parts) <= _FEW:
+        yield from ([part] for part in parts)
+        return
     for optional, group in groupby(
         parts, lambda part: part.least == 0 and part.most == 1 and _begin(part.node) != b""
     ):

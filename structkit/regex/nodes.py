@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 from structkit.schema.hashed import Hashed, hashed_once
 from structkit.schema.nodes import Unenforced
@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Text:
     r"""Exactly this text; `Text("")` is the empty text.
@@ -62,6 +63,7 @@ class Chars:
     ranges: tuple[tuple[int, int], ...]
 
 
+@final
 @hashed_once
 @dataclass(frozen=True, slots=True)
 class Seq(Hashed):
@@ -280,5 +282,8 @@ def alt(parts: Iterable[Node]) -> Node:
     """
     flat: dict[Node, None] = {}
     for part in parts:
-        flat.update(dict.fromkeys(part.parts if isinstance(part, Alt) else (part,)))
+        if type(part) is Alt:
+            flat.update(dict.fromkeys(part.parts))
+        else:
+            flat[part] = None
     return next(iter(flat)) if len(flat) == 1 else Alt(tuple(flat))

@@ -24,6 +24,9 @@ __all__ = ["Lowering", "Strings"]
 _FREE = String()
 """Any string: most are, so that nothing else is asked about them."""
 
+_ANY_TEXT = Call(text_name(0, None))
+_ANY_STRING = seq(QUOTE, _ANY_TEXT)
+
 _LITERAL = 3
 """Nodes that a string with a pattern may have and still be written where it stands; too few to hold a repetition."""
 
@@ -67,9 +70,12 @@ class Strings:
     ) -> Node:
         """A string that is none of `without`; `once` if each value is written in one way only."""
         lowering = self._lowering
+        if schema == _FREE and not without:
+            if _ANY_TEXT.rule not in lowering.rules:
+                self.text(0, None)
+            return _ANY_STRING
         if schema == _FREE:
-            free = lowering.rule(other_text(without), place) if without else self.text(0, None)
-            return seq(QUOTE, free)
+            return seq(QUOTE, lowering.rule(other_text(without), place))
         once = lowering.once if once is None else once
         if schema.content is not None:
             return self._embedded(schema, schema.content, place, without)

@@ -115,7 +115,10 @@ def union(branches: Iterable[Schema], reason: str = "no alternative is possible"
         return kept[0]  # most often; to compare it with nothing would take a walk through all of it
     flat: dict[Schema, None] = {}
     for branch in kept:
-        flat.update(dict.fromkeys(branch.branches if isinstance(branch, Union) else (branch,)))
+        if isinstance(branch, Union):
+            flat.update(dict.fromkeys(branch.branches))
+        else:
+            flat[branch] = None
     if any(isinstance(branch, Anything) for branch in flat):
         return Anything()
     if not flat:
