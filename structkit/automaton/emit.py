@@ -248,14 +248,14 @@ class _Builder:
         """Emit a fragment several times, each from where the one before it ends; returns where the last one does."""
         nfa = self.nfa
         for more in range(times - 1, -1, -1):
-            first, sizes, counted = nfa.size, nfa.sizes, self.leaving
+            first, lengths, counted = nfa.size, nfa.lengths, self.leaving
             end = emit(start)
             own = range(first, nfa.size)
             # Where the fragment took the rule's counter, the next one will be another.
             if more * len(own) >= _COPIED and end in own and self.leaving == counted:
                 if nfa.size + more * len(own) > self.limits.nfa_states:
                     raise LimitExceeded("nfa_states", self.limits.nfa_states, "the automaton of a rule")
-                nfa.copy(sizes, own, (start, end), more)
+                nfa.copy(lengths, own, (start, end), more)
                 return end + more * len(own)
             start = end
         return start

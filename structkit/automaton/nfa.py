@@ -80,7 +80,7 @@ class Nfa:
         self.calls.extend((source, number, target, operation))
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def lengths(self) -> tuple[int, ...]:
         """How long the tables are, as they are kept."""
         return len(self.edges), len(self.runs), len(self.silent), len(self.calls), len(self.run_bytes)
 

@@ -62,7 +62,7 @@ class Guide:
         self._most_states = max(256, min(_STATES, automaton.limits.row_bytes // (4 * vocabulary.words)))
         self._states: dict[tuple[frozenset[Frame], bytes], State] = {}
         self._start = self._state(automaton.first(), b"")
-        # Where every byte is a token every text can be spelled, and there is one.
+        # Where every byte is a token every text can be spelled, and there is one; marks are tokens of their own.
         unsure = not self._spells_all and self.budgets.need(self._start) >= FAR
         if unsure and self.budgets.fewest(self._start) >= FAR:
             raise VocabularyError(_unspelled(automaton, vocabulary))

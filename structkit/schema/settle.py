@@ -209,7 +209,7 @@ def _said(groups: tuple[Additional, ...]) -> tuple[Additional, ...]:
 def _alive(
     definitions: Definitions, references: Mapping[str, Iterable[str]]
 ) -> tuple[set[str], dict[str, Schema]]:
-    """The definitions that have a value, and without the parts that have none those that refer to no other kind."""
+    """The definitions that have a value, and, cleaned, those that refer only to such as are known to have one."""
     users: dict[str, list[str]] = {name: [] for name in definitions}
     for name, others in references.items():
         for other in others:
