@@ -7,17 +7,18 @@ Every text of a language is valid for its format. Left out, though valid: leap s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from functools import cache, partial
 from types import MappingProxyType
 
 from structkit.regex.addresses import written_out
-from structkit.regex.nodes import Node
-from structkit.regex.parse import parse
+from structkit.regex.nodes import Node, alt
+from structkit.regex.parse import compose
 
 __all__ = ["KNOWN_FORMATS", "WIDER_FORMATS"]
 
 
-def _date() -> str:
+@cache
+def _date() -> Node:
     """The Gregorian calendar from year 1 to 9999 (RFC 3339, section 5.6 and appendix C)."""
     year = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
     fourth = "(?:0[48]|[2468][048]|[13579][26])"
@@ -25,7 +26,7 @@ def _date() -> str:
     short_month = "(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
     february = "02-(?:0[1-9]|1[0-9]|2[0-8])"
     leap_year = f"(?:[0-9]{{2}}{fourth}|{fourth}00)"
-    return f"(?:{year}-(?:{long_month}|{short_month}|{february})|{leap_year}-02-29)"
+    return compose(f"(?:{year}-(?:{long_month}|{short_month}|{february})|{leap_year}-02-29)")
 
 
 _HOUR_MINUTE = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
@@ -33,7 +34,14 @@ _CLOCK = f"{_HOUR_MINUTE}:[0-5][0-9]"
 _TIME = rf"{_CLOCK}(?:\.[0-9]+)?(?:[Zz]|[+-]{_HOUR_MINUTE})"
 
 
-def _duration() -> str:
+@cache
+def _date_time() -> Node:
+    """RFC 3339, section 5.6."""
+    return compose("<date>[Tt]<time>", date=_date(), time=compose(_TIME))
+
+
+@cache
+def _duration() -> Node:
     """RFC 3339, appendix A."""
     seconds = "[0-9]+S"
     minutes = f"[0-9]+M(?:{seconds})?"
@@ -41,7 +49,7 @@ def _duration() -> str:
     months = "[0-9]+M(?:[0-9]+D)?"
     date = f"(?:[0-9]+D|{months}|[0-9]+Y(?:{months})?)"
     time = f"T(?:{hours}|{minutes}|{seconds})"
-    return f"P(?:{date}(?:{time})?|{time}|[0-9]+W)"
+    return compose("P(?:<date>(?:<time>)?|<time>|[0-9]+W)", date=compose(date), time=compose(time))
 
 
 _WIDE = (
@@ -49,81 +57,109 @@ _WIDE = (
 )
 """Characters that internationalised forms add, up to the third plane (RFC 3987, section 2.2)."""
 
-_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-_IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
+
+@cache
+def _ipv4() -> Node:
+    octet = compose("25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9]")
+    return compose(r"<octet>(?:\.<octet>){3}", octet=octet)
 
 
-def _ipv6() -> str:
+@cache
+def _ipv6() -> Node:
     """RFC 3986, section 3.2.2: `::` stands for one or more groups."""
-    group = "[0-9A-Fa-f]{1,4}"
-    last = f"(?:{group}:{group}|{_IPV4})"
-    forms = [f"(?:{group}:){{6}}{last}"]
+    group = compose("[0-9A-Fa-f]{1,4}")
+    last = compose("<group>:<group>|<ipv4>", group=group, ipv4=_ipv4())
+    forms = ["(?:<group>:){6}<last>"]
     for after in range(5, -3, -1):  # groups after `::`; `last` counts as two
         before = 7 - 2 - after  # at most so many before it
-        head = "" if before == 0 else f"(?:(?:{group}:){{0,{before - 1}}}{group})?"
-        tail = f"(?:{group}:){{{after}}}{last}" if after >= 0 else group if after == -1 else ""
+        head = "" if before == 0 else f"(?:(?:<group>:){{0,{before - 1}}}<group>)?"
+        tail = f"(?:<group>:){{{after}}}<last>" if after >= 0 else "<group>" if after == -1 else ""
         forms.append(f"{head}::{tail}")
-    return f"(?:{'|'.join(forms)})"
+    return compose("|".join(forms), group=group, last=last)
 
 
-def _hostname() -> str:
+@cache
+def _hostname() -> Node:
     """RFC 1123, section 2.1: at most 253 characters, as three labels of 63 or ten of 24; no `--` third and fourth."""
     end, inner = "[A-Za-z0-9]", "[A-Za-z0-9-]"
-    names = []
+    names: list[Node] = []
     for longest, least, most in ((63, 1, 3), (24, 4, 10)):
         longer = f"{inner}(?:{end}{inner}|-{end}){inner}{{0,{longest - 5}}}{end}"
-        label = f"{end}(?:{inner}?{end}|{inner}{inner}{end}|{longer})?"
-        names.append(label + written_out(rf"\.{label}", least - 1, most - 1))
-    return f"(?:{'|'.join(names)})"
+        label = compose(f"{end}(?:{inner}?{end}|{inner}{inner}{end}|{longer})?")
+        more = written_out(r"\.<label>", least - 1, most - 1)
+        names.append(compose(f"<label>{more}", label=label))
+    return alt(names)
 
 
-def _email(wide: str = "") -> str:
+@cache
+def _email(wide: str = "") -> Node:
     """RFC 5321, section 4.1.2; with `wide` RFC 6531, section 3.3, for what is before the `@`."""
-    atom = f"[A-Za-z0-9!#$%&'*+/=?^_`{{|}}~{wide}-]+"
-    quoted = rf'"(?:[ !#-\[\]-~{wide}]|\\[ -~])*"'
-    return rf"(?:{atom}(?:\.{atom})*|{quoted})@(?:{_hostname()}|\[(?:{_IPV4}|IPv6:{_ipv6()})\])"
+    return compose(
+        r"(?:<atom>(?:\.<atom>)*|<quoted>)@(?:<hostname>|\[(?:<ipv4>|IPv6:<ipv6>)\])",
+        atom=compose(f"[A-Za-z0-9!#$%&'*+/=?^_`{{|}}~{wide}-]+"),
+        quoted=compose(rf'"(?:[ !#-\[\]-~{wide}]|\\[ -~])*"'),
+        hostname=_hostname(),
+        ipv4=_ipv4(),
+        ipv6=_ipv6(),
+    )
 
 
-def _uri(*, relative: bool, wide: str = "") -> str:
+@cache
+def _uri(*, relative: bool, wide: str = "") -> Node:
     """RFC 3986, appendix A; with `wide` RFC 3987, section 2.2."""
     plain = f"!$&'()*+,;=A-Za-z0-9._~{wide}-"
     escaped = "%[0-9A-Fa-f]{2}"
-    pchar = f"(?:[:@{plain}]|{escaped})"
-    userinfo = f"(?:[:{plain}]|{escaped})*@"
     future = r"[Vv][0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+"
-    host = rf"(?:\[(?:{_ipv6()}|{future})\]|(?:[{plain}]|{escaped})*)"
-    path = f"(?:/{pchar}*)*"
-    begun = f"//(?:{userinfo})?{host}(?::[0-9]*)?{path}|/(?:{pchar}+{path})?"
-    end = rf"(?:\?(?:{pchar}|[/?])*)?(?:#(?:{pchar}|[/?])*)?"
-    absolute = f"[A-Za-z][A-Za-z0-9+.-]*:(?:{begun}|{pchar}+{path})?{end}"
+    pchar = compose(f"[:@{plain}]|{escaped}")
+    path = compose("(?:/<pchar>*)*", pchar=pchar)
+    begun = compose(
+        r"//(?:<userinfo>*@)?(?:\[(?:<ipv6>|<future>)\]|<letter>*)(?::[0-9]*)?<path>|/(?:<pchar>+<path>)?",
+        userinfo=compose(f"[:{plain}]|{escaped}"),
+        ipv6=_ipv6(),
+        future=compose(future),
+        letter=compose(f"[{plain}]|{escaped}"),
+        path=path,
+        pchar=pchar,
+    )
+    end = compose(r"(?:\?<more>*)?(?:#<more>*)?", more=compose("<pchar>|[/?]", pchar=pchar))
+    scheme = "[A-Za-z][A-Za-z0-9+.-]*:"
+    absolute = compose(
+        f"{scheme}(?:<begun>|<pchar>+<path>)?<end>", begun=begun, pchar=pchar, path=path, end=end
+    )
     if not relative:
         return absolute
-    return f"(?:{absolute}|(?:{begun}|(?:[@{plain}]|{escaped})+{path})?{end})"
+    first = compose(f"[@{plain}]|{escaped}")
+    here = compose("(?:<begun>|<first>+<path>)?<end>", begun=begun, first=first, path=path, end=end)
+    return alt([absolute, here])
 
 
-def _uri_template() -> str:
+@cache
+def _uri_template() -> Node:
     """RFC 6570, section 2."""
     escaped = "%[0-9A-Fa-f]{2}"
     literal = rf"[!#$&-;=?-\[\]_a-z~{_WIDE}]"
-    name = rf"(?:[A-Za-z0-9_]|{escaped})(?:\.?(?:[A-Za-z0-9_]|{escaped}))*"
-    variable = rf"{name}(?::[1-9][0-9]{{0,3}}|\*)?"
-    return rf"(?:{literal}|{escaped}|\{{[+#./;?&=,!@|]?{variable}(?:,{variable})*\}})*"
+    letter = compose(f"[A-Za-z0-9_]|{escaped}")
+    variable = compose(r"<letter>(?:\.?<letter>)*(?::[1-9][0-9]{0,3}|\*)?", letter=letter)
+    expression = compose(r"\{[+#./;?&=,!@|]?<variable>(?:,<variable>)*\}", variable=variable)
+    return compose(f"(?:{literal}|{escaped}|<expression>)*", expression=expression)
 
 
-def _regex() -> str:
+@cache
+def _regex() -> Node:
     """Regular expressions that ECMA-262 and Python both read, with groups at most three deep."""
     letters = ("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789")
     spans = "|".join(f"{first}-[{first}-{row[-1]}]" for row in letters for first in row)
     escape = r"\\[DSWdfnrstvw$()*+./?\[\\\]^{|}-]"
     member = rf"(?:{escape}|{spans}|[^\\\[\]\^&~|-])"
-    some = rf"[^\\\[\](){{}}*+?.^$|]|\.|{escape}|\[\^?{member}+-?\]"
+    some = compose(rf"[^\\\[\](){{}}*+?.^$|]|\.|{escape}|\[\^?{member}+-?\]")
     same_length = [f"{digit},[{digit}-9]|{digit}[0-9],[{digit + 1}-9][0-9]" for digit in range(1, 9)]
     ranges = "|".join(["0,[0-9]", *same_length, "9,9", "[0-9],[1-9][0-9]{1,2}", "[1-9][0-9],[1-9][0-9]{2}"])
-    repeated = rf"(?:(?:[*+?]|\{{(?:[0-9]{{1,3}},?|{ranges})\}})\??)?"
-    pattern = ""
-    for _ in range(4):
-        group = rf"|\((?:\?[:=!])?{pattern}\)" if pattern else ""
-        pattern = rf"(?:[|\^$]|\\[Bb]|(?:{some}{group}){repeated})*"
+    repeated = compose(rf"(?:(?:[*+?]|\{{(?:[0-9]{{1,3}},?|{ranges})\}})\??)?")
+    repetitions = r"(?:[|\^$]|\\[Bb]|<some><repeated>)*"
+    pattern = compose(repetitions, some=some, repeated=repeated)
+    for _ in range(3):
+        group = compose(r"\((?:\?[:=!])?<pattern>\)", pattern=pattern)
+        pattern = compose(repetitions, some=alt([some, group]), repeated=repeated)
     return pattern
 
 
@@ -133,41 +169,32 @@ _UUID = "[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"
 _POINTER = "(?:/(?:[^/~]|~[01])*)*"
 
 
-@lru_cache(maxsize=64)
-def _read(pattern: Callable[[], str]) -> Node:
-    return parse(f"(?s:{pattern()})", search=False, unicode=False)
-
-
 def _fixed(pattern: str) -> Callable[[], Node]:
-    return _lazy(lambda: pattern)
-
-
-def _lazy(pattern: Callable[[], str]) -> Callable[[], Node]:
-    return partial(_read, pattern)
+    return cache(partial(compose, pattern))
 
 
 KNOWN_FORMATS: Mapping[str, Callable[[], Node]] = MappingProxyType(
     {
-        "date": _lazy(_date),
+        "date": _date,
         "time": _fixed(_TIME),
-        "date-time": _lazy(lambda: f"{_date()}[Tt]{_TIME}"),
-        "duration": _lazy(_duration),
+        "date-time": _date_time,
+        "duration": _duration,
         "uuid": _fixed(_UUID),
-        "email": _lazy(_email),
-        "idn-email": _lazy(lambda: _email(_WIDE)),
-        "hostname": _lazy(_hostname),
+        "email": _email,
+        "idn-email": partial(_email, _WIDE),
+        "hostname": _hostname,
         # Which characters an internationalised label may hold depends on their neighbours; those of ASCII may stand.
-        "idn-hostname": _lazy(_hostname),
-        "ipv4": _fixed(_IPV4),
-        "ipv6": _lazy(_ipv6),
-        "uri": _lazy(lambda: _uri(relative=False)),
-        "uri-reference": _lazy(lambda: _uri(relative=True)),
-        "iri": _lazy(lambda: _uri(relative=False, wide=_WIDE)),
-        "iri-reference": _lazy(lambda: _uri(relative=True, wide=_WIDE)),
-        "uri-template": _lazy(_uri_template),
+        "idn-hostname": _hostname,
+        "ipv4": _ipv4,
+        "ipv6": _ipv6,
+        "uri": partial(_uri, relative=False),
+        "uri-reference": partial(_uri, relative=True),
+        "iri": partial(_uri, relative=False, wide=_WIDE),
+        "iri-reference": partial(_uri, relative=True, wide=_WIDE),
+        "uri-template": _uri_template,
         "json-pointer": _fixed(_POINTER),
         "relative-json-pointer": _fixed(f"(?:0|[1-9][0-9]*)(?:#|{_POINTER})"),
-        "regex": _lazy(_regex),
+        "regex": _regex,
     }
 )
 """For each format the function that gives its language; the languages are made once, when first asked for."""

@@ -11,10 +11,10 @@ from structkit.errors import LimitExceeded, PatternError
 from structkit.limits import Limits
 from structkit.regex.anchors import Look, Raw, Refused, choice, loop, resolve, row
 from structkit.regex.classes import Dialect
-from structkit.regex.nodes import EMPTY, NEVER, Chars, Node, Text
+from structkit.regex.nodes import EMPTY, NEVER, Alt, Chars, Node, Repeat, Seq, Text, alt, seq
 from structkit.regex.scan import Atom, Mark, Scan, scan
 
-__all__ = ["parse"]
+__all__ = ["compose", "parse"]
 
 
 def parse(
@@ -51,6 +51,42 @@ def parse(
         return _parse(pattern, search, dialect)
     except PatternError as error:
         raise PatternError(error.message, pattern=pattern, column=error.column, place=place) from None
+
+
+def compose(pattern: str, /, **parts: Node) -> Node:
+    r"""The raw texts of a pattern in which `<name>` stands for a language, so that each part is parsed once.
+
+    Args:
+        pattern: A regular expression as `parse` reads it for ECMA-262, in which `.` is any character.
+        parts: The languages by their names.
+
+    >>> compose(r"<two>(?:-<two>)?", two=Text("ab"))
+    Seq(parts=(Text(value='ab'), Repeat(part=Text(value='-ab'), least=0, most=1)))
+    """
+    standing: dict[str, Node] = {}
+    for number, (name, node) in enumerate(parts.items()):
+        standing[letter := chr(_PRIVATE + number)] = node
+        pattern = pattern.replace(f"<{name}>", letter)
+    return _put_in(parse(f"(?s:{pattern})", search=False, unicode=False), standing)
+
+
+_PRIVATE = 0xF0000
+"""Characters from here on are private, so that no standard names one of them alone."""
+
+
+def _put_in(node: Node, standing: dict[str, Node]) -> Node:
+    """The node with languages in the places of the characters that stand for them."""
+    match node:
+        case Text(value) if not standing.keys().isdisjoint(value):
+            return seq(*(standing.get(letter) or Text(letter) for letter in value))
+        case Seq(parts):
+            return seq(*(_put_in(part, standing) for part in parts))
+        case Alt(parts):
+            return alt(_put_in(part, standing) for part in parts)
+        case Repeat(part, least, most):
+            return Repeat(_put_in(part, standing), least, most)
+        case _:
+            return node
 
 
 @lru_cache(maxsize=256)
