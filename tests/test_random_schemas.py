@@ -13,7 +13,7 @@ from structkit.errors import LimitExceeded, PatternError, SchemaError, Unsatisfi
 from structkit.explain import explain
 from structkit.limits import Limits
 from structkit.targets import JsonSchema, read_target
-from tests.schema.values import json_values, schemas
+from tests.schema.values import is_valid, json_values, schemas
 
 LIMITS = Limits(schema_nodes=50_000, nfa_states=30_000)
 
@@ -44,10 +44,7 @@ def test_a_text_is_written_if_and_only_if_it_is_valid(
     validator = Draft202012Validator(schema)
     for value in map(_plain, values):
         text = json.dumps(value, ensure_ascii=False).encode()
-        try:
-            valid = validator.is_valid(value)
-        except RecursionError:  # jsonschema follows a reference to the schema itself for ever
-            reject()
+        valid = is_valid(validator, value)
         written = automaton is not None and automaton.accepts(text)
         assert written <= valid, text
         # Unique items and constants are written in one way; keys that are counted, or must be there, in one order.
@@ -104,8 +101,5 @@ def test_a_lenient_reading_forbids_nothing_and_explains_itself(
     validator = Draft202012Validator(schema)
     for value in map(_plain, values):
         text = json.dumps(value, ensure_ascii=False).encode()
-        try:
-            valid = validator.is_valid(value)
-        except RecursionError:
-            reject()
+        valid = is_valid(validator, value)
         assert not valid or (automaton is not None and automaton.accepts(text)), text

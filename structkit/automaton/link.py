@@ -11,6 +11,7 @@ from structkit.automaton.notice import watch
 from structkit.errors import UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
+from structkit.regex.postponed import GrowingRules
 
 __all__ = ["link"]
 
@@ -44,7 +45,8 @@ def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
         rule += 1
     # What only late rules call need not be linked yet, but it must be known that it can be built.
     linked = {key for key in builder.keys if isinstance(key, str)}
-    pending: list[Key] = [name for name in rules.rules if name not in rules.late and name not in linked]
+    made = rules.rules.made if isinstance(rules.rules, GrowingRules) else rules.rules
+    pending: list[Key] = [name for name in made if name not in rules.late and name not in linked]
     while pending:
         dfa = rule_dfa(node_of(rules, pending.pop()), limits)
         pending += [key for key in dfa.callees if not isinstance(key, str)]

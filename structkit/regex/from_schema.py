@@ -36,6 +36,7 @@ from structkit.regex.numbers import numbers, whole_numbers, without_multiples
 from structkit.regex.objects import LATE, Objects
 from structkit.regex.options import options
 from structkit.regex.plain import begin_apart, is_plain
+from structkit.regex.postponed import GrowingRules, postponed
 from structkit.regex.quoted import Strings
 from structkit.regex.references import Use, uses
 from structkit.regex.rules import is_larger
@@ -122,8 +123,10 @@ def lower(
         reason, place = lowering.nothing or ("no value satisfies the schema", "$")
         raise UnsatisfiableSchema(reason, place=place)
     unenforced = (*document.unenforced, *dict.fromkeys(lowering.unenforced))
-    rules = Rules(start, lowering.rules, unenforced, frozenset(lowering.late))
-    return rules
+    rules, unmade = lowering.rules, lowering.unmade
+    return Rules(
+        start, GrowingRules(rules, unmade, lowering.make) if unmade else rules, unenforced, lowering.late
+    )
 
 
 def _once(name: str, *, counted: bool) -> str:
@@ -157,6 +160,7 @@ class _Lowering:
         self.size = 0
         self.definitions = document.definitions
         self.known: dict[str, tuple[Node, int, bool, int]] = {}
+        self.unmade: set[str] = set()
         self.nothing: tuple[str, str] | None = None
         self.count = 0
         self.once = self.counted = False
@@ -170,8 +174,12 @@ class _Lowering:
 
     def run(self, root: Schema) -> Node:
         """The texts of the root; the rules it calls are then in `rules`."""
+        may_wait = postponed(self.definitions, self.uses, LATE) if self.order == "declared" else ()
         for name, use in self.uses.items():
-            self.define(name, use)
+            if name in may_wait and not any(self.is_nothing(callee) for callee in use.callees):
+                self.postpone(name, use)
+            else:
+                self.define(name, use)
         start = self.arguments(root) if self.notation.call else self.node(root, "$")
         self.once = True
         while self.waiting:
@@ -190,6 +198,25 @@ class _Lowering:
             return seq(Text("**"), self.node(root, "$"))
         self.keywords = True
         return self.node(named, "$")
+
+    def is_nothing(self, name: str) -> bool:
+        """Whether it is known that a definition has no texts."""
+        return name in self.known and self.known[name][0] == NEVER
+
+    def postpone(self, name: str, use: Use) -> None:
+        """Let a definition be a rule that is made when it is asked for."""
+        self.charge(use.size, use.place)
+        self.unmade.add(rule := f"#{name}")
+        self.late.add(rule)
+        self.known[name] = Call(rule), 0, True, 1
+
+    def make(self, rule: str) -> None:
+        """Make a rule that was postponed."""
+        name = rule[1:]
+        self.once = self.counted = self.keywords = False
+        self.count = self.depth = self.deepest = self.size = 0
+        self.plain = True
+        self.rules[rule] = self.node(self.definitions[name], self.uses[name].place)
 
     def define(self, name: str, use: Use) -> None:
         """Lower a definition once, and decide whether its uses are copies or calls."""
@@ -224,13 +251,17 @@ class _Lowering:
                 continue
         return self.exactly(Anything(), place)
 
-    def exactly(self, schema: Schema, place: str) -> Node:
-        """The texts of one schema."""
-        self.count += 1
+    def charge(self, schemas: int, place: str) -> None:
+        """Count what is lowered."""
+        self.count += schemas
         if self.count > self.limits.regex_nodes:
             raise LimitExceeded(
                 "regex_nodes", self.limits.regex_nodes, "the regex of the schema", place=place
             )
+
+    def exactly(self, schema: Schema, place: str) -> Node:
+        """The texts of one schema."""
+        self.charge(1, place)
         if isinstance(schema, (Object, Array, Union)):
             return self.nested(schema, place)
         self.plain = self.plain and is_plain(schema)

@@ -5,7 +5,7 @@ A node denotes its whole language, never a leftmost-first match: `a|ab` holds bo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
@@ -237,7 +237,7 @@ class Rules:
     start: Node
     rules: Mapping[str, Node]
     unenforced: tuple[Unenforced, ...] = ()
-    late: frozenset[str] = frozenset()
+    late: Set[str] = frozenset()
 
 
 def seq(*parts: Node) -> Node:

@@ -27,6 +27,7 @@ class Use:
         several: Whether some value may be written in several ways: a fraction with or without trailing zeros, a moment
             with several offsets, additional keys in any order.
         callees: The definitions that it refers to.
+        size: How many schemas are in it.
     """
 
     place: str
@@ -34,6 +35,7 @@ class Use:
     recursive: bool = False
     several: bool = False
     callees: list[str] = field(default_factory=list)
+    size: int = 0
 
 
 def children(schema: Schema, place: str) -> Iterator[tuple[Schema, str]]:
@@ -70,13 +72,13 @@ def uses(document: Document, *, any_order: bool = False) -> dict[str, Use]:
 
     >>> document = Document(Ref("a"), {"a": Array(items=Ref("a")), "unused": Ref("a")})
     >>> uses(document)
-    {'a': Use(place='$', count=2, recursive=True, several=False, callees=['a'])}
+    {'a': Use(place='$', count=2, recursive=True, several=False, callees=['a'], size=2)}
 
     Raises:
         UnresolvedReference: A reference leads to no definition.
     """
     found: dict[str, Use] = {}
-    roots = _references(document.root, "$", document, found)
+    roots, _ = _references(document.root, "$", document, found)
     read: set[str] = set()
     pending = list(roots)
     while pending:
@@ -84,7 +86,7 @@ def uses(document: Document, *, any_order: bool = False) -> dict[str, Use]:
         if name not in read:
             read.add(name)
             use = found[name]
-            use.callees = _references(document.definitions[name], use.place, document, found)
+            use.callees, use.size = _references(document.definitions[name], use.place, document, found)
             use.several = _several(document.definitions[name], any_order)
             pending += use.callees
     order = _callees_first(roots, found)
@@ -120,12 +122,15 @@ def _spread(order: list[str], found: dict[str, Use]) -> None:
                 use.several = changed = True
 
 
-def _references(schema: Schema, place: str, document: Document, found: dict[str, Use]) -> list[str]:
-    """The definitions referred to inside one schema, counted in `found`."""
+def _references(
+    schema: Schema, place: str, document: Document, found: dict[str, Use]
+) -> tuple[list[str], int]:
+    """The definitions referred to inside one schema, counted in `found`; and how many schemas are in it."""
     names: dict[str, None] = {}
-    pending = [(schema, place)]
+    pending, size = [(schema, place)], 0
     while pending:
         current, where = pending.pop()
+        size += 1
         if isinstance(current, Ref):
             if current.name not in document.definitions:
                 raise UnresolvedReference(f"there is no definition {current.name!r}", place=where)
@@ -133,7 +138,7 @@ def _references(schema: Schema, place: str, document: Document, found: dict[str,
             names[current.name] = None
         elif isinstance(current, _HOLDING):
             pending += reversed(list(children(current, where)))
-    return list(names)
+    return list(names), size
 
 
 def _callees_first(roots: list[str], found: dict[str, Use]) -> list[str]:

@@ -24,7 +24,7 @@ from structkit.limits import Limits
 from structkit.schema.nodes import Document, Ref, Schema
 from tests.schema.reading import read
 from tests.schema.semantics import holds
-from tests.schema.values import json_values, schemas
+from tests.schema.values import is_valid, json_values, schemas
 
 SHARED = Path(os.environ.get("STRUCTKIT_SHARED", Path(__file__).parents[3] / "shared")) / "data"
 
@@ -397,10 +397,7 @@ def test_random_schemas_agree_with_jsonschema(schema: object, other: object, val
     document = _read_or_none(schema)
     validator = Draft202012Validator(schema)  # type: ignore[arg-type]
     for value in values:
-        try:
-            valid = validator.is_valid(value)
-        except RecursionError:  # jsonschema follows a reference to the schema itself for ever
-            reject()
+        valid = is_valid(validator, value)
         assert (document is not None and holds(document, value)) == valid
 
 

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, example, given, reject, settings
+from hypothesis import strategies as st
+
+from structkit.automaton.automaton import Automaton
+from structkit.automaton.link import link
+from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema
+from structkit.limits import Limits
+from structkit.regex import postponed as postponing
+from structkit.regex.from_schema import lower
+from structkit.regex.nodes import Rules
+from structkit.regex.postponed import GrowingRules
+from structkit.regex.references import uses
+from structkit.schema.nodes import Const, Document, Integer, Object, Property, Ref, String
+from structkit.targets import read_target
+from tests.schema.values import json_values, schemas
+
+LIMITS = Limits(schema_nodes=50_000, nfa_states=30_000)
+MANY = 300
+
+
+def _document() -> Document:
+    """A chain of definitions, each of which may hold the next."""
+    last = {f"d{MANY}": Object((Property("end", Integer()),))}
+    chain = {
+        f"d{number}": Object(
+            (
+                *(Property(f"p{each}", Integer(), required=False) for each in range(8)),
+                Property("next", Ref(f"d{number + 1}"), required=False),
+            )
+        )
+        for number in range(MANY)
+    }
+    return Document(Object((Property("first", Ref("d0")),)), chain | last)
+
+
+def _made(rules: Rules) -> set[str]:
+    assert isinstance(rules.rules, GrowingRules)
+    return {name for name in rules.rules.made if name.startswith("#d")}
+
+
+def test_a_definition_is_lowered_when_a_text_comes_to_it() -> None:
+    rules = lower(_document())
+    assert _made(rules) == set()
+    automaton = link(rules)
+    assert _made(rules) == {"#d0"}, "its length must be known"
+    frames = automaton.first()
+    for number in range(3):
+        frames, _ = automaton.read(frames, b"", b'{"first": ' if number == 0 else b'{"next": ')
+        assert frames
+        assert _made(rules) == {f"#d{each}" for each in range(number + 2)}
+    assert automaton.accepts(b'{"first": {"next": {"next": {"p7": 1}}}}')
+    assert not automaton.accepts(b'{"first": {"next": {"next": {"p8": 1}}}}')
+
+
+def test_who_asks_for_all_rules_gets_all() -> None:
+    rules = lower(_document())
+    assert len(rules.rules) == MANY + 1  # the last definition is small, and copied; `integer` is a rule
+    assert _made(rules) == {f"#d{number}" for number in range(MANY)}
+    assert rules.late >= set(rules.rules)
+
+
+def test_what_is_postponed_counts_as_lowered() -> None:
+    with pytest.raises(LimitExceeded, match="regex_nodes"):
+        lower(_document(), limits=Limits(regex_nodes=MANY))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        String(patterns=("^a$",)),
+        String(format="unheard-of"),
+        String(max_length=3),
+        Integer(multiple_of=3),
+        Integer(maximum=10**30),
+        Const(f'"{"x" * 200}"'),
+        Object((Property("\ud800", Integer()),)),
+        Object(min_properties=1, properties=(Property("a", Integer(), required=False),)),
+    ],
+)
+def test_what_may_be_refused_or_large_is_not_postponed(value: String | Integer | Const | Object) -> None:
+    large = Object((*(Property(f"p{each}", Integer()) for each in range(MANY)), Property("last", value)))
+    plain = Object(tuple(Property(f"p{each}", Integer()) for each in range(MANY)))
+    document = Document(Object((Property("a", Ref("a")), Property("b", Ref("b")))), {"a": large, "b": plain})
+    assert postponing.postponed(document.definitions, uses(document), 2 * MANY) == {"b"}
+
+
+def _linked(schema: dict[str, object], large: int) -> Automaton | None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postponing, "_LARGE", large)
+        patch.setattr(postponing, "_WORTH", 1)
+        try:
+            return link(read_target(schema, limits=LIMITS).rules(limits=LIMITS), LIMITS)
+        except UnsatisfiableSchema:
+            return None
+        except (SchemaError, LimitExceeded):
+            reject()
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(schemas, schemas, schemas, st.lists(json_values, min_size=1, max_size=8))
+@example(
+    {},
+    {"type": "object", "properties": {"a": {"$ref": "#/$defs/y"}}, "required": ["a"]},
+    {"$ref": "#/$defs/x"},
+    [],
+)
+@example(
+    {"type": "string"},
+    {"type": "array", "items": {"$ref": "#/$defs/y"}},
+    {"type": ["object", "null"]},
+    [[{}], [None], {"x": [{}]}],
+)
+def test_what_is_postponed_accepts_the_same(
+    schema: object, other: object, another: object, values: list[object]
+) -> None:
+    if not isinstance(schema, dict):
+        reject()
+    refers = {"properties": {"x": {"$ref": "#/$defs/x"}, "y": {"$ref": "#/$defs/y"}}}
+    schema = {"anyOf": [schema, refers, {"$ref": "#/$defs/x"}], "$defs": {"x": other, "y": another}}
+    late, soon = _linked(schema, 0), _linked(schema, 10**9)
+    assert (late is None) == (soon is None)
+    if late is None or soon is None:
+        return
+    for value in (*values, {"x": values[:1], "y": values[-1:]}):
+        text = json.dumps(value, ensure_ascii=False).encode()
+        assert late.accepts(text) == soon.accepts(text), text
