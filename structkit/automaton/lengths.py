@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -65,10 +65,15 @@ class Lengths:
 
     def of(self, key: Key) -> int:
         """The bytes that are enough for a text of what a call names."""
-        if isinstance(key, str):
-            self._find([key])
-            return self._known[key]
         missing: set[str] = set()
+        if isinstance(key, str):
+            if key not in self._known:
+                length = self._of_node(self._rules.rules[key], missing)
+                if length < FAR and not self._is_short(key):  # most often
+                    self._known[key] = length
+                else:
+                    self._find([key])
+            return self._known[key]
         length = self._of_node(key, missing)
         if length < FAR or not missing:
             return length
@@ -127,8 +132,8 @@ class Lengths:
                 return FAR if known is None else known
             case Unique(inner):
                 return _sum((self._of_node(inner, missing), TO_DIFFER))
-            case Seq(parts):
-                return _sum(self._of_node(part, missing) for part in parts)
+            case Seq(parts):  # all are looked at, so that what is missing is known at once
+                return _sum([self._of_node(part, missing) for part in parts])
             case Alt(parts):
                 return self._of_any(parts, missing)
             case Repeat(part, least):
@@ -184,10 +189,9 @@ def _are_texts(parts: tuple[Node, ...]) -> bool:
     return all(isinstance(part, Text) for part in parts)
 
 
-def _sum(lengths: Iterable[int]) -> int:
+def _sum(lengths: Sequence[int]) -> int:
     """A sum that is `FAR` only where a part is: a long text is not the same as none."""
-    found = tuple(lengths)  # all are looked at, so that what is missing is known at once
-    return FAR if FAR in found else min(FAR - 1, sum(found))
+    return FAR if FAR in lengths else min(FAR - 1, sum(lengths))
 
 
 def _times(count: int, length: int) -> int:
