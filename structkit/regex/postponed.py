@@ -32,6 +32,9 @@ _LARGE = 200
 _WORTH = 4
 """Schemas in a definition that is postponed."""
 
+_ROUNDS = 64
+"""Characters that a text must at least have."""
+
 _DIGITS = 10**15
 """What the ends of an integer's range are below, so that its automaton is surely small."""
 
@@ -99,7 +102,11 @@ def _is_simple(schema: Schema) -> bool:
                     return False
                 pending += branches
             case String(format=name) as node:
-                if node != String(format=name) or (name and (name.startswith(FORMAT) or not is_known(name))):
+                if name is None:
+                    plain = String(min_length=min(node.min_length, _ROUNDS), max_length=node.max_length)
+                else:
+                    plain = String(format=name)
+                if node != plain or (name and (name.startswith(FORMAT) or not is_known(name))):
                     return False
             case Integer() as node:
                 ends = [end for end in (node.minimum, node.maximum) if end is not None]

@@ -152,7 +152,10 @@ def _redirected(node: Schema, ends: Mapping[str, Ref]) -> Schema:
         case Ref(name=name) if name in ends:
             return replace(ends[name], note=node.note or ends[name].note)
         case Union(branches=branches):
-            return with_note(union(map(redirected, branches)), node.note)
+            changed = [redirected(branch) for branch in branches]
+            if all(map(operator.is_, changed, branches)):
+                return node
+            return with_note(union(changed), node.note)
         case String(content=content) if content is not None:
             return replace(node, content=redirected(content))
         case Array():

@@ -74,7 +74,7 @@ def test_what_is_postponed_counts_as_lowered() -> None:
     [
         String(patterns=("^a$",)),
         String(format="unheard-of"),
-        String(max_length=3),
+        String(min_length=100),
         Integer(multiple_of=3),
         Integer(maximum=10**30),
         Const(f'"{"x" * 200}"'),
