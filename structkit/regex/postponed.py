@@ -55,8 +55,8 @@ class GrowingRules(Mapping[str, Node]):
 
     def __getitem__(self, name: str) -> Node:
         if name in self._unmade:
-            self._unmade.discard(name)
             self._make(name)
+            self._unmade.discard(name)
         return self.made[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -77,6 +77,8 @@ def uses(document: Document, *, any_order: bool = False) -> dict[str, Use]:
     Raises:
         UnresolvedReference: A reference leads to no definition.
     """
+    if not document.definitions:
+        return {}  # as of most schemas: there is nothing to refer to
     found: dict[str, Use] = {}
     roots, _ = _references(document.root, "$", document, found)
     read: set[str] = set()

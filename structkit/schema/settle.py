@@ -60,6 +60,8 @@ def settle(
     Raises:
         UnsatisfiableSchema: The root has no value.
     """
+    if len(definitions) == 1 and not closed and _is_settled(definitions[root]):
+        return Document(definitions[root], {}, bounded=python)
     definitions = _without_aliases(definitions, order)
     if closed:
         definitions = {name: _closed(node) for name, node in definitions.items()}
@@ -81,6 +83,28 @@ def settle(
     used = set[str]().union(*(references[name] for name in _reachable(root, references)))
     kept = {name: settled[name] for name in settled if name in used}
     return Document(with_note(Ref(root) if root in used else settled[root], note), kept, bounded=python)
+
+
+def _is_settled(node: Schema) -> bool:
+    """Whether a node is finished as it was made: nothing in it is impossible, a reference, or counts items."""
+    pending = [node]
+    while pending:
+        match pending.pop():
+            case Ref() | Never():
+                return False
+            case Union(branches=branches):
+                pending += branches
+            case Array(prefix=prefix, items=items, contains=contains, unique=unique):
+                if unique or contains:
+                    return False
+                pending += (items, *prefix)
+            case Object(properties=properties, additional=additional, some=some):
+                if some:
+                    return False
+                pending += [part.value for part in (*properties, *additional)]
+            case String(content=content) if content is not None:
+                return False
+    return True
 
 
 def _references(node: Schema, *, unguarded: bool = False) -> Iterator[str]:

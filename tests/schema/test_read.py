@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import HealthCheck, example, given, reject, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -21,6 +21,7 @@ from structkit.errors import (
     UnsupportedKeyword,
 )
 from structkit.limits import Limits
+from structkit.schema import settle as settling
 from structkit.schema.nodes import Document, Ref, Schema
 from tests.schema.reading import read
 from tests.schema.semantics import holds
@@ -429,3 +430,28 @@ def test_what_a_large_schema_says_again_is_read_once_for_each_base() -> None:
 def test_a_large_schema_is_not_read_as_often_as_it_says_one_thing() -> None:
     large = {"properties": {f"k{i}": {"type": "string", "maxLength": i} for i in range(500)}}
     read({"properties": {f"p{i}": large for i in range(900)}}, limits=Limits(schema_nodes=3_000))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(schemas)
+@example(
+    {
+        "properties": {"a": {"not": {}}, "b": {"type": "array", "items": False, "minItems": 1}},
+        "required": ["b"],
+    }
+)
+@example({"type": "array", "uniqueItems": True, "items": {"enum": [1, 2]}, "minItems": 2})
+@example({"anyOf": [{"type": "object", "properties": {"a": False}, "required": ["a"]}, {"type": "null"}]})
+@example(
+    {
+        "type": "object",
+        "properties": {"a": {"anyOf": [{"enum": []}, {"allOf": [{"minimum": 2}, {"maximum": 1}]}]}},
+    }
+)
+def test_what_is_taken_for_settled_is(schema: object) -> None:
+    if isinstance(schema, dict):
+        schema = {**schema, "$defs": {"x": True}}
+    found = _read_or_none(schema)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settling, "_is_settled", lambda node: False)
+        assert repr(_read_or_none(schema)) == repr(found)
