@@ -217,6 +217,7 @@ class _Lowering:
         self.count = self.depth = self.deepest = self.size = 0
         self.plain = True
         self.rules[rule] = self.node(self.definitions[name], self.uses[name].place)
+        self.unmade.discard(rule)
 
     def define(self, name: str, use: Use) -> None:
         """Lower a definition once, and decide whether its uses are copies or calls."""

@@ -45,7 +45,7 @@ class GrowingRules(Mapping[str, Node]):
     Args:
         made: Those that were made, to which the others are added.
         unmade: The names of the others.
-        make: Adds one of them, and what it calls.
+        make: Makes one of them, which is none of the others then.
     """
 
     def __init__(self, made: dict[str, Node], unmade: set[str], make: Callable[[str], None]) -> None:
@@ -56,7 +56,6 @@ class GrowingRules(Mapping[str, Node]):
     def __getitem__(self, name: str) -> Node:
         if name in self._unmade:
             self._make(name)
-            self._unmade.discard(name)
         return self.made[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -46,6 +46,7 @@ class Lowering(Protocol):
     nothing: tuple[str, str] | None
     source: str | None
     rules: dict[str, Node]
+    unmade: set[str]
     late: set[str]
 
     def node(self, schema: Schema, place: str) -> Node:
@@ -56,6 +57,9 @@ class Lowering(Protocol):
 
     def add(self, name: str, node: Node, *, plain: bool | None = None) -> None:
         """Add a rule."""
+
+    def make(self, rule: str) -> None:
+        """Make a rule that was postponed."""
 
 
 class Strings:
@@ -157,6 +161,8 @@ class Strings:
                     message = f"JSON inside a string is written at most {_DEEPEST} deep; use the inner type"
                     raise UnsupportedKeyword("contentSchema", message, place="$")
                 plain = name.removesuffix(SPELLED)
+                if plain in lowering.unmade:
+                    lowering.make(plain)
                 if plain in lowering.rules:
                     lowering.rules[name] = self._calling(escape(lowering.rules[plain]))
                     lowering.late.update({name} if plain in lowering.late else ())

@@ -64,6 +64,15 @@ def test_who_asks_for_all_rules_gets_all() -> None:
     assert rules.late >= set(rules.rules)
 
 
+def test_json_inside_a_string_may_be_of_a_postponed_definition() -> None:
+    document = _document()
+    inside = Property("inside", String(content=Ref("d0")))
+    rules = lower(Document(Object((inside, Property("first", Ref("d0")))), document.definitions))
+    automaton = link(rules)
+    assert automaton.accepts(b'{"inside": "{\\"next\\": {\\"p1\\": 5}}", "first": {"next": {"p1": 5}}}')
+    assert not automaton.accepts(b'{"inside": "{\\"next\\": {\\"p9\\": 5}}", "first": {}}')
+
+
 def test_what_is_postponed_counts_as_lowered() -> None:
     with pytest.raises(LimitExceeded, match="regex_nodes"):
         lower(_document(), limits=Limits(regex_nodes=MANY))
