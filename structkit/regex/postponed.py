@@ -59,8 +59,8 @@ class GrowingRules(Mapping[str, Node]):
         return self.made[name]
 
     def __iter__(self) -> Iterator[str]:
-        while self._unmade:
-            self[min(self._unmade)]
+        for name in sorted(self._unmade):
+            self._make(name)
         return iter(self.made)
 
     def __len__(self) -> int:
