@@ -101,7 +101,8 @@ def _is_settled(node: Schema) -> bool:
             case Object(properties=properties, additional=additional, some=some):
                 if some:
                     return False
-                pending += [part.value for part in (*properties, *additional)]
+                pending += [key.value for key in properties]
+                pending += [group.value for group in additional]
             case String(content=content) if content is not None:
                 return False
     return True
