@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from structkit.errors import LimitExceeded, PatternError
@@ -63,11 +64,10 @@ def compose(pattern: str, /, **parts: Node) -> Node:
     >>> compose(r"<two>(?:-<two>)?", two=Text("ab"))
     Seq(parts=(Text(value='ab'), Repeat(part=Text(value='-ab'), least=0, most=1)))
     """
-    standing: dict[str, Node] = {}
-    for number, (name, node) in enumerate(parts.items()):
-        standing[letter := chr(_PRIVATE + number)] = node
-        pattern = pattern.replace(f"<{name}>", letter)
-    return _put_in(parse(f"(?s:{pattern})", search=False, unicode=False), standing)
+    letters = {name: chr(_PRIVATE + number) for number, name in enumerate(parts)}
+    whole = re.sub(r"<(\w+)>", lambda found: letters[found[1]], pattern)
+    standing = {letters[name]: node for name, node in parts.items()}
+    return _put_in(parse(f"(?s:{whole})", search=False, unicode=False), standing)
 
 
 _PRIVATE = 0xF0000

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from structkit.regex.languages import is_known
+from structkit.regex.formats import KNOWN_FORMATS
 from structkit.regex.nodes import Node
 from structkit.regex.plain import is_plain
+from structkit.regex.quoted import LATE_TEXT
 from structkit.regex.references import Use
 from structkit.schema.nodes import (
     Anything,
@@ -22,7 +23,6 @@ from structkit.schema.nodes import (
     String,
     Union,
 )
-from structkit.schema.quote import FORMAT
 
 __all__ = ["GrowingRules", "postponed"]
 
@@ -32,15 +32,15 @@ _LARGE = 200
 _WORTH = 4
 """Schemas in a definition that is postponed."""
 
-_ROUNDS = 64
-"""Characters that a text must at least have."""
+_DEEPEST = 16
+"""Schemas nested in schemas: where a text comes to them the stack may be deep already."""
 
 _DIGITS = 10**15
 """What the ends of an integer's range are below, so that its automaton is surely small."""
 
 
 class GrowingRules(Mapping[str, Node]):
-    """Rules by name, of which some are made when they are first asked for.
+    """Rules by name, of which some are made when they are first asked for; not by several threads at once.
 
     Args:
         made: Those that were made, to which the others are added.
@@ -84,44 +84,52 @@ def postponed(definitions: Mapping[str, Schema], uses: Mapping[str, Use], most: 
 
 def _is_simple(schema: Schema) -> bool:
     """Whether it has texts unless what it refers to has none, nothing in it is refused, and its automata are small."""
-    pending = [schema]
-    while pending:
-        match pending.pop():
-            case Object() as node:
-                if not is_plain(node) or node.any_order or not all(p.name.isascii() for p in node.properties):
-                    return False
-                pending += [prop.value for prop in node.properties]
-                pending += [group.value for group in node.additional]
-            case Array() as node:
-                if not is_plain(node) or node.unique:
-                    return False
-                pending += (*node.prefix, node.items)
-            case Union(branches) as node:
-                if not is_plain(node) or not _differ(branches):
-                    return False
-                pending += branches
-            case String(format=name) as node:
-                if name is None:
-                    plain = String(min_length=min(node.min_length, _ROUNDS), max_length=node.max_length)
-                else:
-                    plain = String(format=name)
-                if node != plain or (name and (name.startswith(FORMAT) or not is_known(name))):
-                    return False
-            case Integer() as node:
-                ends = [end for end in (node.minimum, node.maximum) if end is not None]
-                if not is_plain(node) or any(abs(end) >= _DIGITS for end in ends):
-                    return False
-            case Number() as node:
-                if node != Number():
-                    return False
-            case Const() as node:
-                if not is_plain(node):
-                    return False
-            case Ref() | Anything() | Boolean() | Null():
-                pass
-            case _:
-                return False
-    return True
+    level, depth = [schema], 0
+    while level and depth <= _DEEPEST:
+        if not all(map(_is_simple_itself, level)):
+            return False
+        level, depth = [inner for node in level for inner in _inside(node)], depth + 1
+    return not level
+
+
+def _is_simple_itself(node: Schema) -> bool:
+    """The same, but for what is inside."""
+    match node:
+        case Object():
+            return is_plain(node) and not node.any_order and all(p.name.isascii() for p in node.properties)
+        case Array():
+            return is_plain(node) and not node.unique
+        case Union(branches):
+            return is_plain(node) and _differ(branches)
+        case String(format=None):
+            free = String(min_length=node.min_length, max_length=node.max_length)
+            return node == free and node.min_length <= LATE_TEXT
+        case String(format=name):
+            return name in KNOWN_FORMATS and node == String(format=name)
+        case Integer():
+            ends = [end for end in (node.minimum, node.maximum) if end is not None]
+            return is_plain(node) and all(abs(end) < _DIGITS for end in ends)
+        case Number():
+            return node == Number()
+        case Const():
+            return is_plain(node)
+        case Ref() | Anything() | Boolean() | Null():
+            return True
+        case _:
+            return False
+
+
+def _inside(node: Schema) -> Iterable[Schema]:
+    """What is directly inside of a node that is simple itself; `children` tells the places too, which takes longer."""
+    match node:
+        case Object(properties=properties, additional=additional):
+            return [*(prop.value for prop in properties), *(group.value for group in additional)]
+        case Array(prefix=prefix, items=items):
+            return *prefix, items
+        case Union(branches):
+            return branches
+        case _:
+            return ()
 
 
 def _differ(branches: Sequence[Schema]) -> bool:

@@ -19,7 +19,7 @@ from structkit.regex.texts import format_text, string_texts
 from structkit.schema.nodes import Schema, String
 from structkit.schema.quote import FORMAT, with_source
 
-__all__ = ["Lowering", "Strings"]
+__all__ = ["LATE_TEXT", "Lowering", "Strings"]
 
 _FREE = String()
 """Any string: most are, so that nothing else is asked about them."""
@@ -30,7 +30,7 @@ _ANY_STRING = seq(QUOTE, _ANY_TEXT)
 _LITERAL = 3
 """Nodes that a string with a pattern may have and still be written where it stands; too few to hold a repetition."""
 
-_LATE = 500
+LATE_TEXT = 500
 """Characters that a text must at least have and its rule still be built only when it is called."""
 
 _DEEPEST = 4
@@ -131,7 +131,7 @@ class Strings:
         """Free text and its closing quote, a rule that all schemas share."""
         name = text_name(least, most)
         self._lowering.rules[name] = text_body(least, most)
-        if least <= _LATE:
+        if least <= LATE_TEXT:
             self._lowering.late.add(name)
         return Call(name)
 

@@ -75,7 +75,7 @@ def uses(document: Document, *, any_order: bool = False) -> dict[str, Use]:
     {'a': Use(place='$', count=2, recursive=True, several=False, callees=['a'], size=2)}
 
     Raises:
-        UnresolvedReference: A reference leads to no definition.
+        UnresolvedReference: There are definitions, and a reference leads to none of them.
     """
     if not document.definitions:
         return {}  # as of most schemas: there is nothing to refer to

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from functools import reduce
 
 import pytest
 from hypothesis import HealthCheck, example, given, reject, settings
@@ -15,7 +16,18 @@ from structkit.regex.from_schema import lower
 from structkit.regex.nodes import Rules
 from structkit.regex.postponed import GrowingRules
 from structkit.regex.references import uses
-from structkit.schema.nodes import Const, Document, Integer, Object, Property, Ref, String
+from structkit.schema.nodes import (
+    Array,
+    Const,
+    Document,
+    Integer,
+    Object,
+    Property,
+    Ref,
+    Schema,
+    String,
+    Union,
+)
 from structkit.targets import read_target
 from tests.schema.values import json_values, schemas
 
@@ -83,15 +95,19 @@ def test_what_is_postponed_counts_as_lowered() -> None:
     [
         String(patterns=("^a$",)),
         String(format="unheard-of"),
-        String(min_length=100),
+        String(format='python:date {"low": "2024-01-01", "high": "2023-01-01"}'),
+        String(min_length=1_000),
         Integer(multiple_of=3),
         Integer(maximum=10**30),
         Const(f'"{"x" * 200}"'),
         Object((Property("\ud800", Integer()),)),
         Object(min_properties=1, properties=(Property("a", Integer(), required=False),)),
+        Array(items=Integer(), unique=True),
+        Union((Ref("b"), String())),
+        reduce(lambda inner, _: Array(items=inner), range(20), Integer()),
     ],
 )
-def test_what_may_be_refused_or_large_is_not_postponed(value: String | Integer | Const | Object) -> None:
+def test_what_may_be_refused_or_large_is_not_postponed(value: Schema) -> None:
     large = Object((*(Property(f"p{each}", Integer()) for each in range(MANY)), Property("last", value)))
     plain = Object(tuple(Property(f"p{each}", Integer()) for each in range(MANY)))
     document = Document(Object((Property("a", Ref("a")), Property("b", Ref("b")))), {"a": large, "b": plain})
