@@ -231,8 +231,8 @@ class Rules:
         start: Where every text begins.
         rules: The rules by name.
         unenforced: What the texts do not hold to, and what their values must be checked for.
-        late: Rules whose automata are surely small, so that they need not be built before they are called; where rules are
-            made when they are asked for, it grows as they do.
+        late: Rules whose automata are surely small, so that they need not be built before they are called. Where
+            rules are made when they are asked for, it grows as they do.
     """
 
     start: Node
