@@ -152,7 +152,7 @@ class JsonSchema(TextTarget[object]):
 
     def __post_init__(self) -> None:
         for schema in (self.schema, self.resources, *self.resources.values()):
-            if not isinstance(schema, Mapping):
+            if not isinstance(schema, (dict, Mapping)):
                 raise TypeError(f"JsonSchema takes a schema as a dict, not {type(schema).__name__}")
         if self.additional not in ("open", "closed"):
             raise ValueError(f"additional must be 'open' or 'closed', not {self.additional!r}")
@@ -269,14 +269,14 @@ def read_target(
     Traceback (most recent call last):
     structkit.errors.SchemaError: 3 is no target; give a type, a function, a JSON Schema as a dict, ...
     """
+    if isinstance(target, (dict, Mapping)):  # a dict is told several times faster
+        target = JsonSchema(target)
     if isinstance(target, Target):
         return target
     if isinstance(target, Regex):
         return _RegexTarget(target)
     if isinstance(target, Choice):
         return _ChoiceTarget(target)
-    if isinstance(target, Mapping):
-        target = JsonSchema(target)
     if isinstance(target, JsonSchema):
         texts = AutomatonTexts(python=False, limits=limits)
         document = read(

@@ -152,7 +152,7 @@ def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
     """Subset construction. States keep only those of the automaton that a byte, a call or the end can leave."""
     given = nfa.edge_table, nfa.run_table, nfa.run_text, nfa.silent_table, nfa.call_table
     edges = np.empty((len(given[0]) + len(given[2]), 5), np.int32)
-    silent_moves, calls = np.empty_like(given[3]), np.empty_like(given[4])
+    silent_moves, calls = np.empty(given[3].shape, np.int32), np.empty(given[4].shape, np.int32)
     classes, first = np.zeros(256, np.uint8), np.zeros((3, nfa.size + 2), np.int32)
     subset.prepare(*given, classes, first, edges, silent_moves, calls)
     width = int(classes[255]) + 1
@@ -166,7 +166,7 @@ def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
             np.empty((3, width + len(calls) + 2), np.int32),
         )
         moves, members = np.empty(4 * room, np.int32), np.empty(4 * room, np.int32)
-        slots, subsets = np.full(2 << rows.bit_length(), -1, np.int32), np.zeros((rows + 1, 3), np.int64)
+        slots, subsets = np.empty(2 << rows.bit_length(), np.int32), np.zeros((rows + 1, 3), np.int64)
         targets, found = np.empty((rows, width), np.int32), np.empty((room, 4), np.int32)
         states, made = subset.determinise(
             edge_first, edges, silent_first, silent_moves, call_first, calls, nfa.final, most,

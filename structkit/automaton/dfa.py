@@ -144,7 +144,7 @@ def intersection(left: Dfa, right: Dfa, most_states: int, *, negate: bool = Fals
             np.empty((room, width), np.int32),
             np.empty(room, bool),
         )
-        slots = np.full(2 << room.bit_length(), -1, np.int32)
+        slots = np.empty(2 << room.bit_length(), np.int32)
         states = kernels.product(
             left.targets, left.final, right.targets, right.final, of, negate, slots, pairs, targets, final
         )

@@ -215,7 +215,7 @@ def product(left, left_final, right, right_final, of, negate, slots, pairs, targ
         right_final: bool[states].
         of: uint8[2, 256], the class that each class of the product is in either.
         negate: Whether the second automaton must not accept.
-        slots: int32[a power of 2, more than the pairs], -1.
+        slots: int32[a power of 2, more than the pairs], scratch.
         pairs: int64[pairs], receives each pair: the first one's state times one more than the second one has, plus the
             second one's counted from 1, or 0 where it has none.
         targets: int32[pairs, classes], receives the transitions.
@@ -226,6 +226,8 @@ def product(left, left_final, right, right_final, of, negate, slots, pairs, targ
     """
     side = np.int64(len(right) + 1)
     found = 1
+    for place in range(len(slots)):
+        slots[place] = -1
     pairs[0] = 1
     slots[_slot(pairs[0], slots, pairs)] = 0
     for current in range(len(pairs)):

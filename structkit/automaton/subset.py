@@ -185,7 +185,7 @@ def determinise(
         scratch: int32[4, NFA states + 1], zeros.
         items: int32[3, classes + calls + 2], scratch.
         moves: int32[...], scratch: holds the targets of a state.
-        slots: int32[a power of 2, more than the room for states], -1.
+        slots: int32[a power of 2, more than the room for states], scratch.
         table: int64[room + 1, 3], its first row 0; receives for each state where its members begin, their hash, and
             whether it is final.
         members: int32[...], receives the members of all states.
@@ -199,6 +199,8 @@ def determinise(
     for state in range(size):
         scratch[0, state] = edge_first[state + 1] - edge_first[state] + call_first[state + 1] - call_first[state]
     scratch[0, final] = 1
+    for place in range(len(slots)):
+        slots[place] = -1
     # State -1 stands for the start, which has one successor; others have one by class, then one by call.
     items[0, 0], items[0, 1], items[1, 0], moves[0] = 0, 1, 0, 0
     # Literals would be of other types than the variables they are put into, for which helpers are compiled again.

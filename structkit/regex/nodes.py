@@ -6,10 +6,9 @@ A node denotes its whole language, never a leftmost-first match: `a|ab` holds bo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
 from typing import TypeAlias, final
 
-from structkit.schema.hashed import Hashed, hashed_once
+from structkit.schema.hashed import Hashed, hashed_once, value
 from structkit.schema.nodes import Unenforced
 
 __all__ = [
@@ -38,7 +37,7 @@ __all__ = [
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@value
 class Text:
     r"""Exactly this text; `Text("")` is the empty text.
 
@@ -56,7 +55,7 @@ class Text:
         return self.value.encode(errors="surrogateescape")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Chars:
     """One code point of the ranges: sorted, disjoint, not adjacent, ends included, without surrogates."""
 
@@ -65,7 +64,7 @@ class Chars:
 
 @final
 @hashed_once
-@dataclass(frozen=True, slots=True)
+@value
 class Seq(Hashed):
     """One part after the other."""
 
@@ -73,7 +72,7 @@ class Seq(Hashed):
 
 
 @hashed_once
-@dataclass(frozen=True, slots=True)
+@value
 class Alt(Hashed):
     """Any of the parts; `Alt(())` is the empty language."""
 
@@ -81,7 +80,7 @@ class Alt(Hashed):
 
 
 @hashed_once
-@dataclass(frozen=True, slots=True)
+@value
 class Repeat(Hashed):
     """`part`, from `least` to `most` times; `most=None` is without end."""
 
@@ -91,7 +90,7 @@ class Repeat(Hashed):
 
 
 @hashed_once
-@dataclass(frozen=True, slots=True)
+@value
 class Both(Hashed):
     """Texts in `left` and in `right` (`negate` false), or in `left` and not in `right` (`negate` true).
 
@@ -105,7 +104,7 @@ class Both(Hashed):
     end: str = r"\Z"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Multiple:
     """The multiples of `of / 10 ** places`: digits without leading zeros, and up to `places` digits after a point."""
 
@@ -114,7 +113,7 @@ class Multiple:
 
 
 @hashed_once
-@dataclass(frozen=True, slots=True)
+@value
 class Machine(Hashed):
     """The texts of an automaton that is given as a table, such as numbers whose digits add up to a multiple of 10.
 
@@ -127,7 +126,7 @@ class Machine(Hashed):
 
 
 @hashed_once
-@dataclass(frozen=True, slots=True)
+@value
 class Substring(Hashed):
     """The parts of a source that are not empty; with `words` those that begin and end with whole words.
 
@@ -140,7 +139,7 @@ class Substring(Hashed):
     closed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Part:
     """A part of `Joined`, written from `least` to `most` times in a row."""
 
@@ -150,7 +149,7 @@ class Part:
 
 
 @hashed_once
-@dataclass(frozen=True, slots=True)
+@value
 class Joined(Hashed):
     """The parts in their order with `separator` between any two that are written.
 
@@ -161,7 +160,7 @@ class Joined(Hashed):
     separator: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Entry:
     """A part of `Unordered`: a key that no other entry repeats, and what follows it."""
 
@@ -171,7 +170,7 @@ class Entry:
 
 
 @hashed_once
-@dataclass(frozen=True, slots=True)
+@value
 class Unordered(Hashed):
     """The entries in any order, with `separator` between two; from `least` to `most` of those that count.
 
@@ -184,7 +183,7 @@ class Unordered(Hashed):
     most: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Call:
     """The language of a named rule."""
 
@@ -192,7 +191,7 @@ class Call:
 
 
 @hashed_once
-@dataclass(frozen=True, slots=True)
+@value
 class Unique(Hashed):
     """`node`, but no text that an earlier `Unique` of the same entry of a rule had.
 
@@ -223,7 +222,7 @@ EMPTY = Text("")
 NEVER = Alt(())
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Rules:
     """A start node and the rules that it and they call. Rules may call each other in cycles.
 

@@ -21,6 +21,7 @@ from structkit.schema.nodes import (
     Const,
     Contains,
     Never,
+    Note,
     Null,
     Object,
     Property,
@@ -75,8 +76,8 @@ class Subschemas(Protocol):
         """The names that are in none of the others."""
 
 
-def read_kind(kind: Kind, raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
-    """The values of one kind that the keywords of `raw` allow.
+def read_kind(kind: Kind, raw: RawSchema, at: Place, reader: Subschemas, note: Note | None = None) -> Schema:
+    """The values of one kind that the keywords of `raw` allow; strings, arrays and objects with the note.
 
     Raises:
         SchemaError: A keyword has a value that the specification does not allow.
@@ -90,11 +91,11 @@ def read_kind(kind: Kind, raw: RawSchema, at: Place, reader: Subschemas) -> Sche
         case "integer" | "number":
             return _number(raw, at, whole=kind == "integer")
         case "string":
-            return _string(raw, at, reader)
+            return _string(raw, at, reader, note)
         case "array":
-            return _array(raw, at, reader)
+            return _array(raw, at, reader, note)
         case "object":
-            return _object(raw, at, reader)
+            return _object(raw, at, reader, note)
 
 
 def _number(raw: RawSchema, at: Place, *, whole: bool) -> Schema:
@@ -117,7 +118,7 @@ def _bound(raw: RawSchema, inclusive: str, exclusive: str, sign: Literal[1, -1],
     return tighter(plain, Bound(to_number(strict, exclusive, at), exclusive=True), sign)
 
 
-def _string(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
+def _string(raw: RawSchema, at: Place, reader: Subschemas, note: Note | None) -> Schema:
     patterns: tuple[str, ...] = ()
     if "pattern" in raw:
         patterns = (_text(raw["pattern"], "pattern", at),)
@@ -128,6 +129,7 @@ def _string(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
             patterns=patterns,
             format=_string_format(raw, at, reader),
             content=reader.schema(raw[CONTENT], at) if reader.python and CONTENT in raw else None,
+            note=note,
         )
     )
 
@@ -157,7 +159,7 @@ def _format(name: str, at: Place, reader: Subschemas) -> str | None:
     return PYTHON_FORMATS[name]
 
 
-def _array(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
+def _array(raw: RawSchema, at: Place, reader: Subschemas, note: Note | None) -> Schema:
     prefix, rest, keyword = raw.get("prefixItems"), raw.get("items", True), "prefixItems"
     if isinstance(rest, list | tuple):
         if prefix is not None:
@@ -181,6 +183,7 @@ def _array(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
             max_items=_count(raw, "maxItems", at),
             unique=raw.get("uniqueItems") is True,
             contains=() if prefix else contains,
+            note=note,
         )
     )
     return reader.meet((arrays, array(Array(contains=contains))), at) if prefix and contains else arrays
@@ -202,7 +205,7 @@ def _contains(raw: RawSchema, items: Schema, at: Place, reader: Subschemas) -> t
     return (Contains(hits, items if most is None else reader.minus(items, node, here), least, most),)
 
 
-def _object(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
+def _object(raw: RawSchema, at: Place, reader: Subschemas, note: Note | None) -> Schema:
     keys = {
         name: reader.schema(value, at.under("properties", name))
         for name, value in _mapping(raw, "properties", at).items()
@@ -235,6 +238,7 @@ def _object(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
             min_properties=_count(raw, "minProperties", at) or 0,
             max_properties=_count(raw, "maxProperties", at),
             any_order=reader.python and raw.get(ORDER) == "any",
+            note=note,
         )
     )
 
@@ -358,6 +362,6 @@ def _strings(raw: RawSchema, keyword: str, at: Place) -> tuple[str, ...]:
 
 def _mapping(raw: RawSchema, keyword: str, at: Place) -> Mapping[str, object]:
     value = raw.get(keyword, {})
-    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+    if not isinstance(value, (dict, Mapping)) or not all(isinstance(name, str) for name in value):
         raise SchemaError(f"{keyword} must map names to schemas", place=at.path)
     return value

@@ -7,11 +7,11 @@ A node denotes a set of JSON values.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import TypeAlias
 
-from structkit.schema.hashed import Hashed, hashed_once
+from structkit.schema.hashed import Hashed, hashed_once, value
 
 __all__ = [
     "Additional",
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Note:
     """What a schema says to its reader and not about its values."""
 
@@ -47,12 +47,12 @@ class Note:
     """Example values, as JSON text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class _Node(Hashed):
-    note: Note | None = field(default=None, compare=False)
+    note: Note | None = field(default=None, compare=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Never(_Node):
     """No value. `reason` says why, for the error message, and `steps` lead from here to where (`.a`, `[0]`)."""
 
@@ -60,30 +60,30 @@ class Never(_Node):
     steps: tuple[str, ...] = field(default=(), compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Anything(_Node):
     """Every JSON value."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Null(_Node):
     """`null`."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Boolean(_Node):
     """`true` and `false`."""
 
 
 @hashed_once
-@dataclass(frozen=True, slots=True)
+@value
 class Const(_Node):
     """One JSON value. `text` is its compact JSON: `json.dumps(value, ensure_ascii=False, separators=(",", ":"))`."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Bound:
     """One end of a range of numbers."""
 
@@ -92,7 +92,7 @@ class Bound:
 
 
 @hashed_once
-@dataclass(frozen=True, slots=True)
+@value
 class Integer(_Node):
     """Whole numbers, ends included."""
 
@@ -103,7 +103,7 @@ class Integer(_Node):
 
 
 @hashed_once
-@dataclass(frozen=True, slots=True)
+@value
 class Number(_Node):
     """Numbers with or without a fraction."""
 
@@ -114,7 +114,7 @@ class Number(_Node):
 
 
 @hashed_once
-@dataclass(frozen=True, slots=True)
+@value
 class String(_Node):
     """Strings: lengths in code points; every pattern and the format must hold together, and nothing forbidden."""
 
@@ -129,7 +129,7 @@ class String(_Node):
     """What the JSON says that the string is."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Contains:
     """How many items of an array after its prefix must be among `hits`; all others are then among `misses`."""
 
@@ -140,7 +140,7 @@ class Contains:
 
 
 @hashed_once
-@dataclass(frozen=True, slots=True)
+@value
 class Array(_Node):
     """Arrays: the `prefix` first, each after its schema, then any number of `items`."""
 
@@ -152,7 +152,7 @@ class Array(_Node):
     contains: tuple[Contains, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Property:
     """One declared key of an object.
 
@@ -167,7 +167,7 @@ class Property:
     again: bool = field(default=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Additional:
     """Keys that are not declared: those whose name is among `names`, and their value.
 
@@ -180,7 +180,7 @@ class Additional:
 
 
 @hashed_once
-@dataclass(frozen=True, slots=True)
+@value
 class Object(_Node):
     """Objects: the declared properties in their order, then additional keys, in groups that share no name.
 
@@ -198,7 +198,7 @@ class Object(_Node):
 
 
 @hashed_once
-@dataclass(frozen=True, slots=True)
+@value
 class Union(_Node):
     """Values of any of the branches."""
 
@@ -206,7 +206,7 @@ class Union(_Node):
 
 
 @hashed_once
-@dataclass(frozen=True, slots=True)
+@value
 class Ref(_Node):
     """A named definition of the document."""
 
@@ -218,7 +218,7 @@ Schema: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Unenforced:
     """A keyword that was left out because it cannot be enforced: where, and why."""
 
@@ -227,7 +227,7 @@ class Unenforced:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Document:
     """A schema and the definitions it refers to.
 

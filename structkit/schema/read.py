@@ -105,7 +105,7 @@ def read(
             overlapping |= reading.found
             layout = layout and Layout((*layout.left_out, *turned))
         document = settle(root.name, definitions, order, python=python, closed=closed)
-        return replace(document, unenforced=layout.left_out if layout is not None else ())
+        return document if layout is None else replace(document, unenforced=layout.left_out)
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting of the schema") from None
 
@@ -228,7 +228,7 @@ class _Reading:
             return _BARE[kind](note=note)  # half of all schemas; below the same would come out
         refused = self.python and REFUSAL in raw
         if isinstance(kind, str) and kind in _TYPES and not refused and raw.keys().isdisjoint(COMBINING):
-            return with_note(read_kind(_TYPES[kind], raw, at, self), note)  # and most of the rest
+            return with_note(read_kind(_TYPES[kind], raw, at, self, note), note)  # and most of the rest
         if "$id" in raw:
             at = at.inside(self._references.base(raw, at.base, at))
         if "$ref" in raw and (self._draft <= _LAST_WITH_LONE_REFS or raw.keys() <= _REFERRING):
@@ -368,7 +368,7 @@ class _Reading:
         return start.inside(target.base) if target.base == target.outside else start
 
     def _definition(self, target: Target, at: Place) -> Ref:
-        title = target.schema.get("title") if isinstance(target.schema, Mapping) else None
+        title = target.schema.get("title") if isinstance(target.schema, (dict, Mapping)) else None
         stem = target.pointer[-1] if target.pointer else title if isinstance(title, str) else "Root"
         start = self._start(target, at)
         if self._layout is not None:
@@ -415,7 +415,7 @@ def _having(names: Iterable[str]) -> Object:
 
 def _draft(document: object) -> int:
     """The number of the draft that `$schema` names; a year since 2019, and infinity by default."""
-    dialect = document.get("$schema") if isinstance(document, Mapping) else None
+    dialect = document.get("$schema") if isinstance(document, (dict, Mapping)) else None
     found = (
         re.search(r"json-schema\.org/draft(?:-0([3-7])|/(2019)-09)/", dialect)
         if isinstance(dialect, str)

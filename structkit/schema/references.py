@@ -56,9 +56,8 @@ class References:
 
     def base(self, schema: object, outside: str, at: Place) -> str:
         """The base URI inside a subschema: its own `$id` against the one outside."""
-        if isinstance(schema, Mapping) and self._identifiers and isinstance(own := schema.get("$id"), str):
-            return urldefrag(_join(outside, own, at))[0]
-        return outside
+        own = schema.get("$id") if self._identifiers and isinstance(schema, (dict, Mapping)) else None
+        return urldefrag(_join(outside, own, at))[0] if isinstance(own, str) else outside
 
     def find(self, reference: object, base: str, at: Place) -> Target:
         """The subschema that `reference` names, read at a place whose base URI is `base`.

@@ -142,6 +142,8 @@ def canonical(value: object) -> object:
     >>> canonical([1.0, {"b": 1, "a": True}]) == canonical([1, {"a": True, "b": 1}])
     True
     """
+    if isinstance(value, str):  # most are
+        return "string", value
     if isinstance(value, Mapping):
         return "object", tuple(sorted((key, canonical(item)) for key, item in value.items()))
     if isinstance(value, list | tuple):
