@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from structkit.automaton import kernels, subset
-from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, in_order, intersection, rounds_to_end, trim
+from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, intersection, rounds_to_end, trim
 from structkit.automaton.emit import build_nfa, is_large
 from structkit.automaton.kernels import BITS, OPERATION
 from structkit.automaton.nfa import Nfa
@@ -156,7 +156,6 @@ def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
     classes, first = np.zeros(256, np.uint8), np.zeros((3, nfa.size + 2), np.int32)
     subset.prepare(*given, classes, first, edges, silent_moves, calls)
     width = int(classes[255]) + 1
-    edge_first, silent_first, call_first = first[:, :-1]
     most = min(limits.states, limits.transitions // width)
     room = nfa.size + 64
     while True:
@@ -166,11 +165,12 @@ def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
             np.empty((3, width + len(calls) + 2), np.int32),
         )
         moves, members = np.empty(4 * room, np.int32), np.empty(4 * room, np.int32)
-        slots, subsets = np.empty(2 << rows.bit_length(), np.int32), np.zeros((rows + 1, 3), np.int64)
-        targets, found = np.empty((rows, width), np.int32), np.empty((room, 4), np.int32)
-        states, made = subset.determinise(
-            edge_first, edges, silent_first, silent_moves, call_first, calls, nfa.final, most,
-            scratch, items, moves, slots, subsets, members, targets, found,
+        slots, subsets = np.empty(2 << rows.bit_length(), np.int32), np.zeros((rows + 1, 2), np.int64)
+        targets, ends = np.empty((rows, width), np.int32), np.empty(rows, np.bool_)
+        found, places = np.empty((room, 4), np.int32), np.empty((2, len(nfa.callees)), np.int32)
+        states, made, named = subset.determinise(
+            first, edges, silent_moves, calls, nfa.final, most,
+            scratch, items, moves, slots, subsets, members, targets, ends, found, places,
         )  # fmt: skip
         if states != kernels.FULL:
             break
@@ -180,7 +180,9 @@ def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
     if states == kernels.TOO_MANY:
         limit = "states" if most == limits.states else "transitions"
         raise LimitExceeded(limit, getattr(limits, limit), "the automaton of a rule")
-    targets, final = targets[:states].copy(), subsets[:states, 2] != 0
+    targets, final = targets[:states].copy(), ends[:states].copy()
     if not made:
         return trim(Dfa(classes, targets, final, least=nfa.least, most=nfa.most))
-    return Dfa(classes, targets, final, *in_order(found[:made], tuple(nfa.callees)), nfa.least, nfa.most)
+    keys = tuple(nfa.callees)
+    callees = tuple([keys[place] for place in places[1, :named].tolist()])
+    return Dfa(classes, targets, final, found[:made].copy(), callees, nfa.least, nfa.most)

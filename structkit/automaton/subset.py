@@ -18,7 +18,7 @@ AMBIGUOUS = -1
 
 
 @inlined
-def _close(state, silent_first, silent_moves, scratch, mark, count):
+def _close(state, first, silent_moves, scratch, mark, count):
     """Add the states that matter and are reached without a byte to `scratch[3, :count]`; returns how many it holds."""
     if scratch[1, state] == mark:
         return count
@@ -31,7 +31,7 @@ def _close(state, silent_first, silent_moves, scratch, mark, count):
         if scratch[0, reached]:
             scratch[3, count] = reached
             count += 1
-        for i in range(silent_first[reached], silent_first[reached + 1]):
+        for i in range(first[1, reached], first[1, reached + 1]):
             after = silent_moves[i, 1]
             if scratch[1, after] != mark:
                 scratch[1, after] = mark
@@ -41,7 +41,7 @@ def _close(state, silent_first, silent_moves, scratch, mark, count):
 
 
 @inlined
-def _bucket(members, low, high, edge_first, edges, width, items, moves):
+def _bucket(members, low, high, first, edges, width, items, moves):
     """Sort the edges of `members[low:high]` by byte class.
 
     Targets of class k become `moves[items[0, k] : items[0, k + 1]]`, and their operation `items[1, k]`.
@@ -50,7 +50,7 @@ def _bucket(members, low, high, edge_first, edges, width, items, moves):
     for klass in range(width + 2):
         items[0, klass] = 0
     for m in range(low, high):
-        for e in range(edge_first[members[m]], edge_first[members[m] + 1]):
+        for e in range(first[0, members[m]], first[0, members[m] + 1]):
             for klass in range(edges[e, 1], edges[e, 2] + 1):
                 if items[0, klass + 2] == 0:
                     items[1, klass] = edges[e, 4]
@@ -63,7 +63,7 @@ def _bucket(members, low, high, edge_first, edges, width, items, moves):
     if count > len(moves):
         return np.int64(FULL)
     for m in range(low, high):
-        for e in range(edge_first[members[m]], edge_first[members[m] + 1]):
+        for e in range(first[0, members[m]], first[0, members[m] + 1]):
             for klass in range(edges[e, 1], edges[e, 2] + 1):
                 moves[items[0, klass + 1]] = edges[e, 3]
                 items[0, klass + 1] += 1
@@ -71,7 +71,7 @@ def _bucket(members, low, high, edge_first, edges, width, items, moves):
 
 
 @inlined
-def _bucket_calls(members, low, high, call_first, calls, width, items, moves):
+def _bucket_calls(members, low, high, first, calls, width, items, moves):
     """Sort the calls of `members[low:high]` by callee and operation; they go on where those of the classes end.
 
     Calls of one callee, which is `items[2, k]`, with one operation are one call. Returns the end of the items, or
@@ -79,7 +79,7 @@ def _bucket_calls(members, low, high, call_first, calls, width, items, moves):
     """
     stop = np.int64(width)
     for m in range(low, high):
-        for c in range(call_first[members[m]], call_first[members[m] + 1]):
+        for c in range(first[2, members[m]], first[2, members[m] + 1]):
             known = False
             for item in range(width, stop):
                 known = known or (items[2, item] == calls[c, 1] and items[1, item] == calls[c, 3])
@@ -88,7 +88,7 @@ def _bucket_calls(members, low, high, call_first, calls, width, items, moves):
             items[2, stop], items[1, stop] = calls[c, 1], calls[c, 3]
             end = items[0, stop]
             for n in range(m, high):
-                for d in range(call_first[members[n]], call_first[members[n] + 1]):
+                for d in range(first[2, members[n]], first[2, members[n] + 1]):
                     if calls[d, 1] == calls[c, 1] and calls[d, 3] == calls[c, 3]:
                         if end == len(moves):
                             return np.int64(FULL)
@@ -146,7 +146,7 @@ def _find(scratch, count, hashed, slots, table, members):
 
 
 @inlined
-def _number(scratch, count, final, slots, table, members, states):
+def _number(scratch, count, final, slots, table, members, ends, states):
     """The number of the state with the members `scratch[3, :count]`; if it is new, it is `states`."""
     _sort(scratch, count)
     hashed = np.int64(count)
@@ -157,28 +157,26 @@ def _number(scratch, count, final, slots, table, members, states):
         slots[slot] = states
         begin = table[states, 0]
         table[states, 1] = hashed
-        table[states, 2] = 0
+        ends[states] = False
         for i in range(count):
             members[begin + i] = scratch[3, i]
             if scratch[3, i] == final:
-                table[states, 2] = 1
+                ends[states] = True
         table[states + 1, 0] = begin + count
     return np.int64(slots[slot])
 
 
 @kernel
 def determinise(
-    edge_first, edges, silent_first, silent_moves, call_first, nfa_calls, final, most,
-    scratch, items, moves, slots, table, members, targets, calls,
+    first, edges, silent_moves, nfa_calls, final, most,
+    scratch, items, moves, slots, table, members, targets, ends, calls, places,
 ):
     """Subset construction over byte classes.
 
     Args:
-        edge_first: int32[NFA states + 1], where the edges of each state begin.
+        first: int32[3, NFA states + 2], where the edges, silent moves and calls of each state begin.
         edges: int32[edges, 5], `(source, first class, last class, target, operation)`, by source.
-        silent_first: int32[NFA states + 1], where the silent moves of each state begin.
         silent_moves: int32[silent moves, 2], `(source, target)`, by source.
-        call_first: int32[NFA states + 1], where the calls of each state begin.
         nfa_calls: int32[calls, 4], `(source, number of the callee, target, operation)`, by source.
         final: The one final state.
         most: How many states there may be.
@@ -186,36 +184,39 @@ def determinise(
         items: int32[3, classes + calls + 2], scratch.
         moves: int32[...], scratch: holds the targets of a state.
         slots: int32[a power of 2, more than the room for states], scratch.
-        table: int64[room + 1, 3], its first row 0; receives for each state where its members begin, their hash, and
-            whether it is final.
+        table: int64[room + 1, 2], its first row 0; receives for each state where its members begin, and their hash.
         members: int32[...], receives the members of all states.
         targets: int32[room, classes], receives the transitions.
-        calls: int32[..., 4], receives the calls in the form of `nfa_calls`.
+        ends: bool[room], receives whether each state is final.
+        calls: int32[..., 4], receives the calls in the form of `nfa_calls`, the callees numbered as they come.
+        places: int32[2, callees], receives the new number of each callee, and the old one of each.
 
     Returns:
-        `(states, calls)`, how many there are; the first is `AMBIGUOUS`, `TOO_MANY`, or `FULL` on failure.
+        `(states, calls, callees)`, how many there are; the first is `AMBIGUOUS`, `TOO_MANY`, or `FULL` on failure.
     """
-    size, width = len(edge_first) - 1, targets.shape[1]
+    size, width = first.shape[1] - 2, targets.shape[1]
     for state in range(size):
-        scratch[0, state] = edge_first[state + 1] - edge_first[state] + call_first[state + 1] - call_first[state]
+        scratch[0, state] = first[0, state + 1] - first[0, state] + first[2, state + 1] - first[2, state]
     scratch[0, final] = 1
     for place in range(len(slots)):
         slots[place] = -1
+    for place in range(places.shape[1]):
+        places[0, place] = -1
     # State -1 stands for the start, which has one successor; others have one by class, then one by call.
     items[0, 0], items[0, 1], items[1, 0], moves[0] = 0, 1, 0, 0
     # Literals would be of other types than the variables they are put into, for which helpers are compiled again.
     stop, states, count, number = np.int64(1), np.int64(0), np.int64(0), np.int64(0)
-    made_calls, mark = 0, 0
+    made_calls, named, mark = 0, 0, 0
     for state in range(-1, len(targets)):
         if state == states:
             break
         if state >= 0:
             low, high = table[state, 0], table[state + 1, 0]
-            stop = _bucket(members, low, high, edge_first, edges, width, items, moves)
+            stop = _bucket(members, low, high, first, edges, width, items, moves)
             if stop >= 0:
-                stop = _bucket_calls(members, low, high, call_first, nfa_calls, width, items, moves)
+                stop = _bucket_calls(members, low, high, first, nfa_calls, width, items, moves)
             if stop < 0:
-                return stop, made_calls
+                return stop, made_calls, named
         for item in range(stop):
             if items[0, item] == items[0, item + 1]:
                 targets[state, item] = -1
@@ -224,23 +225,27 @@ def determinise(
                 mark += 1
                 count = np.int64(0)
                 for i in range(items[0, item], items[0, item + 1]):
-                    count = _close(moves[i], silent_first, silent_moves, scratch, mark, count)
+                    count = _close(moves[i], first, silent_moves, scratch, mark, count)
                 if states == len(targets) or table[states, 0] + count > len(members):
-                    return FULL, made_calls
-                number = _number(scratch, count, final, slots, table, members, states)
+                    return FULL, made_calls, named
+                number = _number(scratch, count, final, slots, table, members, ends, states)
                 if number == states:
                     if states == most:
-                        return TOO_MANY, made_calls
+                        return TOO_MANY, made_calls, named
                     states += 1
             if item >= width:
                 if made_calls == len(calls):
-                    return FULL, made_calls
-                calls[made_calls, 0], calls[made_calls, 1] = state, items[2, item]
+                    return FULL, made_calls, named
+                callee = items[2, item]
+                if places[0, callee] < 0:
+                    places[0, callee], places[1, named] = named, callee
+                    named += 1
+                calls[made_calls, 0], calls[made_calls, 1] = state, places[0, callee]
                 calls[made_calls, 2], calls[made_calls, 3] = number, items[1, item]
                 made_calls += 1
             elif state >= 0:
                 targets[state, item] = number << BITS | items[1, item]
-    return states, made_calls
+    return states, made_calls, named
 
 
 @helper
