@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.dfa import DEAD, Dfa, in_order
-from structkit.automaton.distances import distances, lay_out
+from structkit.automaton.distances import CALLS, END_AT, HOP, ROUNDS, RULES, STATES, measure
 from structkit.automaton.kernels import BITS, FAR
 
 __all__ = ["LARGE", "Alive", "alive", "first_bytes", "measured"]
@@ -73,23 +73,18 @@ def _alone(dfa: Dfa) -> Alive:
 
 def measured(dfa: Dfa, lengths: Sequence[int]) -> Alive:
     """The distances of one rule; each that it calls is a state of its own, whose distance is given."""
-    states, rules = len(dfa.targets), len(lengths) + 1
-    of_states, of_rules = np.zeros((6, states + rules), np.int32), np.zeros((5, rules), np.int32)
-    of_calls, unique = np.empty((3, len(dfa.calls)), np.int32), np.empty(len(dfa.calls), bool)
-    final, first_byte = np.zeros(states + rules, bool), np.zeros((1, 256), np.uint8)
-    lay_out(
-        dfa.targets, dfa.classes, dfa.final, dfa.calls, dfa.unique, np.array(lengths, np.int32), dfa.least,
-        of_states, final, of_calls, unique, of_rules, first_byte,
+    states, width = dfa.targets.shape
+    callees, calls = len(lengths), len(dfa.calls)
+    of_states = np.zeros((STATES, states + callees + 1), np.int32)
+    of_rules = np.zeros((RULES, callees + 1), np.int32)
+    measure(
+        dfa.targets.ravel(), width, dfa.classes, dfa.final, dfa.calls, dfa.unique, np.array(lengths, np.int32),
+        dfa.least, np.zeros(states + callees, np.bool_), of_states, np.empty((CALLS, calls), np.int32),
+        np.empty(calls, np.bool_), of_rules, np.empty((1, 256), np.uint8), np.empty(callees + 1, np.bool_),
+        np.empty(states * width, np.int32),
     )  # fmt: skip
-    row, rule, call_first, given, end, hop = of_states
-    call_rule, call_next, call_operation = of_calls
-    start, stop, least, width, rounds = of_rules
-    distances(
-        row[:-1], dfa.targets.ravel(), width, rule, final, call_first, call_rule, call_next, call_operation, unique,
-        start, stop, least, first_byte, given, end[:-1], rounds, hop, np.empty(rules, bool),
-        np.empty(dfa.targets.size, np.int32),
-    )  # fmt: skip
-    return Alive(dfa, end[:states].copy(), hop[:states].copy(), int(rounds[0]))
+    end, hop = of_states[END_AT, :states].copy(), of_states[HOP, :states].copy()
+    return Alive(dfa, end, hop, of_rules.item(ROUNDS, 0))
 
 
 def first_bytes(classes: NDArray[np.uint8]) -> NDArray[np.uint8]:

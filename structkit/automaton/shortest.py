@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from structkit.automaton import kernels
 from structkit.automaton.alive import first_bytes
 from structkit.automaton.dfa import DEAD, KEEP, TICK
-from structkit.automaton.distances import distances
+from structkit.automaton.distances import CALL_FIRST, END_AT, HOP, ROUNDS, ROW, RULE, STATES, distances
 from structkit.automaton.frames import Fork, Frame, Memory, fewest
 from structkit.automaton.kernels import BITS, OPERATION
 
@@ -53,18 +53,20 @@ class Shortest:
         """The shortest ways of an automaton; all rules are built for it."""
         tables = automaton.complete().tables
         states, rules = len(tables.row), range(len(tables.start))
-        end, hop = np.empty((2, states), np.int32)
-        rounds = np.empty(len(rules), np.int32)
         width = np.array([tables.width(*automaton.states_of(rule)) for rule in rules], np.int32)
         stop = np.array([automaton.states_of(rule)[1] for rule in rules], np.int32)
         first_byte = first_bytes(tables.classes)
+        of_states = np.full((STATES, states + 1), kernels.FAR, np.int32)
+        of_states[ROW, :states], of_states[RULE, :states] = tables.row, tables.rule
+        of_states[CALL_FIRST] = tables.call_first
+        of_calls = np.stack([tables.call_rule, tables.call_next, tables.call_operation])
+        of_rules = np.stack([tables.start, stop, tables.least, width, np.empty_like(width)])
         distances(
-            automaton.row, automaton.targets, width, automaton.rule, automaton.final, automaton.call_first,
-            automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.call_unique, automaton.start,
-            stop, automaton.least, first_byte, np.full(states, kernels.FAR, np.int32), end, rounds, hop,
-            np.empty(len(rules), bool), np.empty(len(automaton.targets), np.int32),
+            tables.targets, tables.final, of_states, of_calls, tables.call_unique, of_rules, first_byte,
+            np.empty(len(rules), np.bool_), np.empty(len(tables.targets), np.int32),
         )  # fmt: skip
-        return cls(end, hop, rounds, first_byte, width, stop)
+        end, hop = of_states[END_AT, :states].copy(), of_states[HOP, :states].copy()
+        return cls(end, hop, of_rules[ROUNDS], first_byte, width, stop)
 
     def to_rounds(self, automaton: Automaton, rule: int) -> Mapping[int, int]:
         """For the states of a rule in which no round begins the first step of a shortest way to one, if there is."""
