@@ -54,11 +54,11 @@ def alive(dfa: Dfa, lengths: Sequence[int] = ()) -> Alive:
         lengths: For each of its callees the bytes of a text, `FAR` if it has none.
     """
     if not dfa.callees:
-        return _alone(dfa) if dfa.targets.size <= LARGE else measured(dfa, ())
-    found = measured(dfa, lengths)
-    dead = found.end >= FAR
-    if not dead.any() and all(length < FAR for length in lengths):
+        return _alone(dfa) if dfa.targets.size <= LARGE else measured(dfa, ())[0]
+    found, farthest = measured(dfa, lengths)
+    if farthest < FAR:
         return found
+    dead = found.end >= FAR
     lives = (np.array(lengths)[dfa.calls[:, 1]] < FAR) & ~dead[dfa.calls[:, 2]]
     calls, callees = in_order(dfa.calls[lives], dfa.callees)
     targets = np.where(dead[dfa.targets >> BITS], DEAD, dfa.targets).astype(np.int32)
@@ -68,23 +68,23 @@ def alive(dfa: Dfa, lengths: Sequence[int] = ()) -> Alive:
 @lru_cache(maxsize=1024)
 def _alone(dfa: Dfa) -> Alive:
     """Such automata were trimmed when they were made."""
-    return measured(dfa, ())
+    return measured(dfa, ())[0]
 
 
-def measured(dfa: Dfa, lengths: Sequence[int]) -> Alive:
-    """The distances of one rule; each that it calls is a state of its own, whose distance is given."""
+def measured(dfa: Dfa, lengths: Sequence[int]) -> tuple[Alive, int]:
+    """The distances of one rule, and the farthest; each that it calls is a state of its own, of a given distance."""
     states, width = dfa.targets.shape
     callees, calls = len(lengths), len(dfa.calls)
     of_states = np.zeros((STATES, states + callees + 1), np.int32)
     of_rules = np.zeros((RULES, callees + 1), np.int32)
-    measure(
+    farthest = measure(
         dfa.targets.ravel(), width, dfa.classes, dfa.final, dfa.calls, dfa.unique, np.array(lengths, np.int32),
         dfa.least, np.zeros(states + callees, np.bool_), of_states, np.empty((CALLS, calls), np.int32),
         np.empty(calls, np.bool_), of_rules, np.empty((1, 256), np.uint8), np.empty(callees + 1, np.bool_),
         np.empty(states * width, np.int32),
     )  # fmt: skip
     end, hop = of_states[END_AT, :states].copy(), of_states[HOP, :states].copy()
-    return Alive(dfa, end, hop, of_rules.item(ROUNDS, 0))
+    return Alive(dfa, end, hop, of_rules.item(ROUNDS, 0)), farthest
 
 
 def first_bytes(classes: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -138,7 +138,7 @@ class Automaton:
         self.call_rule, self.call_next = tables.call_rule, tables.call_next
         self.call_operation, self.call_unique = tables.call_operation, tables.call_unique
         self.least, self.most = tables.least, tables.most
-        self.remembers = bool(tables.call_unique.any())
+        self.remembers = True in tables.call_unique.tolist()
         self.tables = tables
         self.start = tables.start
         self._states |= places

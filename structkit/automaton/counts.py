@@ -11,7 +11,7 @@ from structkit.automaton.kernels import BITS
 from structkit.regex.nodes import Alt, Joined, Node, Repeat, Seq, Substring, Text, Unique, Unordered
 from structkit.regex.substrings import END, spelling
 
-__all__ = ["Counts", "lacking"]
+__all__ = ["Counts", "fewest_unique", "lacking"]
 
 _LARGE = 20_000
 """Transitions of an automaton that is taken to have texts enough: to count them would take longer than it is worth."""
@@ -23,7 +23,7 @@ def lacking(node: Node, counts: Counts) -> tuple[int, int] | None:
     All are counted together, so it is not seen that two that must be there have but one text between them and others
     more than one; nor that the sets among the texts are few.
     """
-    needed = _needed(node)
+    needed = fewest_unique(node)
     if needed < 2:
         return None
     there = 0
@@ -112,19 +112,19 @@ def _many_quotes(node: Substring, most: int) -> bool:
     return int(np.count_nonzero(found.ends[start + 1 : stop + 1] == END)) >= most
 
 
-def _needed(node: Node) -> int:
+def fewest_unique(node: Node) -> int:
     """The fewest unique texts that must be written."""
     match node:
         case Unique():
             return 1
         case Seq(parts):
-            return sum(map(_needed, parts))
+            return sum(map(fewest_unique, parts))
         case Alt(parts):
             return _least(parts)
         case Repeat(part, least):
-            return least * _needed(part) if least else 0
+            return least * fewest_unique(part) if least else 0
         case Joined(parts):
-            return sum(part.least * _needed(part.node) for part in parts if part.least)
+            return sum(part.least * fewest_unique(part.node) for part in parts if part.least)
         case Unordered(_, _, least):
             return least
         case _:
@@ -135,7 +135,7 @@ def _least(parts: tuple[Node, ...]) -> int:
     """The least that any of the parts needs; mostly one needs nothing, and others are not looked at."""
     least: int | None = None
     for part in parts:
-        needed = _needed(part)
+        needed = fewest_unique(part)
         if not needed:
             return 0
         least = needed if least is None else min(least, needed)

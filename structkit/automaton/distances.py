@@ -228,6 +228,9 @@ def measure(
         first_byte: uint8[1, 256].
         seen: bool[1 + callees].
         leading: int32[transitions].
+
+    Returns:
+        The farthest distance; at least `FAR` if the rule's end cannot be reached from a state, or a callee has no text.
     """
     states = len(dfa_final)
     for state in range(states):
@@ -246,3 +249,7 @@ def measure(
     for byte in range(255, -1, -1):
         first_byte[0, classes[byte]] = byte
     _distances(targets, final, of_states, of_calls, unique, of_rules, first_byte, seen, leading)
+    farthest = np.int64(0)
+    for state in range(len(final)):
+        farthest = max(farthest, np.int64(of_states[END_AT, state]))
+    return farthest

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
-from structkit.automaton.counts import Counts, lacking
+from structkit.automaton.counts import Counts, fewest_unique, lacking
 from structkit.automaton.dfa import Key
 from structkit.automaton.kernels import FAR
 from structkit.regex.nodes import (
@@ -68,7 +69,12 @@ class Lengths:
         missing: set[str] = set()
         if isinstance(key, str):
             if key not in self._known:
-                length = self._of_node(self._rules.rules[key], missing)
+                node = self._rules.rules[key]
+                common = None if key.startswith("#") else _of_common(node)
+                if common is not None:
+                    self._known[key] = common
+                    return common
+                length = self._of_node(node, missing)
                 if length < FAR and not self._is_short(key):  # most often
                     self._known[key] = length
                 else:
@@ -166,6 +172,14 @@ class Lengths:
             if length < FAR:
                 return length
         return FAR
+
+
+@lru_cache(maxsize=256)
+def _of_common(node: Node) -> int | None:
+    """The bytes of a rule that many targets have, such as free text; `None` if that is not known from it alone."""
+    missing: set[str] = set()
+    length = Lengths(Rules(node, {}), lambda product: FAR)._of_node(node, missing)
+    return None if length >= FAR or missing or fewest_unique(node) else length
 
 
 def _shortest_path(node: Machine) -> int:

@@ -215,7 +215,7 @@ class UniqueTexts:
             missing = automaton.call_unique[made] & ~np.isin(automaton.call_rule[made], endless)
             dfa = cut(automaton.tables, rule, first, stop)
             dfa = replace(dfa, calls=calls, callees=("",) * len(calls), least=0, most=None)
-            needs = measured(dfa, np.where(missing, FAR, 1).tolist()).end >= FAR
+            needs = measured(dfa, np.where(missing, FAR, 1).tolist())[0].end >= FAR
         if not some or all(callee in self._endless for callee in unique):
             self._needs[rule, some] = needs
         return needs
