@@ -278,6 +278,8 @@ class _Lowering:
                 return Alt((Text(self.notation.true), Text(self.notation.false)))
             case Null():
                 return Text(self.notation.null)
+            case Const(text) if text[0] == '"':  # most often; whatever the style, it is spelled in one way
+                return Text(text)
             case Const(text) if self.order == "any" and not self.once and text[0] in "[{" and "," in text:
                 return self.node(expand(schema), place)
             case Const(text):

@@ -135,7 +135,7 @@ class Objects:
             if key != NEVER and self.remembers(schema):
                 key = Unique(key)
             options.append(seq(key, Text(lowering.colon), lowering.node(group.value, f"{place}[]")))
-        return alt(options)
+        return options[0] if len(options) == 1 else alt(options)
 
     def remembers(self, schema: Object) -> bool:
         """Whether additional keys must differ: always in a Python value, else where one written again would matter."""

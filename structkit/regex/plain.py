@@ -73,6 +73,8 @@ def begin_apart(branches: Iterable[Node]) -> bool:
     """
     seen: set[str] = set()
     for branch in branches:
+        if isinstance(branch, (Text, Call)):
+            continue
         beginnings = _beginnings(branch)
         if beginnings & seen:
             return False

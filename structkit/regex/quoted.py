@@ -95,7 +95,7 @@ class Strings:
             text = format_text(name, once=once)
             if text == NEVER:
                 return NEVER
-            rule = name if text == format_text(name) else f"{name} once"
+            rule = name if not once or text == format_text(name) else f"{name} once"
             lowering.add(rule, text)
             return seq(QUOTE, Call(rule))
         body = string_texts(schema, python=lowering.bounded, limits=lowering.limits, place=place, once=once)

@@ -40,6 +40,7 @@ from structkit.schema.nodes import (
     Ref,
     Schema,
     String,
+    Union,
 )
 from structkit.schema.place import Place, joined, step
 from structkit.schema.references import References, Target
@@ -312,8 +313,9 @@ class _Reading:
                 raise SchemaError("enum must be a list of values", place=at.path)
             self._charge(len(values), at)
             constants = _constants(raw, values, at, self._limits)
-            possible = (node for node, value in constants if kinds is None or _is_one_of(value, kinds))
-            yield union(possible, "enum or const leaves no value of the right type")
+            possible = [node for node, value in constants if kinds is None or _is_one_of(value, kinds)]
+            none = "enum or const leaves no value of the right type"
+            yield Union(tuple(possible)) if len(possible) > 1 else union(possible, none)
         for index, member in enumerate(_members(raw, "allOf", at)) if "allOf" in raw else ():
             yield self.schema(member, at.under("allOf", index))
         if "anyOf" in raw:
