@@ -268,6 +268,8 @@ class _Lowering:
         self.plain = self.plain and is_plain(schema)
         self.size += 1
         match schema:
+            case Const(text) if text[0] == '"':  # of all there are the most; in any style it is spelled so
+                return Text(text)
             case String():
                 return self.strings.string(schema, place)
             case Integer():
@@ -278,8 +280,6 @@ class _Lowering:
                 return Alt((Text(self.notation.true), Text(self.notation.false)))
             case Null():
                 return Text(self.notation.null)
-            case Const(text) if text[0] == '"':  # most often; whatever the style, it is spelled in one way
-                return Text(text)
             case Const(text) if self.order == "any" and not self.once and text[0] in "[{" and "," in text:
                 return self.node(expand(schema), place)
             case Const(text):

@@ -45,6 +45,8 @@ def is_plain(schema: Schema) -> bool:
     if not isinstance(schema, _MAY_BE_LARGE):
         return True
     match schema:
+        case Const(text):
+            return len(text) <= _LETTERS
         case Object():
             required = sum(prop.required for prop in schema.properties)
             counts = schema.min_properties > required or schema.max_properties is not None or schema.some
@@ -53,8 +55,6 @@ def is_plain(schema: Schema) -> bool:
         case Array():
             rounds = max(schema.min_items, schema.max_items or 0)
             return rounds <= _ROUNDS and not schema.contains
-        case Const(text):
-            return len(text) <= _LETTERS
         case Union(branches):
             return sum(len(branch.text) for branch in branches if isinstance(branch, Const)) <= _ALL_LETTERS
         case Integer():
