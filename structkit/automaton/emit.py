@@ -37,6 +37,9 @@ __all__ = ["build_nfa", "is_large"]
 _UNROLL = 64
 """NFA states that a bounded repetition may be copied into; larger ones are counted instead."""
 
+_APART = 8
+"""Texts to choose from that are sooner written apart than found to begin alike."""
+
 _COPIED = 20
 """States of copies from which on it is quicker to move those of the first copy than to emit each."""
 
@@ -151,15 +154,16 @@ class _Builder:
         return nfa.size - 1
 
     def alternatives(self, parts: tuple[Node, ...], start: int) -> int:
-        """Any of the parts; texts that begin alike share the states of their beginning, as a trie."""
+        """Any of the parts; of many texts those that begin alike share the states of their beginning, as a trie."""
         end = self.state()
-        texts = sorted(part.spelled for part in parts if isinstance(part, Text))
-        if len(texts) > 1:
+        texts = [part.spelled for part in parts if isinstance(part, Text)]
+        if shared := len(texts) > _APART:
+            texts.sort()
             root = self.state()
             self.link(start, root)
             self.trie(texts, root, end)
         for part in parts:
-            if len(texts) < 2 or not isinstance(part, Text):
+            if not shared or not isinstance(part, Text):
                 self.link(self.emit(part, start), end)
         return end
 

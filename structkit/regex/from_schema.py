@@ -71,6 +71,9 @@ _SEPARATORS = {"spaced": (", ", ": "), "compact": (",", ":")}
 _SMALL = 64
 """Nodes that a definition used more than once may have and still be copied to where it is used."""
 
+_RANGE = 8
+"""Nodes of a number that becomes a rule."""
+
 _HEIGHT = 16
 """Schemas nested in schemas within one rule; deeper ones become rules, so that no later walk recurses far."""
 
@@ -101,7 +104,7 @@ def lower(
     Returns:
         The start and the rules it calls. `text` and its kin are free text and its closing quote, and so is a format
         (`date`); `integer` and `number` are any number and `json` any value; names that begin with `#` are definitions,
-        deeply nested parts, and what remembers unique texts.
+        ranges of numbers, deeply nested parts, and what remembers unique texts.
 
     >>> from structkit.schema.nodes import Document, Null, Object, Property
     >>> lower(Document(Object((Property("a", Null()),)))).start
@@ -356,12 +359,12 @@ class _Lowering:
             self.late.add(name)
 
     def integer(self, schema: Integer, place: str) -> Node:
-        """A whole number; any is a rule, whose masks all targets share."""
+        """A whole number; any is a rule, whose masks all targets share, and so is a range."""
         written = partial(
             whole_numbers, schema, bounded=self.bounded, once=self.once, limits=self.limits, place=place
         )
         if self.once or schema != Integer():
-            return written()
+            return self.of_range(written(), schema, place)
         if "integer" not in self.rules:
             self.add("integer", written(), plain=True)
         return Call("integer")
@@ -376,10 +379,17 @@ class _Lowering:
             node = numbers(
                 schema, bounded=self.bounded, once=once, figures=figures, limits=self.limits, place=place
             )
-            return without_multiples(node, schema.not_multiple_of, self.limits, place)
+            node = without_multiples(node, schema.not_multiple_of, self.limits, place)
+            return self.of_range(node, schema, place)
         if "number" not in self.rules:
             self.add("number", numbers(schema, bounded=self.bounded, limits=self.limits), plain=True)
         return Call("number")
+
+    def of_range(self, node: Node, schema: Integer | Number, place: str) -> Node:
+        """Numbers as a rule, unless they are all there is or soon written: many schemas have the same, built once."""
+        if self.once or place == "$" or not is_larger(node, _RANGE):
+            return node
+        return self.rule(node, place, plain=is_plain(schema))
 
     def anything(self) -> Node:
         """Any JSON value: a rule that calls itself."""

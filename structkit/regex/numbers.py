@@ -85,6 +85,16 @@ def numbers(
         LimitExceeded: `multipleOf` needs more than `limits.states` remainders.
         UnsupportedKeyword: A bound has too many digits.
     """
+    try:
+        return _numbers(schema, bounded, once, figures, limits, None)
+    except StructkitError:
+        return _numbers.__wrapped__(schema, bounded, once, figures, limits, place)
+
+
+@lru_cache(maxsize=128)
+def _numbers(
+    schema: Number, bounded: bool, once: bool, figures: int, limits: Limits, place: str | None
+) -> Node:
     low = _checked("minimum", schema.minimum, place)
     high = _checked("maximum", schema.maximum, place)
     if bounded:

@@ -29,6 +29,10 @@ def number_range(
     >>> number_range(Bound(Decimal(5)), Bound(Decimal(3)), None, whole=True).reason
     'no integer is at least 5 and at most 3'
     """
+    if whole and step is None and not without:  # most often
+        first, last = _first_whole(low), _last_whole(high)
+        if first is None or last is None or first <= last:
+            return Integer(first, last)
     if whole:
         step = _lcm(step or Fraction(1), Fraction(1))
     if low is not None and high is not None and _empty(low, high, step):
@@ -96,15 +100,13 @@ def _empty(low: Bound, high: Bound, step: Fraction | None) -> bool:
 def _first_whole(low: Bound | None) -> int | None:
     if low is None:
         return None
-    value = Fraction(low.value)
-    return math.floor(value) + 1 if low.exclusive else math.ceil(value)
+    return math.floor(low.value) + 1 if low.exclusive else math.ceil(low.value)
 
 
 def _last_whole(high: Bound | None) -> int | None:
     if high is None:
         return None
-    value = Fraction(high.value)
-    return math.ceil(value) - 1 if high.exclusive else math.floor(value)
+    return math.ceil(high.value) - 1 if high.exclusive else math.floor(high.value)
 
 
 def _named(step: Fraction | None, whole: bool) -> str:
