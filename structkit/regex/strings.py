@@ -190,7 +190,6 @@ def is_quoting(node: Node) -> bool:
 
 
 @lru_cache(maxsize=1024)
-@lru_cache(maxsize=256)
 def text_body(least: int, most: int | None) -> Node:
     """Free text of `least` to `most` characters and the closing quote: the definition of the rule `text_name`.
 

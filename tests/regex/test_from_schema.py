@@ -362,6 +362,14 @@ def test_a_recursive_definition_is_a_rule() -> None:
     assert not holds(rules, '{"v": 1, "next": {}}')
 
 
+def test_ranges_of_numbers_are_rules_that_are_built_late_unless_nothing_else_is_there() -> None:
+    half = Number(minimum=Bound(Decimal("0.5")))
+    rules = lower(Document(Object((Property("a", half), Property("b", Integer(0, 9)), Property("c", half)))))
+    assert rules.late == set(rules.rules) == {"#$.a", "#$.c"}
+    assert rules.rules["#$.a"] is rules.rules["#$.c"], "which is built once"
+    assert not lower(Document(half)).rules
+
+
 def test_a_name_cannot_clash() -> None:
     definitions = {"text": Array(items=Union((Ref("text"), String()))), "json": Anything()}
     rules = lower(Document(Array((Ref("text"), Ref("json")), min_items=2), definitions))

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from structkit.regex.nodes import Seq, Text
+from structkit.schema.nodes import Array, Note, Property, String
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Array(items=String(max_length=3, note=Note("a")), note=Note("b")),
+        Property("a", String(), required=False),
+        Seq((Text("a"), Text("b"))),
+    ],
+)
+def test_a_copy_is_equal_and_knows_nothing_of_the_hash(value: object) -> None:
+    hash(value)
+    for other in (copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
+        assert not hasattr(other, "_hash")  # that of a string is another in each process
+        assert other == value and hash(other) == hash(value) and repr(other) == repr(value)
