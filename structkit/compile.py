@@ -101,12 +101,13 @@ def compile(
             if automaton.tables is not automaton.builder.tables:  # more was built to be compared
                 automaton = Automaton(automaton.builder.tables, limits, automaton.builder)
             guide = Guide(automaton, vocabulary, address=address, source=given)
-            with suppress(StructkitError):  # who asks for the first mask is told
-                guide.begin()
-                guide.save()
+            if address:
+                with suppress(StructkitError):  # who asks for the first mask is told
+                    guide.begin()
+                    guide.save()
     if precompute:
         guide.precompute()
-    if isinstance(target, (Regex, Choice, Target)):
+    if not isinstance(target, dict) and isinstance(target, (Regex, Choice, Target)):
         guide.is_json = read_target(target).is_json
     guide.compile_seconds = time.perf_counter() - begin
     return guide

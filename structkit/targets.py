@@ -271,12 +271,6 @@ def read_target(
     """
     if isinstance(target, (dict, Mapping)):  # a dict is told several times faster
         target = JsonSchema(target)
-    if isinstance(target, Target):
-        return target
-    if isinstance(target, Regex):
-        return _RegexTarget(target)
-    if isinstance(target, Choice):
-        return _ChoiceTarget(target)
     if isinstance(target, JsonSchema):
         texts = AutomatonTexts(python=False, limits=limits)
         document = read(
@@ -288,6 +282,12 @@ def read_target(
             resources=target.resources,
         )
         return _SchemaTarget(target, document)
+    if isinstance(target, Target):
+        return target
+    if isinstance(target, Regex):
+        return _RegexTarget(target)
+    if isinstance(target, Choice):
+        return _ChoiceTarget(target)
     given: object = target
     texts = AutomatonTexts(python=True, limits=limits)
     if is_function(given):

@@ -91,7 +91,7 @@ class Dfa:
             digest.update(array.tobytes())
         return digest.digest()
 
-    @cached_property
+    @property
     def unique(self) -> NDArray[np.bool_]:
         """bool[callees]: whether the texts of each are unique."""
         return np.array([isinstance(key, Unique) for key in self.callees], bool)

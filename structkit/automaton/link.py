@@ -45,7 +45,7 @@ def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
         rule += 1
     # What only late rules call need not be linked yet, but it must be known that it can be built.
     linked = {key for key in builder.keys if isinstance(key, str)}
-    made = rules.rules.made if isinstance(rules.rules, GrowingRules) else rules.rules
+    made = rules.rules.made if type(rules.rules) is GrowingRules else rules.rules
     pending: list[Key] = [name for name in made if name not in rules.late and name not in linked]
     while pending:
         dfa = rule_dfa(node_of(rules, pending.pop()), limits)

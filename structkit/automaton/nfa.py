@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from structkit.automaton import subset
 from structkit.automaton.dfa import Key
 
 __all__ = ["Nfa"]
+
+_TABLE = partial(array, "i")
 
 
 @dataclass(slots=True)
@@ -34,11 +37,11 @@ class Nfa:
     """
 
     size: int = 1
-    edges: array[int] = field(default_factory=lambda: array("i"))
-    runs: array[int] = field(default_factory=lambda: array("i"))
+    edges: array[int] = field(default_factory=_TABLE)
+    runs: array[int] = field(default_factory=_TABLE)
     run_bytes: bytearray = field(default_factory=bytearray)
-    silent: array[int] = field(default_factory=lambda: array("i"))
-    calls: array[int] = field(default_factory=lambda: array("i"))
+    silent: array[int] = field(default_factory=_TABLE)
+    calls: array[int] = field(default_factory=_TABLE)
     callees: dict[Key, int] = field(default_factory=dict)
     final: int = 0
     least: int = 0

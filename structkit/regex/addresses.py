@@ -40,7 +40,7 @@ def _groups(count: int, longest: int, *, first: bool = False, last: bool = False
     parts = [seq(_read(_NONZERO), after, _groups(count - 1, longest, last=last))]
     if run < longest and not first:
         parts.append(seq(Text("0"), after, _groups(count - 1, longest, last=last, run=run + 1)))
-    return alt(part for part in parts if part != NEVER)
+    return alt(part for part in parts if part is not NEVER)
 
 
 @cache
@@ -215,7 +215,7 @@ def url(
     found = [_special(name, form) for name in (_SPECIAL if schemes is None else schemes) if name in _SPECIAL]
     any_other = Both(_read("[a-z][a-z0-9+.-]{0,30}"), alt(map(Text, _SPECIAL)), negate=True, end=":")
     other = any_other if schemes is None else alt(Text(name) for name in schemes if name not in _SPECIAL)
-    if other != NEVER:
+    if other is not NEVER:
         found.append(seq(other, Text("://"), _other(form)))
     if schemes is None and not form.host_required:
         found.append(

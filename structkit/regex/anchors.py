@@ -329,7 +329,7 @@ class _Resolver:
             fewest = 0 if idle else max(least - 2, 0)
             middle = (
                 EMPTY
-                if inner == NEVER and fewest == 0
+                if inner is NEVER and fewest == 0
                 else loop_of(inner, fewest, None if most is None else most - 2)
             )
             ways.append(seq(self.filled(part, left, False), middle, self.filled(part, False, right)))
@@ -338,13 +338,13 @@ class _Resolver:
 
 def loop_of(node: Node, least: int, most: int | None) -> Node:
     """A repetition of a plain node."""
-    return NEVER if node == NEVER else EMPTY if most == 0 else Repeat(node, least, most)
+    return NEVER if node is NEVER else EMPTY if most == 0 else Repeat(node, least, most)
 
 
 def _meet(left: Node, right: Node, negate: bool) -> Node:
-    if left == NEVER or (right == NEVER and not negate):
+    if left is NEVER or (right is NEVER and not negate):
         return NEVER
-    if right == NEVER or (right == _REST and not negate):
+    if right is NEVER or (right == _REST and not negate):
         return left
     return NEVER if right == _REST else Both(left, right, negate)
 

@@ -144,7 +144,7 @@ def among(
         if most is not None and count + len(missing) > most:
             return NEVER
         ways = [seq(first, hit, after(count + 1, tuple(h for h in missing if h != hit))) for hit in missing]
-        if other != NEVER and (most is None or count + len(missing) < most):
+        if other is not NEVER and (most is None or count + len(missing) < most):
             ways.append(seq(first, other, after(count + 1, missing)))
         return rule(alt(ways), f"{place}/{count}/{len(missing)}") if rule else alt(ways)
 
@@ -153,7 +153,7 @@ def among(
 
 def _rest(other: Node, least: int, most: int | None, comma: str, first: Text) -> Node:
     """Others, after all the hits."""
-    if other == NEVER or most == 0:
+    if other is NEVER or most == 0:
         return NEVER if least else EMPTY
     if first.value:
         return Repeat(seq(first, other), least, most)
@@ -162,7 +162,7 @@ def _rest(other: Node, least: int, most: int | None, comma: str, first: Text) ->
 
 def _free(order: Sequence[Node], other: Node, comma: str, first: Text) -> Node:
     """The hits in one order, with any number of others around them."""
-    none = other == NEVER
+    none = other is NEVER
     before: Node = EMPTY if none else Repeat(seq(other, Text(comma)))
     between: Node = EMPTY if none else Repeat(seq(Text(comma), other))
     rest = [piece for hit in order[1:] for piece in (between, Text(comma), hit)]

@@ -145,7 +145,7 @@ def _leaving(part: str, heads: list[Node], places: int | None) -> Node:
     left: Node = NEVER
     written = 0
     for index, head in enumerate(heads):
-        if head != NEVER:
+        if head is not NEVER:
             left = alt([seq(left, digits(0, index + 1 - written)), seq(Text(part[:index]), head)])
             written = index + 1
     return seq(left, digits(0, places - written))

@@ -105,7 +105,7 @@ def _exact(least: int, most: int) -> Node:
         for size, span in enumerate(_SIZES, start=1)
         if size <= most
     ]
-    return alt([*([EMPTY] if least == 0 else []), *(each for each in more if each != NEVER)])
+    return alt([*([EMPTY] if least == 0 else []), *(each for each in more if each is not NEVER)])
 
 
 _WHOLE_DIGITS = 18

@@ -54,20 +54,20 @@ def entries(
         UnsupportedKeyword: There are too many optional entries to count.
     """
     needed, total = sum(part.least for part in declared), len(declared)
-    if any(part.node == NEVER for part in declared) or (most is not None and most < max(needed, least)):
+    if any(part.node is NEVER for part in declared) or (most is not None and most < max(needed, least)):
         return NEVER
-    if additional == NEVER and total < least:
+    if additional is NEVER and total < least:
         return NEVER
     if needed == total:
         low, high = max(least - total, 0), None if most is None else most - total
-    elif least <= needed and (most is None or (additional == NEVER and most >= total)):
+    elif least <= needed and (most is None or (additional is NEVER and most >= total)):
         low, high = 0, None
     else:
         return _tallied(declared, additional, least, most, comma, rule, place, extra)
     high = _lesser(high, extra)
     if high is not None and high < low:
         return NEVER
-    parts = (*declared,) if additional == NEVER or high == 0 else (*declared, Part(additional, low, high))
+    parts = (*declared,) if additional is NEVER or high == 0 else (*declared, Part(additional, low, high))
     if needed < total or len(parts) > total:
         return Joined(parts, comma)
     # All are there: one sequence, whose texts merge.
@@ -114,7 +114,7 @@ def _tallied(
 
 def _rest(additional: Node, least: int, most: int | None, comma: str, *, begun: bool) -> Node:
     """The additional entries, after the declared ones."""
-    if additional == NEVER or most == 0 or (most is not None and most < least):
+    if additional is NEVER or most == 0 or (most is not None and most < least):
         return NEVER if least else EMPTY
     if begun:
         return Repeat(seq(Text(comma), additional), least, most)
@@ -140,7 +140,7 @@ def with_kinds(
     Raises:
         UnsupportedKeyword: There would be too many orders and counts to write out.
     """
-    if NEVER in kinds or any(part.node == NEVER for part in declared):
+    if NEVER in kinds or any(part.node is NEVER for part in declared):
         return NEVER
     needed = sum(part.least for part in declared)
     least, most = max(least - needed, 0), None if most is None else most - needed
@@ -151,7 +151,7 @@ def with_kinds(
         written = [piece for part in declared for piece in (Text(comma), part.node)][1:]
         inner = among(kinds, additional, least, most, comma=comma, rule=None, place=place, begun=needed > 0)
         return seq(*written, inner)
-    others = () if additional == NEVER else (Part(additional, 0, None),)
+    others = () if additional is NEVER else (Part(additional, 0, None),)
     return alt(
         Joined((*declared, *others, *(part for kind in order for part in (Part(kind), *others))), comma)
         for order in permutations(kinds)

@@ -122,7 +122,7 @@ def lower(
         start = lowering.run(document.root)
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting of the schema") from None
-    if start == NEVER:
+    if start is NEVER:
         reason, place = lowering.nothing or ("no value satisfies the schema", "$")
         raise UnsatisfiableSchema(reason, place=place)
     unenforced = (*document.unenforced, *dict.fromkeys(lowering.unenforced))
@@ -177,7 +177,8 @@ class _Lowering:
 
     def run(self, root: Schema) -> Node:
         """The texts of the root; the rules it calls are then in `rules`."""
-        may_wait = postponed(self.definitions, self.uses, LATE) if self.order == "declared" else ()
+        simple = self.uses and self.order == "declared"
+        may_wait = postponed(self.definitions, self.uses, LATE) if simple else ()
         for name, use in self.uses.items():
             if name in may_wait and not any(self.is_nothing(callee) for callee in use.callees):
                 self.postpone(name, use)
@@ -204,7 +205,7 @@ class _Lowering:
 
     def is_nothing(self, name: str) -> bool:
         """Whether it is known that a definition has no texts."""
-        return name in self.known and self.known[name][0] == NEVER
+        return name in self.known and self.known[name][0] is NEVER
 
     def postpone(self, name: str, use: Use) -> None:
         """Let a definition be a rule that is made when it is asked for."""
@@ -228,7 +229,7 @@ class _Lowering:
         self.plain, self.size = True, 0
         node = self.node(self.definitions[name], use.place)
         large = use.count > 1 and is_larger(node, _SMALL)
-        if use.recursive or (node != NEVER and (large or self.deepest >= _HEIGHT)):
+        if use.recursive or (node is not NEVER and (large or self.deepest >= _HEIGHT)):
             self.add(f"#{name}", node)
             self.known[name] = Call(f"#{name}"), 0, True, 1
         else:
@@ -344,7 +345,7 @@ class _Lowering:
 
     def rule(self, node: Node, place: str, *, plain: bool | None = None) -> Node:
         """A call to `node` under a name of its own."""
-        if node == NEVER:
+        if node is NEVER:
             return node
         name = f"#{place}"
         while self.rules.get(name, node) != node or name[1:] in self.definitions:
@@ -419,7 +420,7 @@ class _Lowering:
         if NEVER in prefix:
             most = min(prefix.index(NEVER), len(prefix) if most is None else most)
         items = NEVER if most is not None and most <= len(prefix) else self.items(schema, f"{place}[]")
-        if items == NEVER and not schema.contains:
+        if items is NEVER and not schema.contains:
             most = len(prefix) if most is None else min(most, len(prefix))
         if most is not None and schema.min_items > most:
             return NEVER
@@ -452,7 +453,7 @@ class _Lowering:
         self.counted = self.counted or (schema.unique and schema.min_items > 1)
         node = self.node(schema.items if item is None else item, place)
         self.once, self.counted = outer
-        return Unique(node) if schema.unique and node != NEVER else node
+        return Unique(node) if schema.unique and node is not NEVER else node
 
     def contained(self, schema: Array, place: str, item: Schema) -> Node:
         """One item of an array that must contain some; it may be copied to many places."""

@@ -91,7 +91,7 @@ def _scaled(
         positive = seq(naturals(max(low or 1, 1), high), Text(zeros))
     if low is None or low < 0:
         negative = seq(naturals(max(-(high or -1), 1), None if low is None else -low), Text(zeros))
-    if not zeros and has_zero and negative == NEVER and positive != NEVER:
+    if not zeros and has_zero and negative is NEVER and positive is not NEVER:
         return naturals(0, high)
     zero = [Text("0")] if has_zero else []
     if positive == negative:
@@ -246,7 +246,7 @@ def with_point(whole: Node) -> Node:
     """
     if isinstance(whole, Text):
         return alt([whole, Text(f"{whole.value}.0")])
-    return NEVER if whole == NEVER else seq(whole, Repeat(Text(".0"), 0, 1))
+    return NEVER if whole is NEVER else seq(whole, Repeat(Text(".0"), 0, 1))
 
 
 def constant(text: str) -> Node:

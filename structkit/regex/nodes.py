@@ -74,7 +74,7 @@ class Seq(Hashed):
 @hashed_once
 @value
 class Alt(Hashed):
-    """Any of the parts; `Alt(())` is the empty language."""
+    """Any of the parts; the empty language is `NEVER`, which alone has none."""
 
     parts: tuple[Node, ...]
 
@@ -286,4 +286,6 @@ def alt(parts: Iterable[Node]) -> Node:
             flat.update(dict.fromkeys(part.parts))
         else:
             flat[part] = None
-    return next(iter(flat)) if len(flat) == 1 else Alt(tuple(flat))
+    if len(flat) == 1:
+        return next(iter(flat))
+    return Alt(tuple(flat)) if flat else NEVER

@@ -60,7 +60,7 @@ class Objects:
             if large and is_larger(value, _PART):
                 value = lowering.rule(value, at, plain=plain and size <= LATE)
                 lowering.size -= size - 1
-            if value == NEVER and not prop.required:
+            if value is NEVER and not prop.required:
                 continue
             name = f"{prop.name}=" if called else json_text(prop.name, place=place) + lowering.colon
             entry = seq(Text(name), value)
@@ -69,7 +69,7 @@ class Objects:
         count = schema.min_properties, schema.max_properties
         # Two additional keys could change places, and the value would be written in a second way.
         extra = 1 if lowering.once else None
-        if lowering.once and more != NEVER and count[0] > len(parts) + 1:
+        if lowering.once and more is not NEVER and count[0] > len(parts) + 1:
             what = "`minProperties` beside free keys inside `uniqueItems`"
             raise UnsupportedKeyword(
                 "minProperties", f"{what} cannot be enforced; drop one of them", place=place
@@ -102,10 +102,10 @@ class Objects:
         all_count = not any(prop.required for prop in schema.properties)
         for prop in schema.properties:
             value = lowering.node(prop.value, place + step(prop.name))
-            if value == NEVER and prop.required:
+            if value is NEVER and prop.required:
                 return NEVER
             key = Unique(Text(prop.name if called else json_text(prop.name, place=place)))
-            if value != NEVER:
+            if value is not NEVER:
                 rest = seq(Text("=" if called else lowering.colon), value)
                 entries.append(Entry(key, rest, prop.required or all_count))
         few = sum(entry.counts for entry in entries) < least
@@ -132,7 +132,7 @@ class Objects:
         options = []
         for group in groups:
             key = lowering.strings.string(group.names, place, declared, once=True)
-            if key != NEVER and self.remembers(schema):
+            if key is not NEVER and self.remembers(schema):
                 key = Unique(key)
             options.append(seq(key, Text(lowering.colon), lowering.node(group.value, f"{place}[]")))
         return options[0] if len(options) == 1 else alt(options)

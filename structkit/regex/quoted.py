@@ -93,13 +93,13 @@ class Strings:
             raise UnsupportedKeyword("format", message, place=place)
         if name is not None and is_known(name) and schema == String(format=name) and not without:
             text = format_text(name, once=once)
-            if text == NEVER:
+            if text is NEVER:
                 return NEVER
             rule = name if not once or text == format_text(name) else f"{name} once"
             lowering.add(rule, text)
             return seq(QUOTE, Call(rule))
         body = string_texts(schema, python=lowering.bounded, limits=lowering.limits, place=place, once=once)
-        if body == NEVER:
+        if body is NEVER:
             return NEVER
         if isinstance(body, Repeat) and body.part == ANY and not without:
             return seq(QUOTE, self.text(body.least, body.most))
@@ -123,9 +123,9 @@ class Strings:
             return NEVER
         schema = replace(schema, format=name)
         body = string_texts(schema, python=lowering.bounded, limits=lowering.limits, place=place)
-        if without and body != NEVER:
+        if without and body is not NEVER:
             body = Both(body, alt(Text(other) for other in without), negate=True)
-        return NEVER if body == NEVER else seq(QUOTE, closed(body))
+        return NEVER if body is NEVER else seq(QUOTE, closed(body))
 
     def text(self, least: int, most: int | None) -> Node:
         """Free text and its closing quote, a rule that all schemas share."""
@@ -141,7 +141,7 @@ class Strings:
             message = "a string of JSON cannot be restricted besides; restrict what it says"
             raise UnsupportedKeyword("contentSchema", message, place=place)
         inner = self._lowering.node(content, place)
-        return NEVER if inner == NEVER else seq(QUOTE, self._calling(escape(inner)), QUOTE)
+        return NEVER if inner is NEVER else seq(QUOTE, self._calling(escape(inner)), QUOTE)
 
     def _calling(self, node: Node) -> Node:
         """The node, and a note of the rules of escaped texts that it calls."""

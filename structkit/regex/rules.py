@@ -56,7 +56,7 @@ def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
         case Seq(parts):
             return Seq(tuple(change(part) for part in parts))
         case Alt(parts):
-            return Alt(tuple(change(part) for part in parts))
+            return Alt(tuple(change(part) for part in parts)) if parts else node
         case Repeat(part):
             return replace(node, part=change(part))
         case Unique(inner):

@@ -134,7 +134,7 @@ class _Printer:
         return text if own >= tightness else f"(?:{text})"
 
     def choice(self, node: Alt) -> _Piece:
-        if node == NEVER:
+        if node is NEVER:
             return "(?!)", _ATOM
         single = [
             part

@@ -241,7 +241,7 @@ def raw_text(languages: Iterable[Node], least: int = 0, most: int | None = None)
     for language in languages:
         body = _within(language, body)
     lengths = NEVER if most is not None and most < least else Repeat(ANY, least, most)
-    if body == _EVERY or lengths == NEVER:
+    if body == _EVERY or lengths is NEVER:
         return lengths
     # Lengths come last, so that nothing else is multiplied by them.
     return _within(lengths, body)

@@ -48,7 +48,7 @@ def _read(pattern: str) -> Node:
 def dates(low: str | None = None, high: str | None = None) -> Node:
     """The days from `low` to `high`, ends included, each as `2024-02-29`.
 
-    >>> dates("2024-02-28", "2024-03-01") == NEVER
+    >>> dates("2024-02-28", "2024-03-01") is NEVER
     False
     """
     return _between(KNOWN_FORMATS["date"](), low, high, lambda bound: bound, once=False)
@@ -173,7 +173,7 @@ def durations(low: int | None = None, high: int | None = None, *, once: bool = F
     found: list[Node] = [Text("PT0S")] if low <= 0 <= high else []
     found.append(seq(Text("P"), _amounts(_DAYS, max(low, 1), high, _clock)))
     found.append(seq(Text("-P"), _amounts(_DAYS, max(-high, 1), -low, _clock)))
-    return alt(part for part in found if part != NEVER)
+    return alt(part for part in found if part is not NEVER)
 
 
 def _any_duration() -> str:

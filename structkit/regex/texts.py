@@ -73,7 +73,7 @@ def _languages(
             raise UnsupportedKeyword("format", message, place=place)
         forbidden.append(language(name) if wide else WIDER_FORMATS[name]())
     without = alt(forbidden)
-    if without != NEVER:
+    if without is not NEVER:
         yield Both(Repeat(ANY), without, negate=True)
 
 

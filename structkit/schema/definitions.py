@@ -14,6 +14,9 @@ from structkit.schema.place import Place
 
 __all__ = ["Definitions"]
 
+_ODD = re.compile(r"[^\w.\[\], -]")
+"""What a name may not have."""
+
 
 class Definitions:
     """The definitions of one document while it is read.
@@ -62,7 +65,7 @@ class Definitions:
         return {name: self._done[name] for name in self._names.values()}
 
     def _fresh(self, stem: str) -> str:
-        stem = re.sub(r"[^\w.\[\], -]", "_", stem)[:100].strip() or "Definition"
+        stem = _ODD.sub("_", stem)[:100].strip() or "Definition"
         name = stem
         while name in self._uses:
             self._uses[stem] += 1

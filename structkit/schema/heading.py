@@ -45,10 +45,10 @@ def _headed(node: Schema, texts: Texts) -> Schema:
     ):
         return node
     declared = {key.name for key in node.properties}
-    groups = ((name, group) for name in _HEADING if name not in declared for group in node.additional)
-    first = tuple(
+    first = [
         Property(name, group.value, required=False, listed=False, again=True)
-        for name, group in groups
-        if admits(group.names, name, texts)
-    )
+        for name in _HEADING
+        for group in node.additional
+        if name not in declared and admits(group.names, name, texts)
+    ]
     return replace(node, properties=(*first, *node.properties)) if first else node

@@ -43,6 +43,7 @@ RawSchema = Mapping[str, object]
 _EVERY_NAME = frozenset({"", "^", "$", ".*", "^.*", ".*$", "[\\s\\S]*", "^[\\s\\S]*$"})
 """Patterns that every name matches."""
 
+_TEXT = {str}
 
 _MOST_GROUPS = 64
 
@@ -220,7 +221,7 @@ def _object(raw: RawSchema, at: Place, reader: Subschemas, note: Note | None) ->
     ]
     groups = _groups(_rest(raw, at, reader), patterns, at, reader, silent="additionalProperties" not in raw)
     properties = [
-        Property(name, _matched(name, value, patterns, at, reader), name in required)
+        Property(name, _matched(name, value, patterns, at, reader) if patterns else value, name in required)
         for name, value in keys.items()
     ]
     properties += [
@@ -355,13 +356,17 @@ def _text(value: object, keyword: str, at: Place) -> str:
 
 def _strings(raw: RawSchema, keyword: str, at: Place) -> tuple[str, ...]:
     value = raw.get(keyword, ())
-    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
+    if not isinstance(value, list | tuple) or not _are_texts(value):
         raise SchemaError(f"{keyword} must be a list of names", place=at.path)
     return tuple(value)
 
 
 def _mapping(raw: RawSchema, keyword: str, at: Place) -> Mapping[str, object]:
     value = raw.get(keyword, {})
-    if not isinstance(value, (dict, Mapping)) or not all(isinstance(name, str) for name in value):
+    if not isinstance(value, (dict, Mapping)) or not _are_texts(value):
         raise SchemaError(f"{keyword} must map names to schemas", place=at.path)
     return value
+
+
+def _are_texts(values: Iterable[object]) -> bool:
+    return {*map(type, values)} <= _TEXT or all(isinstance(value, str) for value in values)

@@ -38,13 +38,13 @@ class Place(NamedTuple):
         >>> Place().under("properties", "age").path, Place(python=True).under("properties", "age").path
         ('$.properties.age', '$.age')
         """
-        return Place(self.start, self.base, self.python, self, keyword, part, self.scope)
+        # What Place(...) does, without the call in between: there is one for each subschema.
+        return tuple.__new__(Place, (self.start, self.base, self.python, self, keyword, part, self.scope))
 
     def inside(self, base: str) -> Place:
         """The same place, where references are relative to `base`, the URI of the resource that is entered."""
-        return self._replace(
-            base=base, scope=self.scope if not base or base in self.scope else (*self.scope, base)
-        )
+        scope = self.scope if not base or base in self.scope else (*self.scope, base)
+        return Place(self.start, base, self.python, self.above, self.keyword, self.part, scope)
 
     @property
     def path(self) -> str:

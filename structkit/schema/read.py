@@ -226,7 +226,8 @@ class _Reading:
         note = _note(raw, at, self._limits)
         kind = raw.get("type")
         if isinstance(kind, str) and kind in _BARE and raw.keys() <= _SAYING:
-            return _BARE[kind](note=note)  # half of all schemas; below the same would come out
+            bare = _BARE[kind]  # half of all schemas; below the same would come out
+            return bare if note is None else type(bare)(note=note)
         refused = self.python and REFUSAL in raw
         if isinstance(kind, str) and kind in _TYPES and not refused and raw.keys().isdisjoint(COMBINING):
             return with_note(read_kind(_TYPES[kind], raw, at, self, note), note)  # and most of the rest
@@ -386,12 +387,12 @@ class _Reading:
 _MANY = 100
 """Schemas that are read before it is looked whether one comes again."""
 
-_BARE: Mapping[str, type[String | Integer | Number | Boolean | Null]] = {
-    "string": String,
-    "integer": Integer,
-    "number": Number,
-    "boolean": Boolean,
-    "null": Null,
+_BARE: Mapping[str, String | Integer | Number | Boolean | Null] = {
+    "string": String(),
+    "integer": Integer(),
+    "number": Number(),
+    "boolean": Boolean(),
+    "null": Null(),
 }
 """What a type means by itself."""
 
@@ -415,14 +416,13 @@ def _having(names: Iterable[str]) -> Object:
     return Object(keys, additional=(Additional(String(), Anything()),))
 
 
+_DIALECT = re.compile(r"json-schema\.org/draft(?:-0([3-7])|/(2019)-09)/")
+
+
 def _draft(document: object) -> int:
     """The number of the draft that `$schema` names; a year since 2019, and infinity by default."""
     dialect = document.get("$schema") if isinstance(document, (dict, Mapping)) else None
-    found = (
-        re.search(r"json-schema\.org/draft(?:-0([3-7])|/(2019)-09)/", dialect)
-        if isinstance(dialect, str)
-        else None
-    )
+    found = _DIALECT.search(dialect) if isinstance(dialect, str) else None
     return int(found[1] or found[2]) if found else sys.maxsize
 
 

@@ -136,6 +136,10 @@ def in_order(definitions: Definitions) -> list[str]:
     """
     done: dict[str, None] = {}
     for start in definitions:
+        if not isinstance(
+            definitions[start], (Ref, Union)
+        ):  # it refers to nothing else without one in between
+            done[start] = None
         open_: dict[str, Iterator[str]] = {} if start in done else {start: _unguarded(definitions[start])}
         while open_:
             name, following = next(reversed(open_.items()))

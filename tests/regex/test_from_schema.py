@@ -19,7 +19,7 @@ from structkit.automaton.link import link
 from structkit.errors import LimitExceeded, PatternError, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.from_schema import Whitespace, lower
-from structkit.regex.nodes import Alt, Call, Rules, Text
+from structkit.regex.nodes import NEVER, Call, Rules, Text
 from structkit.regex.show import show
 from structkit.regex.strings import text_body
 from structkit.schema.nodes import (
@@ -159,7 +159,7 @@ def test_a_schema_holds_its_values(schema: Schema, value: object, whitespace: Wh
     try:
         rules = lower(Document(schema, bounded=False), whitespace=whitespace)
     except UnsatisfiableSchema:
-        rules = Rules(Alt(()), {})
+        rules = Rules(NEVER, {})
     assert holds(rules, written(value, whitespace)) == jsonschema.Draft202012Validator(
         as_dict(schema)
     ).is_valid(value)
