@@ -220,6 +220,7 @@ Node: TypeAlias = (
 
 EMPTY = Text("")
 NEVER = Alt(())
+"""The empty language: this one object, told by `is`."""
 
 
 @value
@@ -252,7 +253,7 @@ def seq(*parts: Node) -> Node:
         if type(part) is Text:
             text += part.value
             continue
-        if type(part) is Alt and not part.parts:
+        if part is NEVER:
             return NEVER
         pieces = part.parts if type(part) is Seq else (part,)
         if pieces and type(first := pieces[0]) is Text:
@@ -279,6 +280,8 @@ def alt(parts: Iterable[Node]) -> Node:
 
     >>> alt([Text("a"), alt([Text("b"), Text("a")])])
     Alt(parts=(Text(value='a'), Text(value='b')))
+    >>> alt([]) is NEVER
+    True
     """
     flat: dict[Node, None] = {}
     for part in parts:

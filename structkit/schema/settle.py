@@ -135,12 +135,10 @@ def in_order(definitions: Definitions) -> list[str]:
         SchemaError: There is no such order.
     """
     done: dict[str, None] = {}
-    for start in definitions:
-        if not isinstance(
-            definitions[start], (Ref, Union)
-        ):  # it refers to nothing else without one in between
+    for start, node in definitions.items():
+        if not isinstance(node, (Ref, Union)):  # nothing else refers to another without one in between
             done[start] = None
-        open_: dict[str, Iterator[str]] = {} if start in done else {start: _unguarded(definitions[start])}
+        open_: dict[str, Iterator[str]] = {} if start in done else {start: _unguarded(node)}
         while open_:
             name, following = next(reversed(open_.items()))
             below = next((other for other in following if other not in done), None)
