@@ -16,6 +16,7 @@ from structkit.automaton.dfa import Key
 __all__ = ["Nfa"]
 
 _TABLE = partial(array, "i")
+"""An empty table."""
 
 
 @dataclass(slots=True)
