@@ -6,7 +6,7 @@ A node denotes its whole language, never a leftmost-first match: `a|ab` holds bo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
-from typing import TypeAlias, final
+from typing import SupportsIndex, TypeAlias, final
 
 from structkit.schema.hashed import Hashed, hashed_once, value
 from structkit.schema.nodes import Unenforced
@@ -77,6 +77,10 @@ class Alt(Hashed):
     """Any of the parts; the empty language is `NEVER`, which alone has none."""
 
     parts: tuple[Node, ...]
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
+        # A copy of `NEVER` is itself; the name is how `copy` and `pickle` are told.
+        return "NEVER" if self is NEVER else object.__reduce_ex__(self, protocol)
 
 
 @hashed_once

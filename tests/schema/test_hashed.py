@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from structkit.regex.nodes import Seq, Text
+from structkit.regex.nodes import NEVER, Alt, Both, Seq, Text
 from structkit.schema.nodes import Array, Note, Property, String
 
 
@@ -15,6 +15,7 @@ from structkit.schema.nodes import Array, Note, Property, String
         Array(items=String(max_length=3, note=Note("a")), note=Note("b")),
         Property("a", String(), required=False),
         Seq((Text("a"), Text("b"))),
+        Alt((Text("a"), Text("b"))),
     ],
 )
 def test_a_copy_is_equal_and_knows_nothing_of_the_hash(value: object) -> None:
@@ -22,3 +23,9 @@ def test_a_copy_is_equal_and_knows_nothing_of_the_hash(value: object) -> None:
     for other in (copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
         assert not hasattr(other, "_hash")  # that of a string is another in each process
         assert other == value and hash(other) == hash(value) and repr(other) == repr(value)
+
+
+def test_a_copy_of_the_empty_language_is_itself() -> None:
+    whole = Both(Text("a"), NEVER)
+    for other in (copy.copy(whole), copy.deepcopy(whole), pickle.loads(pickle.dumps(whole))):
+        assert other.right is NEVER
