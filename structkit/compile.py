@@ -93,23 +93,40 @@ def compile(
         guide = _kept(address, vocabulary, limits, lambda source: _again(text, source, rules, limits))
     if guide is None:
         given = text.source() if text is not None else b""
-        automaton = link(rules(target), limits)
-        if cache and not given:
-            address = address_of(vocabulary.fingerprint, _shown(limits), automaton.builder.fingerprint)
-            guide = _alike(address, vocabulary, limits, automaton.builder)
-        if guide is None:
-            if automaton.tables is not automaton.builder.tables:  # more was built to be compared
-                automaton = Automaton(automaton.builder.tables, limits, automaton.builder)
-            guide = Guide(automaton, vocabulary, address=address, source=given)
-            if address:
-                with suppress(StructkitError):  # who asks for the first mask is told
-                    guide.begin()
-                    guide.save()
+        guide = _made(rules(target), vocabulary, limits, address=address, source=given, cache=cache)
     if precompute:
         guide.precompute()
-    if not isinstance(target, dict) and isinstance(target, (Regex, Choice, Target)):  # a dict is told faster
+    if isinstance(target, (Regex, Choice, Target)):
         guide.is_json = read_target(target).is_json
     guide.compile_seconds = time.perf_counter() - begin
+    return guide
+
+
+def _made(
+    rules: Rules, vocabulary: Vocabulary, limits: Limits, *, address: str, source: bytes, cache: bool
+) -> Guide:
+    """The guide of what was read: that of a target with the same rules, if it is on disk, else a new one.
+
+    Args:
+        rules: The language.
+        vocabulary: Its tokens.
+        limits: Its limits.
+        address: Where a target with a source is kept.
+        source: The target in bytes; without them the rules say where it is kept.
+        cache: Whether it is kept.
+    """
+    automaton = link(rules, limits)
+    if cache and not source:
+        address = address_of(vocabulary.fingerprint, _shown(limits), automaton.builder.fingerprint)
+        if (alike := _alike(address, vocabulary, limits, automaton.builder)) is not None:
+            return alike
+    if automaton.tables is not automaton.builder.tables:  # more was built to be compared
+        automaton = Automaton(automaton.builder.tables, limits, automaton.builder)
+    guide = Guide(automaton, vocabulary, address=address, source=source)
+    if address:
+        with suppress(StructkitError):  # who asks for the first mask is told
+            guide.begin()
+            guide.save()
     return guide
 
 
