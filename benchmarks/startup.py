@@ -58,6 +58,8 @@ if sys.argv[1]:
 else:
     vocabulary = sk.testing.byte_vocabulary()
 stage("the vocabulary")
+vocabulary.trie
+stage("its trie")
 guide = sk.compile(Person, vocabulary, cache=False)
 cursor, out = guide.cursor(), numpy.zeros(vocabulary.words, numpy.uint32)
 cursor.fill_mask(out)
