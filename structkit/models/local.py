@@ -230,7 +230,9 @@ class TransformersModel:
         """Begin a batch; see `Batching`. `None` for models that keep a state instead of the tokens."""
         from structkit.models.rows import TransformersRows, can_batch
 
-        return TransformersRows(self, prefix) if can_batch(self) else None
+        if not can_batch(self.model):
+            return None
+        return TransformersRows(self.model, prefix, name=self._name, check_readable=self.check_readable)
 
     def check_readable(self, token_ids: Sequence[int], before: int) -> None:
         """Refuse tokens that the model cannot read after `before` others.

@@ -8,7 +8,7 @@ numbers of tokens, the padding of the shorter ones is moved to their front while
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -20,18 +20,18 @@ from structkit.errors import ModelFailed
 from structkit.models.base import Logits
 
 if TYPE_CHECKING:
-    from structkit.models.local import TransformersModel
+    from transformers import PreTrainedModel
 
 __all__ = ["TransformersRows", "can_batch"]
 
 
-def can_batch(model: TransformersModel) -> bool:
+def can_batch(model: PreTrainedModel) -> bool:
     """Whether the rows of a model can be cut, moved and joined: not if it keeps a state instead of the tokens."""
-    parameters = inspect.signature(model.model.forward).parameters
+    parameters = inspect.signature(model.forward).parameters
     if not {"attention_mask", "past_key_values"} <= parameters.keys():
         return False
     try:
-        layers = DynamicCache(config=model.model.config).layers
+        layers = DynamicCache(config=model.config).layers
     except (AttributeError, KeyError, TypeError, ValueError):
         return False
     return all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers)
@@ -138,13 +138,28 @@ class _Cache(Cache):
 
 
 class TransformersRows:
-    """See `Rows`."""
+    """See `Rows`.
+
+    Args:
+        model: The model of transformers.
+        prefix: Tokens that all sequences may begin with; they are read once.
+        name: The name of the model, for errors.
+        check_readable: Raises `ModelFailed` if the model cannot read the tokens after so many others.
+    """
 
     most = None
 
-    def __init__(self, model: TransformersModel, prefix: Sequence[int] = ()) -> None:
-        self._owner = model
-        self._model = model.model
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        prefix: Sequence[int] = (),
+        *,
+        name: str,
+        check_readable: Callable[[Sequence[int], int], None],
+    ) -> None:
+        self._model = model
+        self._name = name
+        self._check_readable = check_readable
         parameters = inspect.signature(self._model.forward).parameters
         self._keeps_last = "logits_to_keep" in parameters
         self._takes_positions = "position_ids" in parameters
@@ -267,7 +282,7 @@ class TransformersRows:
             float[rows, tokens, width], of which the last `last` tokens are those asked for.
         """
         for length, row in zip(lengths, fresh, strict=True):
-            self._owner.check_readable(row, length)
+            self._check_readable(row, length)
         width = max(map(len, fresh))
         total = cache.length + width
         after = [length + len(ids) for length, ids in zip(lengths, fresh, strict=True)]
@@ -286,7 +301,7 @@ class TransformersRows:
             output = self._model(input_ids=ids, **options)
         except Exception as error:  # out of memory, or anything from the model's own code
             raise ModelFailed(
-                f"the model broke while reading: {error}", place=f"{self._owner.name}, token {max(after)}"
+                f"the model broke while reading: {error}", place=f"{self._name}, token {max(after)}"
             ) from error
         lengths[:] = after
         return cast("torch.Tensor", output.logits)

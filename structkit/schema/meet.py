@@ -169,7 +169,10 @@ class Meeting:
     def _merge_arrays(self, nodes: list[Array], at: Place) -> Schema:
         longest = max(len(node.prefix) for node in nodes)
         if any(node.contains and len(node.prefix) < longest for node in nodes):
-            ways = [behind(node, longest, self, at) if node.contains else [node] for node in nodes]
+            ways = [
+                behind(node, longest, self.meet, self.charge, at) if node.contains else [node]
+                for node in nodes
+            ]
             return union(
                 (self._merge_arrays(list(chosen), at) for chosen in product(*ways)),
                 "what the array must contain is not possible there",

@@ -220,7 +220,7 @@ def _numbers(left: Integer | Number, right: Integer | Number) -> Iterator[Schema
 def _arrays(left: Array, right: Array, meeting: Meeting, at: Place) -> Iterator[Schema]:
     count = max(len(left.prefix), len(right.prefix))
     if left.contains or right.contains:
-        lefts, rights = behind(left, count, meeting, at), behind(right, count, meeting, at)
+        lefts, rights = (behind(node, count, meeting.meet, meeting.charge, at) for node in (left, right))
         if (lefts, rights) != ([left], [right]):
             yield minus(union(lefts), union(rights), meeting, at)
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -40,8 +40,6 @@ ARCHITECTURES: dict[str, dict[str, object]] = {
 
 
 class _Owner:
-    name = "tiny"
-
     def __init__(self, kind: str, **options: object) -> None:
         torch.manual_seed(0)
         config = transformers.AutoConfig.for_model(kind, **(SHAPE | options))
@@ -50,6 +48,9 @@ class _Owner:
     def check_readable(self, token_ids: list[int], before: int) -> None:
         if before + len(token_ids) > 128:
             raise ModelFailed("too long")
+
+    def rows(self, prefix: Sequence[int] = ()) -> TransformersRows:
+        return TransformersRows(self.model, prefix, name="tiny", check_readable=self.check_readable)
 
     def whole(self, ids: list[int]) -> np.ndarray:
         """The logits after each token, by one forward pass without a cache."""
@@ -72,7 +73,7 @@ class _Walk:
         self.owner = owner
         self.random = random.Random(seed)
         self.prefix = self.tokens(seed % 4)
-        self.rows = TransformersRows(owner, self.prefix)
+        self.rows = owner.rows(self.prefix)
         self.sequences: list[list[int]] = []
 
     def tokens(self, count: int) -> list[int]:
@@ -129,7 +130,7 @@ class _Walk:
 @pytest.mark.parametrize("kind", ARCHITECTURES)
 def test_a_row_is_what_it_is_alone(kind: str) -> None:
     owner = _Owner(kind, **ARCHITECTURES[kind])
-    assert can_batch(owner)
+    assert can_batch(owner.model)
     for seed in range(3):
         walk = _Walk(owner, seed)
         for _ in range(24):
@@ -144,11 +145,11 @@ def test_a_row_is_what_it_is_alone(kind: str) -> None:
 
 @pytest.mark.parametrize(("kind", "options"), [("mamba", {}), ("qwen3_next", {"head_dim": 8})])
 def test_what_keeps_a_state_is_not_batched(kind: str, options: dict[str, object]) -> None:
-    assert not can_batch(_Owner(kind, **options))
+    assert not can_batch(_Owner(kind, **options).model)
 
 
 def test_more_than_there_is_cannot_be_taken_back() -> None:
-    rows = TransformersRows(_Owner("llama"))
+    rows = _Owner("llama").rows()
     rows.add([[5, 6]])
     with pytest.raises(ModelFailed, match="row 0 has 2 tokens"):
         rows.back(0, 3)
@@ -156,7 +157,7 @@ def test_more_than_there_is_cannot_be_taken_back() -> None:
 
 def test_a_sequence_that_is_too_long_changes_nothing() -> None:
     owner = _Owner("llama")
-    rows = TransformersRows(owner)
+    rows = owner.rows()
     rows.add([[5, 6], [7]])
     with pytest.raises(ModelFailed, match="too long"):
         rows.feed([[8], [9] * 200])
