@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import CancelledError as Cancelled
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from itertools import takewhile
 from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import TypeVar, cast
 
 from structkit.errors import ToolError
-from structkit.tools.depth import inside_call
 from structkit.tools.room import least
 from structkit.tools.run import Do, Due, Outcome, Wait
 
@@ -26,6 +26,12 @@ T = TypeVar("T")
 
 _GRACE = 0.5
 """Seconds for what ends by itself: an async tool that is cancelled, an agent as a tool when the run's time is over."""
+
+_DEEPEST = 8
+"""Calls inside each other. Python's own limit does not end agents that call themselves through threads or tasks:
+each of them starts with an empty stack."""
+
+_depth: ContextVar[int] = ContextVar("structkit.tools.execute", default=0)
 
 
 class Executor:
@@ -163,7 +169,7 @@ async def _ended_of(outcome: Outcome, ended: Event) -> Outcome:
     """What came of awaiting what a call returned."""
     begun = time.perf_counter()
     try:
-        with inside_call():
+        with _nested():
             output = _whole(await cast("Awaitable[object]", outcome.output), ended)
             output = await output if inspect.isawaitable(output) else output
     except asyncio.CancelledError:
@@ -173,10 +179,28 @@ async def _ended_of(outcome: Outcome, ended: Event) -> Outcome:
     return Outcome(output, seconds=outcome.seconds + time.perf_counter() - begun)
 
 
+@contextmanager
+def _nested() -> Iterator[None]:
+    """Count a call, in its thread or task and in those that it starts.
+
+    Raises:
+        RecursionError: The call is inside too many others.
+    """
+    before = _depth.set(_depth.get() + 1)
+    try:
+        if _depth.get() > _DEEPEST:
+            raise RecursionError(
+                f"agents run inside each other {_DEEPEST} deep: does a tool run its own agent, without an end?"
+            )
+        yield
+    finally:
+        _depth.reset(before)
+
+
 def _now(due: Due) -> Outcome:
     begun = time.perf_counter()
     try:
-        with inside_call():
+        with _nested():
             output = _whole(due.ready.begin(due.call, due.context), due.context.ended)
     except (Exception, GeneratorExit, asyncio.CancelledError) as error:  # a tool is anyone's: the run judges
         return Outcome(error=error, seconds=time.perf_counter() - begun)
@@ -217,7 +241,7 @@ def _in_thread(work: Callable[[], T]) -> Future[T]:
     """Begin work in a thread of its own, which does not keep the program alive: it may hang."""
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()  # whoever stops waiting for it does not stop it
-    context = contextvars.copy_context()
+    context = copy_context()
 
     def run() -> None:
         try:

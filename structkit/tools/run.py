@@ -23,7 +23,6 @@ from structkit.generate.settings import Settings
 from structkit.messages import Answer, CallPart, Calls, Message, Output
 from structkit.schema.stored import json_text_of
 from structkit.tools.context import Context
-from structkit.tools.depth import TooDeep, check_depth
 from structkit.tools.ready import Ready
 from structkit.tools.room import Room, UsageLimits, least
 from structkit.tools.setup import NO_MORE, Setup
@@ -122,7 +121,6 @@ class Run:
         deps: object,
         allowed: UsageLimits = UsageLimits(),  # noqa: B008
     ) -> None:
-        check_depth()
         self.messages: list[Message] = list(state.messages)
         self._setup = setup
         self._state = state
@@ -443,7 +441,8 @@ class Run:
 
 def _forgiven(error: BaseException, ready: Ready) -> Exception:
     """What a tool raised, if it is told to the model; else it is raised."""
-    fatal = isinstance(error, (*ready.tool.fatal, TooDeep))
+    # A model that is told of a RecursionError would call again, at every depth.
+    fatal = isinstance(error, (*ready.tool.fatal, RecursionError))
     if isinstance(error, CancelledError) and not fatal:
         return ToolError("the call was cancelled")
     if isinstance(error, Exception) and not fatal:

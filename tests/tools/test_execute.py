@@ -112,6 +112,38 @@ def test_any_exception_can_be_fatal(error: type[BaseException], timeout: float |
         assert isinstance(caught.value, error) or isinstance(caught.value.__cause__, error)
 
 
+@pytest.mark.parametrize("timeout", [None, 20.0])
+def test_a_recursion_error_ends_a_run(timeout: float | None) -> None:
+    def endless() -> None:
+        endless()
+
+    for run in RUNS:
+        with pytest.raises(RecursionError, match="maximum recursion depth"):
+            run(agent_of(sk.tool(endless, timeout=timeout), script=[call("endless")]))
+
+
+@pytest.mark.parametrize("kind", ["function", "thread", "async"])
+def test_an_agent_that_calls_itself_ends(kind: str) -> None:
+    """Threads and tasks have stacks of their own, so Python's limit alone does not end it."""
+
+    def again() -> str:
+        runs.append(kind)
+        return agent.run("x").value
+
+    async def again_later() -> str:
+        runs.append(kind)
+        return (await agent.arun("x")).value
+
+    tools = {"function": again, "thread": sk.tool(again, timeout=30.0), "async": again_later}
+    script = [call("again_later" if kind == "async" else "again")] * 50
+    for run in RUNS:
+        runs: list[str] = []
+        agent = agent_of(tools[kind], script=script)
+        with pytest.raises(RecursionError, match="run inside each other 8 deep"):
+            run(agent)
+        assert len(runs) == 8
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
 def test_what_ends_programs_ends_a_run(error: type[BaseException]) -> None:
     def fail() -> None:
