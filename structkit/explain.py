@@ -13,11 +13,11 @@ from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 from structkit.schema.keywords import DEPENDENTS, how
 from structkit.schema.lenient import keyword_of
-from structkit.schema.nodes import Unenforced
 from structkit.schema.place import Place, joined, step
 from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
 from structkit.schema.references import References, subschemas
 from structkit.targets import AnyTarget, JsonSchema, read_target
+from structkit.unenforced import Unenforced
 
 __all__ = ["Cost", "Explanation", "How", "Row", "explain"]
 

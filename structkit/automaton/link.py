@@ -10,8 +10,8 @@ from structkit.automaton.kernels import FAR
 from structkit.automaton.notice import watch
 from structkit.errors import UnsatisfiableSchema
 from structkit.limits import Limits
+from structkit.regex.lazy_rules import GrowingRules
 from structkit.regex.nodes import Rules
-from structkit.regex.postponed import GrowingRules
 
 __all__ = ["link"]
 

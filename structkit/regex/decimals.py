@@ -9,7 +9,7 @@ from structkit.regex.integers import digit_range, digits, naturals
 from structkit.regex.nodes import EMPTY, NEVER, Node, Repeat, Text, alt, seq
 from structkit.schema.nodes import Bound
 
-__all__ = ["exponents", "fixed", "fraction", "fraction_of", "two_digits"]
+__all__ = ["exponents", "fixed", "fraction", "two_digits"]
 
 _ONE = Bound(Decimal(1))
 _TEN = Bound(Decimal(10), exclusive=True)
@@ -26,15 +26,6 @@ def fraction(places: int | None) -> Node:
     Text(value='')
     """
     return EMPTY if places == 0 else Repeat(seq(Text("."), digits(1, places)), 0, 1)
-
-
-def fraction_of(part: int, shift: int) -> Node:
-    """The fraction `part / 10 ** shift` with its point, from its shortest spelling to `shift` digits."""
-    figures = f"{part:0{shift}}".rstrip("0")
-    zeros = Repeat(Text("0"), 0, shift - len(figures))
-    if not figures:
-        return Repeat(seq(Text("."), Repeat(Text("0"), 1, shift)), 0, 1)
-    return seq(Text("." + figures), zeros) if len(figures) < shift else Text("." + figures)
 
 
 def fixed(low: Bound, high: Bound | None, places: int | None) -> Node:

@@ -16,6 +16,7 @@ from structkit.regex.anything import any_json
 from structkit.regex.containing import containing, prefixed
 from structkit.regex.floats import ALL_FIGURES, APART_FIGURES
 from structkit.regex.integers import constant
+from structkit.regex.lazy_rules import GrowingRules
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
@@ -35,11 +36,11 @@ from structkit.regex.notation import JSON, Notation, keywords_of
 from structkit.regex.numbers import numbers, whole_numbers, without_multiples
 from structkit.regex.objects import LATE, Objects
 from structkit.regex.options import options
-from structkit.regex.plain import begin_apart, is_plain
-from structkit.regex.postponed import GrowingRules, postponed
+from structkit.regex.postponed import is_plain, postponed
 from structkit.regex.quoted import Strings
 from structkit.regex.references import Use, uses
 from structkit.regex.rules import is_larger
+from structkit.regex.size_bound import begin_apart
 from structkit.regex.strings import spaced
 from structkit.schema.admit import expand
 from structkit.schema.apart import apart
@@ -58,11 +59,11 @@ from structkit.schema.nodes import (
     Ref,
     Schema,
     String,
-    Unenforced,
     Union,
 )
 from structkit.schema.policy import Order, Whitespace
 from structkit.schema.relax import relaxed
+from structkit.unenforced import Unenforced
 
 __all__ = ["lower"]
 

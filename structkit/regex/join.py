@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structkit.regex.nodes import Call, Node, Rules
 from structkit.regex.rules import mapped
-from structkit.schema.nodes import Unenforced
+from structkit.unenforced import Unenforced
 
 __all__ = ["Joiner"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from typing import SupportsIndex, TypeAlias, final
 
-from structkit.schema.hashed import Hashed, hashed_once, value
-from structkit.schema.nodes import Unenforced
+from structkit.frozen import Hashed, hashed_once, value
+from structkit.unenforced import Unenforced
 
 __all__ = [
     "EMPTY",

@@ -14,7 +14,8 @@ from functools import cache, lru_cache
 from structkit.errors import LimitExceeded, StructkitError, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.chars import chars
-from structkit.regex.decimals import exponents, fixed, fraction, fraction_of
+from structkit.regex.decimal_fraction import fraction_of
+from structkit.regex.decimals import exponents, fixed, fraction
 from structkit.regex.floats import ALL_FIGURES, floats
 from structkit.regex.integers import MAX_FIGURES, digits, minus, multiples, naturals, with_point
 from structkit.regex.nodes import NEVER, Alt, Both, Multiple, Node, Repeat, Text, alt, seq

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from structkit.regex.formats import KNOWN_FORMATS
-from structkit.regex.nodes import Node
-from structkit.regex.plain import is_plain
 from structkit.regex.quoted import LATE_TEXT
 from structkit.regex.references import Use
 from structkit.schema.nodes import (
@@ -24,7 +22,7 @@ from structkit.schema.nodes import (
     Union,
 )
 
-__all__ = ["GrowingRules", "postponed"]
+__all__ = ["is_plain", "postponed"]
 
 _LARGE = 200
 """Schemas in the definitions of a document of which some are postponed; fewer are as soon lowered as told apart."""
@@ -38,33 +36,16 @@ _DEEPEST = 16
 _DIGITS = 10**15
 """What the ends of an integer's range are below, so that its automaton is surely small."""
 
+_LETTERS = 100
+"""Characters of a name or a constant."""
 
-class GrowingRules(Mapping[str, Node]):
-    """Rules by name, of which some are made when they are first asked for; not by several threads at once.
+_ALL_LETTERS = 20_000
+"""Characters of the constants of one choice."""
 
-    Args:
-        made: Those that were made, to which the others are added.
-        unmade: The names of the others.
-        make: Makes one of them, which is none of the others then.
-    """
+_ROUNDS = 64
+"""Items that are counted."""
 
-    def __init__(self, made: dict[str, Node], unmade: set[str], make: Callable[[str], None]) -> None:
-        self.made = made
-        self._unmade = unmade
-        self._make = make
-
-    def __getitem__(self, name: str) -> Node:
-        if name in self._unmade:
-            self._make(name)
-        return self.made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        for name in sorted(self._unmade):
-            self._make(name)
-        return iter(self.made)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+_MAY_BE_LARGE = (Object, Array, Const, Union, Integer, Number)
 
 
 def postponed(definitions: Mapping[str, Schema], uses: Mapping[str, Use], most: int) -> set[str]:
@@ -80,6 +61,37 @@ def postponed(definitions: Mapping[str, Schema], uses: Mapping[str, Use], most: 
     return {
         name for name, use in uses.items() if _WORTH <= use.size <= most and _is_simple(definitions[name])
     }
+
+
+def is_plain(schema: Schema) -> bool:
+    """Whether the automaton of a schema, what is inside it apart, has no more states than its nodes have characters.
+
+    Patterns, counts and combinations may need any number of states, so what has them is built before it is called.
+
+    >>> is_plain(Array(items=Const("1"))), is_plain(Array(items=Const("1"), max_items=1_000))
+    (True, False)
+    """
+    if not isinstance(schema, _MAY_BE_LARGE):
+        return True
+    match schema:
+        case Const(text):
+            return len(text) <= _LETTERS
+        case Object():
+            required = sum(prop.required for prop in schema.properties)
+            counts = schema.min_properties > required or schema.max_properties is not None or schema.some
+            named = all(group.names == String() for group in schema.additional)
+            return named and not counts and all(len(prop.name) <= _LETTERS for prop in schema.properties)
+        case Array():
+            rounds = max(schema.min_items, schema.max_items or 0)
+            return rounds <= _ROUNDS and not schema.contains
+        case Union(branches):
+            return sum(len(branch.text) for branch in branches if isinstance(branch, Const)) <= _ALL_LETTERS
+        case Integer():
+            return schema.multiple_of is None and not schema.not_multiple_of
+        case Number():
+            return schema.multiple_of is None and not schema.not_multiple_of
+        case _:
+            return True
 
 
 def _is_simple(schema: Schema) -> bool:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
 from structkit.regex.chars import ANY, DIGIT, chars, complement, union
-from structkit.regex.decimals import fraction_of
+from structkit.regex.decimal_fraction import fraction_of
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 
 from structkit.errors import PatternError, UnsupportedKeyword
 from structkit.schema.keywords import DEPENDENTS
-from structkit.schema.nodes import Unenforced
 from structkit.schema.place import Place
+from structkit.unenforced import Unenforced
 
 __all__ = ["Layout", "keyword_of"]
 

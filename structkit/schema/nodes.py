@@ -11,7 +11,8 @@ from dataclasses import field
 from decimal import Decimal
 from typing import TypeAlias
 
-from structkit.schema.hashed import Hashed, hashed_once, value
+from structkit.frozen import Hashed, hashed_once, value
+from structkit.unenforced import Unenforced
 
 __all__ = [
     "Additional",
@@ -32,7 +33,6 @@ __all__ = [
     "Ref",
     "Schema",
     "String",
-    "Unenforced",
     "Union",
 ]
 
@@ -216,15 +216,6 @@ class Ref(_Node):
 Schema: TypeAlias = (
     Never | Anything | Null | Boolean | Const | Integer | Number | String | Array | Object | Union | Ref
 )
-
-
-@value
-class Unenforced:
-    """A keyword that was left out because it cannot be enforced: where, and why."""
-
-    place: str
-    keyword: str
-    reason: str
 
 
 @value

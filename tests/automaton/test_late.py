@@ -16,7 +16,7 @@ from structkit.automaton.link import link
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.regex.nodes import NEVER, Both, Call, Chars, Node, Repeat, Rules, Seq, Text, Unique
-from structkit.regex.plain import is_plain_text
+from structkit.regex.size_bound import is_plain_text
 from structkit.regex.strings import other_text
 from structkit.targets import read_target
 from tests.languages import plain_nodes, recursive_rules

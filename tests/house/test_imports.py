@@ -11,11 +11,13 @@ import pytest
 
 from tests.house.source import SOURCES, Source
 
-EVERYONE = {"errors", "limits"}
+EVERYONE = {"errors", "frozen", "limits", "unenforced"}
 
 UPSTREAM = {
     "errors": set[str](),
     "limits": set[str](),
+    "unenforced": {"frozen"},
+    "frozen": set[str](),
     "schema": set[str](),
     "vocabulary": set[str](),
     "demo": set[str](),

@@ -13,8 +13,8 @@ from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.regex import postponed as postponing
 from structkit.regex.from_schema import lower
+from structkit.regex.lazy_rules import GrowingRules
 from structkit.regex.nodes import Rules
-from structkit.regex.postponed import GrowingRules
 from structkit.regex.references import uses
 from structkit.schema.nodes import (
     Array,

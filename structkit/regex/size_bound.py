@@ -1,4 +1,4 @@
-"""What surely has a small automaton, so that it need not be built to know that it can be."""
+"""Size bounds of patterns: which automata are small without being built."""
 
 from __future__ import annotations
 
@@ -7,18 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from structkit.regex.nodes import Alt, Both, Call, Chars, Node, Repeat, Seq, Text
-from structkit.schema.nodes import Array, Const, Integer, Number, Object, Schema, String, Union
 
-__all__ = ["begin_apart", "is_plain", "is_plain_text"]
-
-_LETTERS = 100
-"""Characters of a name or a constant."""
-
-_ALL_LETTERS = 20_000
-"""Characters of the constants of one choice."""
-
-_ROUNDS = 64
-"""Items that are counted."""
+__all__ = ["begin_apart", "is_plain_text"]
 
 _FEW = 12
 """Characters of a pattern whose automaton, at 2 ** 12 states, is small in any case."""
@@ -29,40 +19,7 @@ _MANY = 1_000
 _MANY_COUNTED = 100
 """The same, of a pattern that stands beside a length: the two are multiplied."""
 
-_MAY_BE_LARGE = (Object, Array, Const, Union, Integer, Number)
-
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
-
-
-def is_plain(schema: Schema) -> bool:
-    """Whether the automaton of a schema, what is inside it apart, has no more states than its nodes have characters.
-
-    Patterns, counts and combinations may need any number of states, so what has them is built before it is called.
-
-    >>> is_plain(Array(items=Const("1"))), is_plain(Array(items=Const("1"), max_items=1_000))
-    (True, False)
-    """
-    if not isinstance(schema, _MAY_BE_LARGE):
-        return True
-    match schema:
-        case Const(text):
-            return len(text) <= _LETTERS
-        case Object():
-            required = sum(prop.required for prop in schema.properties)
-            counts = schema.min_properties > required or schema.max_properties is not None or schema.some
-            named = all(group.names == String() for group in schema.additional)
-            return named and not counts and all(len(prop.name) <= _LETTERS for prop in schema.properties)
-        case Array():
-            rounds = max(schema.min_items, schema.max_items or 0)
-            return rounds <= _ROUNDS and not schema.contains
-        case Union(branches):
-            return sum(len(branch.text) for branch in branches if isinstance(branch, Const)) <= _ALL_LETTERS
-        case Integer():
-            return schema.multiple_of is None and not schema.not_multiple_of
-        case Number():
-            return schema.multiple_of is None and not schema.not_multiple_of
-        case _:
-            return True
 
 
 def begin_apart(branches: Iterable[Node]) -> bool:

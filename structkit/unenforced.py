@@ -1,0 +1,16 @@
+"""Keywords that structkit does not enforce: a schema, its rules and its report all carry them."""
+
+from __future__ import annotations
+
+from structkit.frozen import value
+
+__all__ = ["Unenforced"]
+
+
+@value
+class Unenforced:
+    """A keyword that was left out because it cannot be enforced: where, and why."""
+
+    place: str
+    keyword: str
+    reason: str
