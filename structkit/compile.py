@@ -10,11 +10,11 @@ from functools import lru_cache
 from structkit.automaton.automaton import Automaton
 from structkit.automaton.builder import Builder
 from structkit.automaton.link import link
-from structkit.errors import StructkitError
+from structkit.errors import LimitExceeded, StructkitError
 from structkit.guide.guide import Guide
-from structkit.identity import Identity, identity_of
+from structkit.identity import identity_of
 from structkit.index.kept import load
-from structkit.index.store import address_of, remove
+from structkit.index.store import address_of
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
@@ -90,7 +90,7 @@ def compile(
     if text is not None:
         style = whitespace or "spaced", order or "declared"
         address = address_of(vocabulary.fingerprint, *style, _shown(limits), text.text)
-        guide = _kept(address, vocabulary, limits, lambda source: _again(text, source, rules, limits))
+        guide = _kept(address, vocabulary, limits, lambda source: rules(text.read(source)))
     if guide is None:
         given = text.source() if text is not None else b""
         guide = _made(rules(target), vocabulary, limits, address=address, source=given, cache=cache)
@@ -136,41 +136,28 @@ def _shown(limits: Limits) -> str:
 
 
 def _kept(
-    address: str, vocabulary: Vocabulary, limits: Limits, builder: Callable[[bytes], Builder | None]
+    address: str, vocabulary: Vocabulary, limits: Limits, rules: Callable[[bytes], Rules]
 ) -> Guide | None:
-    """The guide under an address in the disk cache; `None` if there is none that can be used.
+    """The guide under an address in the disk cache; `None` if there is none.
 
     Args:
         address: Where.
         vocabulary: Its tokens.
         limits: Its limits.
-        builder: What builds the rules of its target, those that it lacks and those that it has, given its source.
+        rules: The rules of its target, given the source of that.
     """
-    kept = load(address, vocabulary, limits) if address else None
+    kept = load(address, vocabulary) if address else None
     if kept is None:
         return None
+    source = kept.source.tobytes()
 
     def again() -> Builder:
-        found = builder(kept.source.tobytes())
-        if found is None or not found.builds(kept.tables):
-            # Only a file that was forged with care comes so far.
-            remove(address)
-            raise StructkitError(
-                "the disk cache held the guide of something else in the place of this target's; it was removed, so "
-                "compile the target again"
-            )
-        return found
+        builder = Builder(rules(source), limits)
+        builder.replay(kept.tables)
+        return builder
 
-    try:
-        return Guide(
-            Automaton(kept.tables, limits, again),
-            vocabulary,
-            address=address,
-            source=kept.source.tobytes(),
-            kept=kept,
-        )
-    except StructkitError:
-        return None
+    automaton = Automaton(kept.tables, limits, again)
+    return Guide(automaton, vocabulary, address=address, source=source, kept=kept)
 
 
 def _alike(address: str, vocabulary: Vocabulary, limits: Limits, builder: Builder) -> Guide | None:
@@ -178,19 +165,11 @@ def _alike(address: str, vocabulary: Vocabulary, limits: Limits, builder: Builde
 
     The address says how its automaton begins. Others may begin so, too: what is kept is built again, and compared.
     """
-    kept = load(address, vocabulary, limits) if address else None
-    try:
-        if kept is None or not builder.builds(kept.tables):
-            return None
-        if builder.fingerprint.encode() != kept.source.tobytes():
-            return None
-        return Guide(Automaton(builder.tables, limits, builder), vocabulary, address=address, kept=kept)
-    except StructkitError:
+    kept = load(address, vocabulary) if address else None
+    if kept is None:
         return None
-
-
-def _again(
-    text: Identity, source: bytes, rules: Callable[[AnyTarget], Rules], limits: Limits
-) -> Builder | None:
-    target = text.again(source)
-    return None if target is None else Builder(rules(target), limits)
+    # Built in the order of another target, a rule may be too large.
+    with suppress(LimitExceeded):
+        if builder.replay(kept.tables) and builder.fingerprint.encode() == kept.source.tobytes():
+            return Guide(Automaton(builder.tables, limits, builder), vocabulary, address=address, kept=kept)
+    return None

@@ -24,7 +24,7 @@ class Identity:
     _target: AnyTarget
 
     def source(self) -> bytes:
-        """The target in bytes, from which `again` makes it; empty if there are none.
+        """The target in bytes, from which `read` makes it; empty if there are none.
 
         Not kept as an object: a dict may be changed later.
         """
@@ -39,34 +39,28 @@ class Identity:
             else:
                 parts = given.schema, given.resources
             source = json.dumps(parts).encode()
-            return source if self.again(source) else b""
-        except (TypeError, ValueError, RecursionError):
+            # JSON writes some values alike, such as lists and tuples.
+            return source if _text_of(self.read(source)) == self.text else b""
+        except (SchemaError, TypeError, ValueError, RecursionError):
             return b""
 
-    def again(self, source: bytes) -> Regex | Choice[object] | JsonSchema | None:
-        """The target that a source says, if it is this one; the source may be anything."""
-        try:
-            parts = json.loads(source)
-            match given_of(self._target):
-                case Regex():
-                    made: Regex | Choice[object] | JsonSchema = Regex(parts)
-                case Choice():
-                    made = Choice(parts)
-                case JsonSchema(additional=additional, strict=strict):
-                    schema, resources = parts
-                    made = JsonSchema(schema, additional, strict, resources)
-                case None:
-                    return None
-        except (SchemaError, TypeError, ValueError, RecursionError):
-            return None
-        return made if _text_of(made) == self.text else None
+    def read(self, source: bytes) -> Regex | Choice[object] | JsonSchema:
+        """The target of what `source` returned."""
+        parts = json.loads(source)
+        given = given_of(self._target)
+        if isinstance(given, Regex):
+            return Regex(parts)
+        if isinstance(given, JsonSchema):
+            schema, resources = parts
+            return JsonSchema(schema, given.additional, given.strict, resources)
+        return Choice(parts)
 
 
 def identity_of(target: AnyTarget) -> Identity | None:
     """A target as a text; `None` for a Python type: what that means, pydantic says and its validators, and no text.
 
     >>> found = identity_of({"type": "integer"})
-    >>> found.again(found.source())
+    >>> found.read(found.source())
     JsonSchema(schema={'type': 'integer'}, additional='open', strict=True, resources={})
     """
     try:

@@ -6,7 +6,6 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from structkit.automaton import alive, build, plain, stored, stored_kernels
-from structkit.automaton.tables import Tables
+from structkit.automaton import alive, build
 from structkit.compile import compile
 from structkit.errors import LimitExceeded, SchemaError, StructkitError, VocabularyError
 from structkit.guide.guide import Cursor, Guide
-from structkit.index import kept, needs, rows, store
+from structkit.index import needs, rows
 from structkit.limits import Limits
 from structkit.targets import AnyTarget, Choice, JsonSchema, Regex, read_target
 from tests.languages import vocabulary
@@ -274,99 +272,3 @@ def test_another_process_finds_the_guide_and_builds_the_same_rules(folder: Path)
     _compiled(TREE, cache=True)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "True"]
-
-
-def _stored() -> Iterator[tuple[AnyTarget, str, dict[str, np.ndarray]]]:  # type: ignore[type-arg]
-    """Guides on disk, with the arrays of their files."""
-    for target in TARGETS[:6]:
-        guide = _compiled(target, cache=True)
-        cold = _compiled(target, cache=False)
-        _walk(guide.cursor(), cold.cursor(), 30, random.Random(1))
-        guide.save()
-        arrays = store.load(guide.index.address, kept.GUIDE)
-        assert arrays is not None
-        yield target, guide.index.address, arrays
-
-
-HOSTILE = [-(2**31), -5, -2, -1, 0, 1, 2, 3, 7, 100, 255, 256, 4096, 2**20, 2**29, 2**31 - 1]
-
-
-def _changed(array: np.ndarray, chance: random.Random) -> np.ndarray:  # type: ignore[type-arg]
-    """An array with some numbers changed, or cut, or longer."""
-    array = array.copy()
-    if chance.random() < 0.2:
-        return np.resize(array, (chance.randrange(len(array) + 2), *array.shape[1:]))
-    flat = array.reshape(-1)
-    for _ in range(chance.choice([1, 1, 3, 50])):
-        if len(flat):
-            value = np.array(int(flat[at := chance.randrange(len(flat))]) + chance.choice([-4, -1, 1, 4]))
-            value = np.array(chance.choice(HOSTILE)) if chance.random() < 0.5 else value
-            flat[at] = value.astype(np.int64).astype(array.dtype)
-    return array
-
-
-def _wander(guide: Guide, steps: int, chance: random.Random) -> None:
-    """Take tokens that the masks allow."""
-    cursor, out = guide.cursor(), np.empty(V.words, np.uint32)
-    for _ in range(steps):
-        cursor.forced_bytes()
-        cursor.fill_mask(out, chance.choice([None, 5, 100]))
-        allowed = np.flatnonzero(np.unpackbits(out.view(np.uint8), bitorder="little"))
-        if len(allowed):
-            cursor.advance(int(chance.choice(allowed)))
-
-
-def test_hostile_files_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A forged language may force texts without an end; deep in one, each byte takes long.
-    monkeypatch.setattr("structkit.guide.guide._FORCED", 64)
-    chance = random.Random(0)
-    believed = 0
-    for target, address, arrays in list(_stored()):
-        for _ in range(12):
-            name = chance.choice(list(arrays))
-            store.save(address, kept.GUIDE, {**arrays, name: _changed(arrays[name], chance)}, 2**30)
-            _forget()
-            believed += kept.load(address, V, LIMITS) is not None
-            try:
-                guide = _compiled(target, cache=True)
-                _wander(guide, 10, chance)
-                guide.save()
-            except StructkitError:
-                pass
-    assert believed > 15
-
-
-def test_the_kernel_and_its_twin_believe_the_same() -> None:
-    chance = random.Random(2)
-    agreed = [0, 0]
-    for _, _, arrays in list(_stored()):
-        for _ in range(150):
-            name = chance.choice([*Tables._fields, "tokens"])
-            changed = {**arrays, name: _changed(arrays[name], chance)}
-            if any(changed[each].shape != arrays[each].shape for each in changed):
-                continue
-            tables = Tables(*(changed[each] for each in Tables._fields))
-            found = bool(stored_kernels.fits(*tables, changed["tokens"], 1000, 2**29))
-            assert found == plain.fits(tables, changed["tokens"], 1000, 2**29), name
-            assert found == (stored.tables_of(changed, 1000) is not None)
-            agreed[found] += 1
-    assert min(agreed) > 50
-
-
-def test_a_forged_file_of_another_language_is_found_out() -> None:
-    other = {"$defs": TREE["$defs"], "type": "array", "items": {"$ref": "#/$defs/tree"}}
-    _compiled(TREE, cache=True)
-    mine, theirs = (_compiled(target, cache=True).index.address for target in (TREE, other))
-    arrays, forged = store.load(mine, kept.GUIDE), store.load(theirs, kept.GUIDE)
-    assert arrays is not None and forged is not None
-    store.save(mine, kept.GUIDE, {**forged, "source": arrays["source"]}, 2**30)
-    _forget()
-    cursor = _compiled(TREE, cache=True).cursor()
-    with pytest.raises(StructkitError, match="removed"):
-        _advance(cursor, b'[{"v": "a", "sub": [{"v"')
-    _advance(_compiled(TREE, cache=True).cursor(), b'{"v": "a", "sub": [{"v"')
-
-
-def _advance(cursor: Cursor, text: bytes) -> None:
-    for byte in text:
-        cursor.advance(byte)

@@ -82,7 +82,7 @@ class Automaton:
         """What builds the rules. If these come from the disk cache, the target is read for it.
 
         Raises:
-            StructkitError: They are not the target's; or as reading and building it does.
+            StructkitError: As reading and building it does.
         """
         if not isinstance(self._builder, Builder):
             self._builder = self._builder()

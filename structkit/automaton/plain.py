@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structkit.automaton import subset
 from structkit.automaton.build import Ambiguous
-from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key
+from structkit.automaton.dfa import DEAD, Dfa, Key
 from structkit.automaton.kernels import BITS, OPERATION
 from structkit.automaton.nfa import Nfa
-from structkit.automaton.tables import UNBUILT, Tables
 
-__all__ = ["determinise", "fits", "product"]
+__all__ = ["determinise", "product"]
 
 
 def determinise(nfa: Nfa) -> Dfa:
@@ -89,53 +87,3 @@ def product(left: Dfa, right: Dfa, *, negate: bool) -> Dfa:
     final = np.array([bool(left.final[a]) and (b >= 0 and bool(right.final[b])) != negate for a, b in queue])
     targets = np.array(rows, np.int32)
     return Dfa(classes.astype(np.uint8), targets, final, least=right.least, most=right.most)
-
-
-def fits(tables: Tables, tokens: NDArray[np.int32], most_rounds: int, most_tokens: int) -> bool:
-    """What `structkit.automaton.stored_kernels.fits` says, for arrays of the right sizes."""
-    start = tables.start
-    built = np.flatnonzero(start != UNBUILT)
-    order = built[np.argsort(start[built])]
-    stops = np.append(start[order][1:], len(tables.row))
-    if not len(order) or order[0] != 0 or start[0] != 0 or not (stops > start[order]).all():
-        return False
-    if not (start[order] >= 0).all() or not (start[order] < len(tables.row)).all():
-        return False
-    if not (np.repeat(order, stops - start[order]) == tables.rule).all():
-        return False
-    offset = 0
-    for rule, stop in zip(order.tolist(), stops.tolist(), strict=True):
-        states = np.arange(start[rule], stop)
-        end = int(tables.row[stop]) if stop < len(tables.row) else len(tables.targets)
-        width, rest = divmod(end - offset, len(states))
-        targets = tables.targets[offset : max(offset, end)]
-        operations = targets[targets != DEAD] & OPERATION
-        if (
-            rest
-            or end > len(tables.targets)
-            or not 0 < width <= 256
-            or not (tables.row[states] == offset + width * np.arange(len(states))).all()
-            or not (tables.classes[rule] < width).all()
-            or not ((targets == DEAD) | np.isin(targets >> BITS, states)).all()
-            or (tables.most[rule] < 0 and not np.isin(operations, (KEEP, TICK, LEAVE)).all())
-        ):
-            return False
-        offset = end
-    first, calls = tables.call_first, len(tables.call_rule)
-    if (
-        offset != len(tables.targets)
-        or first[0] != 0
-        or first[-1] != calls
-        or not (np.diff(first) >= 0).all()
-    ):
-        return False
-    callers = np.repeat(np.arange(len(tables.row)), np.diff(first))
-    return bool(
-        ((tables.call_rule >= 0) & (tables.call_rule < len(start))).all()
-        and ((tables.call_next >= 0) & (tables.call_next < len(tables.row))).all()
-        and ((tables.call_operation >= 0) & (tables.call_operation <= OPERATION)).all()
-        and (tables.rule[tables.call_next] == tables.rule[callers]).all()
-        and ((tables.least >= 0) & (tables.least <= most_rounds)).all()
-        and (tables.most >= -1).all()
-        and ((tokens >= 0) & (tokens <= most_tokens)).all()
-    )

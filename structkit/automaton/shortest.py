@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["Shortest", "shortest_length", "shortest_text"]
 
 
-_MORE, _STEPS = 16, 10_000
-"""Steps for each byte of a shortest text, and besides: calls and ends of rules take steps without a byte."""
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Shortest:
     """The shortest way from each state to the end of its rule.
@@ -88,20 +84,13 @@ def shortest_length(automaton: Automaton, frame: Frame, known: dict[Fork, int] |
     return fewest(frame, length, known)
 
 
-def shortest_text(automaton: Automaton, frame: Frame) -> bytes | None:
-    """A text of the fewest bytes, or nearly, that leads from a frame to the end of the language.
-
-    `None` if it takes far more steps than its length says: only in an automaton that was forged on disk.
-    """
+def shortest_text(automaton: Automaton, frame: Frame) -> bytes:
+    """A text of the fewest bytes, or nearly, that leads from a frame to the end of the language."""
     shortest = automaton.shortest
     text = bytearray()
     at: Frame | None = frame
     known: dict[Fork, int] = {}
-    most = _MORE * shortest_length(automaton, frame, known) + _STEPS
     while at is not None:
-        most -= 1
-        if most < 0:
-            return None
         state, rule = at.state, automaton.rule_of[at.state]
         step = int(shortest.hop[state])
         if at.count < automaton.counters[rule][0]:

@@ -211,7 +211,7 @@ class Budgets:
         """The tokens of a shortest text to the end; empty if none spell it, or it repeats a unique text."""
         automaton = self.index.automaton
         frames = [frame for frame in state.frames if shortest_length(automaton, frame) <= _LONG]
-        texts = [text for text in (shortest_text(automaton, frame) for frame in frames) if text is not None]
+        texts = [shortest_text(automaton, frame) for frame in frames]
         if automaton.remembers:
             texts = [
                 text for text in texts if automaton.can_end(automaton.read(state.frames, state.kept, text)[0])

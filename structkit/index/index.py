@@ -8,7 +8,6 @@ stack is at hand. Rows are made when first asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from threading import RLock
 
 import numpy as np
@@ -332,10 +331,7 @@ class Index:
         if fingerprint in self.sharing:
             return
         arrays = store.load(self._shared_address(fingerprint), ROWS) if self.address else None
-        nodes = len(self.vocabulary.trie.byte)
-        rows: dict[RowKey, Row] = {}
-        with suppress(ValueError):
-            rows = PackedRows(arrays, self.vocabulary.words, nodes).unpacked() if arrays else {}
+        rows = PackedRows(arrays, self.vocabulary.words).unpacked() if arrays else {}
         for key, row in rows.items():
             self.shared.put((fingerprint, key), row)
         self.sharing[fingerprint] = len(rows)

@@ -1,6 +1,6 @@
 """A guide on disk: its automaton as far as it is built, the tokens that it needs, and its rows, in one file.
 
-Whoever reads it need not read, lower or build the target. Whatever the file holds, what comes back can be walked.
+Whoever reads it need not read, lower or build the target.
 """
 
 from __future__ import annotations
@@ -12,18 +12,23 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.stored import FORM, tables_of
 from structkit.automaton.tables import UNBUILT, Tables
 from structkit.index import store
 from structkit.index.rows import ROWS, PackedRows, Row, RowKey, pack
-from structkit.limits import Limits
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Kept", "keep", "load"]
 
 GUIDE: store.Form = dict(
     sorted(
-        {**FORM, **ROWS, "tight": ("bool", 1), "source": ("uint8", 1)}.items(),
+        {
+            **dict.fromkeys(Tables._fields, ("int32", 1)),
+            "classes": ("uint8", 2),
+            **dict.fromkeys(("final", "live", "quiet", "call_unique", "tight"), ("bool", 1)),
+            "tokens": ("int32", 2),
+            **ROWS,
+            "source": ("uint8", 1),
+        }.items(),
         key=lambda item: item[1][0],
     )
 )
@@ -54,25 +59,16 @@ class Kept:
         return len(self.rows) + int(np.count_nonzero(self.tables.start != UNBUILT))
 
 
-def load(address: str, vocabulary: Vocabulary, limits: Limits) -> Kept | None:
-    """The guide stored under an address, or `None` if there is none that can be walked."""
+def load(address: str, vocabulary: Vocabulary) -> Kept | None:
+    """The guide stored under an address, or `None` if there is none."""
     arrays = store.load(address, GUIDE)
-    tables = None if arrays is None else tables_of(arrays, limits.rounds)
-    if arrays is None or tables is None:
-        return None
-    tight = bool(arrays["tight"].any())
-    # All rules must be built to count the tokens that they need, and have to be where there are bytes without one.
-    if (tight and (tables.start == UNBUILT).any()) or not (tight or vocabulary.spells_bytes):
-        return None
-    try:
-        rows = PackedRows(arrays, vocabulary.words, len(vocabulary.trie.byte))
-    except ValueError:
+    if arrays is None:
         return None
     return Kept(
-        tables,
+        Tables._make([arrays[name] for name in Tables._fields]),
         cast("NDArray[np.int32]", arrays["tokens"]),
-        tight,
-        rows,
+        bool(arrays["tight"].any()),
+        PackedRows(arrays, vocabulary.words),
         cast("NDArray[np.uint8]", arrays["source"]),
     )
 

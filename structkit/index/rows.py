@@ -29,7 +29,6 @@ __all__ = [
     "pack",
     "shared_rounds",
     "shared_rows",
-    "within",
 ]
 
 
@@ -216,26 +215,19 @@ def pack(
 
 
 class PackedRows:
-    """Rows as they lie on disk; each is unpacked, and looked at whether it can be walked, when it is asked for.
+    """Rows as they lie on disk; each is unpacked when it is asked for.
 
     Args:
-        arrays: Those of `ROWS`, but they may hold anything.
+        arrays: Those of `ROWS`.
         words: Of a mask.
-        nodes: Of the trie.
-
-    Raises:
-        ValueError: They are not of the sizes that rows have.
     """
 
-    def __init__(self, arrays: Mapping[str, NDArray[np.generic]], words: int, nodes: int) -> None:
+    def __init__(self, arrays: Mapping[str, NDArray[np.generic]], words: int) -> None:
         self._rows = cast("NDArray[np.int32]", arrays["rows"])
         self._mask_words = cast("NDArray[np.int32]", arrays["mask_words"])
         self._mask_values = cast("NDArray[np.uint32]", arrays["mask_values"])
         self._exits = cast("NDArray[np.int32]", arrays["exits"])
         self._words = words
-        self._nodes = nodes
-        if self._rows.shape[1] != 7:
-            raise ValueError(self._rows.shape)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -248,43 +240,28 @@ class PackedRows:
         else:
             numbers = np.flatnonzero(self._rows[:, 1] == key[1]).tolist()
         for number in numbers:
-            row = self._unpacked(number, key)
-            if row is not None:
-                return row
+            if tuple(self._rows[number, :4].tolist()) == key:
+                return self._unpacked(number)
         return None
 
     def unpacked(self) -> dict[RowKey, Row]:
         """All rows."""
         keys = ((exits, state, least, most) for exits, state, least, most, *_ in self._rows.tolist())
-        rows = {key: self._unpacked(number, key) for number, key in enumerate(keys) if key[1] != _LIST}
-        return {key: row for key, row in rows.items() if row is not None}
+        return {key: self._unpacked(number) for number, key in enumerate(keys) if key[1] != _LIST}
 
     def lists(self) -> list[NDArray[np.int32]]:
         """The lists of exits that keys name."""
         numbers = np.flatnonzero(self._rows[:, 1] == _LIST).tolist()
-        rows = [self._unpacked(number, (at, _LIST, 0, 0)) for at, number in enumerate(numbers)]
-        return [row.exits for row in rows if row is not None]
+        return [self._unpacked(number).exits for number in numbers]
 
-    def _unpacked(self, number: int, key: RowKey) -> Row | None:
-        """A row, if it has that key."""
-        *before, (exits, state, least, most, last_word, last_exit, growth) = self._rows[
-            max(0, number - 1) : number + 1
-        ].tolist()
-        if (exits, state, least, most) != key:
-            return None
+    def _unpacked(self, number: int) -> Row:
+        *before, (*_, last_word, last_exit, growth) = self._rows[max(0, number - 1) : number + 1].tolist()
         first_word, first_exit = before[0][4:6] if before else (0, 0)
         leaving = self._exits[first_exit:last_exit]
         words, values = self._mask_words[first_word:last_word], self._mask_values[first_word:last_word]
-        if not within(leaving, self._nodes) or not within(words, self._words) or len(words) != len(values):
-            return None
         return Row(few(words.astype(np.int64), values, self._words), leaving, growth)
 
 
 def joined(parts: Sequence[NDArray[np.int64] | NDArray[np.int32]]) -> NDArray[np.int32]:
     """int32[...]: arrays one after the other."""
     return np.concatenate(parts).astype(np.int32) if parts else np.empty(0, np.int32)
-
-
-def within(values: NDArray[np.int32], bound: int) -> bool:
-    """Whether all values are positions below `bound`."""
-    return not values.size or bool(int(values.view(np.uint32).max()) < bound)

@@ -1,12 +1,12 @@
 """The disk cache: named arrays under a content address. The only file that writes.
 
 A file is `MAGIC`, the CRC-32 of the rest, a hash of the key, the shapes of the arrays, whose names and dtypes a reader
-has to know, and the arrays, those of each dtype at a multiple of eight bytes. It is written beside its place and moved
-there, so that no reader sees half of one. What does not match its checksum, its key or its stated sizes is treated as
-absent, and made again. So is what another version of structkit wrote: its source is part of every key.
+has to know, and the arrays, those of each dtype at a multiple of eight bytes. It is written to a temporary file and
+moved to its name, so that no reader sees half of one. A file that does not match its checksum or its key is deleted and
+made again. The source of structkit is part of every key, so no file of another version is read.
 
-The checksum finds damage. Who can write to the folder can write a file that passes, so whoever reads arrays looks
-whether they can be used without harm.
+The contents of a file that passes its checksum are trusted. So the folder is created with mode 0700, and a folder that
+another user owns or can write to is not used.
 """
 
 from __future__ import annotations
@@ -65,6 +65,9 @@ _ALIGNED = 8
 
 _LARGEST = 1 << 27
 """Bytes of one file; what is larger is made again sooner than it is read."""
+
+_OTHERS_WRITE = 0o022
+"""The mode bits that let the group or others write."""
 
 _BINARY = getattr(os, "O_BINARY", 0)
 """On Windows files are texts unless one says so."""
@@ -129,8 +132,10 @@ def address_of(*key: str) -> str:
 
 
 def load(address: str, form: Form) -> dict[str, NDArray[np.generic]] | None:
-    """The arrays stored under an address, or `None` if there are none that can be believed."""
+    """The arrays stored under an address, or `None` if there are none; a damaged file is deleted."""
     path = _path(address)
+    if not _is_private(Path(path).parent):
+        return None
     try:
         file = os.open(path, os.O_RDONLY | _BINARY)
         try:
@@ -142,7 +147,8 @@ def load(address: str, form: Form) -> dict[str, NDArray[np.generic]] | None:
         return None
     arrays = _parse(address, form, content)
     if arrays is None:
-        _log.debug("the cache file %s is damaged or not ours; it is made again", path)
+        _log.debug("the cache file %s is damaged; it is deleted and made again", path)
+        remove(address)
         return None
     if time.time() - about.st_mtime > _USED_AGAIN:
         with contextlib.suppress(OSError):
@@ -157,6 +163,9 @@ def save(address: str, form: Form, arrays: Arrays, limit: int) -> bool:
 
     Returns whether it was stored: a folder that cannot be written is no error, only no cache.
     """
+    path = Path(_path(address))
+    if not _is_private(path.parent):
+        return False
     parts = [_MAGIC, b"", bytes.fromhex(address), bytes(4)]
     parts += [_SHAPE.pack(*(*arrays[name].shape, 1)[:2]) for name in form]
     current, size = "", _HEAD.size + len(form) * _SHAPE.size
@@ -168,7 +177,6 @@ def save(address: str, form: Form, arrays: Arrays, limit: int) -> bool:
     content = b"".join(parts)
     if len(content) > _LARGEST:
         return False
-    path = Path(_path(address))
     try:
         _write(path, content)
         # To look at every file takes longer than to write one. A file that takes much room is looked at at once.
@@ -187,7 +195,7 @@ def _write(path: Path, content: bytes) -> None:
     try:
         file = os.open(new, flags, 0o600)
     except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = os.open(new, flags, 0o600)
     try:
         with os.fdopen(file, "wb") as opened:
@@ -202,6 +210,29 @@ def remove(address: str) -> None:
     """Remove what is stored under an address."""
     with contextlib.suppress(OSError):
         Path(_path(address)).unlink(missing_ok=True)
+
+
+def _is_private(cache: Path) -> bool:
+    """Whether only this user can write to the cache folder; one that does not exist yet is created so."""
+    if sys.platform == "win32":  # the folder lies in the user's profile, and modes say nothing
+        return True
+    try:
+        about = cache.stat()
+    except OSError:
+        return True
+    if about.st_uid == os.getuid() and not about.st_mode & _OTHERS_WRITE:
+        return True
+    _warn_once()
+    return False
+
+
+@lru_cache(maxsize=1)
+def _warn_once() -> None:
+    _log.warning(
+        "the cache folder %s is not used, because other users own it or can write to it; run `chmod 700` on it, or set "
+        "STRUCTKIT_CACHE_DIR to a folder of your own",
+        folder(),
+    )
 
 
 def _path(address: str) -> str:
@@ -219,23 +250,16 @@ def _parse(address: str, form: Form, content: bytearray) -> dict[str, NDArray[np
     arrays: dict[str, NDArray[np.generic]] = {}
     shapes = _SHAPE.iter_unpack(whole[_HEAD.size : end])
     current, rest, at = "", np.empty(0), 0
-    try:
-        for (name, (dtype, dimensions)), (rows, columns) in zip(form.items(), shapes, strict=True):
-            if dtype != current:
-                end += -end % _ALIGNED
-                rest = np.frombuffer(content, dtype, (len(content) - end) // _SIZES[dtype], end)
-                current, at = dtype, 0
-            array = rest[at : at + rows * columns]
-            if len(array) != rows * columns:
-                return None
-            arrays[name] = array.reshape(rows, columns) if dimensions == 2 else array
-            at += len(array)
-            if dtype == "bool" and content[end : end + len(array)].strip(b"\0\1"):
-                return None
-            end += array.nbytes
-    except (OverflowError, ValueError):
-        return None
-    return arrays if end == len(content) else None
+    for (name, (dtype, dimensions)), (rows, columns) in zip(form.items(), shapes, strict=True):
+        if dtype != current:
+            end += -end % _ALIGNED
+            rest = np.frombuffer(content, dtype, (len(content) - end) // _SIZES[dtype], end)
+            current, at = dtype, 0
+        array = rest[at : at + rows * columns]
+        arrays[name] = array.reshape(rows, columns) if dimensions == 2 else array
+        at += len(array)
+        end += array.nbytes
+    return arrays
 
 
 def _shrink(cache: Path, limit: int) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _guide() -> Guide:
     shared_rows.cache_clear()
-    kept = load(ADDRESS, V, Limits())
+    kept = load(ADDRESS, V)
     if kept is None:
         return Guide(link(RULES), V, address=ADDRESS)
     automaton = Automaton(kept.tables, Limits(), lambda: Builder(RULES, Limits()))
@@ -60,7 +61,7 @@ def test_what_was_saved_is_read_and_says_the_same(folder: Path) -> None:
     guide.save()
     assert len(list(folder.glob("*.cache"))) == 2, "one file for the guide, one for the text rule"
     again = _guide()
-    assert load(ADDRESS, V, Limits()) is not None
+    assert load(ADDRESS, V) is not None
     assert _masks(again, TEXT) == masks
     assert again.index.made == 0
 
@@ -93,11 +94,12 @@ def test_damaged_files_are_made_again(folder: Path, damage: object) -> None:
     guide.save()
     for path in folder.glob("*.cache"):
         path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
-    assert load(ADDRESS, V, Limits()) is None
+    assert load(ADDRESS, V) is None
+    assert not (folder / f"{ADDRESS}.cache").exists()
     again = _guide()
     assert _masks(again, TEXT) == masks
     again.save()
-    assert load(ADDRESS, V, Limits()) is not None
+    assert load(ADDRESS, V) is not None
 
 
 def test_files_under_a_wrong_name_are_not_believed(folder: Path) -> None:
@@ -106,7 +108,7 @@ def test_files_under_a_wrong_name_are_not_believed(folder: Path) -> None:
     kept = first.read_bytes()
     first.write_bytes(second.read_bytes())
     second.write_bytes(kept)
-    assert load(ADDRESS, V, Limits()) is None
+    assert load(ADDRESS, V) is None
 
 
 def test_cache_is_bounded_and_the_oldest_file_goes(folder: Path) -> None:
@@ -152,13 +154,43 @@ def test_two_writers_leave_a_whole_file(folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == [f"{ADDRESS}.cache"]
 
 
-@pytest.mark.parametrize(
-    "form", [{"a": ("int32", 2)}, {"a": ("bool", 1)}, {}, {"a": ("int32", 1), "b": ("int32", 1)}]
-)
-def test_a_file_of_another_form_gives_only_what_it_holds(form: store.Form) -> None:
-    store.save(ADDRESS, FORM, {"a": np.full(6, 7, np.int32)}, 10_000)
-    read = store.load(ADDRESS, form)
-    assert read is None or sum(array.nbytes for array in read.values()) <= 24
+def test_files_of_another_version_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert store.save(ADDRESS, FORM, {"a": np.zeros(1, np.int32)}, 10_000)
+    monkeypatch.setattr(store, "source_hash", lambda: "of another version")
+    assert store.load(store.address_of("a test"), FORM) is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes say nothing there")
+def test_the_folder_is_made_for_this_user_only(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    new = folder / "deep" / "new"
+    monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(new))
+    assert store.save(ADDRESS, FORM, {"a": np.zeros(1, np.int32)}, 10_000)
+    assert new.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes say nothing there")
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, None])
+def test_a_folder_that_others_can_write_to_is_not_used(
+    folder: Path, mode: int | None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert store.save(ADDRESS, FORM, {"a": np.zeros(1, np.int32)}, 10_000)
+    files = sorted(folder.iterdir())
+    store._warn_once.cache_clear()
+    if mode is None:
+        monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
+    else:
+        folder.chmod(mode)
+    for name in ("a test", "another"):
+        address = store.address_of(name)
+        assert store.load(address, FORM) is None
+        assert not store.save(address, FORM, {"a": np.ones(1, np.int32)}, 10_000)
+    assert sorted(folder.iterdir()) == files
+    warnings = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warnings) == 1 and str(folder) in warnings[0].getMessage()
+    monkeypatch.undo()
+    monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(folder))
+    folder.chmod(0o755)
+    assert store.load(ADDRESS, FORM) is not None
 
 
 def test_every_maker_is_there() -> None:
