@@ -1,4 +1,4 @@
-"""The loops for rules that call no other, compiled by numba and cached on disk. `plain.py` says the same slowly.
+"""The loops for rules that call no other, compiled by numba and cached on disk; slowly in `tests/index/plain_twins.py`.
 
 All arrays are those of `Trie` and `Automaton`, or of a rule's own `Dfa`; see there for shapes and meaning.
 """

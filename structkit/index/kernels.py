@@ -1,4 +1,4 @@
-"""The loops that must be fast, compiled by numba and cached on disk. `plain.py` says the same slowly.
+"""The loops that must be fast, compiled by numba and cached on disk. `tests/index/plain_twins.py` says the same slowly.
 
 All arrays are those of `Trie` and `Automaton`; see there for shapes and meaning. Within one walk, frames live in the
 rows of an arena and name each other by position.

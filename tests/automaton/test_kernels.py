@@ -5,13 +5,14 @@ import pytest
 from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
-from structkit.automaton import build, plain
+from structkit.automaton import build
 from structkit.automaton.dfa import Dfa, intersection, trim
 from structkit.automaton.emit import build_nfa
 from structkit.automaton.link import link
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.regex.nodes import Alt, Node, Repeat, Rules, Seq, Text
+from tests.automaton import plain_twins as plain
 from tests.languages import nodes, recursive_rules
 
 LIMITS = Limits(nfa_states=3_000, states=3_000)

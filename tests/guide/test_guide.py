@@ -12,10 +12,10 @@ from structkit.automaton.link import link
 from structkit.compile import compile
 from structkit.errors import LimitExceeded, TokenRefused, UnsatisfiableSchema, VocabularyError
 from structkit.guide.guide import Cursor, Guide
-from structkit.guide.reference import ReferenceCursor
 from structkit.limits import Limits
 from structkit.regex.nodes import Alt, Both, Call, Chars, Joined, Node, Part, Repeat, Rules, Seq, Text, Unique
 from structkit.vocabulary.vocabulary import Vocabulary
+from tests.guide.reference import ReferenceCursor
 from tests.languages import plain_nodes, recursive_rules, vocabulary
 
 V = vocabulary()

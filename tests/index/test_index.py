@@ -11,12 +11,13 @@ from structkit.automaton.link import link
 from structkit.automaton.shortest import shortest_text
 from structkit.errors import UnsatisfiableSchema
 from structkit.guide.guide import Guide
-from structkit.guide.reference import ReferenceCursor
-from structkit.index import plain, scratch
+from structkit.index import scratch
 from structkit.index.index import FAR, Index
 from structkit.regex.nodes import Alt, Both, Call, Chars, Node, Repeat, Rules, Text, seq
 from structkit.regex.strings import other_text
 from structkit.testing import small_vocabulary
+from tests.guide.reference import ReferenceCursor
+from tests.index import plain_twins as plain
 from tests.languages import recursive_rules, texts, vocabulary
 
 V = vocabulary()

@@ -1,4 +1,4 @@
-"""What `kernels.py` computes, said slowly and readably. The tests hold the two to the same answers."""
+"""What the kernels of `structkit/automaton` compute, said slowly and readably."""
 
 from __future__ import annotations
 
