@@ -190,20 +190,3 @@ def test_an_error_of_a_validator_names_its_prompt_too(kind: type[Exception]) -> 
     assert "it was raised for prompts[1]" in shown
     assert "raised it for 2" in shown
     assert "inner" in shown
-
-
-def test_the_best_of_several_is_the_likeliest_by_the_token(demo) -> None:
-    options = {"temperature": 2.0, "seed": 5, "max_tokens": 60}
-    several = sk.generate_many(demo, PEOPLE[:1] * 6, Person, confidence=True, **options)
-
-    def mean(result: sk.Result[Person]) -> float:
-        scores = [token.logprob for token in result.events if not token.forced]
-        return sum(scores) / len(scores)
-
-    best = sk.generate(demo, PEOPLE[0], Person, best_of=6, **options)
-    assert best.token_ids == max(several, key=mean).token_ids
-    assert best.usage.written_tokens == sum(result.usage.written_tokens for result in several)
-    with pytest.raises(ValueError, match="best_of needs a temperature"):
-        sk.extract(demo, PEOPLE[0], Person, best_of=2)
-    with pytest.raises(ValueError, match="best_of is for extract"):
-        sk.extract_many(demo, PEOPLE, Person, best_of=2, temperature=1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import replace
 from typing import cast
 
 from structkit.errors import GenerationError
@@ -15,7 +14,7 @@ from structkit.generate.job import Job
 from structkit.generate.notes import add_place
 from structkit.generate.progress import Progress
 from structkit.generate.prompt import Prompt
-from structkit.generate.result import Result, Usage
+from structkit.generate.result import Result
 from structkit.generate.settings import Batch, Settings, check_samples
 from structkit.models.base import LogitsModel, ReadsAhead, Rows
 from structkit.models.single import rows_of
@@ -48,33 +47,7 @@ def run(
     Raises:
         StructkitError: See `structkit.generate`.
     """
-    if settings.beams > 1:
-        with TURNS.of(model):
-            return Job(0, model, prompt, target, settings).search(cancelled)
-    count = settings.best_of
-    batch = Batch(size=min(count, _AT_ONCE), progress=False, keep_errors=count > 1)
-    if count > 1:
-        settings = replace(settings, confidence=True)
-    samples = _samples(model, prompt, target, settings, count, batch, cancelled, asked)
-    found = [sample for sample in samples if isinstance(sample, Result)]
-    if not found:
-        raise cast("Exception", samples[0])
-    best = max(found, key=_by_the_token)
-    others = sum(_written(sample) for sample in samples if sample is not best)
-    discarded = best.usage.discarded_tokens + others
-    return replace(best, usage=replace(best.usage, discarded_tokens=discarded))
-
-
-def _written(sample: Result[object] | Exception) -> int:
-    """The tokens that a sample took, which nobody is given."""
-    usage = sample.usage if isinstance(sample, Result) else getattr(sample, "usage", None)
-    return usage.written_tokens if isinstance(usage, Usage) else 0
-
-
-def _by_the_token(result: Result[object]) -> float:
-    """The log-probability of a sampled token on average."""
-    scores = [token.logprob for token in result.events if not token.forced]
-    return sum(scores) / len(scores) if scores else 0.0
+    return run_samples(model, prompt, target, settings, 1, cancelled, asked)[0]
 
 
 def run_samples(
@@ -99,31 +72,15 @@ def run_samples(
 
     Raises:
         StructkitError: See `structkit.generate`; the first error ends all.
-        ValueError: They would all be the same, or the settings ask for another number.
+        ValueError: They would all be the same.
     """
     check_samples(settings, count)
     batch = Batch(size=min(count, _AT_ONCE), progress=False)
-    return cast(
-        "list[Result[object]]", _samples(model, prompt, target, settings, count, batch, cancelled, asked)
-    )
-
-
-def _samples(
-    model: LogitsModel,
-    prompt: Prompt,
-    target: AnyTarget,
-    settings: Settings,
-    count: int,
-    batch: Batch,
-    cancelled: threading.Event | None,
-    asked: float | None,
-) -> list[Result[object] | Exception]:
-    """What came of each of several generations of the same, which share one time."""
-    asked = time.perf_counter() if asked is None else asked
+    asked = time.perf_counter() if asked is None else asked  # samples share one timeout
     shots: dict[int, Sequence[Shot]] = {}
     jobs = [Job(number, model, prompt, target, settings, shots, asked=asked) for number in range(count)]
     outcomes = dict(_outcomes(jobs, model, settings, batch, cancelled, "samples"))
-    return [outcomes[number] for number in range(count)]
+    return [cast("Result[object]", outcomes[number]) for number in range(count)]
 
 
 def run_many(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import cast
 
 from structkit.errors import GenerationError, ValidationFailed
 from structkit.generate.bans import Bans
-from structkit.generate.beams import search
 from structkit.generate.confidence import Confidence, choices_of, confidence_of, warn_of_pressure
 from structkit.generate.draft import ModelDrafts, PromptDrafts
 from structkit.generate.drive import Driven
@@ -30,7 +27,6 @@ from structkit.generate.spent import last_settings, usage_of
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.healing import HealedCursor, healed_tokens
 from structkit.models.base import Conversing, LogitsModel, Noise, Thinking
-from structkit.models.single import rows_of
 from structkit.targets import AnyTarget, Target
 from structkit.vocabulary.marks import readable, to_text
 from structkit.vocabulary.vocabulary import Vocabulary
@@ -240,45 +236,6 @@ class Job:
             add_note(error, f"a validator of {target.name} raised it for {text:.200}")
             raise
         return None
-
-    def search(self, cancelled: threading.Event | None = None) -> Result[object]:
-        """The likeliest value that a beam search finds."""
-        begin = time.perf_counter()
-        self.begin()
-        settings, model = self._settings, self._model
-        rows, guide = rows_of(model), self._compiled.guide
-        if rows.most is not None and rows.most < settings.beams:
-            raise GenerationError(
-                f"{model.name} writes one sequence at a time, so it cannot follow several beams"
-            )
-        if self._compiled.target.field_limits() is not None:
-            raise GenerationError("a beam search does not know MaxTokens; leave out one of them")
-        prompt_ids, cursor, budget = self._opened(guide, settings)
-        for beam in search(
-            rows, prompt_ids, cursor, beams=settings.beams, budget=budget, cancelled=cancelled
-        ):
-            text = b"".join(beam.texts)
-            if self._check(to_text(text)) is None:
-                self.written.token_ids, self.written.scores = beam.token_ids, beam.scores
-                self.written.forced, self.written.text = beam.forced, bytearray(text)
-                self.written.texts = beam.texts
-                decoded = Decoded(
-                    token_ids=tuple(beam.token_ids),
-                    finish_reason="stop" if beam.whole else "budget",
-                    forced_tokens=sum(beam.forced),
-                    seconds=0.0,
-                    refused=tuple(refused for refused, _ in self._refused),
-                    refusal=None,
-                    read=0,
-                    choices={},
-                    thinking=None,
-                )
-                driven = Driven(self.number, decoded, time.perf_counter() - begin)
-                return cast("Result[object]", self.outcome(driven))
-            self.written.discarded += len(beam.token_ids)
-        failed = self._failed()
-        failed.usage = self._usage(Driven(self.number, failed, time.perf_counter() - begin))
-        raise failed
 
     def outcome(self, driven: Driven) -> Result[object] | Exception:
         """What came of it."""

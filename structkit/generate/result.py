@@ -36,8 +36,7 @@ class Usage:
     """Those of them that came true, so that they needed no pass of the model of their own."""
 
     discarded_tokens: int = field(default=0, kw_only=True)
-    """Tokens that were written and taken back, because validators refused what they said or led to; and those of the
-    other samples and hypotheses with `best_of` and `beams`."""
+    """Tokens that were written and taken back, because validators refused what they said or led to."""
 
     thinking_tokens: int = field(default=0, kw_only=True)
     """Tokens of thoughts before the answer; see `thinking`."""
@@ -115,6 +114,22 @@ class Result(Generic[T_co]):
     confidence: Mapping[str, Confidence] = field(default_factory=dict)
     """How sure the model was of each value in the text, by its path, such as `items[2].name`; `$` is the whole. Empty
     with `confidence=False`."""
+
+    @property
+    def mean_logprob(self) -> float:
+        """The mean log-probability of the sampled tokens; 0 if nothing was sampled or scored.
+
+        It ranks samples of one prompt whatever their lengths: 0 is certain, and the more negative, the less likely.
+
+        >>> import structkit as sk
+        >>> from structkit.testing import RandomModel
+        >>> samples = sk.generate(RandomModel(1), "Yes or no?", bool, n=4, temperature=1.0, seed=1)
+        >>> best = max(samples, key=lambda sample: sample.mean_logprob)
+        >>> best.mean_logprob == max(sample.mean_logprob for sample in samples)
+        True
+        """
+        logprobs = [token.logprob for token in self.events if not token.forced]
+        return sum(logprobs) / len(logprobs) if logprobs else 0.0
 
     @property
     def pressure(self) -> float:

@@ -83,15 +83,6 @@ class Options(TypedDict, total=False):
     """A smaller model with the same tokens, which drafts where else values are looked up in the prompt. What is written
     is the same without it. It pays where it takes far less time than the model."""
 
-    beams: int
-    """Without a temperature: how many hypotheses a beam search follows; the likeliest text of all is returned that the
-    type's validators accept, with no probabilities of choices in its confidence. By default there is one, which is
-    greedy."""
-
-    best_of: int
-    """With a temperature: how many values are sampled, of which the one is returned that the model finds the likeliest
-    by the token. The prompt is read once for all. Only for functions that return one value."""
-
     retries: int
     """How often a value that the type's own validators refuse is taken back and written anew, 2 by default; then
     there is one more attempt from the start, in which the model is told what was wrong. What was refused is not written
@@ -122,20 +113,14 @@ class Options(TypedDict, total=False):
     """What may be built for the target."""
 
 
-_ONE = frozenset({"extract", "aextract", "generate", "agenerate"})
-"""The functions that return one value."""
-
-_NOT_WITH_BEAMS = ("draft", "processors", "repetition_penalty", "thinking", "timeout")
-"""The options that a beam search does not know."""
-
 _DRAFTED = 24
 """Tokens of a draft when nobody says how many."""
 
 _THOUGHTS = 1_024
 """Tokens of thoughts when nobody says how many."""
 
-_MOST_SAMPLES, _MOST_BEAMS = 100_000, 1_024
-"""Samples are held together until the last is written, and each beam has its part of the KV cache: more is a slip."""
+_MOST_SAMPLES = 100_000
+"""Samples are held together until the last is written: more is a slip."""
 
 _CONFIDENT = frozenset({"generate", "agenerate", "stream", "astream", "classify", "aclassify"})
 """The functions that say how sure the model was, unless they are told not to."""
@@ -177,8 +162,6 @@ class Settings:
     forced: bool = True
     speculate: int = _DRAFTED
     draft: LogitsModel | None = None
-    beams: int = 1
-    best_of: int = 1
     retries: int = 2
     confidence: bool = False
     timeout: float | None = None
@@ -255,8 +238,6 @@ class Settings:
             forced=options.get("forced", True),
             speculate=_DRAFTED if speculate is True else int(speculate),
             draft=options.get("draft"),
-            beams=_beams(function, options),
-            best_of=_best_of(function, options),
             retries=options.get("retries", 2),
             timeout=options.get("timeout"),
             thoughts=_THOUGHTS if thinking is True else int(thinking),
@@ -303,42 +284,14 @@ class Batch:
         )
 
 
-def _beams(function: str, options: Options) -> int:
-    count = options.get("beams", 1)
-    _check_count("beams", count, 1, _MOST_BEAMS)
-    if count > 1 and function not in _ONE:
-        raise ValueError(f"{function}() writes one value for each prompt; beams are for extract and generate")
-    if count > 1 and options.get("temperature"):
-        raise ValueError("beams search for the likeliest text, so leave out the temperature; or use best_of")
-    for name in _NOT_WITH_BEAMS if count > 1 else ():
-        if options.get(name):
-            raise ValueError(f"beams do not go together with {name}; leave out one of them")
-    return count
-
-
-def _best_of(function: str, options: Options) -> int:
-    count = options.get("best_of", 1)
-    _check_count("best_of", count, 1, _MOST_SAMPLES)
-    if count > 1 and function not in _ONE:
-        raise ValueError(
-            f"{function}() writes one value for each prompt; best_of is for extract and generate"
-        )
-    if count > 1 and not options.get("temperature"):
-        raise ValueError("best_of needs a temperature above 0: without one all values are the same")
-    return count
-
-
 def check_samples(settings: Settings, count: int) -> None:
     """Check whether it can be meant that several samples are written.
 
     Raises:
         TypeError: `n` is no whole number.
-        ValueError: It is less than 1 or too many, or all would be the same, or another option has several written.
+        ValueError: It is less than 1 or too many, or all would be the same.
     """
     _check_count("n", count, 1, _MOST_SAMPLES)
-    for name, value in (("beams", settings.beams), ("best_of", settings.best_of)):
-        if value > 1:
-            raise ValueError(f"n and {name} do not go together; leave out one of them")
     if count > 1 and not settings.sampling.temperature:
         raise ValueError("n needs a temperature above 0: without one all values are the same")
 

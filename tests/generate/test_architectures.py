@@ -152,13 +152,12 @@ def test_what_is_refused_is_taken_back_in_the_cache(model) -> None:
     assert first.attempts == second.attempts == together[1].attempts
 
 
-def test_beams_and_transformers_own_loop(model) -> None:
-    best = sk.generate(model, PROMPTS[3], Item, beams=3, **OPTIONS)
-    assert Item.model_validate_json(best.text) == best.value
+def test_scores_and_transformers_own_loop(model) -> None:
+    written = sk.generate(model, PROMPTS[3], Item, **(OPTIONS | {"confidence": True}))
     cursor, prompt = sk.compile(Item, model.vocabulary).cursor(), model.encode(PROMPTS[3])
     mask, session = np.zeros(model.vocabulary.words, np.uint32), model.session()
     logits, left = session.logits(prompt), OPTIONS["max_tokens"]
-    for token in best.events:
+    for token in written.events:
         cursor.fill_mask(mask, left)
         allowed = np.unpackbits(mask.view(np.uint8), bitorder="little")[: len(logits)].astype(bool)
         among = np.logaddexp.reduce(logits[allowed].astype(np.float64))
@@ -172,7 +171,7 @@ def test_beams_and_transformers_own_loop(model) -> None:
     ids = torch.tensor([[pad] * (width - len(each)) + each for each in prompts])
     processor = sk.LogitsProcessor(sk.compile(list[bool], model.vocabulary))
     for _ in range(2):  # it is used again
-        written = model.model.generate(
+        rows = model.model.generate(
             ids,
             attention_mask=(ids != pad).long(),
             logits_processor=[processor],
@@ -180,7 +179,7 @@ def test_beams_and_transformers_own_loop(model) -> None:
             do_sample=False,
             pad_token_id=pad,
         )
-        for row, prompt in zip(written.tolist(), PROMPTS, strict=False):
+        for row, prompt in zip(rows.tolist(), PROMPTS, strict=False):
             tokens = tuple(row[width:])
             options = {"describe": False, "max_tokens": 60, "forced": False, "speculate": False}
             ours = sk.generate(model, prompt, list[bool], **options)

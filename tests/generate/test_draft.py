@@ -387,8 +387,6 @@ def test_models_that_cannot_draft_for_another(demo) -> None:
         sk.extract(RandomModel(), "x", bool, draft=RandomModel())
     with pytest.raises(TypeError, match="draft must be a model"):
         sk.extract(demo, "x", bool, draft="small")  # type: ignore[call-overload]
-    with pytest.raises(ValueError, match="beams do not go together with draft"):
-        sk.extract(demo, "x", bool, draft=demo, beams=2)
 
 
 def test_models_without_a_cache_that_can_be_cut_have_no_drafts() -> None:

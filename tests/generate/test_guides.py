@@ -77,8 +77,6 @@ def test_many_threads() -> None:
         ({"limits": {}}, TypeError, "limits must be structkit.Limits"),
         ({"temperature": -1}, ValueError, "temperature"),
         ({"thinking": None}, TypeError, "thinking must be a whole number, not None"),
-        ({"best_of": None}, TypeError, "best_of must be a whole number, not None"),
-        ({"beams": None}, TypeError, "beams must be a whole number, not None"),
         ({"speculate": None}, TypeError, "speculate must be a whole number, not None"),
     ],
 )

@@ -390,21 +390,6 @@ def test_values_that_are_refused_are_taken_back_to_the_prompt() -> None:
     assert model.prompts == ["Is it "]
 
 
-def test_beams_heal_too() -> None:
-    model, words = _batch(), sk.Regex("[a-z ]{1,9}")
-    healed = set()
-    for prompt in ("Is it ", "Wh", "The name is", "a  "):
-        assert healed_tokens(sk.compile(words, model.vocabulary), model.encode(prompt))
-        found = sk.generate(model, prompt, words, beams=3, **PLAIN)
-        assert b"".join(token.text for token in found.events).decode() == found.text
-        assert found.confidence["$"].logprob == pytest.approx(sum(token.logprob for token in found.events))
-        whole = b"".join(model.vocabulary.tokens[token] for token in found.token_ids).decode()
-        before = whole.removesuffix(found.text)
-        assert whole == before + found.text and prompt.endswith(before)
-        healed.add(before)
-    assert healed != {""}
-
-
 def _batch() -> Any:
     """A tiny model of transformers, without a chat template."""
     tokenizer = copy.deepcopy(sk.load().tokenizer)

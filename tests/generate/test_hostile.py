@@ -104,8 +104,7 @@ def _streamed(model: RandomModel, prompt: object, target: object, **options: obj
 
 def _several(model: RandomModel, prompt: object, target: object, **options: object) -> list[sk.Result]:
     options = {"temperature": 1.0} | options
-    best = sk.generate(model, prompt, target, best_of=2, **options)
-    return [best, *sk.generate(model, prompt, target, n=2, **options)]
+    return sk.generate(model, prompt, target, n=2, **options)
 
 
 def _beside(model: RandomModel, prompt: object, target: object, **options: object) -> list[sk.Result]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,9 +16,9 @@ import structkit as sk
 from structkit.generate import nesting
 from structkit.generate.fields import Fields
 from structkit.generate.nesting import Nesting
-from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
+from structkit.testing import ScriptedModel, small_vocabulary
 
-BYTES, SMALL = byte_vocabulary(), small_vocabulary()
+SMALL = small_vocabulary()
 
 
 class Node(BaseModel):
@@ -50,43 +48,6 @@ def test_a_model_that_opens_for_ever(target: Any, opening: str, inner: str, clos
     result = sk.generate(ScriptedModel([text]), "Go on.", target, max_tokens=20_000)
     assert result.finish_reason == "budget"
     assert 80 < result.text.count(closing[-1]) <= 200
-
-
-class Opening:
-    """Rows of a model that would open for ever what can be opened."""
-
-    most, overhead = None, 1
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.logits = np.zeros(BYTES.size, np.float32)
-        self.logits[[*b"[{"]] = 30
-
-    def add(self, sequences: Sequence[Sequence[int]]) -> np.ndarray:
-        self.count = len(sequences)
-        return np.stack([self.logits] * self.count)
-
-    feed = add
-
-    def keep(self, rows: Sequence[int]) -> None:
-        self.count = len(rows)
-
-
-class Digger(RandomModel):
-    def rows(self, prefix: Sequence[int] = ()) -> Opening:
-        return Opening()
-
-
-def test_beams_do_not_open_for_ever() -> None:
-    result = sk.generate(Digger(0, BYTES), "Go on.", Node, beams=2, max_tokens=9_000)
-    assert result.finish_reason == "budget"
-    assert 180 < result.text.count("}") <= 200
-    assert result.value == Node.model_validate_json(result.text)
-
-
-def test_beams_of_what_is_no_json_are_not_ended() -> None:
-    result = sk.generate(Digger(0, BYTES), "Go on.", sk.Regex(r"\[{0,300}"), beams=2, max_tokens=9_000)
-    assert result.text == "[" * 300 and result.finish_reason == "stop"
 
 
 def test_the_loop_of_transformers_does_not_open_for_ever() -> None:
