@@ -113,7 +113,7 @@ def explain(
     """
     policy = Policy(whitespace=whitespace, defaults=defaults, order=order, null=null)
     schema: Mapping[str, object] = {}
-    left: How = "refused"
+    left: How = "checked after"  # what a type itself checks
     if isinstance(target, Mapping):
         target = JsonSchema(target)
     if isinstance(target, JsonSchema):
@@ -131,6 +131,8 @@ def explain(
         cost, unenforced = _cost(rules, limits, begin), rules.unenforced
     except (UnsupportedKeyword, PatternError) as error:
         unenforced = (Unenforced(error.place or "$", keyword_of(error), error.message),)
+        if not isinstance(target, JsonSchema):
+            left = "refused"
     rows = tuple(_rows(schema, unenforced, left))
     return Explanation(name, rows, None if any(row.how == "refused" for row in rows) else cost)
 

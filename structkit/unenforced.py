@@ -9,7 +9,7 @@ __all__ = ["Unenforced"]
 
 @value
 class Unenforced:
-    """A keyword that was left out because it cannot be enforced: where, and why."""
+    """A keyword that was left out because it cannot be enforced, or a validator of a type: where, and why."""
 
     place: str
     keyword: str

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key
 from structkit.automaton.kernels import BITS
-from structkit.automaton.machines import machine, multiples
+from structkit.automaton.machines import multiples
 from structkit.automaton.nfa import Nfa
 from structkit.automaton.optional import in_runs, optional_run
 from structkit.automaton.utf8 import byte_sequences
@@ -18,7 +18,6 @@ from structkit.regex.nodes import (
     Call,
     Chars,
     Joined,
-    Machine,
     Multiple,
     Node,
     Part,
@@ -131,8 +130,6 @@ class _Builder:
                 return self.embed(self.product(node), start)
             case Multiple(of, places):
                 return multiples(self, of, places, start)
-            case Machine():
-                return machine(self, node, start)
 
     def link(self, source: int, target: int) -> None:
         self.nfa.silent.extend((source, target))
@@ -390,8 +387,6 @@ class _Builder:
                 size = self.size(left) + self.size(right)
             case Multiple(of, places):
                 size = of * (1 + places)
-            case Machine(moves):
-                size = len(moves)
             case Chars() | Call() | Unique() | Substring():
                 size = 1
         self.sizes[id(node)] = (node, size)

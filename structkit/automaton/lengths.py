@@ -16,7 +16,6 @@ from structkit.regex.nodes import (
     Call,
     Chars,
     Joined,
-    Machine,
     Multiple,
     Node,
     Repeat,
@@ -127,8 +126,6 @@ class Lengths:
                 return len(chr(ranges[0][0]).encode()) if ranges else FAR
             case Multiple():
                 return 1
-            case Machine():
-                return _shortest_path(node)
             case Substring():
                 return _shortest_quote(node)
             case Call(rule):
@@ -180,14 +177,6 @@ def _of_common(node: Node) -> int | None:
     missing: set[str] = set()
     length = Lengths(Rules(node, {}), lambda product: FAR)._of_node(node, missing)
     return None if length >= FAR or missing or fewest_unique(node) else length
-
-
-def _shortest_path(node: Machine) -> int:
-    reached, length = {0}, 0
-    while not reached & node.ends:
-        reached = {target for state in reached for _, target in node.moves[state]}
-        length += 1
-    return length
 
 
 def _shortest_quote(node: Substring) -> int:

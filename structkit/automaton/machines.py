@@ -1,27 +1,12 @@
-"""Automata that nodes give as tables or as arithmetic, copied into one that is being built."""
+"""The automaton of the multiples of a number."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from structkit.automaton.optional import Emitter
-from structkit.regex.nodes import Machine
 
-__all__ = ["machine", "multiples"]
-
-
-def machine(emitter: Emitter, node: Machine, start: int) -> int:
-    """The states of the table, and one where all its texts end."""
-    states = [emitter.state() for _ in node.moves]
-    end = emitter.state()
-    emitter.link(start, states[0])
-    for state, moves in zip(states, node.moves, strict=True):
-        for letters, target in moves:
-            for letter in letters:
-                emitter.edge(state, ord(letter), states[target])
-    for index in sorted(node.ends):
-        emitter.link(states[index], end)
-    return end
+__all__ = ["multiples"]
 
 
 def multiples(emitter: Emitter, of: int, places: int, start: int) -> int:

@@ -20,7 +20,6 @@ from structkit.regex.nodes import (
     Call,
     Chars,
     Joined,
-    Machine,
     Multiple,
     Node,
     Repeat,
@@ -33,7 +32,7 @@ from structkit.regex.rules import children
 
 __all__ = ["Choice", "Edge", "Look", "Loop", "Raw", "Refused", "Row", "choice", "loop", "resolve", "row"]
 
-_PLAIN = (Text, Chars, Seq, Alt, Repeat, Both, Machine, Multiple, Joined, Call)
+_PLAIN = (Text, Chars, Seq, Alt, Repeat, Both, Multiple, Joined, Call)
 _REST = Repeat(ANY, 0, None)
 
 _MOST = 20_000

@@ -14,7 +14,6 @@ from structkit.regex.encoded import base64, complexes, decimals, float_keys, fra
 from structkit.regex.formats import KNOWN_FORMATS
 from structkit.regex.nodes import Node, Repeat, Text, alt
 from structkit.regex.parse import parse
-from structkit.regex.registered import card_number, cron, iban, isbn, phone_number, routing_number
 from structkit.regex.substrings import substrings
 from structkit.regex.temporal import dates, durations, moments, times
 
@@ -105,9 +104,7 @@ _PYTHON: Mapping[str, Callable[..., Node]] = MappingProxyType(
     {
         "python:base64": base64,
         "python:bytes": utf8,
-        "python:card-number": card_number,
         "python:complex": complexes,
-        "python:cron": cron,
         "python:date": dates,
         "python:datetime": moments,
         "python:decimal": decimals,
@@ -115,16 +112,12 @@ _PYTHON: Mapping[str, Callable[..., Node]] = MappingProxyType(
         "python:float-key": float_keys,
         "python:fraction": fractions,
         "python:hex": hexadecimal,
-        "python:iban": iban,
         "python:ip-address": ip_address,
         "python:ip-interface": ip_interface,
         "python:ip-network": ip_network,
-        "python:isbn": isbn,
         "python:lower": partial(_cased, upper=False),
         "python:name-email": name_email,
-        "python:phone-number": phone_number,
         "python:quote": substrings,
-        "python:routing-number": routing_number,
         "python:time": times,
         "python:timedelta": durations,
         "python:upper": partial(_cased, upper=True),

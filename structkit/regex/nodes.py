@@ -20,7 +20,6 @@ __all__ = [
     "Chars",
     "Entry",
     "Joined",
-    "Machine",
     "Multiple",
     "Node",
     "Part",
@@ -118,19 +117,6 @@ class Multiple:
 
 @hashed_once
 @value
-class Machine(Hashed):
-    """The texts of an automaton that is given as a table, such as numbers whose digits add up to a multiple of 10.
-
-    `moves[state]` are pairs of letters and digits of ASCII and the state that any of them leads to; the first state is
-    0, and a text may end in `ends`. No state is a dead end.
-    """
-
-    moves: tuple[tuple[tuple[str, int], ...], ...]
-    ends: frozenset[int]
-
-
-@hashed_once
-@value
 class Substring(Hashed):
     """The parts of a source that are not empty; with `words` those that begin and end with whole words.
 
@@ -207,19 +193,7 @@ class Unique(Hashed):
 
 
 Node: TypeAlias = (
-    Text
-    | Chars
-    | Seq
-    | Alt
-    | Repeat
-    | Both
-    | Machine
-    | Multiple
-    | Substring
-    | Joined
-    | Unordered
-    | Call
-    | Unique
+    Text | Chars | Seq | Alt | Repeat | Both | Multiple | Substring | Joined | Unordered | Call | Unique
 )
 
 EMPTY = Text("")

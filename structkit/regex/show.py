@@ -19,7 +19,6 @@ from structkit.regex.nodes import (
     Call,
     Chars,
     Joined,
-    Machine,
     Multiple,
     Node,
     Part,
@@ -110,10 +109,6 @@ class _Printer:
                 piece = self.joined(node)
             case Call(rule):
                 piece = self.call(rule)
-            case Machine():
-                raise SchemaError(
-                    "numbers with check digits have no regex of a readable size; leave out the fields that hold them"
-                )
             case Substring():
                 raise SchemaError(
                     "the quotes of a source have no regex that could be printed; leave out the fields with Quote"

@@ -24,7 +24,6 @@ from structkit.regex.nodes import (
     Chars,
     Entry,
     Joined,
-    Machine,
     Multiple,
     Node,
     Part,
@@ -153,7 +152,7 @@ def escape(node: Node) -> Node:
             return replace(node, spelled=True)
         case Call(rule):
             return Call(rule + SPELLED)
-        case Multiple() | Machine():
+        case Multiple():
             return node
 
 
@@ -325,7 +324,7 @@ def lengths(node: Node) -> tuple[int | None, int | None]:
             return low * least, 0 if high == 0 else None if high is None or most is None else high * most
         case Both(left=inner) | Unique(inner):
             return lengths(inner)
-        case Multiple() | Machine():
+        case Multiple():
             return 1, None
         case Substring(source):
             return 1, len(source)

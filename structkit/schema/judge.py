@@ -115,8 +115,9 @@ _KNOWN = frozenset(get_args(ErrorType))
 
 _CHECKED_AFTER = frozenset(
     """
-    iban_invalid_checksum import_error not_operation_failed parent_does_not_exist path_exists path_not_directory
-    path_not_file predicate_failed
+    aba_routing_number cron_str_invalid iban_invalid_checksum iban_invalid_country_code iban_invalid_length import_error
+    isbn_invalid_digit_check_isbn10 isbn_invalid_digit_check_isbn13 not_operation_failed parent_does_not_exist
+    path_exists path_not_directory path_not_file payment_card_number_brand payment_card_number_luhn predicate_failed
     """.split()
 )
 """Errors of functions of pydantic and pydantic-extra-types that look at the world, compute what no automaton can, or

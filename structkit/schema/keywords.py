@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 __all__ = [
     "ANNOTATIONS",
+    "CHECKED",
     "COMBINING",
     "CONTENT",
     "DEPENDENTS",
@@ -141,6 +142,9 @@ ANNOTATIONS: frozenset[str] = frozenset(
         "xml",
     }
 )
+
+CHECKED = "structkit:checked"
+"""A private keyword of `output.py`: what only the type itself checks, when its value is written."""
 
 OPTIONAL = "structkit:optional"
 """A private keyword of `output.py`: the properties that may be left out even if fields with a default are written."""

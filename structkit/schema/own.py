@@ -13,7 +13,8 @@ from functools import partial
 from types import MappingProxyType, ModuleType
 
 from structkit.schema.core import Core, function_of
-from structkit.schema.moments import JsonObject, format_of
+from structkit.schema.keywords import CHECKED
+from structkit.schema.moments import JsonObject
 
 __all__ = ["own_core", "own_type"]
 
@@ -112,8 +113,12 @@ def _text(pattern: str) -> Callable[[object], JsonObject]:
     return lambda owner: {"type": "string", "pattern": f"^({pattern})$"}
 
 
-def _format(kind: str, **arguments: object) -> Callable[[object], JsonObject]:
-    return lambda owner: format_of(kind, **arguments)
+def _checked(shape: str, reason: str) -> Callable[[object], JsonObject]:
+    """A type that checks more than the shape of its values, after they are written.
+
+    A check digit that the language enforced would make a valid number, and another one, of each that is miscopied.
+    """
+    return lambda owner: {**_text(shape)(owner), CHECKED: reason}
 
 
 def _codes(database: str, attribute: str) -> Callable[[object], JsonObject]:
@@ -161,11 +166,6 @@ def _color(owner: object) -> JsonObject:
 _HEX = "0123456789abcdef"
 
 
-def _iban(owner: object) -> JsonObject:
-    sizes: Mapping[str, int] = _module(owner).IBAN_COUNTRY_CODE_LENGTH
-    return format_of("iban", countries=list(sizes), sizes=list(sizes.values()))
-
-
 def _mime_type(owner: object) -> JsonObject:
     families: Iterable[enum.EnumMeta] = (
         each for each in vars(_module(owner)).values() if isinstance(each, enum.EnumMeta)
@@ -176,42 +176,18 @@ def _mime_type(owner: object) -> JsonObject:
 
 def _phone_number(owner: object) -> JsonObject:
     """As the type formats it."""
-    if isinstance(owner, partial):
-        _, kind, regions = owner.args
-    else:
-        kind, regions = (getattr(owner, name, None) for name in ("phone_format", "supported_regions"))
-    if kind == "NATIONAL":  # which digits are dropped and added is said by hundreds of rules
-        return {"type": "string", "pattern": _NATIONAL}
-    return format_of("phone-number", plans=_plans(regions), separators=_SEPARATORS.get(str(kind), "-"))
+    kind = owner.args[1] if isinstance(owner, partial) else getattr(owner, "phone_format", None)
+    return _checked(_PHONES.get(str(kind), _PHONES["RFC3966"]), "whether there is such a number")(owner)
 
 
-_NATIONAL = r"^[(]?[0-9]([() -]{0,2}[0-9]){3,14}( ext[.] [0-9]{1,7})?$"
-_SEPARATORS: Mapping[str, str] = MappingProxyType({"E164": "", "INTERNATIONAL": " -", "RFC3966": "-"})
-
-
-def _plans(regions: Iterable[str] | None) -> list[tuple[str, list[str]]]:
-    """By its code for calls from abroad, the patterns of the numbers of each kind that a country has."""
-    package = sys.modules["phonenumbers"]
-    found: dict[str, list[str]] = {}
-    for code, countries in package.COUNTRY_CODE_TO_REGION_CODE.items():
-        for country in countries:
-            if regions and country not in regions:
-                continue
-            of, key = (
-                (package.PhoneMetadata.metadata_for_nongeo_region, code)
-                if country == "001"
-                else (package.PhoneMetadata.metadata_for_region, country)
-            )
-            data = of(key, None)
-            kinds = (getattr(data, kind) for kind in _PHONES)
-            patterns = (kind.national_number_pattern for kind in kinds if kind is not None)
-            found.setdefault(f"{code}", []).extend(each for each in patterns if each and each != "NA")
-    return [(code, list(dict.fromkeys(patterns))) for code, patterns in found.items() if patterns]
-
-
-_PHONES = (
-    "fixed_line mobile toll_free premium_rate shared_cost personal_number voip pager uan voicemail"
-).split()
+_PHONES: Mapping[str, str] = MappingProxyType(
+    {
+        "E164": r"\+[1-9][0-9]{5,18}",
+        "INTERNATIONAL": r"\+[1-9]([ -]?[0-9]){5,18}( ext[.] [0-9]{1,7})?",
+        "NATIONAL": r"[(]?[0-9]([() -]{0,2}[0-9]){3,14}( ext[.] [0-9]{1,7})?",
+        "RFC3966": r"tel:\+[1-9](-?[0-9]){5,18}(;ext=[0-9]{1,7})?",
+    }
+)
 
 _LABEL = "[a-z0-9]([a-z0-9-]{{0,{most}}}[a-z0-9])?"
 _TOP = r"([a-z]{2,63}|xn--[a-z0-9]{2,59})"
@@ -241,60 +217,33 @@ _SECONDS = {"minimum": -62_135_596_800, "maximum": 253_402_300_799}
 
 _MICROSECOND = 1e-6
 
-_PLAIN_BRANDS = [
-    [400000, 499999, [13, 16, 19]],
-    [510000, 559999, [16]],
-    [340000, 349999, [15]],
-    [370000, 379999, [15]],
-]
-_LONG = [16, 17, 18, 19]
-_BRANDS = [
-    [400000, 499999, [13, 16, 19]],
-    [510000, 559999, [16]],
-    [222100, 272099, [16]],
-    [340000, 349999, [15]],
-    [370000, 379999, [15]],
-    [220000, 220499, _LONG],
-    *(
-        [four * 100, four * 100 + 99, [12, 13, 14, 15, *_LONG]]
-        for four in (5018, 5020, 5038, 5893, 6304, 6759, 6761, 6762, 6763)
-    ),
-    *([six, six, [12, 13, 14, 15, *_LONG]] for six in (676770, 676774)),
-    [650000, 659999, _LONG],
-    [644000, 649999, _LONG],
-    [601100, 601199, _LONG],
-    [506099, 506198, [16, 18, 19]],
-    [507865, 507964, [16, 18, 19]],
-    [501900, 501999, [16]],
-    [979200, 979299, [16]],
-    [620000, 629999, [16, 19]],
-    [810000, 819999, [16, 19]],
-    [352800, 358999, [16, 19]],
-    *([two * 10_000, two * 10_000 + 9_999, [14, 15, *_LONG]] for two in (30, 36, 38, 39)),
-]
-"""First digits and lengths of Visa, Mastercard, American Express, Mir, Maestro, Discover, Verve, Dankort, Troy,
-UnionPay, JCB and Diners Club, in the order in which the package asks."""
+_TIMES = r"(\*|[0-9]{1,2}(-[0-9]{1,2})?)(/[0-9]{1,2})?"
+_TIMES_LISTED = f"{_TIMES}(,{_TIMES}){{0,59}}"
+_CRON = f"{_TIMES_LISTED}( {_TIMES_LISTED}){{4}}"
+"""Minutes, hours, days of the month, months and days of the week, as crontab(5) writes them with numbers."""
 
 _IMPORTED = r"[^\s.:][^\s:]*(:[^\s:]+)?"
 """A module, and perhaps what of it; with a point first it would be relative to nothing."""
+
+_CARD = _checked("[0-9]{12,19}", "check digit, and the length that a brand has")
 
 _TYPES: Mapping[str, Callable[[object], JsonObject]] = MappingProxyType(
     {
         "pydantic.color.Color": _color,
         "pydantic.types.ByteSize": lambda owner: {"type": "integer", "minimum": 0},
-        "pydantic.types.ImportString": _text(_IMPORTED),
-        "pydantic.types.PaymentCardNumber": _format("card-number", least=12, most=19, brands=_PLAIN_BRANDS),
+        "pydantic.types.ImportString": _checked(_IMPORTED, "whether it can be imported"),
+        "pydantic.types.PaymentCardNumber": _CARD,
         f"{_EXTRA}.color.Color": _color,
         f"{_EXTRA}.country.CountryAlpha2": _codes("countries", "alpha_2"),
         f"{_EXTRA}.country.CountryAlpha3": _codes("countries", "alpha_3"),
         f"{_EXTRA}.country.CountryNumericCode": _codes("countries", "numeric"),
         f"{_EXTRA}.country.CountryShortName": _codes("countries", "name"),
-        f"{_EXTRA}.cron.CronStr": _format("cron"),
+        f"{_EXTRA}.cron.CronStr": _checked(_CRON, "whether there are such times"),
         f"{_EXTRA}.domain.DomainStr": _text(_DOMAIN),
         f"{_EXTRA}.epoch.Integer": lambda owner: {"type": "integer", **_SECONDS},
         f"{_EXTRA}.epoch.Number": lambda owner: {"type": "number", **_SECONDS, "multipleOf": _MICROSECOND},
-        f"{_EXTRA}.iban.IBAN": _iban,
-        f"{_EXTRA}.isbn.ISBN": _format("isbn"),
+        f"{_EXTRA}.iban.IBAN": _checked("[A-Z]{2}[0-9]{2}[0-9A-Z]{11,30}", "country, length, check digits"),
+        f"{_EXTRA}.isbn.ISBN": _checked("97[89][0-9]{10}|[0-9]{9}[0-9X]", "check digit"),
         f"{_EXTRA}.language_code.LanguageAlpha2": _codes("languages", "alpha_2"),
         f"{_EXTRA}.language_code.LanguageName": _codes("languages", "name"),
         f"{_EXTRA}.mac_address.MacAddress": _text(
@@ -302,11 +251,11 @@ _TYPES: Mapping[str, Callable[[object], JsonObject]] = MappingProxyType(
         ),
         f"{_EXTRA}.mime_types.MimeType": _mime_type,
         f"{_EXTRA}.mongo_object_id.MongoObjectId": _text("[0-9A-Fa-f]{24}"),
-        f"{_EXTRA}.payment.PaymentCardNumber": _format("card-number", least=12, most=19, brands=_BRANDS),
+        f"{_EXTRA}.payment.PaymentCardNumber": _CARD,
         f"{_EXTRA}.pendulum_dt.Duration": _text(f"P0D|P{_DATE}({_CLOCK})?|P{_CLOCK}"),
         f"{_EXTRA}.phone_numbers.PhoneNumber": _phone_number,
         f"{_EXTRA}.phone_numbers.PhoneNumberValidator": _phone_number,
-        f"{_EXTRA}.routing_number.ABARoutingNumber": _format("routing-number"),
+        f"{_EXTRA}.routing_number.ABARoutingNumber": _checked("[0-9]{9}", "check digit"),
         f"{_EXTRA}.semantic_version.SemanticVersion": _text(_VERSION),
         f"{_EXTRA}.semver._VersionPydanticAnnotation": _text(_VERSION),
         f"{_EXTRA}.ulid.ULID": _text("[0-7][0-9A-HJKMNP-TV-Z]{25}"),

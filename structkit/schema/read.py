@@ -19,7 +19,7 @@ from structkit.schema.build import union, with_note
 from structkit.schema.definitions import Definitions
 from structkit.schema.disjoint import pairwise_disjoint
 from structkit.schema.evaluated import closing, ways
-from structkit.schema.keywords import COMBINING, KINDS, REFUSAL, TYPED, Kind
+from structkit.schema.keywords import CHECKED, COMBINING, KINDS, REFUSAL, TYPED, Kind
 from structkit.schema.kinds import read_kind
 from structkit.schema.lenient import Layout
 from structkit.schema.meet import Meeting
@@ -47,6 +47,7 @@ from structkit.schema.references import References, Target
 from structkit.schema.settle import in_order, settle
 from structkit.schema.texts import UNDECIDED, Texts
 from structkit.schema.values import canonical, is_integer, json_text, kind_of, shown
+from structkit.unenforced import Unenforced
 
 __all__ = ["read"]
 
@@ -106,7 +107,8 @@ def read(
             overlapping |= reading.found
             layout = layout and Layout((*layout.left_out, *turned))
         document = settle(root.name, definitions, order, python=python, closed=closed)
-        return document if layout is None else replace(document, unenforced=layout.left_out)
+        left_out = layout.left_out if layout is not None else ()
+        return replace(document, unenforced=(*left_out, *reading.checked))
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting of the schema") from None
 
@@ -137,6 +139,7 @@ class _Reading:
         self._overlapping = overlapping
         self._layout = layout
         self.found: set[str] = set()
+        self.checked: list[Unenforced] = []
         self._exclusive: list[tuple[Sequence[Schema], Place]] = []
         self._count = 0
         self._depth = 0
@@ -223,6 +226,8 @@ class _Reading:
     def _read(self, raw: Mapping[str, object], at: Place) -> Schema:
         if self._layout is not None:
             raw = self._layout.kept(raw, at)
+        if self.python and CHECKED in raw:
+            self.checked.append(Unenforced(at.path, "validator", str(raw[CHECKED])))
         note = _note(raw, at, self._limits)
         kind = raw.get("type")
         if isinstance(kind, str) and kind in _BARE and raw.keys() <= _SAYING:

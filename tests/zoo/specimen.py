@@ -23,6 +23,7 @@ class Specimen:
         texts: Texts that are in the language, where what pydantic dumps is not what it reads (aliases, secrets).
         limits: What of the values that pydantic takes is not written, or is checked only after; for the docs.
         checked: Whether some texts of the language are refused only by a check after decoding.
+        fails: Such texts.
         error: What the error says, for a type that is refused.
     """
 
@@ -32,6 +33,7 @@ class Specimen:
     texts: Sequence[str] = ()
     limits: str = ""
     checked: bool = False
+    fails: Sequence[str] = ()
     error: str = ""
 
     def written(self) -> list[str]:

@@ -173,6 +173,9 @@ STRINGS: Kind = {
     "PaymentCardNumber": Specimen(
         pydantic.PaymentCardNumber,
         texts=['"4000000000000002"', '"378282246310005"', '"5555555555554444"', '"6011111111111117"'],
-        refuses=['"411111"', '"4000-0000-0000-0002"', '"4000000000000003"', '"37828224631000"'],
+        refuses=['"411111"', '"4000-0000-0000-0002"'],
+        limits="the check digit, and the length that a brand has, are checked after",
+        checked=True,
+        fails=['"4000000000000003"', '"37828224631000"'],
     ),
 }
