@@ -231,10 +231,6 @@ class Format(ABC):
             return each[0]
         return f"{around.before}{around.between.join(each)}{around.after}"
 
-    def spellings(self, call: CallPart) -> tuple[str, ...]:
-        """The texts that a model may have written of a call."""
-        return (self.text([call]),)
-
     def begins(self, *, several: bool) -> tuple[str, ...]:
         """What may stand before the first call of a step, which may have several."""
         around = self.around()

@@ -1,25 +1,17 @@
-"""What runs go on from, checked before anything is done with it: it may have been stored, and changed, by anyone."""
+"""Checks of what a run continues from: the messages of earlier runs, and the state of a run that waits."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Sequence
 
 from structkit.errors import AgentError
-from structkit.generate.result import Usage
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User, dumps
-from structkit.tools.ready import Ready
 from structkit.tools.room import Room, UsageLimits
 from structkit.tools.setup import Setup
-from structkit.tools.state import RunState, counts_of, failures_of
-from structkit.vocabulary.marks import to_bytes
+from structkit.tools.state import RunState
 
 __all__ = ["check_history", "check_state"]
-
-_ID = 200
-"""Characters of the id of a call; a number in it is read, and Python reads none of more than 4,300 figures."""
 
 
 def check_history(messages: object) -> tuple[Message, ...]:
@@ -27,7 +19,8 @@ def check_history(messages: object) -> tuple[Message, ...]:
 
     Raises:
         TypeError: They are something else.
-        AgentError: They are of no run: a call has no output, or an output no call, or arguments are not JSON.
+        AgentError: A chat template could not show them: a call has no output, or an output no call, or arguments are
+            not JSON.
     """
     known: list[Message] = []
     if not isinstance(messages, Iterable):
@@ -50,13 +43,14 @@ def check_history(messages: object) -> tuple[Message, ...]:
 
 
 def check_state(given: RunState, setup: Setup, allowed: UsageLimits) -> RunState:
-    """A state that a run of this agent may have left behind.
+    """A state that this agent can continue from.
 
-    What follows from the messages (steps, calls, failures) is not stored, so it cannot contradict them. Tokens and
-    seconds are believed, as far as they are possible.
+    It is not checked whether a run of the agent would have come to the state: who can change a state can approve its
+    calls.
 
     Raises:
-        AgentError: No run of the agent leaves such a state; the error says what does not fit together.
+        AgentError: The state is that of another agent, its parts do not fit together, or no step is left for the
+            result.
         BudgetTooSmall: The tokens of the run that are left do not suffice for the shortest result.
     """
     try:
@@ -66,17 +60,13 @@ def check_state(given: RunState, setup: Setup, allowed: UsageLimits) -> RunState
     if state.agent != setup.fingerprint:
         raise _wrong("the state is that of an agent with other tools or another result")
     _check(state.messages, "state")
-    last = state.messages[-1] if state.messages else None
-    if not isinstance(last, Calls):
-        raise _wrong("the last message of the state has no calls to decide about")
-    run = state.messages[state.first :]
-    if not isinstance(run[0], User) or any(isinstance(each, Answer) for each in run):
-        raise _wrong("the calls of the state belong to no question")
-    _check_waiting(state, last)
+    _check_waiting(state)
     room = Room(setup, state, allowed)
-    _check_limits(run, setup, room.max_steps)
-    _check_written(last, setup)
-    _check_usage(state)
+    if state.steps >= room.max_steps:
+        raise _wrong(
+            f"the run in the state has made {state.steps} steps, and max_steps={room.max_steps} leaves none for the "
+            "result"
+        )
     room.check()
     return state
 
@@ -112,87 +102,26 @@ def _check_calls(calls: Sequence[CallPart], seen: set[str], place: str) -> None:
     for call in calls:
         if call.id in seen:
             raise AgentError(f"two calls are named {call.id}", place=place)
-        if len(call.id) > _ID:
-            raise AgentError(f"the id {call.id:.20}... is longer than {_ID} characters", place=place)
         seen.add(call.id)
         try:
-            arguments: object = json.loads(call.arguments, parse_constant=_no_number)
+            arguments: object = json.loads(call.arguments)
         except (ValueError, RecursionError) as error:
             raise AgentError(f"the arguments of {call.id} are not JSON: {error}", place=place) from error
         if not isinstance(arguments, dict):
             raise AgentError(f"the arguments of {call.id} are no object", place=place)
 
 
-def _no_number(name: str) -> object:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-def _check_waiting(state: RunState, last: Calls) -> None:
-    """Each call of the last step waits, or something came of it."""
-    waiting = [(each.id, each.name, each.arguments) for each in state.pending]
-    done = [(each.id, each.name) for each in state.done]
-    calls = {call.id: (call.id, call.name, call.arguments) for call in last.calls}
-    answered = [*(id for id, _, _ in waiting), *(id for id, _ in done)]
-    fits = (
-        sorted(answered) == sorted(calls)
-        and all(each == calls[each[0]] for each in waiting)
-        and all(each == calls[each[0]][:2] for each in done)
-    )
-    if not fits:
-        raise _wrong("the calls that wait in the state are not those of its last message")
-
-
-def _check_limits(run: Sequence[Message], setup: Setup, max_steps: int) -> None:
-    """The run keeps to the limits of the agent: no step has calls that could not be written in it."""
-    tools: Mapping[str, Ready] = {each.name: each for each in setup.tools}
-    steps = [at for at, each in enumerate(run) if isinstance(each, Calls)]
-    if len(steps) >= max_steps:
-        raise _wrong(
-            f"the run in the state has made {len(steps)} steps, and max_steps={max_steps} leaves none for the result"
-        )
-    for at in steps:
-        step, before = run[at], run[:at]
-        failures, counts = failures_of(before), counts_of(run[: at + 1])
-        calls = step.calls if isinstance(step, Calls) else ()
-        if len(calls) > setup.parallel:
-            raise _wrong(
-                f"a step of the state has {len(calls)} calls, and the agent's parallel={setup.parallel}"
-            )
-        for call in calls:
-            ready = tools.get(call.name)
-            if ready is None:
-                raise _wrong(f"the state has a call of {call.name}, which is no tool of this agent")
-            tool = ready.tool
-            if failures.get(call.name, 0) > tool.retries:
-                raise _wrong(
-                    f"{call.name} is called in the state after more errors than retries={tool.retries}"
-                )
-            if tool.max_calls is not None and counts[call.name] > tool.max_calls:
-                raise _wrong(f"{call.name} is called more often in the state than max_calls={tool.max_calls}")
-
-
-def _check_written(last: Calls, setup: Setup) -> None:
-    """The calls that wait are of the language that the agent writes them in."""
-    offers = [offer for tool in setup.tools if (offer := setup.offer(tool, 0))]
-    automaton = setup.compiled(setup.target(offers)).guide.automaton
-    for call in last.calls:
-        if not any(automaton.accepts(to_bytes(text)) for text in setup.format.spellings(call)):
-            raise _wrong(
-                f"the arguments of {call.id} in the state are not such as this agent writes for {call.name}"
-            )
-
-
-def _check_usage(state: RunState) -> None:
-    usage = state.usage
-    figures = [*(getattr(usage, each.name) for each in fields(Usage)), state.seconds]
-    if not all(math.isfinite(figure) and figure >= 0 for figure in figures):
-        raise _wrong("a figure of what the run in the state took is negative, or none")
-    if (
-        usage.generated_tokens < usage.forced_tokens
-        or usage.written_tokens < state.steps
-        or usage.drafted_tokens < usage.accepted_tokens
+def _check_waiting(state: RunState) -> None:
+    """Each call of the last step waits, or has an output."""
+    last = state.messages[-1] if state.messages else None
+    if not isinstance(last, Calls):
+        raise _wrong("the last message of the state has no calls to decide about")
+    calls = {call.id: (call.name, call.arguments) for call in last.calls}
+    found = [*(each.id for each in state.pending), *(each.id for each in state.done)]
+    if sorted(found) != sorted(calls) or any(
+        calls[each.id] != (each.name, each.arguments) for each in state.pending
     ):
-        raise _wrong("the tokens in the state are fewer than the calls in it took")
+        raise _wrong("the calls that wait in the state are not those of its last message")
 
 
 def _wrong(message: str) -> AgentError:

@@ -12,7 +12,6 @@ from typing_extensions import Unpack
 
 from structkit.automaton.texts import AutomatonTexts
 from structkit.generate.fields import Fields
-from structkit.messages import CallPart
 from structkit.regex.from_schema import lower
 from structkit.regex.nodes import Rules
 from structkit.regex.notation import PYTHON, is_keyword
@@ -86,12 +85,6 @@ class PythonicFormat(Format):
             return f"**{PYTHON.spelled(arguments)}"
         comma = ", " if self.whitespace == "spaced" else ","
         return comma.join(f"{name}={_literal(text)}" for name, text in _entries(arguments).items())
-
-    def spellings(self, call: CallPart) -> tuple[str, ...]:
-        """By keywords, or in a dict: a tool that takes any names has no others."""
-        around = self.around()
-        in_dict = f"{self.opened(call.name)}**{_literal(call.arguments)}{self.closed()}"
-        return self.text([call]), f"{around.before}{in_dict}{around.after}"
 
     def described(
         self, tools: Sequence[Ready], result: Target[object], most: int, *, text: bool = False

@@ -432,10 +432,10 @@ class Run:
         return tuple(calls)
 
     def _arguments(self, part: CallPart) -> dict[str, object]:
-        """Those of a call, read once more; as they were written, if the types refuse them."""
+        """Those of a call, read once more; as they were written, if no tool takes them."""
         try:
             return dict(self._by_name[part.name].call(part.arguments).arguments)
-        except ValueError:
+        except (KeyError, ValueError):
             return dict(cast("Mapping[str, object]", json.loads(part.arguments)))
 
 
