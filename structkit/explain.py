@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from structkit.errors import PatternError, SchemaError, UnsupportedKeyword
+from structkit.errors import PatternError, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 from structkit.schema.keywords import DEPENDENTS, how
 from structkit.schema.lenient import keyword_of
-from structkit.schema.place import Place, joined, step
+from structkit.schema.place import joined, step
 from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
-from structkit.schema.references import References, subschemas
+from structkit.schema.references import References, Target, subschemas
+from structkit.schema.walk import step_text
 from structkit.targets import AnyTarget, JsonSchema, read_target
 from structkit.unenforced import Unenforced
 
@@ -188,35 +188,10 @@ def _path(pointer: Sequence[str]) -> str:
 def _at_value(schema: Mapping[str, object], place: str) -> set[tuple[str, ...]]:
     """The subschemas for the part of a value that a path such as `$.people[].age` names."""
     references = References(schema)
-    pending: list[tuple[tuple[str, ...], Mapping[str, object], str]] = [((), schema, "$")]
-    done: set[tuple[tuple[str, ...], str]] = set()
-    found: set[tuple[str, ...]] = set()
+    pending, done = [("$", references.root)], set[tuple[str, Target]]()
     while pending:
-        pointer, current, path = pending.pop()
-        if (pointer, path) in done:
-            continue
-        done.add((pointer, path))
-        if path == place:
-            found.add(pointer)
-        if isinstance(reference := current.get("$ref"), str):
-            with suppress(SchemaError):
-                target = references.find(reference, "", Place())
-                if isinstance(target.schema, Mapping):
-                    pending.append((target.pointer, target.schema, path))
-        for steps, inner in subschemas(current):
-            longer = path + _value_step(*steps)
-            if place.startswith(longer) and isinstance(inner, Mapping):
-                pending.append(((*pointer, *steps), inner, longer))
-    return found
-
-
-_IN_PLACE = ("allOf", "anyOf", "dependentSchemas", "dependencies", "else", "if", "not", "oneOf", "then")
-
-
-def _value_step(keyword: str, name: str = "") -> str:
-    """What a keyword adds to the path through a value."""
-    if keyword in _IN_PLACE:
-        return ""
-    if keyword == "properties":
-        return step(name)
-    return step(int(name)) if name.isdigit() and keyword in ("items", "prefixItems") else "[]"
+        path, current = pending.pop()
+        if place.startswith(path) and (path, current) not in done:
+            done.add((path, current))
+            pending += [(path + step_text(step), inner) for _, step, inner in references.inside(current)]
+    return {target.pointer for path, target in done if path == place}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import EllipsisType
 from typing import Final, TypeAlias
 
-from structkit.schema.nodes import Array, Boolean, Const, Document, Null, Object, Ref, Schema, Union
+from structkit.schema.nodes import Boolean, Const, Document, Null, Ref, Schema, Union
+from structkit.schema.walk import descend, opened
 
 __all__ = ["OTHER", "Member", "choices_at"]
 
@@ -37,40 +38,15 @@ def choices_at(document: Document, path: Sequence[str | int]) -> tuple[Member, .
     >>> choices_at(document, ["a"]), choices_at(document, ["b"])
     (('"x"', '"y"'), ('null', Ellipsis))
     """
-    nodes = [document.root]
-    for step in path:
-        nodes = [found for node in nodes for found in _below(document, node, step)]
     texts: dict[Member, None] = {}
-    for node in nodes:
-        for leaf in _branches(document, node):
-            texts.update(dict.fromkeys(_texts(leaf)))
+    for node in descend(document.root, path, opened(document.definitions)):
+        if not isinstance(node, Union | Ref):
+            texts.update(dict.fromkeys(_texts(node)))
             if len(texts) > _MOST:
                 return None
     if OTHER in texts:
         texts = {"null": None, OTHER: None} if "null" in texts else {}
     return tuple(texts) if len(texts) > 1 else None
-
-
-def _branches(document: Document, node: Schema, seen: tuple[str, ...] = ()) -> Iterator[Schema]:
-    """The node itself, or what it is a union of or refers to."""
-    if isinstance(node, Union):
-        for branch in node.branches:
-            yield from _branches(document, branch, seen)
-    elif isinstance(node, Ref):
-        if node.name not in seen:
-            yield from _branches(document, document.definitions[node.name], (*seen, node.name))
-    else:
-        yield node
-
-
-def _below(document: Document, node: Schema, step: str | int) -> Iterator[Schema]:
-    for leaf in _branches(document, node):
-        if isinstance(leaf, Object) and isinstance(step, str):
-            for part in leaf.properties:
-                if part.name == step:
-                    yield part.value
-        elif isinstance(leaf, Array) and isinstance(step, int):
-            yield leaf.prefix[step] if step < len(leaf.prefix) else leaf.items
 
 
 def _texts(leaf: Schema) -> tuple[Member, ...]:

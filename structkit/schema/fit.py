@@ -6,7 +6,8 @@ import json
 from dataclasses import dataclass
 
 from structkit.schema.admit import admits
-from structkit.schema.nodes import Array, Document, Null, Object, Ref, Schema, String, Union
+from structkit.schema.nodes import Array, Document, Object, Ref, Schema, String, Union
+from structkit.schema.walk import descend, opened
 
 __all__ = ["fitted"]
 
@@ -80,10 +81,8 @@ def _is_named(names: String, name: str) -> bool:
 
 
 def _may_be_null(document: Document, node: Schema) -> bool:
-    node = _resolved(document, node)
-    if isinstance(node, Union):
-        return any(_may_be_null(document, branch) for branch in node.branches)
-    return isinstance(node, Null) or admits(node, None) is True
+    found = descend(node, (), opened(document.definitions))
+    return any(admits(one, None) is True for one in found)
 
 
 def _resolved(document: Document, node: Schema) -> Schema:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from urllib.parse import unquote, urldefrag, urljoin
 
 from structkit.errors import SchemaError, UnresolvedReference
 from structkit.schema.place import Place
 from structkit.schema.values import shown
+from structkit.schema.walk import Step, Within
 
 __all__ = ["References", "Target", "subschemas"]
 
@@ -20,13 +22,18 @@ _HOLD_ONE = (
 _HOLD_MANY = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
 _HOLD_LIST = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
 
+_SAME_VALUE = {
+    "$ref", "allOf", "anyOf", "dependencies", "dependentSchemas", "else", "if", "not", "oneOf", "then",
+}  # fmt: skip
+_ITEMS = {"additionalItems", "contains", "items", "prefixItems", "unevaluatedItems"}
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """What a reference names: its pointer from the root, the subschema, the base URI inside it and outside."""
 
     pointer: tuple[str, ...]
-    schema: object
+    schema: object = field(compare=False)
     base: str
     outside: str = ""
 
@@ -165,9 +172,40 @@ class References:
                 self._anchors.setdefault(f"{target.base}#{anchor}", target)
             if target.schema.get("$recursiveAnchor") is True:
                 self._anchors.setdefault(f"{target.base}#", target)
-            for steps, schema in subschemas(target.schema):
-                inside = self.base(schema, target.base, Place())
-                stack.append(Target((*target.pointer, *steps), schema, inside, target.base))
+            stack += [self._under(target, pointer, inner) for pointer, inner in subschemas(target.schema)]
+
+    def inside(self, target: Target) -> Iterator[tuple[str, Step, Target]]:
+        """The subschemas directly inside one, and what its `$ref` names: keyword, step through the value, subschema.
+
+        Definitions are found only through references.
+
+        >>> references = References({"items": {"type": "null"}})
+        >>> [(keyword, step) for keyword, step, _ in references.inside(references.root)]
+        [('items', <Within.ITEM: '[]'>)]
+        """
+        if not isinstance(target.schema, Mapping):
+            return
+        if "$ref" in target.schema:
+            with suppress(SchemaError):
+                yield "$ref", Within.SAME, self.find(target.schema["$ref"], target.base, Place())
+        for pointer, inner in subschemas(target.schema):
+            if pointer[0] not in ("$defs", "definitions"):
+                yield pointer[0], _step(*pointer), self._under(target, pointer, inner)
+
+    def _under(self, target: Target, pointer: tuple[str, ...], schema: object) -> Target:
+        base = self.base(schema, target.base, Place())
+        return Target((*target.pointer, *pointer), schema, base, target.base)
+
+
+def _step(keyword: str, part: str = "") -> Step:
+    """The step through the value from a schema to what one of its keywords holds."""
+    if keyword in _SAME_VALUE:
+        return Within.SAME
+    if keyword in _ITEMS:
+        return int(part) if part else Within.ITEM
+    if keyword == "properties":
+        return part
+    return Within.CONTENT if keyword == "contentSchema" else Within.KEY
 
 
 def _join(base: str, reference: str, at: Place) -> str:

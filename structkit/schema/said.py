@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from structkit.schema.references import References, Target
+from structkit.schema.walk import Step, descend
+
 __all__ = ["said_at", "says"]
 
 JsonSchema: TypeAlias = "Mapping[str, object]"
@@ -25,40 +28,20 @@ def said_at(schema: JsonSchema, keyword: str, path: Sequence[str | int]) -> list
 
     >>> said_at({"properties": {"a": {"items": {"x-mine": 5}}}}, "x-mine", ["a", 3])
     [5]
+    >>> schema = {"additionalProperties": {"$ref": "#/definitions/a"}, "definitions": {"a": {"x-mine": 5}}}
+    >>> said_at(schema, "x-mine", ["any key"])
+    [5]
     """
-    found: list[JsonSchema] = [schema]
-    for step in path:
-        found = [
-            below for node in found for leaf in _branches(schema, node, ()) for below in _below(leaf, step)
-        ]
-    return [leaf[keyword] for node in found for leaf in _branches(schema, node, ()) if keyword in leaf]
+    references = References(schema)
+
+    def inside(target: Target) -> Iterator[tuple[Step, Target]]:
+        return ((step, inner) for word, step, inner in references.inside(target) if word in _SAYING)
+
+    found = (target.schema for target in descend(references.root, path, inside))
+    return [raw[keyword] for raw in found if isinstance(raw, Mapping) and keyword in raw]
 
 
-def _branches(root: JsonSchema, node: JsonSchema, seen: tuple[str, ...]) -> Iterator[JsonSchema]:
-    """The schema, and those that it is made of."""
-    yield node
-    reference = node.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/$defs/") and reference not in seen:
-        definitions = root.get("$defs")
-        target = definitions.get(reference[8:]) if isinstance(definitions, Mapping) else None
-        if isinstance(target, Mapping):
-            yield from _branches(root, target, (*seen, reference))
-    for keyword in ("anyOf", "oneOf", "allOf"):
-        members = node.get(keyword)
-        for member in members if isinstance(members, list) else []:
-            if isinstance(member, Mapping):
-                yield from _branches(root, member, seen)
-
-
-def _below(node: JsonSchema, step: str | int) -> Iterator[JsonSchema]:
-    if isinstance(step, str):
-        properties = node.get("properties")
-        named = properties.get(step) if isinstance(properties, Mapping) else None
-        candidates = [named if named is not None else node.get("additionalProperties")]
-    else:
-        prefix = node.get("prefixItems")
-        first = prefix if isinstance(prefix, list) else []
-        candidates = [first[step] if step < len(first) else node.get("items")]
-    for candidate in candidates:
-        if isinstance(candidate, Mapping):
-            yield candidate
+_SAYING = {
+    "$ref", "additionalProperties", "allOf", "anyOf", "items", "oneOf", "prefixItems", "properties",
+}  # fmt: skip
+"""Keywords whose subschemas hold for the part of the value: a subschema of `not` or `contains` may not."""

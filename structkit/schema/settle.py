@@ -30,6 +30,7 @@ from structkit.schema.nodes import (
     Union,
 )
 from structkit.schema.place import joined, step
+from structkit.schema.walk import Within, children
 
 __all__ = ["in_order", "settle"]
 
@@ -90,21 +91,12 @@ def _is_settled(node: Schema) -> bool:
     pending = [node]
     while pending:
         match pending.pop():
-            case Ref() | Never():
+            case Ref() | Never() | Array(unique=True) | Array(contains=(_, *_)) | Object(some=(_, *_)):
                 return False
-            case Union(branches=branches):
-                pending += branches
-            case Array(prefix=prefix, items=items, contains=contains, unique=unique):
-                if unique or contains:
-                    return False
-                pending += (items, *prefix)
-            case Object(properties=properties, additional=additional, some=some):
-                if some:
-                    return False
-                pending += [key.value for key in properties]
-                pending += [group.value for group in additional]
             case String(content=content) if content is not None:
                 return False
+            case Array() | Object() | Union() as current:
+                pending += [inner for _, inner in children(current)]
     return True
 
 
@@ -112,20 +104,12 @@ def _references(node: Schema, *, unguarded: bool = False) -> Iterator[str]:
     """The names that a node refers to; `unguarded`: those that its own values would have to satisfy."""
     stack = [node]
     while stack:
-        match stack.pop():
-            case Ref(name=name):
-                yield name
-            case Union(branches=branches):
-                stack.extend(reversed(branches))
-            case String(content=content) if content is not None and not unguarded:
-                stack.append(content)
-            case Array(prefix=prefix, items=items, contains=contains) if not unguarded:
-                stack.extend((items, *reversed(prefix)))
-                stack.extend(node for one in contains for node in (one.misses, one.hits))
-            case Object(properties=properties, additional=additional, some=some) if not unguarded:
-                stack.extend(group.value for choice in some for group in choice)
-                stack.extend(group.value for group in reversed(additional))
-                stack.extend(key.value for key in reversed(properties))
+        current = stack.pop()
+        if isinstance(current, Ref):
+            yield current.name
+        elif isinstance(current, _HOLDING):
+            inside = reversed(children(current))
+            stack += [inner for step, inner in inside if step is Within.SAME or not unguarded]
 
 
 def in_order(definitions: Definitions) -> list[str]:

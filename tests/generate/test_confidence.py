@@ -188,6 +188,7 @@ def test_three_dots_are_a_text_like_others(texts: list[str]) -> None:
         ({"type": ["string", "integer"]}, [], None),
         ({"properties": {"a": {"enum": list(range(300))}}}, ["a"], None),
         ({"properties": {"a": {}}}, ["b", 3], None),
+        ({"properties": {"a": {}}, "additionalProperties": {"enum": [1, 2]}}, ["b"], ("1", "2")),
     ],
 )
 def test_choices_at_a_place(
