@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import TokenRefused
-from structkit.generate.choose import Told
 from structkit.generate.fields import Fields, Path
+from structkit.generate.step import Told
 from structkit.guide.guide import Cursor
 from structkit.schema.choices import OTHER, Member
 

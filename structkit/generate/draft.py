@@ -12,7 +12,6 @@ import re
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Protocol, TypeAlias
 
@@ -22,12 +21,13 @@ from numpy.typing import NDArray
 from structkit.errors import TokenRefused
 from structkit.generate.sample import allowed_logits, failure, logsumexp, only_id
 from structkit.generate.spelling import Speller, whole_characters
+from structkit.generate.step import Draft
 from structkit.guide.guide import Cursor
 from structkit.models.base import LogitsModel
 from structkit.models.single import asked
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Draft", "Drafting", "Drafts", "Lookup", "ModelDrafts", "PromptDrafts"]
+__all__ = ["Drafting", "Drafts", "Lookup", "ModelDrafts", "PromptDrafts"]
 
 _LONGEST = 32
 """Bytes that are looked for in the prompt at most."""
@@ -49,21 +49,6 @@ _CLOSING = (b'"', b"}", b", ", b",", b"]")
 
 _SURE = 0.3
 """A draft model goes on as long as it finds its draft at least so likely."""
-
-
-@dataclass(slots=True)
-class Draft:
-    """Tokens that may come next.
-
-    Attributes:
-        token_ids: The tokens, from the one on that is being asked for.
-        guessed: For each whether it is a guess; the others follow from those before them.
-        seconds: The time that a model took for it.
-    """
-
-    token_ids: list[int] = field(default_factory=list)
-    guessed: list[bool] = field(default_factory=list)
-    seconds: float = 0.0
 
 
 class Lookup:

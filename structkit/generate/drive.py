@@ -16,9 +16,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from structkit.errors import ModelFailed
-from structkit.generate.choose import Ask, choose
-from structkit.generate.draft import Draft
+from structkit.generate.choose import choose
 from structkit.generate.plan import Decoded, Flow, Score
+from structkit.generate.step import Ask, Draft
 from structkit.models.base import Logits, LogitsModel, ReadsAhead, Rows
 from structkit.models.single import asked, logits_of
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.generate.bans import Bans
-from structkit.generate.choose import Ask, Told
 from structkit.generate.chooser import Choices
 from structkit.generate.draft import Drafting, PromptDrafts
 from structkit.generate.field_budget import FieldLimits
@@ -19,6 +18,7 @@ from structkit.generate.processors import Stack
 from structkit.generate.result import FinishReason
 from structkit.generate.sample import Sampling
 from structkit.generate.spelling import Spell
+from structkit.generate.step import Ask, Told
 from structkit.schema.choices import Member
 
 __all__ = ["Check", "Decoded", "Flow", "Plan", "Refusal", "Score", "Written"]

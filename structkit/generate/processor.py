@@ -83,7 +83,7 @@ class LogitsProcessor:
         Returns:
             The scores.
         """
-        from structkit.generate.device import put_mask
+        from structkit.generate.select_torch import put_mask
 
         rows = [tuple(row) for row in input_ids.tolist()]
         if not self._goes_on(rows):

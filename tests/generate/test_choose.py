@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.errors import ModelFailed
-from structkit.generate.choose import Ask, Told, choose
+from structkit.generate.choose import choose
 from structkit.generate.sample import Sampling, pick
+from structkit.generate.step import Ask, Told
 
 SPECIAL = [float("nan"), float("inf"), float("-inf")]
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, field_validator
 
 import structkit as sk
-from structkit.generate.choose import Ask
-from structkit.generate.draft import Draft, Lookup, PromptDrafts
+from structkit.generate.draft import Lookup, PromptDrafts
 from structkit.generate.drive import drive_all
 from structkit.generate.flow import decode
 from structkit.generate.plan import Decoded, Flow, Plan
 from structkit.generate.sample import Sampling
 from structkit.generate.spelling import Speller
+from structkit.generate.step import Ask, Draft
 from structkit.processors import Penalty
 from structkit.testing import RandomModel, small_vocabulary
 from tests.models.tiny import tiny_llama

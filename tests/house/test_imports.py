@@ -105,7 +105,7 @@ DOORS = {
     "mcp": {"mcp/endpoint.py", "mcp/session.py"},
     "pytest": {"pytest_plugin.py"},
     "numba": {"automaton/jit.py", "automaton/notice.py"},
-    "torch": {"generate/device.py", "generate/processors.py", "models/local.py", "models/rows.py"},
+    "torch": {"generate/select_torch.py", "generate/processors.py", "models/local.py", "models/rows.py"},
     "tqdm": {"generate/progress.py"},
     "transformers": {"models/local.py", "models/rows.py"},
 }

@@ -8,11 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from structkit.errors import ModelFailed
-from structkit.generate.choose import Ask, Told, choose
 from structkit.generate.sample import only_ids
+from structkit.generate.step import Ask, Told
 
-__all__ = ["choose_on_device", "put_mask"]
+__all__ = ["choose_on_device", "put_mask", "rows_on_cpu"]
 
 _FEW = 64
 """If no row allows more tokens than so many, only their logits are read."""
@@ -38,29 +37,39 @@ def put_mask(logits: torch.Tensor, masks: NDArray[np.uint32]) -> None:
     logits[:, width:] = -torch.inf
 
 
-def choose_on_device(logits: torch.Tensor, asks: Sequence[Ask]) -> list[Told | ModelFailed]:
-    """Choose a token for each row; see `structkit.generate.choose.choose`.
+def choose_on_device(logits: torch.Tensor, asks: Sequence[Ask]) -> list[Told | None]:
+    """Choose a token for each row that is greedy, and neither scored nor adjusted.
 
-    Rows that are sampled, scored or adjusted come to the CPU whole: what is done to them is written once.
+    Args:
+        logits: float[rows, width]; they may be written over.
+        asks: One for each row.
+
+    Returns:
+        What was chosen; `None` for the other rows, and for those whose best logit is not finite.
     """
+    told: list[Told | None] = [None] * len(asks)
     plain = [
         number
         for number, ask in enumerate(asks)
         if ask.sampling.temperature == 0 and not (ask.scored or ask.adjust or ask.free is not None)
     ]
-    told: dict[int, Told | ModelFailed] = {}
     if plain:
         rows = logits if len(plain) == len(asks) else logits[_sent(np.array(plain), logits.device)]
         tokens, values = _likeliest(rows, np.stack([asks[number].mask for number in plain]))
         for number, token, value in zip(plain, tokens, values, strict=True):
             if np.isfinite(value):
                 told[number] = Told(token)
-    others = [number for number in range(len(asks)) if number not in told]
-    if others:
-        # A greedy row comes here too when its best logit is not finite, so that the error says why.
-        whole = logits[_sent(np.array(others), logits.device)].float().cpu().numpy()
-        told.update(zip(others, choose(whole, [asks[number] for number in others]), strict=True))
-    return [told[number] for number in range(len(asks))]
+    return told
+
+
+def rows_on_cpu(logits: torch.Tensor, numbers: Sequence[int]) -> NDArray[np.float32]:
+    """float32[rows, width]: some rows of the logits.
+
+    >>> rows_on_cpu(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), [1]).tolist()
+    [[3.0, 4.0]]
+    """
+    rows: NDArray[np.float32] = logits[_sent(np.array(numbers), logits.device)].float().cpu().numpy()
+    return rows
 
 
 def _likeliest(logits: torch.Tensor, masks: NDArray[np.uint32]) -> tuple[list[int], list[float]]:
