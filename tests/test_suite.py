@@ -15,9 +15,9 @@ from structkit.automaton.link import link
 from structkit.errors import StructkitError, UnsatisfiableSchema
 from structkit.regex.from_schema import Order
 from structkit.targets import JsonSchema, read_target
+from tests.shared import SHARED
 
-SHARED = Path(os.environ.get("STRUCTKIT_SHARED", Path(__file__).parents[2] / "shared")) / "data"
-SUITE = SHARED / "json-schema-test-suite" / "draft2020-12"
+SUITE = SHARED / "data" / "json-schema-test-suite" / "draft2020-12"
 RATCHET = Path(__file__).with_name("suite.txt")
 COMMAND = "STRUCTKIT_UPDATE_SUITE=1 sh scripts/test tests/test_suite.py"
 ORDERS: tuple[Order, ...] = ("declared", "any")

@@ -19,7 +19,8 @@ from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.shared import ROOT
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 UPDATE = bool(os.environ.get("STRUCTKIT_UPDATE_DOCS"))
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 import runpy
-from pathlib import Path
 
 import structkit as sk
 from structkit.schema.keywords import IMPLEMENTED
-
-ROOT = Path(__file__).parents[2]
+from tests.shared import ROOT
 
 
 def test_every_keyword_is_in_its_row() -> None:

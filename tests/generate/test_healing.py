@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import gzip
-import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -22,8 +20,8 @@ from structkit.guide.guide import Guide
 from structkit.guide.healing import HealedCursor, healed_tokens
 from structkit.testing import RandomModel, ScriptedModel, small_vocabulary
 from tests.models.tiny import tiny_llama
+from tests.shared import SHARED
 
-SHARED = Path(os.environ.get("STRUCTKIT_SHARED", Path(__file__).parents[3] / "shared"))
 REAL = SHARED / "data" / "tokenizers"
 SMALL = small_vocabulary()
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.shared import ROOT
+
 PACKAGE = ROOT / "structkit"
 
 

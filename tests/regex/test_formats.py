@@ -5,11 +5,9 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import json
-import os
 import re
 import uuid
 import warnings
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -19,8 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 from structkit.regex.formats import KNOWN_FORMATS
 from structkit.regex.languages import language
 from tests.regex.oracle import holds
+from tests.shared import SHARED
 
-SHARED = Path(os.environ.get("STRUCTKIT_SHARED", Path(__file__).parents[3] / "shared"))
 SUITE = SHARED / "data/json-schema-test-suite/draft2020-12/optional/format"
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import warnings
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, reject, settings
@@ -26,8 +24,7 @@ from structkit.schema.nodes import Document, Ref, Schema
 from tests.schema.reading import read
 from tests.schema.semantics import holds
 from tests.schema.values import is_valid, json_values, schemas
-
-SHARED = Path(os.environ.get("STRUCTKIT_SHARED", Path(__file__).parents[3] / "shared")) / "data"
+from tests.shared import SHARED
 
 
 def _accepts(schema: object, value: object) -> bool:
@@ -350,7 +347,7 @@ def test_long_chains_of_references_are_not_recursion(count: int) -> None:
 
 def test_maskbench() -> None:
     """Every schema that is read (and is not enormous) agrees with every instance; formats are asserted."""
-    path = SHARED / "maskbench" / "sample.jsonl.gz"
+    path = SHARED / "data" / "maskbench" / "sample.jsonl.gz"
     if not path.exists():
         pytest.skip(f"the MaskBench sample is not at {path}")
     wrong, documents = [], 0

@@ -15,6 +15,7 @@ from pydantic import AfterValidator
 
 import structkit as sk
 from structkit.testing import ScriptedModel
+from tests.shared import ROOT
 
 PAID: list[float] = []
 
@@ -152,7 +153,7 @@ def test_a_run_goes_on_in_another_process(tmp_path: Path) -> None:
     )
     ran = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "state.json")],
-        check=True, capture_output=True, text=True, cwd=Path(__file__).parents[2],
+        check=True, capture_output=True, text=True, cwd=ROOT,
     )  # fmt: skip
     assert ran.stdout.strip() == "paid 20.0"
 

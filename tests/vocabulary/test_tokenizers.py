@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import os
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,11 +12,11 @@ from hypothesis import strategies as st
 from structkit.errors import VocabularyError
 from structkit.vocabulary.tokenizers import find_end_ids, read_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
+from tests.shared import SHARED
 
 tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers")
 tiktoken = pytest.importorskip("tiktoken", reason="needs tiktoken")
 
-SHARED = Path(os.environ.get("STRUCTKIT_SHARED", Path(__file__).parents[3] / "shared"))
 REAL = SHARED / "data" / "tokenizers"
 SENTENCES = [
     '{"name": "Ana Souza", "age": 34}',
