@@ -12,9 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic, Literal, TypeAlias, TypeVar, cast
+from typing import Generic, Literal, TypeAlias, TypedDict, TypeVar, cast
 
-from typing_extensions import TypeForm
+from typing_extensions import TypeForm, Unpack
 
 from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import SchemaError
@@ -45,6 +45,7 @@ __all__ = [
     "Choice",
     "JsonSchema",
     "Regex",
+    "Style",
     "Target",
     "TextTarget",
     "given_of",
@@ -165,6 +166,22 @@ AnyTarget: TypeAlias = (
 """What `read_target` takes."""
 
 
+class Style(TypedDict, total=False):
+    """How the values of a target are written: the options of `Target.rules`.
+
+    Attributes:
+        whitespace: The style; by default the target's own, or else `"spaced"`.
+        order: The order of keys; by default that of the declaration.
+        source: What quotes are taken from.
+        limits: How large the rules may be.
+    """
+
+    whitespace: Whitespace | None
+    order: Order | None
+    source: str | None
+    limits: Limits
+
+
 class Target(ABC, Generic[T_co]):
     """A target that was read: its texts, their values, and how to speak of it."""
 
@@ -178,15 +195,8 @@ class Target(ABC, Generic[T_co]):
         """The JSON Schema of the target's values."""
 
     @abstractmethod
-    def rules(
-        self,
-        *,
-        whitespace: Whitespace | None = None,
-        order: Order | None = None,
-        source: str | None = None,
-        limits: Limits = Limits(),  # noqa: B008
-    ) -> Rules:
-        """The language of the target's texts; `source` is what its quotes are taken from."""
+    def rules(self, **style: Unpack[Style]) -> Rules:
+        """The language of the target's texts."""
 
     @abstractmethod
     def value(self, text: str) -> T_co:
@@ -328,16 +338,9 @@ class _TypeTarget(Target[object]):
     def json_schema(self) -> dict[str, object]:
         return self.output.json_schema
 
-    def rules(
-        self,
-        *,
-        whitespace: Whitespace | None = None,
-        order: Order | None = None,
-        source: str | None = None,
-        limits: Limits = Limits(),  # noqa: B008
-    ) -> Rules:
-        whitespace, document = whitespace or self.own_whitespace, self.output.document
-        return lower(document, whitespace=whitespace, order=order, source=source, limits=limits)
+    def rules(self, **style: Unpack[Style]) -> Rules:
+        style["whitespace"] = style.get("whitespace") or self.own_whitespace
+        return lower(self.output.document, **style)
 
     @cached_property
     def has_quotes(self) -> bool:
@@ -390,20 +393,11 @@ class _SchemaTarget(Target[object]):
     def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
         return choices_at(self.document, path)
 
-    def rules(
-        self,
-        *,
-        whitespace: Whitespace | None = None,
-        order: Order | None = None,
-        source: str | None = None,
-        limits: Limits = Limits(),  # noqa: B008
-    ) -> Rules:
-        document, strict = self.document, self.given.strict
-        if order != "any":
-            document = headed(document, AutomatonTexts(python=False, limits=limits))
-        return lower(
-            document, whitespace=whitespace, order=order, strict=strict, source=source, limits=limits
-        )
+    def rules(self, **style: Unpack[Style]) -> Rules:
+        document = self.document
+        if style.get("order") != "any":
+            document = headed(document, AutomatonTexts(python=False, limits=style.get("limits", Limits())))
+        return lower(document, strict=self.given.strict, **style)
 
     def value(self, text: str) -> object:
         value: object = json.loads(text)
@@ -429,14 +423,8 @@ class _RegexTarget(Target[str]):
     def json_schema(self) -> dict[str, object]:
         return {"type": "string", "pattern": f"^(?:{self.given.pattern})$"}
 
-    def rules(
-        self,
-        *,
-        whitespace: Whitespace | None = None,
-        order: Order | None = None,
-        source: str | None = None,
-        limits: Limits = Limits(),  # noqa: B008
-    ) -> Rules:
+    def rules(self, **style: Unpack[Style]) -> Rules:
+        limits = style.get("limits", Limits())
         return Rules(parse(self.given.pattern, search=False, unicode=True, limits=limits), {})
 
     def value(self, text: str) -> str:
@@ -464,21 +452,14 @@ class _ChoiceTarget(Target[object]):
     def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
         return None if path else tuple(self.given.texts())
 
-    def rules(
-        self,
-        *,
-        whitespace: Whitespace | None = None,
-        order: Order | None = None,
-        source: str | None = None,
-        limits: Limits = Limits(),  # noqa: B008
-    ) -> Rules:
+    def rules(self, **style: Unpack[Style]) -> Rules:
         rules: dict[str, Node] = {}
 
         def rule(node: Node, name: str) -> Node:
             rules[name] = node
             return Call(name)
 
-        start = options(map(Text, self.given.texts(whitespace or "spaced")), rule, "$")
+        start = options(map(Text, self.given.texts(style.get("whitespace") or "spaced")), rule, "$")
         return Rules(start, rules, late=frozenset(rules))
 
     def value(self, text: str) -> object:

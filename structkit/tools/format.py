@@ -22,8 +22,8 @@ from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.models.base import Conversation
 from structkit.models.base import Message as Turn
 from structkit.regex.nodes import Rules
-from structkit.targets import Target
-from structkit.tools.ready import Ready, Style
+from structkit.targets import Style, Target
+from structkit.tools.ready import Ready
 from structkit.vocabulary.marks import control, readable, to_bytes
 
 __all__ = ["Arguments", "Around", "Format", "JsonArguments", "short_id"]

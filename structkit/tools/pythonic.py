@@ -12,14 +12,15 @@ from typing_extensions import Unpack
 
 from structkit.automaton.texts import AutomatonTexts
 from structkit.generate.fields import Fields
+from structkit.limits import Limits
 from structkit.regex.from_schema import lower
 from structkit.regex.nodes import Rules
 from structkit.regex.notation import PYTHON, is_keyword
 from structkit.schema.heading import headed
 from structkit.schema.policy import Whitespace
-from structkit.targets import Target
+from structkit.targets import Style, Target
 from structkit.tools.format import Arguments, Around, Format
-from structkit.tools.ready import Ready, Style
+from structkit.tools.ready import Ready
 
 __all__ = ["PythonArguments", "PythonicFormat"]
 
@@ -56,11 +57,11 @@ class PythonicFormat(Format):
 
     def rules(self, tool: Ready, **style: Unpack[Style]) -> Rules:
         """Keyword arguments, or a dict after `**` where names are no keywords."""
-        document, limits = tool.document, style["limits"]
+        document = tool.document
         if not tool.is_schema:
             return lower(document, notation=PYTHON, **style)
-        if style["order"] != "any":
-            document = headed(document, AutomatonTexts(python=False, limits=limits))
+        if style.get("order") != "any":
+            document = headed(document, AutomatonTexts(python=False, limits=style.get("limits", Limits())))
         return lower(document, notation=PYTHON, strict=tool.is_strict, **style)
 
     def arguments(self) -> Arguments:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol, TypedDict, TypeGuard, cast, get_args
+from typing import Protocol, TypeGuard, cast, get_args
 
 from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import AgentError, SchemaError, StructkitError, UnsupportedKeyword
@@ -15,23 +15,12 @@ from structkit.functions.call import Call
 from structkit.functions.output import FunctionOutput
 from structkit.functions.signature import read_signature
 from structkit.generate.settings import Writing
-from structkit.limits import Limits
 from structkit.schema.nodes import Document
-from structkit.schema.policy import Order, Whitespace
 from structkit.targets import AnyTarget, JsonSchema, Target, read_target
 from structkit.tools.context import Context
 from structkit.tools.tool import AnyTool, Tool, as_tool
 
-__all__ = ["Ready", "Style", "make_ready"]
-
-
-class Style(TypedDict):
-    """How values are written; see `Target.rules`."""
-
-    whitespace: Whitespace | None
-    order: Order | None
-    source: str | None
-    limits: Limits
+__all__ = ["Ready", "make_ready"]
 
 
 class _Documented(Protocol):

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from typing_extensions import Unpack
+
 from structkit.functions.call import Call
-from structkit.limits import Limits
 from structkit.regex.join import Joiner
 from structkit.regex.nodes import Node, Rules, Text, alt, seq
 from structkit.schema.choices import Member
 from structkit.schema.parts import Part
-from structkit.schema.policy import Order, Whitespace
-from structkit.targets import Target
+from structkit.targets import Style, Target
 from structkit.tools.format import Format
 from structkit.tools.reading import RESULT, StepLimits, StepReader
 from structkit.tools.ready import Ready
@@ -123,29 +123,18 @@ class StepTarget(Target[object]):
         ]
         return {"anyOf": [*calls, self.result.json_schema()]}
 
-    def rules(
-        self,
-        *,
-        whitespace: Whitespace | None = None,
-        order: Order | None = None,
-        source: str | None = None,
-        limits: Limits = Limits(),  # noqa: B008
-    ) -> Rules:
+    def rules(self, **style: Unpack[Style]) -> Rules:
         """The language."""
         joiner = Joiner()
         calls: list[Node] = []
         for each in self.offers:
-            arguments = self.format.rules(
-                each.ready, whitespace=whitespace, order=order, source=source, limits=limits
-            )
+            arguments = self.format.rules(each.ready, **style)
             opened = Text(self.format.opened(each.ready.name))
             called = joiner.add(f"arguments of {each.ready.name}", arguments)
             calls.append(
                 joiner.rule(f"call of {each.ready.name}", seq(opened, called, Text(self.format.closed())))
             )
-        result = joiner.add(
-            "result", self.result.rules(whitespace=whitespace, order=order, source=source, limits=limits)
-        )
+        result = joiner.add("result", self.result.rules(**style))
         if self.most > 1 and calls:
             several = _Several(self, calls, joiner).node()
             around = self.format.around()
