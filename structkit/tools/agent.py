@@ -29,7 +29,6 @@ from structkit.tools.state import AgentResult, RunPaused, RunState
 from structkit.tools.stream import AgentStream, AsyncAgentStream
 from structkit.tools.tool import AnyTool, Tool, tool
 from structkit.tools.toolset import Toolset
-from structkit.vocabulary.marks import readable
 
 __all__ = ["Agent"]
 
@@ -197,11 +196,6 @@ class Agent(Generic[T_co, D_contra]):
     def tools(self) -> tuple[Tool[..., object], ...]:
         """The tools."""
         return tuple(each.tool for each in self._setup.tools)
-
-    @property
-    def openings(self) -> tuple[str, ...]:
-        """What stands before the arguments of each tool's calls, such as `{"name": "f", "arguments": `."""
-        return tuple(readable(self._setup.opened(each)) for each in self._setup.tools)
 
     def run(
         self,

@@ -171,10 +171,6 @@ class Setup:
         for tool in self.tools:
             tool.check_deps(deps)
 
-    def opened(self, tool: Ready) -> str:
-        """What stands before the arguments of a call."""
-        return self.format.begins(several=False)[0] + self.format.opened(tool.name)
-
     @cached_property
     def fingerprint(self) -> str:
         """What tells the tools and the result from others, in every process."""

@@ -18,11 +18,12 @@ from structkit.errors import ModelFailed
 from structkit.messages import User
 from structkit.models.base import Conversation, Message
 from structkit.models.local import TransformersModel
-from structkit.testing import RandomModel, ScriptedModel, exercise
+from structkit.testing import RandomModel, ScriptedModel
 from structkit.tools import drive
 from structkit.tools.native import choose_format
 from structkit.tools.run import Run
 from structkit.tools.state import RunState
+from tests.tools.noise import random_runs
 from tests.tools.rows import noted_rows
 from tests.tools.templates import PLAIN, QWEN, make_model
 
@@ -340,5 +341,5 @@ def test_noise_writes_no_malformed_call(parallel: int) -> None:
         max_steps=4,
         max_tokens=400,
     )
-    results = exercise(agent, n=40)
+    results = random_runs(agent, n=40)
     assert sum(len(result.calls) for result in results) > 20

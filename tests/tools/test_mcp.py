@@ -19,7 +19,8 @@ import pytest
 
 import structkit as sk
 from structkit.mcp import Connection, connect
-from structkit.testing import RandomModel, ScriptedModel, exercise
+from structkit.testing import RandomModel, ScriptedModel
+from tests.tools.noise import random_runs
 
 pytest.importorskip("mcp.server.mcpserver", reason="the extra mcp is not installed")
 
@@ -309,7 +310,7 @@ def test_the_list_changes(stdio: Connection) -> None:
 def test_the_random_model_writes_no_call_that_is_refused(stdio: Connection) -> None:
     tools = [tool for tool in stdio.tools() if tool.name in ("add", "weather", "files_read_2")]
     agent = sk.Agent(RandomModel(), tools=tools, max_tokens=300, max_steps=4)
-    results = exercise(agent, n=25)
+    results = random_runs(agent, n=25)
     calls = [each for result in results for each in result.calls]
     assert len(calls) > 25
     assert {each.error for each in calls} == {None}

@@ -18,12 +18,13 @@ import structkit as sk
 from structkit.messages import Answer, CallPart, Calls, Output, User
 from structkit.models.base import Message
 from structkit.models.local import TransformersModel
-from structkit.testing import RandomModel, ScriptedModel, exercise
+from structkit.testing import RandomModel, ScriptedModel
 from structkit.tools import drive
 from structkit.tools.format import Format
 from structkit.tools.native import choose_format, vocabulary_of
 from structkit.tools.run import Run
 from structkit.tools.state import RunState
+from tests.tools.noise import random_runs
 from tests.tools.templates import LLAMA, MISTRAL, MISTRAL_LIST, PYTHONIC, QWEN, make_model
 
 HEADERS = ["<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"]
@@ -247,7 +248,7 @@ def test_any_model_may_be_asked_for_a_format(name: Any) -> None:
 
     asked = {"format": name, "parallel": 2, "max_steps": 4, "max_tokens": 400}
     agent = sk.Agent(ScriptedModel([]), tools=[add, say], result=dict[str, int], **asked)
-    results = exercise(agent, n=30)
+    results = random_runs(agent, n=30)
     assert sum(len(result.calls) for result in results) > 15
     form = choose_format(name, ScriptedModel([]), None, tools=True)[0]
     model = ScriptedModel([_step(form, ("add", {"a": 2})), "3"])

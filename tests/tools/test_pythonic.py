@@ -13,9 +13,10 @@ from pydantic import BaseModel
 
 import structkit as sk
 from structkit.regex.notation import PYTHON
-from structkit.testing import ScriptedModel, exercise
+from structkit.testing import ScriptedModel
 from structkit.tools.pythonic import PythonArguments, PythonicFormat
 from structkit.tools.step import StepTarget, Written
+from tests.tools.noise import random_runs
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 VALUES = st.recursive(
@@ -128,7 +129,7 @@ def test_noise_writes_what_python_reads(monkeypatch: pytest.MonkeyPatch, order: 
         order=order,
         whitespace=whitespace,
     )
-    exercise(agent, n=40)
+    random_runs(agent, n=40)
     assert set(calls) == {"move", "take", "keep", "rest", "odd_0", "odd_1"}
 
 
@@ -191,4 +192,4 @@ def test_a_run_that_waits_goes_on_in_every_style(name: Any, whitespace: Any) -> 
     agent = sk.Agent(
         ScriptedModel([]), tools, result=bool, format=name, whitespace=whitespace, max_steps=3, max_tokens=400
     )
-    assert sum(len(result.calls) for result in exercise(agent, n=9)) > 3
+    assert sum(len(result.calls) for result in random_runs(agent, n=9)) > 3

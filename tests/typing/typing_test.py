@@ -142,7 +142,6 @@ def agents(model: sk.testing.ScriptedModel) -> None:
     assert_type(sk.Agent(model, [weather], result=int | None).run("x").value, int | None)
     assert_type(sk.Agent(model, result=sk.Choice([1, 2])).run("x").value, int)
     assert_type(sk.Agent(model, result={"type": "null"}).run("x").value, object)
-    assert_type(sk.testing.exercise(agent), list[sk.AgentResult[Person]])
 
 
 class Db:
@@ -168,7 +167,6 @@ async def dependencies(model: sk.testing.ScriptedModel, state: sk.RunState) -> N
     assert_type(sk.Agent(model), sk.Agent[str, object])
     assert_type(agent.with_model(model), sk.Agent[Person, Db])
     assert_type((await agent.aresume(state, deps=Db())).value, Person)
-    assert_type(sk.testing.exercise(agent, deps=Db()), list[sk.AgentResult[Person]])
     agent.run("x", deps=3)  # type: ignore[arg-type]
     await agent.arun("x", deps="x")  # type: ignore[arg-type]
     agent.stream("x", deps=3)  # type: ignore[arg-type]

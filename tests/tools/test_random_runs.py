@@ -6,19 +6,18 @@ import asyncio
 import json
 import random
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from enum import Enum
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter
 
 import structkit as sk
 from structkit import messages
-from structkit.testing import RandomModel, byte_vocabulary, exercise
-from structkit.tools.native import FormatName
+from structkit.testing import RandomModel
+from tests.tools.noise import random_runs
 
 
 class Size(Enum):
@@ -57,6 +56,10 @@ RESULTS: list[Any] = [
 ]
 
 
+MADE: Counter[str] = Counter()
+"""How often each tool was really called."""
+
+
 def some_tool(chance: random.Random, number: int) -> tuple[sk.Tool[..., Any], dict[str, Any]]:
     """A tool of random parameters, which checks what it is given, and may fail."""
     types = {f"p{n}": chance.choice(TYPES) for n in range(chance.randrange(4))}
@@ -64,6 +67,7 @@ def some_tool(chance: random.Random, number: int) -> tuple[sk.Tool[..., Any], di
     fails = chance.random() < 0.2
 
     def function(**arguments: object) -> str:
+        MADE[f"tool_{number}"] += 1
         assert arguments.keys() == types.keys()
         for name, value in arguments.items():
             if value is not None or required[name]:
@@ -90,7 +94,8 @@ def some_tool(chance: random.Random, number: int) -> tuple[sk.Tool[..., Any], di
 
 
 def check(result: sk.AgentResult[Any], agent: dict[str, Any], limits: dict[str, dict[str, Any]]) -> None:
-    """A run kept to everything that was said."""
+    """A run kept to everything that was said, and no call was made twice."""
+    assert Counter(call.name for call in result.calls) == MADE
     assert 1 <= result.steps <= agent["max_steps"]
     assert result.usage.generated_tokens <= agent["max_tokens"]
     assert isinstance(result.messages[-1], messages.Answer)
@@ -111,7 +116,7 @@ def check(result: sk.AgentResult[Any], agent: dict[str, Any], limits: dict[str, 
     assert messages.loads(messages.dumps(result.messages)) == result.messages
 
 
-def some_agent(chance: random.Random, vocabulary: Any) -> tuple[sk.Agent[Any], dict[str, Any]]:
+def some_agent(chance: random.Random) -> tuple[sk.Agent[Any], dict[str, Any]]:
     """An agent of everything at once, and what it may not do."""
     told = {
         "max_steps": chance.randrange(2, 8),
@@ -133,24 +138,25 @@ def some_agent(chance: random.Random, vocabulary: Any) -> tuple[sk.Agent[Any], d
         return "waited"
 
     inner = sk.Agent(
-        RandomModel(chance.randrange(99), vocabulary, brevity=3.0),
+        RandomModel(chance.randrange(99), brevity=3.0),
         [some_tool(chance, 9)[0]],
         result=chance.choice(RESULTS),
         max_steps=3,
     )
     tools += [pausing, sk.tool(waiting, timeout=20), inner.as_tool("inner", "Anything.")]
     result = chance.choice(RESULTS)
-    agent = sk.Agent(RandomModel(0, vocabulary), tools, result=result, **told, retries=chance.choice([0, 2]))
+    agent = sk.Agent(RandomModel(), tools, result=result, **told, retries=chance.choice([0, 2]))
     return agent, told
 
 
 def test_agents_of_everything_at_once() -> None:
     """Parallel and async calls, failures, approval, pauses, and agents as tools, each of them really met."""
-    vocabulary = byte_vocabulary()
     met: Counter[str] = Counter()
     for group in range(16):
-        agent, told = some_agent(random.Random(group), vocabulary)
-        for result in exercise(agent, 5, seed=100 * group):
+        agent, told = some_agent(random.Random(group))
+        for seed in range(100 * group, 100 * group + 5):
+            MADE.clear()
+            (result,) = random_runs(agent, 1, seed)
             usage = result.usage
             assert usage.generated_tokens + usage.discarded_tokens <= told["max_tokens"]
             assert result.steps <= told["max_steps"]
@@ -160,6 +166,10 @@ def test_agents_of_everything_at_once() -> None:
                 if isinstance(message, messages.Calls):
                     assert 1 <= len(message.calls) <= told["parallel"]
                     met["parallel"] += len(message.calls) > 1
+            denied = ("not now", "nobody approved of this call")
+            made = Counter(each.name for each in result.calls if each.error not in denied)
+            for name in {*made, *MADE} - {"inner", "pausing", "waiting", "tool_9"}:  # each call is made once
+                assert made[name] == MADE[name], name
             for each in result.calls:
                 met[each.name.split("_")[0]] += 1
                 met[each.error or "fine"] += 1
@@ -182,7 +192,6 @@ def test_agents_of_everything_at_once() -> None:
 
 @pytest.mark.parametrize("block", range(10))
 def test_500_runs_of_agents_with_random_tools(block: int) -> None:
-    vocabulary = byte_vocabulary()
     calls = 0
     for group in range(5):
         chance = random.Random(100 * block + group)
@@ -194,74 +203,19 @@ def test_500_runs_of_agents_with_random_tools(block: int) -> None:
             "parallel": chance.choice([1, 1, 3]),
             "max_tokens": chance.randrange(300, 600),
         }
-        agent = sk.Agent(RandomModel(0, vocabulary), [tool for tool, _ in made], result=result, **told)
-        for seed in range(5):  # noise alone
-            model = RandomModel(seed, vocabulary, brevity=chance.choice([0.0, 3.0]))
-            check(agent.with_model(model).run("x"), told, limits)
-        results = exercise(agent, 5, seed=1000 * block + 10 * group)  # calls as often as results
-        for run in results:
+        agent = sk.Agent(RandomModel(), [tool for tool, _ in made], result=result, **told)
+        for seed in range(10):
+            MADE.clear()
+            (run,) = random_runs(agent, 1, 1000 * block + 10 * group + seed)
             check(run, told, limits)
             calls += len(run.calls)
     assert calls > 10, "the tools were hardly called"
-
-
-@pytest.mark.parametrize("name", get_args(FormatName))
-def test_what_is_said_before_calls_and_results_is_tried(name: FormatName) -> None:
-    def add(a: Annotated[int, Field(ge=0, le=99)], b: Annotated[int, Field(ge=0, le=99)]) -> int:
-        return a + b
-
-    agent = sk.Agent(RandomModel(), [add], result=bool, text=True, format=name, parallel=2, max_tokens=500)
-    met: Counter[tuple[str, bool]] = Counter()
-    for result in exercise(agent, 10):
-        assert {call.error for call in result.calls} <= {None}
-        assert messages.loads(messages.dumps(result.messages)) == result.messages
-        for message in result.messages:
-            if isinstance(message, (messages.Calls, messages.Answer)):
-                met[message.kind, bool(message.text)] += 1
-    wanted = [("calls", True), ("calls", False), ("answer", True)]
-    assert all(met[each] for each in wanted), met
-
-
-def half(number: Annotated[int, Field(ge=0, le=3)]) -> float:
-    return 1 / number
-
-
-def test_exercise_finds_what_a_tool_did_not_think_of() -> None:
-    agent = sk.Agent(RandomModel(), tools=[half], max_tokens=200)
-    with pytest.raises(
-        sk.AgentError, match=r"half\(number=0\) raised ZeroDivisionError.* at `seed=\d+`"
-    ) as caught:
-        exercise(agent)
-    assert isinstance(caught.value.__cause__, ZeroDivisionError)
-
-
-def test_exercise_approves_and_denies() -> None:
-    def pay(euros: Annotated[int, Field(ge=0, le=9)]) -> str:
-        if euros > 5:
-            raise sk.Pause("much")
-        return "paid"
-
-    agent = sk.Agent(RandomModel(), tools=[sk.tool(pay, requires_approval=True)], result=bool, max_steps=3)
-    results = exercise(agent, 30)
-    errors = {call.error for result in results for call in result.calls}
-    assert errors >= {None, "not now", "nobody approved of this call"}
-
-
-def _runs(run: Callable[[], sk.AgentResult[Any]]) -> list[tuple[str, object]]:
-    return [(call.name, call.arguments) for call in run().calls]
 
 
 def test_the_same_seed_is_the_same_run() -> None:
     def look(number: int) -> None: ...
 
     agent = sk.Agent(RandomModel(), tools=[look], result=bool)
-    first, second = exercise(agent, 5, seed=3), exercise(agent, 5, seed=3)
+    first, second = random_runs(agent, 5, seed=3), random_runs(agent, 5, seed=3)
     assert [each.messages for each in first] == [each.messages for each in second]
-    assert _runs(lambda: first[0]) == _runs(lambda: second[0])
-
-
-def test_what_cannot_be_exercised() -> None:
-    with pytest.raises(TypeError, match="exercise takes an agent"):
-        exercise(max)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="n must be at least 1"):
-        exercise(sk.Agent(RandomModel()), n=0)
+    assert any(each.calls for each in first)

@@ -1,0 +1,85 @@
+"""Runs of an agent with random models that like to begin calls, one for each seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import structkit as sk
+from structkit.models.base import Session
+from structkit.testing import RandomModel, small_vocabulary
+from structkit.vocabulary.marks import readable
+
+__all__ = ["random_runs"]
+
+VOCABULARY = small_vocabulary()
+
+
+def random_runs(agent: sk.Agent[Any], n: int, seed: int = 0) -> list[sk.AgentResult[Any]]:
+    """The results of `n` runs; calls that wait are approved or denied at random."""
+    setup = agent._setup
+    begins = setup.format.begins(several=setup.most > 1)
+    openings = [
+        readable(before + setup.format.opened(tool.name)).encode()
+        for before in begins
+        for tool in setup.tools
+    ]
+    results = []
+    for number in range(seed, seed + n):
+        chance = random.Random(number)
+        noisy = agent.with_model(_Caller(chance, openings))
+        state: sk.RunState | None = None
+        while True:
+            try:
+                if state is None:
+                    results.append(noisy.run("Anything."))
+                else:
+                    approvals = {each.id: chance.choice([True, False, "not now"]) for each in state.pending}
+                    results.append(noisy.resume(state, approvals=approvals))
+                break
+            except sk.RunPaused as paused:
+                state = paused.state
+    return results
+
+
+class _Caller(RandomModel):
+    """Noise; two of three steps begin with a call."""
+
+    def __init__(self, chance: random.Random, openings: Sequence[bytes]) -> None:
+        super().__init__(chance.randrange(2**32), VOCABULARY, brevity=chance.uniform(1, 6))
+        self.chance = chance
+        self.openings = openings
+
+    def session(self) -> _Opening:  # type: ignore[override]
+        noise = super().session()
+        opening = self.chance.choice(self.openings) if self.chance.random() < 0.67 else b""
+        return _Opening(noise, self, len(self._last[1]), opening)
+
+
+class _Opening:
+    """Noise after an opening; see `Session`."""
+
+    def __init__(self, noise: Session, model: _Caller, prompt_tokens: int, opening: bytes) -> None:
+        self.noise, self.model, self.prompt_tokens, self.opening = noise, model, prompt_tokens, opening
+        self.fed: list[int] = []
+
+    @property
+    def length(self) -> int:
+        return self.noise.length
+
+    def logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
+        self.fed += token_ids
+        logits: NDArray[np.float32] = self.noise.logits(token_ids).copy()
+        written = b"".join(VOCABULARY.tokens[token] for token in self.fed[self.prompt_tokens :])
+        if self.opening.startswith(written):
+            for token in self.model._speller.beginnings(self.opening[len(written) :]):
+                logits[token] += 20.0
+        return logits
+
+    def crop(self, length: int) -> None:
+        self.noise.crop(length)
+        del self.fed[length:]
