@@ -18,7 +18,7 @@ from structkit.limits import Limits
 from structkit.regex.nodes import Both, Node, Substring
 from structkit.regex.strings import is_quoting
 
-__all__ = ["Ambiguous", "build_rule", "product", "regular", "rule_dfa"]
+__all__ = ["Ambiguous", "build_rule", "nfa_of", "regular", "rule_dfa"]
 
 
 def rule_dfa(node: Node, limits: Limits) -> Dfa:
@@ -49,9 +49,24 @@ def build_rule(node: Node, limits: Limits) -> Dfa:
     if isinstance(node, Both):
         return product(node, limits, None)
     try:
-        return _determinise(build_nfa(node, count=True, limits=limits), limits)
+        return _determinise(nfa_of(node, limits, count=True), limits)
     except Ambiguous:
-        return _determinise(build_nfa(node, count=False, limits=limits), limits)
+        return _determinise(nfa_of(node, limits), limits)
+
+
+def nfa_of(
+    node: Node, limits: Limits, rules: Mapping[str, Node] | None = None, *, count: bool = False
+) -> Nfa:
+    """The nondeterministic automaton of a node; for the arguments see `build_nfa`.
+
+    Raises:
+        LimitExceeded: It would be too large.
+    """
+
+    def compile_part(part: Both | Substring) -> Dfa:
+        return product(part, limits, rules) if isinstance(part, Both) else regular(part, limits)
+
+    return build_nfa(node, compile_part, count=count, limits=limits, rules=rules)
 
 
 def regular(node: Node, limits: Limits = Limits(), rules: Mapping[str, Node] | None = None) -> Dfa:  # noqa: B008
@@ -71,7 +86,7 @@ def _uncounted(node: Node, limits: Limits, rules: Mapping[str, Node]) -> Dfa:
         return quotes(node, limits)
     if isinstance(node, Both):
         return product(node, limits, rules)
-    return _determinise(build_nfa(node, count=False, limits=limits, rules=rules), limits)
+    return _determinise(nfa_of(node, limits, rules), limits)
 
 
 @lru_cache(maxsize=256)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from structkit.automaton.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key
 from structkit.automaton.kernels import BITS
@@ -43,11 +44,23 @@ _COPIED = 20
 """States of copies from which on it is quicker to move those of the first copy than to emit each."""
 
 
-def build_nfa(node: Node, *, count: bool, limits: Limits, rules: Mapping[str, Node] | None = None) -> Nfa:
+CompilePart: TypeAlias = Callable[[Both | Substring], Dfa]
+"""Compiles a combination, or a quote, to a deterministic automaton; calls are written out."""
+
+
+def build_nfa(
+    node: Node,
+    compile_part: CompilePart,
+    *,
+    count: bool,
+    limits: Limits,
+    rules: Mapping[str, Node] | None = None,
+) -> Nfa:
     """Build the automaton of a node.
 
     Args:
         node: The language.
+        compile_part: Compiles the parts of the node that are embedded as deterministic automata.
         count: Whether one large repetition may use the counter.
         limits: Bounds `nfa_states`.
         rules: What calls stand for where all must be written out, because the automaton is to be multiplied with
@@ -56,7 +69,7 @@ def build_nfa(node: Node, *, count: bool, limits: Limits, rules: Mapping[str, No
     Raises:
         LimitExceeded: The automaton would be larger than `limits.nfa_states`.
     """
-    builder = _Builder(limits, rules, count=count and rules is None)
+    builder = _Builder(limits, rules, compile_part, count=count and rules is None)
     parts = node.parts if isinstance(node, Seq) else (node,)
     state = 0
     for part in parts:
@@ -74,20 +87,65 @@ def is_large(node: Node, limits: Limits) -> bool:
     """Whether a node is a repetition that is counted rather than copied out, alone or with a text behind it."""
     if isinstance(node, Seq) and len(node.parts) == 2 and isinstance(node.parts[1], Text):
         node = node.parts[0]
-    return isinstance(node, Repeat) and _Builder(limits, None).is_large(node)
+    return isinstance(node, Repeat) and _Sizes(limits).is_large(node)
+
+
+class _Sizes:
+    """About how many states nodes take."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._known: dict[int, tuple[Node, int]] = {}  # the node is kept, so that its id stays its own
+
+    def is_large(self, node: Repeat) -> bool:
+        if node.least > self.limits.rounds:
+            raise LimitExceeded("rounds", self.limits.rounds, f"a repetition of at least {node.least}")
+        rounds = node.least if node.most is None else node.most
+        return rounds > 1 and rounds * self.of(node.part) > _UNROLL
+
+    def of(self, node: Node) -> int:
+        """About how many states the node takes; counted repetitions take none, for they are rules."""
+        known = self._known.get(id(node))
+        if known is not None:
+            return known[1]
+        match node:
+            case Text(value):
+                size = len(value)
+            case Seq(parts) | Alt(parts):
+                size = sum(map(self.of, parts))
+            case Repeat(part, least, most):
+                size = self.of(part) * max(least, 1 if most is None else most)
+            case Joined(parts, separator):
+                size = sum(
+                    (self.of(p.node) + len(separator)) * min(max(p.least, p.most or 1), _UNROLL)
+                    for p in parts
+                )
+            case Unordered(entries):
+                size = sum(self.of(entry.rest) + 2 for entry in entries)
+            case Both(left, right):
+                size = self.of(left) + self.of(right)
+            case Multiple(of, places):
+                size = of * (1 + places)
+            case Chars() | Call() | Unique() | Substring():
+                size = 1
+        self._known[id(node)] = (node, size)
+        return size
 
 
 class _Builder:
     """Adds fragments to one automaton; each `emit` returns the state at which the fragment ends."""
 
-    def __init__(self, limits: Limits, rules: Mapping[str, Node] | None, *, count: bool = False) -> None:
+    def __init__(
+        self, limits: Limits, rules: Mapping[str, Node] | None, compile_part: CompilePart, *, count: bool
+    ) -> None:
         self.nfa = Nfa()
+        self.compile_part = compile_part
         self.may_count = count
         self.leaving: int | None = None
         self.limits = limits
         self.rules = rules
         self.open_calls: list[str] = []
-        self.sizes: dict[int, tuple[Node, int]] = {}  # the node is kept, so that its id stays its own
+        self.is_large = _Sizes(limits).is_large
 
     def state(self) -> int:
         state = self.nfa.size
@@ -120,14 +178,12 @@ class _Builder:
                 return self.unordered(node, start)
             case Both() if self.rules is None and is_quoting(node):
                 return self.enter(node, start)
-            case Substring():
-                return (
-                    self.enter(node, start) if self.rules is None else self.embed(self.product(node), start)
-                )
+            case Substring() if self.rules is None:
+                return self.enter(node, start)
             case Both(right=Repeat() as rounds, negate=False) if self.rules is None and self.is_large(rounds):
                 return self.enter(node, start)
-            case Both():
-                return self.embed(self.product(node), start)
+            case Both() | Substring():
+                return self.embed(self.compile_part(node), start)
             case Multiple(of, places):
                 return multiples(self, of, places, start)
 
@@ -261,12 +317,6 @@ class _Builder:
             start = end
         return start
 
-    def is_large(self, node: Repeat) -> bool:
-        if node.least > self.limits.rounds:
-            raise LimitExceeded("rounds", self.limits.rounds, f"a repetition of at least {node.least}")
-        rounds = node.least if node.most is None else node.most
-        return rounds > 1 and rounds * self.size(node.part) > _UNROLL
-
     def count(self, node: Repeat, start: int) -> int | None:
         """Emit the repetition as one loop under the rule's counter; `None` if its rounds cannot be told apart."""
         loop, first, leave = self.state(), self.state(), self.state()
@@ -341,13 +391,6 @@ class _Builder:
             end = self.repeat(Repeat(again, max(part.least - 1, 0), most), end)
         return end
 
-    def product(self, node: Both | Substring) -> Dfa:
-        from structkit.automaton.build import product, regular  # the two call each other, as nodes hold nodes
-
-        return (
-            product(node, self.limits, self.rules) if isinstance(node, Both) else regular(node, self.limits)
-        )
-
     def embed(self, dfa: Dfa, start: int) -> int:
         """Copy a deterministic automaton in, with an edge for each run of bytes of one class."""
         end = self.state()
@@ -363,34 +406,6 @@ class _Builder:
             if dfa.final[state]:
                 self.link(states[state], end)
         return end
-
-    def size(self, node: Node) -> int:
-        """About how many states the node takes; counted repetitions take none, for they are rules."""
-        known = self.sizes.get(id(node))
-        if known is not None:
-            return known[1]
-        match node:
-            case Text(value):
-                size = len(value)
-            case Seq(parts) | Alt(parts):
-                size = sum(map(self.size, parts))
-            case Repeat(part, least, most):
-                size = self.size(part) * max(least, 1 if most is None else most)
-            case Joined(parts, separator):
-                size = sum(
-                    (self.size(p.node) + len(separator)) * min(max(p.least, p.most or 1), _UNROLL)
-                    for p in parts
-                )
-            case Unordered(entries):
-                size = sum(self.size(entry.rest) + 2 for entry in entries)
-            case Both(left, right):
-                size = self.size(left) + self.size(right)
-            case Multiple(of, places):
-                size = of * (1 + places)
-            case Chars() | Call() | Unique() | Substring():
-                size = 1
-        self.sizes[id(node)] = (node, size)
-        return size
 
 
 def _remembers(node: Node) -> bool:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.automaton import emit
-from structkit.automaton.emit import build_nfa
+from structkit.automaton.build import nfa_of
 from structkit.automaton.nfa import Nfa
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
@@ -20,7 +20,7 @@ bounds = st.tuples(st.integers(0, 9), st.none() | st.integers(0, 9))
 def _emitted(node: Node, rules: Rules | None, *, copied: bool, limits: Limits) -> Nfa | str:
     with patch.object(emit, "_COPIED", 1 if copied else 10**9):
         try:
-            return build_nfa(node, count=rules is None, limits=limits, rules=rules and rules.rules)
+            return nfa_of(node, limits, rules and rules.rules, count=rules is None)
         except LimitExceeded as error:
             return error.message
 
@@ -48,4 +48,4 @@ def test_copies_of_calls_call_the_same(rules: Rules, times: int) -> None:
 def test_too_many_copies_are_not_made() -> None:
     node = Repeat(Repeat(Repeat(Seq((Call("a"), Text("b"))), 999, 999), 999, 999), 999, 999)
     with pytest.raises(LimitExceeded, match="nfa_states"):
-        build_nfa(node, count=False, limits=Limits(), rules={"a": Text("a")})
+        nfa_of(node, Limits(), {"a": Text("a")})

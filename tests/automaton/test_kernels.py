@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from structkit.automaton import build
 from structkit.automaton.dfa import Dfa, intersection, trim
-from structkit.automaton.emit import build_nfa
 from structkit.automaton.link import link
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
@@ -36,7 +35,7 @@ def _trimmed(dfa: Dfa) -> Dfa:
 @given(nodes)
 def test_kernel_determinises_as_the_plain_twin(node: Node) -> None:
     try:
-        nfa = build_nfa(node, count=True, limits=LIMITS)
+        nfa = build.nfa_of(node, LIMITS, count=True)
         made = build._determinise(nfa, LIMITS)
     except build.Ambiguous:
         with pytest.raises(build.Ambiguous):
@@ -50,7 +49,7 @@ def test_kernel_determinises_as_the_plain_twin(node: Node) -> None:
 @given(recursive_rules)
 def test_kernel_determinises_calls_as_the_plain_twin(rules: Rules) -> None:
     for node in (rules.start, *rules.rules.values()):
-        nfa = build_nfa(node, count=True, limits=LIMITS)
+        nfa = build.nfa_of(node, LIMITS, count=True)
         assert _equal(build._determinise(nfa, LIMITS), _trimmed(plain.determinise(nfa)))
 
 
@@ -73,7 +72,7 @@ def test_many_states_grow_the_tables() -> None:
 def test_tables_that_are_too_small_are_made_larger() -> None:
     ab = Alt((Text("a"), Text("b")))
     node = Seq((Repeat(ab, 0, None), Text("a"), Repeat(ab, 9, 9)))  # the states know the last ten letters
-    nfa = build_nfa(node, count=False, limits=LIMITS)
+    nfa = build.nfa_of(node, LIMITS)
     made = build._determinise(nfa, LIMITS)
     assert len(made.final) == 2**10 > nfa.size + 64
     assert _equal(made, _trimmed(plain.determinise(nfa)))

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.automaton.automaton import Automaton
-from structkit.automaton.build import regular
-from structkit.automaton.emit import build_nfa
+from structkit.automaton.build import nfa_of, regular
 from structkit.automaton.kernels import FAR
 from structkit.automaton.lengths import Lengths
 from structkit.automaton.link import link
@@ -106,7 +105,7 @@ def test_the_length_of_other_texts_needs_no_automaton() -> None:
 @given(plain_nodes)
 def test_plain_patterns_have_small_automata(node: Node) -> None:
     if is_plain_text(node):
-        characters = build_nfa(node, count=False, limits=Limits()).size
+        characters = nfa_of(node, Limits()).size
         assert len(regular(node).final) <= max(2 * characters, 4096)
 
 
