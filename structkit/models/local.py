@@ -138,9 +138,6 @@ class TransformersModel:
     Attributes:
         model: The model, in evaluation mode.
         tokenizer: Its tokenizer.
-        name: The folder or the hub name; `demo` for the demo model.
-        vocabulary: The tokens that the model can say; the logits may be wider.
-        context_length: How many tokens the model was made to read, if its configuration says so.
     """
 
     def __init__(
@@ -154,11 +151,26 @@ class TransformersModel:
         self.model = model
         self.model.train(False)
         self.tokenizer = tokenizer
-        self.name = name
-        self.context_length = _context_length(model.config)
-        self.vocabulary = _vocabulary(model, tokenizer)
-        self._encoder = PromptEncoder(tokenizer, self.vocabulary)
+        self._name = name
+        self._context_length = _context_length(model.config)
+        self._vocabulary = _vocabulary(model, tokenizer)
+        self._encoder = PromptEncoder(tokenizer, self._vocabulary)
         self._thinking = marks_of(thinking_marks, self.chat_template, self._encoder.is_added)
+
+    @property
+    def name(self) -> str:
+        """The folder or the hub name; `demo` for the demo model."""
+        return self._name
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens that the model can say; the logits may be wider."""
+        return self._vocabulary
+
+    @property
+    def context_length(self) -> int | None:
+        """How many tokens the model was made to read, if its configuration says so."""
+        return self._context_length
 
     def encode(self, prompt: str | Sequence[Message]) -> list[int]:
         """Turn a prompt into the first tokens of a sequence; see `LogitsModel.encode`.
@@ -220,7 +232,7 @@ class TransformersModel:
 
         if not can_batch(self.model):
             return None
-        return TransformersRows(self.model, prefix, name=self.name, check_readable=self.check_readable)
+        return TransformersRows(self.model, prefix, name=self._name, check_readable=self.check_readable)
 
     def check_readable(self, token_ids: Sequence[int], before: int) -> None:
         """Refuse tokens that the model cannot read after `before` others.
@@ -229,10 +241,10 @@ class TransformersModel:
             ModelFailed: There is none, one is unknown to the model, or the sequence would be too long for it.
         """
         length = before + len(token_ids)
-        place = f"{self.name}, token {length}"
+        place = f"{self._name}, token {length}"
         if not token_ids:
             raise ModelFailed("no token was given; feed at least one", place=place)
-        longest = self.context_length
+        longest = self._context_length
         if longest is not None and length > longest:
             raise ModelFailed(
                 f"the sequence has {length} tokens, {length - longest} more than the {longest} the model can read; "
@@ -249,7 +261,7 @@ class TransformersModel:
             )
 
     def __repr__(self) -> str:
-        return f"<TransformersModel {self.name}>"
+        return f"<TransformersModel {self._name}>"
 
 
 class TransformersSession:

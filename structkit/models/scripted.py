@@ -62,21 +62,29 @@ def small_vocabulary() -> Vocabulary:
 
 
 class _Weightless:
-    """What both models share: a vocabulary, spelling, and a memory of prompts.
-
-    Attributes:
-        name: What the model is called in messages.
-        vocabulary: The tokens.
-        context_length: How many tokens the model reads in all.
-        prompts: The prompts of the sequences that were begun.
-    """
+    """What both models share: a vocabulary, spelling, and a memory of prompts."""
 
     def __init__(self, vocabulary: Vocabulary | None, context_length: int | None, name: str) -> None:
-        self.vocabulary = small_vocabulary() if vocabulary is None else vocabulary
-        self.context_length = context_length
-        self.name = name
+        self._vocabulary = small_vocabulary() if vocabulary is None else vocabulary
+        self._context_length = context_length
+        self._name = name
         self._last: tuple[str, list[int]] = ("", [])
         self.prompts: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """What the model is called in messages."""
+        return self._name
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens."""
+        return self._vocabulary
+
+    @property
+    def context_length(self) -> int | None:
+        """How many tokens the model reads in all."""
+        return self._context_length
 
     def encode(self, prompt: str | Sequence[Message]) -> list[int]:
         """Spell a prompt; messages become lines such as `user: Hi`. Bytes without a token are left out."""
@@ -101,11 +109,11 @@ class _Weightless:
 
     def show(self, token_ids: Sequence[int]) -> str:
         """The text of tokens."""
-        return b"".join(self.vocabulary.tokens[i] for i in token_ids).decode("utf-8", errors="replace")
+        return b"".join(self._vocabulary.tokens[i] for i in token_ids).decode("utf-8", errors="replace")
 
     @cached_property
     def _speller(self) -> _Speller:
-        return _Speller(self.vocabulary)
+        return _Speller(self._vocabulary)
 
     def _begin(self) -> tuple[str, list[int]]:
         """Note that a sequence begins, and give its prompt and the tokens of it."""
@@ -166,8 +174,8 @@ class ScriptedModel(_Weightless):
         if isinstance(reply, np.ndarray):
             return _GivenSession(reply, len(prompt_ids))
         following = partial(self._following, prompt)
-        before = b"".join(self.vocabulary.tokens[i] for i in prompt_ids)
-        return _ScriptedSession(to_bytes(reply), self.vocabulary, self._speller, before, following)
+        before = b"".join(self._vocabulary.tokens[i] for i in prompt_ids)
+        return _ScriptedSession(to_bytes(reply), self._vocabulary, self._speller, before, following)
 
     def _following(self, prompt: str) -> str | NDArray[np.float32]:
         self._begun += 1
@@ -210,11 +218,11 @@ class RandomModel(_Weightless):
         super().__init__(vocabulary, context_length, name)
         self._seed = seed
         self._sessions = count()
-        width = self.vocabulary.size
+        width = self._vocabulary.size
         # Every step is a window on one pool of noise: to draw 128,000 numbers a step takes a millisecond.
         self._pool = np.random.default_rng(seed).standard_normal(2 * width + 4096, dtype=np.float32)
         self._bias = np.zeros(width, np.float32)
-        self._bias[[*self._speller.closing, *self.vocabulary.end_ids]] = brevity
+        self._bias[[*self._speller.closing, *self._vocabulary.end_ids]] = brevity
         self._biased = brevity != 0
 
     @property
