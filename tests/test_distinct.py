@@ -80,7 +80,7 @@ def test_equal_numbers_in_two_spellings(text: str) -> None:
 def test_equal_models_in_two_spellings() -> None:
     moments = '[{"at": "2024-01-01T00:00:00Z"}, {"at": "2024-01-01T01:00:00+01:00"}]'
     assert not _holds(Annotated[set[Moment], Field(min_length=2)], moments)
-    assert not _holds(set[Moment], moments)
-    assert _holds(set[Moment], moments.replace("01:00:00+01:00", "01:00:00Z"))
+    several = Annotated[set[Moment], Field(min_length=2)]
+    assert _holds(several, moments.replace("01:00:00+01:00", "01:00:00Z"))
     assert not _holds(Annotated[set[Truth], Field(min_length=2)], '[{"value": 1}, {"value": true}]')
     assert _holds(Annotated[set[Truth], Field(min_length=2)], '[{"value": 2}, {"value": true}]')

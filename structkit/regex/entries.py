@@ -16,9 +16,6 @@ __all__ = ["any_order", "entries", "with_kinds"]
 _TALLIES = 20_000
 """Alternatives in the rules that count the entries of one object."""
 
-_BESIDE = 32
-"""Entries that may stand beside those that must be there."""
-
 _SMALL = 64
 """Nodes of an entry that is copied wherever it may stand; a larger one becomes a rule."""
 

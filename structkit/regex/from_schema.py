@@ -7,7 +7,6 @@ recursive definition becomes a rule that is called.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from structkit.errors import LimitExceeded, PatternError, UnsatisfiableSchema, UnsupportedKeyword
@@ -133,9 +132,9 @@ def lower(
     )
 
 
-def _once(name: str, *, counted: bool) -> str:
+def _once(name: str) -> str:
     """The rule of a definition, or of any JSON, in which each value is written in one way only."""
-    return f"#{name} apart" if counted else f"#{name} once"
+    return f"#{name} once"
 
 
 class _Lowering:
@@ -167,8 +166,8 @@ class _Lowering:
         self.unmade: set[str] = set()
         self.nothing: tuple[str, str] | None = None
         self.count = 0
-        self.once = self.counted = False
-        self.waiting: list[tuple[str, bool]] = []
+        self.once = False
+        self.waiting: list[str] = []
         self.notation = JSON
         self.keywords = False
         self.depth = 0
@@ -188,11 +187,9 @@ class _Lowering:
         start = self.arguments(root) if self.notation.call else self.node(root, "$")
         self.once = True
         while self.waiting:
-            name, self.counted = self.waiting.pop()
+            name = self.waiting.pop()
             self.depth = 0
-            self.rules[_once(name, counted=self.counted)] = self.node(
-                self.definitions[name], self.uses[name].place
-            )
+            self.rules[_once(name)] = self.node(self.definitions[name], self.uses[name].place)
         self.strings.finish()
         return start
 
@@ -218,7 +215,7 @@ class _Lowering:
     def make(self, rule: str) -> None:
         """Make a rule that was postponed."""
         name = rule[1:]
-        self.once = self.counted = self.keywords = False
+        self.once = self.keywords = False
         self.count = self.depth = self.deepest = self.size = 0
         self.plain = True
         self.rules[rule] = self.node(self.definitions[name], self.uses[name].place)
@@ -292,7 +289,7 @@ class _Lowering:
                 return Text(text) if self.bounded or self.once else constant(text)
             case Anything():
                 return self.anything()
-            case Ref(name) if self.once and (self.counted or self.uses[name].several):
+            case Ref(name) if self.once and (self.bounded or self.uses[name].several):
                 return self.written_once(name)
             case Ref(name):
                 node, height, plain, size = self.known.get(name, (Call(f"#{name}"), 0, True, 1))
@@ -306,10 +303,10 @@ class _Lowering:
 
     def written_once(self, name: str) -> Node:
         """A definition inside unique items, where each value is written in one way only."""
-        rule = _once(name, counted=self.counted)
+        rule = _once(name)
         if rule not in self.rules:
             self.rules[rule] = NEVER
-            self.waiting.append((name, self.counted))
+            self.waiting.append(name)
         return Call(rule)
 
     def nested(self, schema: Object | Array | Union, place: str) -> Node:
@@ -325,7 +322,7 @@ class _Lowering:
             case Array():
                 node = self.array(schema, place)
             case Union(branches):
-                alternatives = self.apart(branches) if self.once and self.bounded else branches
+                alternatives = apart(branches, self.definitions) if self.once and self.bounded else branches
                 nodes = [self.node(branch, place) for branch in alternatives]
                 self.plain = self.plain and begin_apart(nodes)
                 # A constant is far less than another schema.
@@ -339,10 +336,6 @@ class _Lowering:
         self.plain = plain and (self.plain or isinstance(node, Call))
         self.size = size + (1 if isinstance(node, Call) else self.size)
         return node
-
-    def apart(self, branches: Sequence[Schema]) -> list[Schema]:
-        """Alternatives of which each value is written by one only."""
-        return apart(branches, self.definitions, counted=self.counted)
 
     def rule(self, node: Node, place: str, *, plain: bool | None = None) -> Node:
         """A call to `node` under a name of its own."""
@@ -376,8 +369,8 @@ class _Lowering:
         if self.once or schema != Number():
             # What is no multiple is told by its digits, so it is written without an exponent.
             once = self.once or bool(schema.not_multiple_of)
-            # Where items are counted, no two texts may be the same float.
-            figures = APART_FIGURES if self.counted else ALL_FIGURES
+            # Where items must differ, no two texts may be the same float.
+            figures = APART_FIGURES if self.once else ALL_FIGURES
             node = numbers(
                 schema, bounded=self.bounded, once=once, figures=figures, limits=self.limits, place=place
             )
@@ -395,12 +388,12 @@ class _Lowering:
 
     def anything(self) -> Node:
         """Any JSON value: a rule that calls itself."""
-        name = _once("json", counted=self.counted) if self.once else "json"
+        name = _once("json") if self.once else "json"
         if name not in self.rules:
             kinds: list[Schema] = [Number()]
             if self.bounded:
                 # An int of Python has more digits than the whole numbers among its floats.
-                kinds = self.apart([Integer(), *kinds]) if self.once else [*kinds, Integer()]
+                kinds = apart([Integer(), *kinds]) if self.once else [*kinds, Integer()]
             self.rules[name] = any_json(
                 Call(name),
                 self.strings.text(0, None),
@@ -449,11 +442,11 @@ class _Lowering:
 
     def items(self, schema: Array, place: str, item: Schema | None = None) -> Node:
         """One item, after the prefix if none is given."""
-        outer = self.once, self.counted
-        self.once = self.once or schema.unique
-        self.counted = self.counted or (schema.unique and schema.min_items > 1)
+        outer = self.once
+        # Pydantic merges equal items, which only matters where there must be several.
+        self.once = outer or (schema.unique and (schema.min_items > 1 or not self.bounded))
         node = self.node(schema.items if item is None else item, place)
-        self.once, self.counted = outer
+        self.once = outer
         return Unique(node) if schema.unique and node is not NEVER else node
 
     def contained(self, schema: Array, place: str, item: Schema) -> Node:

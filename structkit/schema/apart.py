@@ -14,23 +14,19 @@ __all__ = ["apart"]
 
 
 def apart(
-    branches: Iterable[Schema],
-    definitions: Mapping[str, Schema] = MappingProxyType({}),
-    *,
-    counted: bool,
+    branches: Iterable[Schema], definitions: Mapping[str, Schema] = MappingProxyType({})
 ) -> list[Schema]:
     """The alternatives, where each value is to be written by one of them only.
 
     Args:
         branches: The alternatives.
         definitions: What they may refer to.
-        counted: Whether equal values of different kinds matter too. Beside booleans no number is then 0 or 1.
 
     Returns:
         Those of a decimal without the number, for it is a string too. Beside integers a float that is whole is written
-        as an integer, and a decimal that is whole, where it matters, not at all.
+        as an integer, and a decimal that is whole not at all. Beside booleans no number is 0 or 1.
 
-    >>> apart([Boolean(), Integer(minimum=0, maximum=9)], counted=True)[1:]
+    >>> apart([Boolean(), Integer(minimum=0, maximum=9)])[1:]
     [Integer(note=None, minimum=2, maximum=9, multiple_of=None, not_multiple_of=())]
     """
     found = list(_flat(branches, definitions, set()))
@@ -38,11 +34,11 @@ def apart(
     whole = any(isinstance(each, Integer) or _is_whole(each) for each in found)
     if any(map(_is_decimal, found)):
         found = [each for each in found if not isinstance(each, Number)]
-        if counted and (truths or whole):
+        if truths or whole:
             found = [_without_whole_decimals(each) for each in found]
     if whole:
         found = list(_without_whole_floats(found))
-    if not (counted and truths):
+    if not truths:
         return found
     kept: list[Schema] = []
     for each in found:

@@ -90,8 +90,6 @@ def encoded(schema: Core) -> JsonObject | None:
 
 # URLs
 
-_OWN_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
-
 
 def url_of(schema: Core, *, hosts: bool = False) -> JsonObject:
     """URLs of the schemes allowed; what has a default is always written, as pydantic does."""

@@ -295,12 +295,12 @@ def test_keys_that_count_are_different(bounded: bool) -> None:
 
 
 def test_unique_items() -> None:
-    numbers = Array(items=Number(), unique=True, max_items=3)
+    numbers = Array(items=Number(), unique=True, min_items=2, max_items=3)
     for bounded, one, two in ((False, "1", "2"), (True, "1.0", "2.0")):
         rules = lower(Document(Object((Property("a", numbers), Property("b", numbers))), bounded=bounded))
         assert holds(rules, f'{{"a": [{one}, 1.5, {two}], "b": [{one}, {two}]}}')
-        assert not holds(rules, f'{{"a": [{one}, 1.5, {one}], "b": []}}')
-        assert not holds(rules, '{"a": [1, 1.0], "b": []}')
+        assert not holds(rules, f'{{"a": [{one}, 1.5, {one}], "b": [{one}, {two}]}}')
+        assert not holds(rules, f'{{"a": [1, 1.0], "b": [{one}, {two}]}}')
     rules = lower(Document(Array(prefix=(Integer(), Anything()), items=Number(), unique=True)))
     assert holds(rules, '[1, "a", 2.0, 3.5]')
     assert not holds(rules, "[1, 1, 2]")
@@ -331,15 +331,25 @@ def test_unique_values_are_written_in_one_way(items: Schema, text: str, held: bo
         "tree": Array(items=Union((Ref("tree"), Number()))),
         "closed": Object((Property("a", String()),)),
     }
-    rules = lower(Document(Array(items=items, unique=True), definitions, bounded))
+    rules = lower(Document(Array(items=items, unique=True, min_items=2), definitions, bounded))
     assert link(rules).accepts(text.encode()) == held
 
 
+def test_one_unique_item_of_a_python_type_may_be_written_in_any_way() -> None:
+    rules = lower(Document(Array(items=Number(), unique=True, min_items=1)))
+    assert holds(rules, "[1, 1.0]")
+    assert not holds(rules, "[1, 1]")
+
+
 def test_numbers_outside_of_unique_items_stay_free() -> None:
-    schema = Array((Array(items=Ref("n"), unique=True), Ref("n"), Anything()), items=Never("no"), min_items=3)
+    schema = Array(
+        (Array(items=Ref("n"), unique=True, min_items=2), Ref("n"), Anything()),
+        items=Never("no"),
+        min_items=3,
+    )
     rules = lower(Document(schema, {"n": Number()}))
     assert link(rules).accepts(b'[[1.0, 1.5], 2.50, {"a": 1.0, "b": 2}]')
-    assert not link(rules).accepts(b"[[1.00], 2.50, 1]")
+    assert not link(rules).accepts(b"[[1.00, 1.5], 2.50, 1]")
 
 
 @pytest.mark.parametrize("text", ["[1, {}]", '{"a": {"b": [null]}, "c": 1.5}', '"x"', "-1e-07", "[[[[]]]]"])

@@ -83,14 +83,12 @@ CONTAINERS: Kind = {
     "set[float]": Specimen(
         set[float],
         [set(), {0.1 + 0.2, 1.5, 1e300, -2.0}],
-        ["[1.5, 1.50]", "[1e2, 100.0]", "[1e22, 1E22]", '["x"]'],
-        limits="as Python writes it, but for -0.0",
+        ["[1.5, 1.5]", "[1E22]", '["x"]'],
     ),
     "set[float], ge=0, lt=1e20": Specimen(
         set[Annotated[float, Field(ge=0, lt=1e20)]],
         [{0.0, 1e-300, 9.9e19}],
-        ["[-1.0]", "[1e+20]", "[0]"],
-        limits="as Python writes it",
+        ["[-1.0]", "[1e+20]"],
     ),
     "set[int | float], min_length=2": Specimen(
         Annotated[set[int | float], Field(min_length=2)],
