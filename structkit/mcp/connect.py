@@ -219,7 +219,11 @@ class Connection:
             return self._session
 
     def _is_there_again(self) -> bool:
-        """Whether a server that was lost can be connected to again, soon; once for all who notice."""
+        """Whether a server that was lost can be connected to again, soon; once for all who notice.
+
+        The specification (Streamable HTTP, session management) has a client that gets 404 for its session start a new
+        one, and a service that runs for long outlives the servers that are deployed again behind its URLs.
+        """
         until = time.monotonic() + _PATIENCE
         while True:
             with self._lock:

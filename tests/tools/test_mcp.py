@@ -179,7 +179,8 @@ def test_a_server_that_dies_in_a_run() -> None:
             server.tools()
 
 
-def test_a_server_behind_a_url_that_dies_in_a_run() -> None:
+def test_a_server_behind_a_url_that_dies_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_PATIENCE", 0.2)
     port = free_port()
     process = listening(port)
     try:
@@ -199,7 +200,11 @@ def restarted(process: subprocess.Popen[bytes], port: int) -> subprocess.Popen[b
     return listening(port)
 
 
-def test_a_server_behind_a_url_that_is_started_again() -> None:
+def test_a_server_behind_a_url_that_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def patient(seconds: float) -> None:
+        monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_PATIENCE", seconds)
+
+    patient(30.0)
     port = free_port()
     process = listening(port)
     try:
@@ -213,19 +218,23 @@ def test_a_server_behind_a_url_that_is_started_again() -> None:
                 process.wait()
 
             tools = [*server.tools(), stop]
+            patient(0.2)
             model = ScriptedModel([call("stop"), call("add", a=1), '"Done."'])
             result = sk.Agent(model, tools=tools).run("Go.")
             assert [each.error for each in result.calls] == [None, "the server is gone"]
             with pytest.raises(sk.AgentError, match="the server is gone; connect again"):
                 agent.run("Go.")
             process = listening(port)
+            patient(30.0)
             assert [each.output for each in agent.run("Go.").calls] == [2, 2, 2]
 
+            patient(0.2)
             model = ScriptedModel([call("stop"), '"Done."'])
             sk.Agent(model, tools=tools).run("Go.")
             with pytest.raises(sk.AgentError, match="the server is gone"):
                 server.tools()
             process = listening(port)
+            patient(30.0)
             assert "add" in [tool.name for tool in asyncio.run(server.atools())]
         with pytest.raises(sk.AgentError, match="the connection is closed"):
             agent.run("Go.")
