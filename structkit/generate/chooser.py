@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import TokenRefused
-from structkit.generate.fields import Fields, Path
+from structkit.generate.fields import JsonReader, Path
 from structkit.generate.step import Told
 from structkit.guide.guide import Cursor
 from structkit.schema.choices import OTHER, Member
@@ -93,13 +92,18 @@ class Choice:
 
 
 class Chooser:
-    """Finds where choices begin in a text that is being written."""
+    """Finds where choices begin in a text that is being written.
 
-    def __init__(self, cursor: Cursor, choices: Choices, *, is_json: bool) -> None:
+    Args:
+        cursor: Where the sequence stands.
+        choices: The values that are possible at a place.
+        reader: What reads the text, if it is JSON; whoever takes text back rewinds it.
+    """
+
+    def __init__(self, cursor: Cursor, choices: Choices, reader: JsonReader | None) -> None:
         self._cursor = cursor
         self._choices = choices
-        self._is_json = is_json
-        self._fields = Fields()
+        self._reader = reader
         self._begun: dict[Path, Choice | None] = {}
 
     def begins(self, text: bytearray, spell: Callable[[str], list[int]], room: int) -> Choice | None:
@@ -114,10 +118,11 @@ class Chooser:
         pending = self._cursor.pending
         forced = self._cursor.forced_bytes()[len(pending) :]
         here: tuple[Path, int] | None = ((), 0)
-        if self._is_json:
-            self._fields.read(bytes(text[len(self._fields.text) :]))
-            ahead = deepcopy(self._fields) if forced else self._fields
-            ahead.read(forced)
+        if self._reader is not None:
+            ahead = self._reader.follow(text)
+            if forced:
+                ahead = ahead.fork()
+                ahead.read(forced)
             here = ahead.here()
         if here is None or here[0] in self._begun:
             return None
@@ -135,9 +140,6 @@ class Chooser:
 
     def forget(self, length: int) -> None:
         """Forget what lies past the first bytes of the text."""
-        text = bytes(self._fields.text[:length])
-        self._fields = Fields()
-        self._fields.read(text)
         self._begun = {
             path: choice
             for path, choice in self._begun.items()
@@ -181,9 +183,10 @@ class Chooser:
         if not text.startswith(written):
             return []
         rest = text[len(written) :]
-        if self._is_json and text.startswith(b'"') and len(rest) > 1:
+        is_json = self._reader is not None
+        if is_json and text.startswith(b'"') and len(rest) > 1:
             rest = rest[:-1]  # the closing quote may be a token with what follows
-        for space in (b"", b" ") if self._is_json and not written else (b"",):
+        for space in (b"", b" ") if is_json and not written else (b"",):
             try:
                 ids = spell(forced + (space + rest).decode())
                 cursor = self._cursor.fork()

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from structkit.generate.fields import Field, Fields, Path, show_path
+from structkit.generate.fields import Field, Path, show_path
 from structkit.schema.choices import Member
 
 __all__ = ["Confidence", "PressureWarning", "choices_of", "confidence_of", "names_of", "warn_of_pressure"]
@@ -58,26 +58,23 @@ class Confidence:
 
 
 def confidence_of(
-    text: bytes,
+    values: Sequence[Field],
     lengths: Sequence[int],
     scores: Sequence[tuple[float, float]],
     choices: Mapping[Path, Mapping[object, float]],
-    *,
-    is_json: bool,
 ) -> dict[str, Confidence]:
     """The confidence of every value in a text, by its path.
 
     Args:
-        text: The text.
-        lengths: The bytes of each of its tokens.
+        values: Where the values are.
+        lengths: The bytes of each token of the text.
         scores: The log-probability of each token, and the probability that the mask removed.
         choices: The probabilities found where there was a choice.
-        is_json: Whether it is JSON; else it is one value.
     """
     ends = list(accumulate(lengths))
     sums = [0.0, *accumulate(logprob for logprob, _ in scores)]
     found = {}
-    for field in _fields(text) if is_json else [Field((), "string", 0, len(text))]:
+    for field in values:
         # A token belongs to the values of which it writes a byte: the first one ends after the value's first byte.
         first, last = bisect_right(ends, field.start), bisect_left(ends, field.end) + 1
         found[show_path(field.path)] = Confidence(
@@ -131,10 +128,3 @@ def warn_of_pressure(pressure: float, name: str) -> None:
             PressureWarning,
             stacklevel=2,
         )
-
-
-def _fields(text: bytes) -> list[Field]:
-    fields = Fields()
-    fields.read(text)
-    fields.finish()
-    return [field for field, ended in fields.take() if not ended]

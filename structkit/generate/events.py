@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 from structkit.generate.chooser import Choices
-from structkit.generate.fields import Field, Fields, Path, show_path
+from structkit.generate.fields import Field, JsonReader, Path, show_path
 from structkit.generate.plan import Written
 from structkit.generate.result import Result
 from structkit.schema.choices import OTHER
@@ -110,7 +110,7 @@ class Observer:
         self._begin()
 
     def _begin(self) -> None:
-        self._fields = Fields()
+        self._fields = JsonReader()
         self._open: list[Field] = []
         self._decoder = _Decoder(escaped=self._is_json)
         self._read = 0

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.generate.fields import Field, Fields, Path
+from structkit.generate.fields import Field, JsonReader, Path
 from structkit.guide.guide import Guide
 
 __all__ = ["FieldBudgets", "FieldLimits", "Reader"]
@@ -21,7 +21,7 @@ _CLOSING = {"string": b'"', "array": b"]", "object": b"}", "number": b",]}) \n"}
 
 
 class Reader(Protocol):
-    """What reads where values are in a text; `Fields` in JSON."""
+    """What reads where values are in a text; `JsonReader` in JSON."""
 
     text: bytearray
 
@@ -36,12 +36,20 @@ class Reader(Protocol):
 
 
 class FieldBudgets:
-    """The budgets of one sequence."""
+    """The budgets of one sequence.
 
-    def __init__(self, guide: Guide, limits: FieldLimits) -> None:
+    Args:
+        guide: Its guide.
+        limits: The tokens that a value at a place may have; limits of one that is more than a JSON value have `fields`,
+            which makes a reader of it.
+        reader: What reads JSON; whoever takes text back rewinds it.
+    """
+
+    def __init__(self, guide: Guide, limits: FieldLimits, reader: JsonReader) -> None:
         self._guide = guide
         self._limits = limits
-        self._fields = self._reader()
+        self._make: Callable[[], Reader] | None = getattr(limits, "fields", None)
+        self._fields: Reader = reader if self._make is None else self._make()
 
     def narrow(self, mask: NDArray[np.uint32], text: bytearray, token_ids: list[int]) -> None:
         """Allow only tokens that close what is open, if a value has had its tokens and any of them is allowed.
@@ -86,11 +94,7 @@ class FieldBudgets:
 
     def forget(self, length: int) -> None:
         """Forget what lies past the first bytes of the text."""
-        text = bytes(self._fields.text[:length])
-        self._fields = self._reader()
-        self._fields.read(text)
-
-    def _reader(self) -> Reader:
-        """What reads the text: limits of one that is more than a JSON value say how."""
-        made: Callable[[], Reader] = getattr(self._limits, "fields", Fields)
-        return made()
+        if self._make is not None:
+            text = bytes(self._fields.text[:length])
+            self._fields = self._make()
+            self._fields.read(text)

@@ -1,16 +1,18 @@
 """Where in a JSON value a text stands, read as it is written: which values have begun, grown and ended.
 
-The text is known to be JSON (RFC 8259), or the beginning of it, for the guide let nothing else through. So this reads
-it once, keeps no more than the values that are open, and never has to look back.
+The text is known to be JSON (RFC 8259), or the beginning of it, because the guide lets nothing else through. A sequence
+has one reader, which spans, confidence, repair, choices, budgets of fields and the bound on nesting share.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from copy import copy
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["Field", "Fields", "Path", "show_path"]
+__all__ = ["Field", "JsonReader", "Path", "read_values", "show_path"]
 
 Path: TypeAlias = "tuple[str | int, ...]"
 """The names and positions that lead to a value; empty for the whole."""
@@ -22,6 +24,13 @@ _KINDS: dict[int, Kind] = {ord("{"): "object", ord("["): "array", ord('"'): "str
 _KINDS.update(dict.fromkeys(b"-0123456789", "number"))
 _KINDS.update(dict.fromkeys(b"tfn", "literal"))
 
+_PLAIN = re.compile(rb'[^"\\]+')
+"""What goes on inside of a string, read at once."""
+
+_DEEPEST = 190
+"""A value this deep is brought to its end, with some levels left for what must still be opened to end it: pydantic's
+reader of JSON refuses arrays and objects in more than 200 others."""
+
 
 @dataclass(slots=True)
 class Field:
@@ -32,49 +41,115 @@ class Field:
         kind: What it is; true, false and null are literals.
         start: The byte it begins at.
         end: The byte after its last; -1 while it is open.
+        size: How many values have begun directly inside of it.
     """
 
     path: Path
     kind: Kind
     start: int
     end: int = -1
+    size: int = 0
 
 
-class Fields:
-    """The values of a text, as far as it was read.
+class JsonReader:
+    """The values of a text, as far as it was read. Each byte is read once; a rewind reads no more than one value again.
 
     Attributes:
         text: The bytes read.
         open: The values that have begun and not ended, the outermost first.
-        changes: The values that began or ended since they were last taken, in order; whether they ended.
 
-    >>> fields = Fields()
-    >>> fields.read(b'{"a": [1, "x')
-    >>> [(show_path(field.path), field.kind) for field in fields.open]
+    >>> reader = JsonReader()
+    >>> reader.read(b'{"a": [1, "x')
+    >>> [(show_path(field.path), field.kind) for field in reader.open]
     [('$', 'object'), ('a', 'array'), ('a[1]', 'string')]
-    >>> [show_path(field.path) for field, ended in fields.take() if ended]
+    >>> [show_path(field.path) for field, ended in reader.take() if ended]
     ['a[0]']
+    >>> reader.rewind(7)
+    >>> [show_path(field.path) for field in reader.open], reader.depth
+    (['$', 'a'], 2)
     """
 
     def __init__(self) -> None:
         self.text = bytearray()
         self.open: list[Field] = []
-        self.changes: list[tuple[Field, bool]] = []
+        # The values that began or ended, whether they ended, and how many bytes were read then.
+        self._changes: list[tuple[Field, bool, int]] = []
+        self._taken = 0
+        self._begin_state: tuple[int, str | None, int, bool] = (0, None, -1, False)
         self._key: str | None = None
         self._key_start = -1
         self._escaped = False
-        self._items: list[int] = []
 
     def read(self, text: bytes) -> None:
         """Read on."""
-        for byte in text:
-            self._read(byte)
-            self.text.append(byte)
+        at = 0
+        while at < len(text):
+            plain = None if self._escaped or not self.in_string else _PLAIN.match(text, at)
+            if plain:
+                self.text += plain[0]
+                at = plain.end()
+            else:
+                self._read(text[at])
+                self.text.append(text[at])
+                at += 1
+
+    def follow(self, text: bytearray) -> JsonReader:
+        """Read what a text has more than was read; it goes on from that."""
+        self.read(bytes(text[len(self.text) :]))
+        return self
 
     def finish(self) -> None:
-        """The text is complete: a number at its end has ended too."""
+        """The text is complete: a number at its end has ended too. After this it can only be rewound."""
         if self.open and self.open[-1].kind == "number":
-            self._end(len(self.text))
+            self._end(len(self.text), len(self.text) + 1)
+
+    def rewind(self, length: int) -> None:
+        """Forget all but the first bytes of the text.
+
+        Raises:
+            ValueError: This is a fork, and was made past them.
+        """
+        if length < self._begin_state[0]:
+            raise ValueError("a fork cannot be rewound past the byte at which it was made")
+        while self._changes and self._changes[-1][2] > length:
+            field, ended, _ = self._changes.pop()
+            if ended:
+                field.end = -1
+                self.open.append(field)
+            else:
+                self.open.pop()
+                if self.open:
+                    self.open[-1].size -= 1
+        state = (self._changes[-1][2], None, -1, False) if self._changes else self._begin_state
+        known, self._key, self._key_start, self._escaped = state
+        self._taken = min(self._taken, len(self._changes))
+        rest = bytes(self.text[known:length])
+        del self.text[known:]
+        self.read(rest)
+
+    def fork(self) -> JsonReader:
+        """Another reader at the same byte, which cannot be rewound past it and knows only the values that are open."""
+        other = JsonReader()
+        other.text = self.text.copy()
+        other.open = [copy(field) for field in self.open]
+        other._key, other._key_start, other._escaped = self._key, self._key_start, self._escaped
+        other._begin_state = (len(self.text), self._key, self._key_start, self._escaped)
+        return other
+
+    @property
+    def values(self) -> list[Field]:
+        """The values that have begun, in order."""
+        return [field for field, ended, _ in self._changes if not ended]
+
+    @property
+    def depth(self) -> int:
+        """How many arrays and objects are open."""
+        return len(self.open) - (self._scalar is not None)
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether the text is nested as deep as it should be."""
+        return self.depth >= _DEEPEST
 
     @property
     def name_start(self) -> int:
@@ -86,23 +161,37 @@ class Fields:
         """Whether the text stands inside the name of a field."""
         return self._key_start >= 0
 
+    @property
+    def in_string(self) -> bool:
+        """Whether the text stands inside a string or a name."""
+        return self._key_start >= 0 or bool(self.open and self.open[-1].kind == "string")
+
     def here(self) -> tuple[Path, int] | None:
         """The value that is being written, or begins next, unless it is an object or array: its path and first byte."""
         if self._key_start >= 0:
             return None
-        if self.open and self.open[-1].kind not in ("object", "array"):
-            return self.open[-1].path, self.open[-1].start
+        scalar = self._scalar
+        if scalar is not None:
+            return scalar.path, scalar.start
         if bytes(self.text.rstrip()[-1:]) not in (b"", b"[", b",", b":"):
             return None
         if not self.open:
             return (), len(self.text)
-        step = self._items[-1] if self.open[-1].kind == "array" else self._key
-        return None if step is None else ((*self.open[-1].path, step), len(self.text))
+        holder = self.open[-1]
+        step = holder.size if holder.kind == "array" else self._key
+        return None if step is None else ((*holder.path, step), len(self.text))
 
     def take(self) -> list[tuple[Field, bool]]:
-        """What changed since the last time."""
-        changes, self.changes = self.changes, []
+        """The values that began or ended since the last time, in order, and whether they ended."""
+        changes = [(field, ended) for field, ended, _ in self._changes[self._taken :]]
+        self._taken = len(self._changes)
         return changes
+
+    @property
+    def _scalar(self) -> Field | None:
+        """The string, number or literal that is open."""
+        inner = self.open[-1] if self.open else None
+        return None if inner is None or inner.kind in ("object", "array") else inner
 
     def _read(self, byte: int) -> None:
         at = len(self.text)
@@ -111,19 +200,19 @@ class Fields:
                 name: str = json.loads(self.text[self._key_start :].decode() + '"')
                 self._key, self._key_start = name, -1
             return
-        if self.open and self.open[-1].kind not in ("object", "array"):
-            field = self.open[-1]
+        field = self._scalar
+        if field is not None:
             if field.kind == "string":
                 if self._ends_string(byte):
-                    self._end(at + 1)
+                    self._end(at + 1, at + 1)
                 return
             if field.kind == "literal":
                 if at + 1 - field.start == (5 if self.text[field.start] == ord("f") else 4):
-                    self._end(at + 1)
+                    self._end(at + 1, at + 1)
                 return
             if byte in b"0123456789+-.eE":
                 return
-            self._end(at)
+            self._end(at, at + 1)
         self._between(byte, at)
 
     def _between(self, byte: int, at: int) -> None:
@@ -131,7 +220,7 @@ class Fields:
         if byte in _SPACE or byte in b",:":
             return
         if byte in b"]}":
-            self._end(at + 1)
+            self._end(at + 1, at + 1)
         elif byte == ord('"') and self.open and self.open[-1].kind == "object" and self._key is None:
             self._key_start = at
         else:
@@ -140,24 +229,18 @@ class Fields:
     def _begin(self, byte: int, at: int) -> None:
         path: Path = ()
         if self.open:
-            step: str | int | None = self._key
-            if step is None:
-                step = self._items[-1]
-                self._items[-1] += 1
-            path = (*self.open[-1].path, step)
+            holder = self.open[-1]
+            path = (*holder.path, holder.size if self._key is None else self._key)
+            holder.size += 1
         self._key = None
         field = Field(path, _KINDS[byte], at)
-        if field.kind in ("object", "array"):
-            self._items.append(0)
         self.open.append(field)
-        self.changes.append((field, False))
+        self._changes.append((field, False, at + 1))
 
-    def _end(self, at: int) -> None:
+    def _end(self, at: int, read: int) -> None:
         field = self.open.pop()
-        if field.kind in ("object", "array"):
-            self._items.pop()
         field.end = at
-        self.changes.append((field, True))
+        self._changes.append((field, True, read))
 
     def _ends_string(self, byte: int) -> bool:
         if self._escaped:
@@ -167,6 +250,18 @@ class Fields:
         else:
             return byte == ord('"')
         return False
+
+
+def read_values(text: bytes) -> list[Field]:
+    """The values of a complete text, in the order in which they begin.
+
+    >>> [(show_path(field.path), field.start, field.end) for field in read_values(b"[7, 8]")]
+    [('$', 0, 6), ('[0]', 1, 2), ('[1]', 4, 5)]
+    """
+    reader = JsonReader()
+    reader.read(text)
+    reader.finish()
+    return reader.values
 
 
 def show_path(path: Path) -> str:

@@ -18,7 +18,6 @@ from structkit.generate.chooser import Chooser
 from structkit.generate.draft import Drafts
 from structkit.generate.field_budget import FieldBudgets
 from structkit.generate.fields import Path
-from structkit.generate.nesting import Nesting
 from structkit.generate.notes import add_place
 from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Score
 from structkit.generate.sample import allows, only_id
@@ -87,12 +86,14 @@ class _Decoding:
         self.shortened: int | None = None
         self.begin = 0.0
         self.thinking: str | None = None
+        self.is_json = cursor.guide.is_json
         self.chooser: Chooser | None = None
         if plan.scored and plan.choices is not None:
-            self.chooser = Chooser(cursor, plan.choices, is_json=plan.is_json)
+            self.chooser = Chooser(cursor, plan.choices, self.written.reader if self.is_json else None)
         limits = plan.field_limits
-        self.field_budgets = None if limits is None else FieldBudgets(cursor.guide, limits)
-        self.nesting = Nesting() if plan.is_json else None
+        self.field_budgets = None
+        if limits is not None:
+            self.field_budgets = FieldBudgets(cursor.guide, limits, self.written.reader)
 
     def run(self) -> Flow:
         """The flow: write, have it looked at, and take back what is refused, as often as there are retries."""
@@ -166,7 +167,7 @@ class _Decoding:
 
     def room(self) -> int:
         """The tokens that there is room for: no more than what ends the value if it is very deep, or time is over."""
-        hurried = self.late() or (self.nesting is not None and self.nesting.is_deep(self.written.text))
+        hurried = self.late() or (self.is_json and self.written.reader.follow(self.written.text).is_deep)
         return min(self.left, self.cursor.tokens_to_end()) if hurried else self.left
 
     def late(self) -> bool:
@@ -342,7 +343,7 @@ class _Decoding:
         self.cursor.rollback(taken)
         self.left += 0 if self.plan.spend else taken
         written.cut(count, length, self.paths.get(start, ()))
-        for watcher in (self.chooser, self.field_budgets, self.nesting):
+        for watcher in (self.chooser, self.field_budgets):
             if watcher is not None:
                 watcher.forget(length)
         unread = min(taken, len(self.unread))

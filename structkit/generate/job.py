@@ -13,6 +13,7 @@ from structkit.generate.confidence import Confidence, choices_of, confidence_of,
 from structkit.generate.draft import ModelDrafts, PromptDrafts
 from structkit.generate.drive import Driven
 from structkit.generate.examples import Shot, shots_of
+from structkit.generate.fields import Field
 from structkit.generate.flow import decode
 from structkit.generate.guides import GUIDES
 from structkit.generate.notes import add_note
@@ -213,7 +214,6 @@ class Job:
             refusal=None if before is None else before.refusal,
             scored=settings.confidence,
             choices=self._compiled.target.choices,
-            is_json=self._compiled.target.is_json,
             field_limits=self._compiled.target.field_limits(),
             deadline=self._deadline,
             processors=Stack(settings.processors, model.vocabulary) if settings.processors else None,
@@ -231,7 +231,7 @@ class Job:
             self._value = target.value(text)
         except ValueError as error:
             self._refused.append((text, error))
-            return refusal_of(error, text, is_json=target.is_json)
+            return refusal_of(error, self.written.values(is_json=target.is_json))
         except Exception as error:  # a validator is anyone's code
             add_note(error, f"a validator of {target.name} raised it for {text:.200}")
             raise
@@ -248,6 +248,7 @@ class Job:
             return self._failed(usage=self._usage(driven))
         compiled = self._compiled
         text = to_text(bytes(self.written.text))
+        values = self.written.values(is_json=compiled.target.is_json)
         result = Result(
             value=self._value,
             text=text,
@@ -257,8 +258,8 @@ class Job:
             attempts=(*decoded.refused, text),
             thinking=decoded.thinking,
             events=self._events(),
-            spans=spans_of(compiled.target, text, self._source),
-            confidence=self._confidence(decoded) if self._settings.confidence else {},
+            spans=spans_of(compiled.target, bytes(self.written.text), values, self._source),
+            confidence=self._confidence(decoded, values) if self._settings.confidence else {},
         )
         if not isinstance(self._model, Noise):
             warn_of_pressure(result.pressure, compiled.target.name)
@@ -272,17 +273,16 @@ class Job:
         each = zip(written.token_ids, written.texts, written.forced, written.scores, strict=True)
         return tuple(Token(token_id, text, forced, *score) for token_id, text, forced, score in each)
 
-    def _confidence(self, decoded: Decoded) -> dict[str, Confidence]:
+    def _confidence(self, decoded: Decoded, values: Sequence[Field]) -> dict[str, Confidence]:
         written, target = self.written, self._compiled.target
         return confidence_of(
-            bytes(written.text),
+            values,
             [len(text) for text in written.texts],
             written.scores,
             {
                 path: choices_of(chances, target.choices(path) or [*chances], is_json=target.is_json)
                 for path, chances in decoded.choices.items()
             },
-            is_json=target.is_json,
         )
 
     def _failed(self, cause: Exception | None = None, usage: Usage | None = None) -> ValidationFailed:

@@ -13,7 +13,7 @@ from structkit.generate.bans import Bans
 from structkit.generate.chooser import Choices
 from structkit.generate.draft import Drafting, PromptDrafts
 from structkit.generate.field_budget import FieldLimits
-from structkit.generate.fields import Path
+from structkit.generate.fields import Field, JsonReader, Path
 from structkit.generate.processors import Stack
 from structkit.generate.result import FinishReason
 from structkit.generate.sample import Sampling
@@ -66,6 +66,7 @@ class Written:
             where it was not sampled or not scored.
         forced: For each whether it was not sampled, because nothing else could follow.
         text: Their bytes.
+        reader: Reads the values in them, if they are JSON; see `JsonReader.follow`.
         kept: The bytes that were never taken back since this was last set to the length of the text.
         refused: The value that is written anew from there.
         discarded: How many tokens were taken back.
@@ -78,6 +79,7 @@ class Written:
         self.scores: list[tuple[float, float]] = []
         self.forced: list[bool] = []
         self.text = bytearray()
+        self.reader = JsonReader()
         self.kept = 0
         self.refused: Path = ()
         self.discarded = 0
@@ -91,7 +93,16 @@ class Written:
         for each in (self.token_ids, self.texts, self.scores, self.forced):
             del each[tokens:]
         del self.text[length:]
+        if len(self.reader.text) > length:
+            self.reader.rewind(length)
         self.kept = min(self.kept, length)
+
+    def values(self, *, is_json: bool) -> list[Field]:
+        """The values in the text, which is complete; one that is not JSON is one value."""
+        if not is_json:
+            return [Field((), "string", 0, len(self.text))]
+        self.reader.follow(self.text).finish()
+        return self.reader.values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +122,6 @@ class Plan:
         refusal: Why it did, if there were other attempts.
         scored: Whether log-probabilities are wanted.
         choices: With `scored`, the texts among which there is a choice at a place, so that they are scored too.
-        is_json: Whether the text is JSON.
         field_limits: The tokens that a value at a place may have, if any is bounded.
         deadline: The time, by `time.perf_counter()`, after which the shortest way to the end is taken.
         thoughts: Tokens that the model may write freely before; 0 for none.
@@ -134,7 +144,6 @@ class Plan:
     refusal: Refusal | None = None
     scored: bool = False
     choices: Choices | None = None
-    is_json: bool = True
     field_limits: FieldLimits | None = None
     deadline: float | None = None
     thoughts: int = 0

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import TokenRefused
-from structkit.generate.nesting import Nesting
+from structkit.generate.fields import JsonReader
 from structkit.guide.guide import Cursor, Guide
 
 if TYPE_CHECKING:
@@ -24,24 +24,24 @@ _KEPT = 4_096
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a row stands, and how deep its value is nested."""
+    """Where a row stands, and what reads its text, if that is JSON."""
 
     cursor: Cursor
-    nesting: Nesting
+    reader: JsonReader | None
 
     def fork(self) -> _Place:
-        return _Place(self.cursor.fork(), self.nesting.fork())
+        return _Place(self.cursor.fork(), None if self.reader is None else self.reader.fork())
 
     def advance(self, token: int) -> None:
         """Take a token; what follows the end, which is padding, is not looked at."""
         if not self.cursor.ended:
             self.cursor.advance(token)
-        if not self.cursor.ended:
-            self.nesting.read(self.cursor.guide.vocabulary.tokens[token])
+        if self.reader is not None and not self.cursor.ended:
+            self.reader.read(self.cursor.guide.vocabulary.tokens[token])
 
     def fill_mask(self, mask: NDArray[np.uint32]) -> None:
         """Write what may follow; JSON that is very deep has only room for its end."""
-        deep = self.cursor.guide.is_json and self.nesting.deep
+        deep = self.reader is not None and self.reader.is_deep
         self.cursor.fill_mask(mask, self.cursor.tokens_to_end() if deep else None)
 
 
@@ -122,7 +122,8 @@ class LogitsProcessor:
         if written in self._places:
             return self._places[written]
         before = self._places.get(written[:-1]) if written else None
-        found = _Place(self.guide.cursor(), Nesting()) if before is None else before.fork()
+        start = _Place(self.guide.cursor(), JsonReader() if self.guide.is_json else None)
+        found = start if before is None else before.fork()
         try:
             for token in written if before is None else written[-1:]:
                 found.advance(token)

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from structkit.generate.fields import Field, Fields, Path
+from structkit.generate.fields import Field, Path
 from structkit.generate.plan import Refusal
 from structkit.generate.prompt import Prompt
 from structkit.models.base import Conversation, Message
-from structkit.vocabulary.marks import readable, to_bytes
+from structkit.vocabulary.marks import readable
 
 __all__ = ["refusal_of", "told_prompt"]
 
 
-def refusal_of(error: Exception, text: str, *, is_json: bool) -> Refusal:
-    """Where in a text the value is that an error names; the whole text if it names none.
+def refusal_of(error: Exception, values: Sequence[Field]) -> Refusal:
+    """Where in a text the value is that an error names; the whole text, which comes first, if it names none.
 
     Args:
         error: Of pydantic or jsonschema, or any other.
-        text: What was refused.
-        is_json: Whether it is JSON.
+        values: The values in the text that was refused.
     """
-    end = len(to_bytes(text))
-    if not is_json:
-        return Refusal(error, 0, end)
-    places = _places(text)
+    places = {value.path: value for value in values}
     path = _path_of(_location(error), places)
     return Refusal(error, places[path].start, places[path].end, path)
 
@@ -43,21 +39,14 @@ def told_prompt(prompt: Prompt, text: str, error: Exception) -> Prompt:
     return Conversation(told, prompt.tools) if isinstance(prompt, Conversation) else list(told)
 
 
-def _places(text: str) -> dict[Path, Field]:
-    fields = Fields()
-    fields.read(text.encode())
-    fields.finish()
-    return {field.path: field for field, ended in fields.take() if ended}
-
-
 def _path_of(location: Sequence[object], places: Mapping[Path, Field]) -> Path:
     """The place of a value in the text that a location leads to.
 
     Between names and positions pydantic puts the names of types, such as the members of a union, and such a name may
     be that of a field too: so the path is the one that uses up most of the location.
 
-    >>> text = '{"pet": {"cat": "Tom", "age": 99}}'
-    >>> _path_of(("pet", "cat", "age"), _places(text)), _path_of(("pet", "[key]"), _places(text))
+    >>> values = {value.path: value for value in read_values(b'{"pet": {"cat": "Tom", "age": 99}}')}
+    >>> _path_of(("pet", "cat", "age"), values), _path_of(("pet", "[key]"), values)
     (('pet', 'age'), ())
     """
     if location and location[-1] == "[key]":  # a name of an object, after which it is named

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from structkit.generate.fields import Fields, show_path
+from structkit.generate.fields import Field, show_path
 from structkit.regex.substrings import find
 from structkit.targets import Target
 
@@ -22,26 +23,23 @@ class Span(NamedTuple):
     end: int
 
 
-def spans_of(target: Target[object], text: str, source: str) -> dict[str, Span]:
+def spans_of(target: Target[object], text: bytes, values: Sequence[Field], source: str) -> dict[str, Span]:
     """The places of the quotes in a text, by their paths.
 
     Args:
         target: The target.
         text: What was written.
+        values: The values in it, if it is JSON.
         source: What quotes are taken from that name no source of their own.
     """
     if not target.has_quotes:
         return {}
-    fields = Fields()
-    fields.read(text.encode())
-    fields.finish()
-    written = text.encode()
     found: dict[str, Span] = {}
-    for field, ended in fields.take():
-        quote = target.quote(field.path) if ended and field.kind == "string" else None
+    for field in values:
+        quote = target.quote(field.path) if field.kind == "string" else None
         if quote is None:
             continue
-        value: str = json.loads(written[field.start : field.end])
+        value: str = json.loads(text[field.start : field.end])
         start = find(source if quote.source is None else quote.source, value, words=quote.words)
         if start >= 0:  # else it is another member of a union
             found[show_path(field.path)] = Span(start, start + len(value))

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import GenerationError, TokenRefused
-from structkit.generate.fields import Fields
+from structkit.generate.fields import JsonReader
 from structkit.guide.guide import Cursor, Guide
 from structkit.proof.chance import Chance
 from structkit.proof.words import HOSTILE, WORDS
@@ -137,7 +137,7 @@ class _Walk:
     def __init__(self, walks: Walks, cursor: Cursor, chance: Chance, shortest: int) -> None:
         self.walks, self.cursor, self.chance = walks, cursor, chance
         self.mask = np.zeros(cursor.guide.vocabulary.words, np.uint32)
-        self.fields = Fields()
+        self.fields = JsonReader()
         self.text = self.fields.text if walks.is_json else bytearray()
         self.most = shortest + _EXTRA[chance.below(len(_EXTRA))]
         self.end: int | None = None

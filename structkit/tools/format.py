@@ -17,7 +17,7 @@ from typing import ClassVar, Protocol
 
 from typing_extensions import Unpack
 
-from structkit.generate.fields import Fields
+from structkit.generate.fields import JsonReader
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.models.base import Conversation
 from structkit.models.base import Message as Turn
@@ -66,7 +66,7 @@ class JsonArguments:
     """
 
     def __init__(self) -> None:
-        self._fields = Fields()
+        self._fields = JsonReader()
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self.done = False
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing_extensions import Unpack
 
 from structkit.automaton.texts import AutomatonTexts
-from structkit.generate.fields import Fields
+from structkit.generate.fields import JsonReader
 from structkit.limits import Limits
 from structkit.regex.from_schema import lower
 from structkit.regex.nodes import Rules
@@ -97,7 +97,7 @@ class PythonicFormat(Format):
 
 def _entries(arguments: str) -> dict[str, str]:
     """The names in an object, and their values to the letter: 1E5 is not 100000.0."""
-    text, fields = arguments.encode(), Fields()
+    text, fields = arguments.encode(), JsonReader()
     fields.read(text)
     return {
         f"{field.path[0]}": text[field.start : field.end].decode()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from structkit.generate.field_budget import FieldLimits
-from structkit.generate.fields import Field, Fields
+from structkit.generate.fields import Field, JsonReader
 from structkit.tools.format import Arguments, Format
 from structkit.tools.saying import Saying, begins_text
 from structkit.vocabulary.marks import to_bytes
@@ -103,7 +103,7 @@ class StepReader:
 
 
 class StepFields:
-    """The values in a step; see `Fields`. Their paths begin with the name of the tool, or with nothing for the result.
+    """The values in a step; see `JsonReader`. Their paths begin with the name of the tool, or `RESULT`.
 
     Attributes:
         text: The bytes read.
@@ -113,7 +113,7 @@ class StepFields:
         self.text = bytearray()
         self._reader = reader
         self._name: str | None = None
-        self._fields = Fields()
+        self._fields = JsonReader()
         self._places: list[int] = []
 
     @property
@@ -143,7 +143,7 @@ class StepFields:
                 self._take(bytes((byte,)))
 
     def _begin(self, name: str) -> None:
-        self._name, self._fields, self._places = name, Fields(), []
+        self._name, self._fields, self._places = name, JsonReader(), []
 
     def _take(self, text: bytes, at: int | None = None) -> None:
         self._places += [len(self.text) - 1 if at is None else at] * len(text)

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.generate.fields import Fields, Path
+from structkit.generate.fields import JsonReader, Path
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -32,7 +32,7 @@ def test_every_value_is_found_where_it_is(
 ) -> None:
     separators = (", ", ": ") if spaced else (",", ":")
     text = json.dumps(value, ensure_ascii=ascii_only, separators=separators).encode("utf-8", "surrogatepass")
-    fields, changes, at = Fields(), [], 0
+    fields, changes, at = JsonReader(), [], 0
     while at < len(text):
         step = data.draw(st.integers(1, 7))
         fields.read(text[at : at + step])

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, RootModel
 
 import structkit as sk
-from structkit.generate import nesting
-from structkit.generate.fields import Fields
-from structkit.generate.nesting import Nesting
+from structkit.generate.fields import JsonReader
 from structkit.testing import ScriptedModel, small_vocabulary
 
 SMALL = small_vocabulary()
@@ -83,28 +81,47 @@ def test_what_is_wide_is_not_deep() -> None:
 
 TEXTS = st.text('[]{}"\\\n,:a', max_size=8)
 VALUES = st.recursive(
-    st.none() | TEXTS,
+    st.none() | TEXTS | st.integers(-99, 999) | st.booleans(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=20,
 )
 
 
-@given(VALUES, st.integers(1, 6), st.randoms())
-def test_the_depth_is_that_of_the_values_that_are_open(
-    value: object, deepest: int, chance: random.Random
-) -> None:
+def _state(reader: JsonReader) -> tuple[object, ...]:
+    return reader.text, reader.open, reader.values, reader.depth, reader.name_start, reader.here()
+
+
+@given(VALUES, st.booleans(), st.randoms())
+def test_what_is_taken_back_leaves_no_trace(value: object, spaced: bool, chance: random.Random) -> None:
     """In pieces of any length, some of which are taken back, and with others written in their place."""
-    text, read, end = json.dumps(value).encode(), Nesting(), 0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nesting, "_DEEPEST", deepest)
-        while end < len(text):
-            end = min(len(text), end + chance.randint(1, 9))
-            fields = Fields()
-            fields.read(text[:end])
-            depth = sum(field.kind in ("object", "array") for field in fields.open)
-            assert read.is_deep(bytearray(text[:end])) is (depth >= deepest)
-            if chance.random() < 0.3:
-                kept = chance.randint(0, end)
-                read.forget(kept)
-                read.is_deep(bytearray(text[:kept] + b'["]' * 9))
-                read.forget(kept)
+    text = json.dumps(value, separators=(", ", ": ") if spaced else (",", ":")).encode()
+    read, end = JsonReader(), 0
+    while end < len(text):
+        end = min(len(text), end + chance.randint(1, 9))
+        fresh = JsonReader()
+        fresh.read(text[:end])
+        assert _state(read.follow(bytearray(text[:end]))) == _state(fresh)
+        assert read.depth == sum(field.kind in ("object", "array") for field in read.open)
+        fork = read.fork()
+        fork.follow(bytearray(text))
+        assert _state(read) == _state(fresh)
+        fork.rewind(end)
+        assert (fork.open, fork.here()) == (fresh.open, fresh.here())
+        if chance.random() < 0.5:
+            kept = chance.randint(0, end)
+            other = JsonReader()
+            other.read(text[:kept])
+            read.rewind(kept)
+            assert _state(read) == _state(other)
+            read.follow(bytearray(text))
+            read.finish()
+            read.rewind(kept)
+            assert _state(read) == _state(other)
+            assert [change for change in read.take() if change[0].start >= kept] == []
+
+
+def test_a_fork_is_not_rewound_past_its_begin() -> None:
+    reader = JsonReader()
+    reader.read(b'{"a": [1, ')
+    with pytest.raises(ValueError, match="cannot be rewound"):
+        reader.fork().rewind(3)

@@ -19,6 +19,8 @@ from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, field_valida
 
 import structkit as sk
 from structkit.generate.bans import Bans
+from structkit.generate.fields import Field as Value
+from structkit.generate.fields import read_values
 from structkit.generate.flow import decode
 from structkit.generate.plan import Flow, Plan, Refusal
 from structkit.generate.repair import refusal_of
@@ -170,7 +172,8 @@ def test_no_text_is_written_twice(
     raw = isinstance(target, sk.Choice) and target.raw
 
     def check(text: str) -> Refusal | None:
-        return refusal_of(ValueError("no"), text, is_json=not raw)
+        whole = Value((), "string", 0, len(text.encode()))
+        return refusal_of(ValueError("no"), [whole] if raw else read_values(text.encode()))
 
     plan = Plan(
         budget=budget,
@@ -207,7 +210,7 @@ def test_the_place_of_an_error() -> None:
     adapter = TypeAdapter(dict[str, list[str | Item]])
     with pytest.raises(ValueError, match="odd") as caught:
         adapter.validate_json(text)
-    refusal = refusal_of(caught.value, text, is_json=True)
+    refusal = refusal_of(caught.value, read_values(text.encode()))
     assert text[refusal.start : refusal.end] == "35" or text[refusal.start : refusal.end].startswith("{")
 
 
@@ -312,7 +315,7 @@ def test_the_name_of_a_type_in_a_location_is_not_taken_for_a_field() -> None:
     text = '{"pet": {"kind": "cat", "cat": "Tom", "age": 99}}'
     with pytest.raises(ValueError, match="not this one") as caught:
         adapter.validate_json(text)
-    refusal = refusal_of(caught.value, text, is_json=True)
+    refusal = refusal_of(caught.value, read_values(text.encode()))
     assert text[refusal.start : refusal.end] == "99"
 
 
@@ -320,7 +323,7 @@ def test_a_name_that_is_refused_takes_its_object_with_it() -> None:
     text = '{"x": {"bad": 1}}'
     with pytest.raises(ValueError, match="not this one") as caught:
         TypeAdapter(dict[str, dict[Annotated[str, AfterValidator(never)], int]]).validate_json(text)
-    refusal = refusal_of(caught.value, text, is_json=True)
+    refusal = refusal_of(caught.value, read_values(text.encode()))
     assert text[refusal.start : refusal.end] == '{"bad": 1}'
 
 
