@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
-import threading
-from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
 
 from structkit.compile import compile
 from structkit.generate.settings import Writing
 from structkit.guide.guide import Guide
 from structkit.identity import key_of
+from structkit.lru_cache import LruCache
 from structkit.targets import AnyTarget, Target, read_target
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["GUIDES", "Compiled", "Guides"]
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +44,8 @@ class Guides:
 
     def __init__(self, most: int) -> None:
         """Keep up to `most` guides."""
-        self._kept: _Recent[Compiled] = _Recent(most)
-        self._read: _Recent[Target[object]] = _Recent(most)
+        self._kept: LruCache[Hashable, Compiled] = LruCache(most)
+        self._read: LruCache[Hashable, Target[object]] = LruCache(most)
 
     def read(self, target: AnyTarget, writing: Writing) -> Target[object]:
         """A target, read.
@@ -58,11 +54,12 @@ class Guides:
             StructkitError: See `structkit.targets.read_target`.
         """
         name = key_of(target)
-        key = None if name is None else (name, writing, _today())
-        read = self._read.find(key)
+        key = (name, writing, _today())
+        read = None if name is None else self._read.get(key)
         if read is None:
             read = read_target(target, policy=writing.policy, limits=writing.limits)
-            self._read.keep(key, read)
+            if name is not None:
+                self._read.put(key, read)
         return read
 
     def get(
@@ -76,38 +73,14 @@ class Guides:
             StructkitError: See `structkit.compile`.
         """
         name = key_of(target)
-        key = None if name is None else (name, vocabulary, writing, _today())
-        kept = self._kept.find(key)
+        key = (name, vocabulary, writing, _today())
+        kept = None if name is None else self._kept.get(key)
         if kept is not None and kept.source in (None, source):
             return kept
         made = _make(self.read(target, writing), vocabulary, writing, source)
-        self._kept.keep(key, replace(made, seconds=0.0))
+        if name is not None:
+            self._kept.put(key, replace(made, seconds=0.0))
         return made
-
-
-class _Recent(Generic[T]):
-    """What was used last, by key; what has no key is not kept."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: OrderedDict[Hashable, T] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def find(self, key: Hashable | None) -> T | None:
-        with self._lock:
-            found = None if key is None else self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-            return found
-
-    def keep(self, key: Hashable | None, made: T) -> None:
-        if key is None:
-            return
-        with self._lock:
-            self._kept[key] = made
-            self._kept.move_to_end(key)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
 
 
 def _today() -> dt.date:

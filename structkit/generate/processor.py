@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from structkit.errors import TokenRefused
 from structkit.generate.fields import JsonReader
 from structkit.guide.guide import Cursor, Guide
+from structkit.lru_cache import LruCache
 
 if TYPE_CHECKING:
     import torch
@@ -71,7 +71,7 @@ class LogitsProcessor:
         self.guide = guide
         self._prompts: set[tuple[int, ...]] = set()
         self._length = self._longest = 0
-        self._places: OrderedDict[tuple[int, ...], _Place | None] = OrderedDict()
+        self._places: LruCache[tuple[int, ...], _Place | None] = LruCache(_KEPT)
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Write -inf over the logits of tokens that may not follow.
@@ -120,17 +120,15 @@ class LogitsProcessor:
     def _place(self, written: tuple[int, ...]) -> _Place | None:
         """Where a row stands; `None` if the language refuses it."""
         if written in self._places:
-            return self._places[written]
+            return self._places.get(written)
         before = self._places.get(written[:-1]) if written else None
         start = _Place(self.guide.cursor(), JsonReader() if self.guide.is_json else None)
         found = start if before is None else before.fork()
+        place: _Place | None = found
         try:
             for token in written if before is None else written[-1:]:
                 found.advance(token)
         except TokenRefused:
-            self._places[written] = None
-        else:
-            self._places[written] = found
-        while len(self._places) > _KEPT:
-            self._places.popitem(last=False)
-        return self._places.get(written)
+            place = None
+        self._places.put(written, place)
+        return place

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import NoneType
@@ -335,9 +334,7 @@ class Agent(Generic[T_co, D_contra]):
             self._format, model, writing.whitespace, tools=bool(setup.tools), text=setup.text
         )
         shelf = Shelf(writing.limits.kept_tokens)
-        made._setup = replace(
-            setup, model=model, format=chosen, native=native, shelf=shelf, _targets=OrderedDict()
-        )
+        made._setup = replace(setup, model=model, format=chosen, native=native, shelf=shelf)
         made._setup.check()
         return made
 

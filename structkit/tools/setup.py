@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from threading import Lock
 
 from structkit.errors import AgentError
 from structkit.generate.guides import GUIDES, Compiled
 from structkit.generate.kept import Shelf
 from structkit.generate.settings import Settings
+from structkit.lru_cache import LruCache
 from structkit.messages import CallPart, Calls, Message, Output, User
 from structkit.models.base import Conversing, LogitsModel
 from structkit.models.base import Message as Turn
@@ -74,8 +73,9 @@ class Setup:
     settings: Settings
     deps_type: object
     shelf: Shelf
-    _targets: OrderedDict[object, StepTarget] = field(default_factory=OrderedDict, repr=False)
-    _lock: Lock = field(default_factory=Lock, repr=False)
+    _targets: LruCache[object, StepTarget] = field(
+        init=False, default_factory=lambda: LruCache(_KEPT), repr=False
+    )
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -90,15 +90,13 @@ class Setup:
     def target(self, offers: Sequence[Offer]) -> StepTarget:
         """The language of a step; that of a set of tools is made once."""
         key = tuple((offer.ready.name, offer.left) for offer in offers)
-        with self._lock:
-            if key not in self._targets:
-                self._targets[key] = StepTarget(
-                    tuple(offers), self.result, self.format, self.most, text=self.text and bool(offers)
-                )
-                while len(self._targets) > _KEPT:
-                    self._targets.popitem(last=False)
-            self._targets.move_to_end(key)
-            return self._targets[key]
+        target = self._targets.get(key)
+        if target is None:
+            target = StepTarget(
+                tuple(offers), self.result, self.format, self.most, text=self.text and bool(offers)
+            )
+            self._targets.put(key, target)
+        return target
 
     def compiled(self, target: StepTarget) -> Compiled:
         """The guide of a step."""

@@ -11,11 +11,12 @@ import pytest
 
 from tests.house.source import SOURCES, Source
 
-EVERYONE = {"errors", "frozen", "limits", "unenforced"}
+EVERYONE = {"errors", "frozen", "limits", "lru_cache", "unenforced"}
 
 UPSTREAM = {
     "errors": set[str](),
     "limits": set[str](),
+    "lru_cache": set[str](),
     "unenforced": {"frozen"},
     "frozen": set[str](),
     "schema": set[str](),

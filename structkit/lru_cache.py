@@ -1,0 +1,68 @@
+"""A bounded cache that forgets what was used longest ago."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+__all__ = ["LruCache"]
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class LruCache(Generic[K, V]):
+    """Values by key. Beyond `max_size` the value that was used longest ago is dropped. Safe for any number of threads.
+
+    `functools.lru_cache` caches a function; this caches what is looked up and stored in two steps.
+
+    Args:
+        max_size: The most values, at least 1.
+
+    >>> cache: LruCache[str, int] = LruCache(max_size=2)
+    >>> cache.put("a", 1)
+    >>> cache.put("b", 2)
+    >>> cache.get("a")
+    1
+    >>> cache.put("c", 3)
+    >>> cache.get("b"), "a" in cache, len(cache)
+    (None, True, 2)
+    """
+
+    def __init__(self, max_size: int) -> None:
+        if max_size < 1:
+            raise ValueError(f"max_size must be at least 1, not {max_size!r}")
+        self._max_size = max_size
+        self._values: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: K) -> V | None:
+        """The value of a key, which now counts as used; `None` if there is none."""
+        with self._lock:
+            if key not in self._values:
+                return None
+            self._values.move_to_end(key)
+            return self._values[key]
+
+    def put(self, key: K, value: V) -> None:
+        """Store a value."""
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while len(self._values) > self._max_size:
+                self._values.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all values."""
+        with self._lock:
+            self._values.clear()
+
+    def __contains__(self, key: K) -> bool:
+        with self._lock:
+            return key in self._values
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._values)
