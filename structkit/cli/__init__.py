@@ -24,8 +24,8 @@ _CHECK = (
     "look for values about which a type and its guide disagree",
     """
 
-Random sentences of the type's language are validated, and values that are accepted are fed back. A JSON Schema
-is checked with the package jsonschema. The type's module is run, as importing it would.""",
+Random sentences of the type's language are validated, and values that are accepted are fed back. hypothesis
+searches: pip install 'structkit[check]'. A JSON Schema is checked with the package jsonschema. The type's module is run, as importing it would.""",
     """\
 exit status:
   0  they agree
@@ -147,9 +147,9 @@ def _parser() -> argparse.ArgumentParser:
 def _add_check(command: argparse.ArgumentParser) -> None:
     _add_target(command)
     command.add_argument(
-        "--n", type=_count, default=1000, metavar="N", help="random sentences, 1000 by default"
+        "--n", type=_count, default=1000, metavar="N", help="most examples of each search, 1000 by default"
     )
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, other sentences")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, other examples")
     _add_compiling(command)
     command.add_argument("--json", action="store_true", help="print the report as JSON")
 

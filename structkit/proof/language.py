@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -63,13 +62,11 @@ class Language:
         target: The target, read.
         walks: The walks through its automaton.
         is_compact: Whether its JSON has no spaces.
-        omits_null: Whether fields without a value are left out.
     """
 
     target: Target[object]
     walks: Walks
     is_compact: bool = False
-    omits_null: bool = False
 
     @classmethod
     def of(
@@ -96,7 +93,7 @@ class Language:
         )
         names = _names(read.json_schema()) if read.is_json else ()
         walks = Walks(guide, is_json=read.is_json, names=names)
-        return cls(read, walks, is_compact=style == "compact", omits_null=null == "omit")
+        return cls(read, walks, is_compact=style == "compact")
 
     def sentence(self, chance: Chance) -> str:
         """A random text of the language.
@@ -115,16 +112,10 @@ class Language:
         separators = (",", ":") if self.is_compact else (", ", ": ")
         return json.dumps(value, ensure_ascii=False, separators=separators)
 
-    def formed(self, dump: str) -> str:
-        """What pydantic dumps as the language writes it: in its style, and without the fields that it leaves out."""
-        styled = _SPACES.sub(r"\1", dump) if self.is_compact else dump
-        if self.holds(styled):
-            return styled
-        other = self.text(self.target.fitted(json.loads(dump)))
-        return other if self.omits_null or self.holds(other) else styled
-
-
-_SPACES = re.compile(r'("(?:[^"\\]|\\.)*"|[,:]) ?')
+    def writes(self, dump: str) -> bool:
+        """Whether the value of a JSON text is in the language, in its style or in the form of `Target.fitted`."""
+        value: object = json.loads(dump)
+        return any(self.holds(self.text(form)) for form in (value, self.target.fitted(value)))
 
 
 def _names(schema: Mapping[str, object]) -> list[str]:

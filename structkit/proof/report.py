@@ -53,11 +53,9 @@ class CheckReport:
 
     Attributes:
         name: What was checked.
-        n: The random sentences that were written and validated.
-        fed: The texts of valid values that were fed back into the guide.
-        respelled: How many of these are in the language in another spelling only, such as `1` for `1.0`.
-        found: How many counterexamples there were.
-        counterexamples: The shortest of them, made smaller where that was possible; shortest first.
+        n: The sentences that were validated until one was refused.
+        fed: The changed values that were accepted and fed back into the guide, until one was not written.
+        counterexamples: The smallest that were found, at most one for each side.
         refusals: The validators that refused sentences, the busiest first.
         note: Why something was not looked at; empty if all was.
     """
@@ -65,8 +63,6 @@ class CheckReport:
     name: str
     n: int
     fed: int
-    respelled: int
-    found: int
     counterexamples: tuple[Counterexample, ...]
     refusals: tuple[Refusal, ...]
     note: str = ""
@@ -92,9 +88,8 @@ class CheckReport:
 
     def __str__(self) -> str:
         """All of it, on a few lines."""
-        lines = [f"{self.name}: {self.n} sentences, {self.fed} values fed back, {self.found} counterexamples"]
-        if self.found > len(self.counterexamples):
-            lines.append(f"  the {len(self.counterexamples)} shortest:")
+        found = len(self.counterexamples)
+        lines = [f"{self.name}: {self.n} sentences, {self.fed} values fed back, {found} counterexamples"]
         lines += [f"  {counterexample}" for counterexample in self.counterexamples]
         if self.refusals:
             lines.append(

@@ -1,24 +1,21 @@
-"""The only door to hypothesis: sentences and values of a target as a strategy that shrinks."""
+"""The values of a target as a hypothesis strategy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from typing_extensions import TypeForm, Unpack
 
-from structkit.proof.chance import Chance
 from structkit.proof.language import Compiling, Language
 from structkit.targets import AnyTarget, TextTarget
 
 if TYPE_CHECKING:
-    from hypothesis.strategies import DrawFn, SearchStrategy
+    from hypothesis.strategies import SearchStrategy
 
 __all__ = ["strategy"]
 
 T = TypeVar("T")
-
-_STEPS = 16
 
 
 @overload
@@ -47,36 +44,6 @@ def strategy(target: AnyTarget, **options: Unpack[Compiling]) -> SearchStrategy[
     ...     assert isinstance(sum(counts.values()), int)
     >>> test_sums_are_numbers()
     """
-    try:
-        from hypothesis import reject, strategies
-    except ImportError as error:
-        raise ImportError("structkit.testing.strategy needs hypothesis; pip install hypothesis") from error
-    language = Language.of(target, **options)
+    from structkit.proof.search import values
 
-    @strategies.composite
-    def values(draw: DrawFn) -> object:
-        def below(count: int) -> int:
-            return 0 if count == 1 else draw(strategies.integers(0, count - 1))
-
-        text = language.sentence(_Drawn(below))
-        try:
-            return language.target.value(text)
-        except ValueError:
-            reject()
-
-    return values()
-
-
-class _Drawn(Chance):
-    """Choices that hypothesis draws, and makes smaller when something fails."""
-
-    def __init__(self, draw: Callable[[int], int]) -> None:
-        self._draw = draw
-
-    def below(self, count: int) -> int:
-        """One of the numbers from 0 to `count - 1`."""
-        return self._draw(count)
-
-    def happens(self, likely: float) -> bool:
-        """Whether it does: the larger of the numbers say so, so that less happens when they shrink."""
-        return self._draw(_STEPS) >= round(_STEPS * (1 - likely))
+    return values(Language.of(target, **options))

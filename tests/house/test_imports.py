@@ -98,7 +98,7 @@ DOORS = {
         "schema/parts.py",
         "schema/stored.py",
     },
-    "hypothesis": {"proof/strategy.py"},
+    "hypothesis": {"proof/search.py"},
     "httpx2": {"mcp/endpoint.py"},
     "interegular": {"regex/parse.py"},
     "jsonschema": {"schema/check.py"},

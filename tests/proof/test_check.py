@@ -25,9 +25,6 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, core_schema
 
 import structkit as sk
-from structkit.proof.chance import Seeded
-from structkit.proof.mutants import Hints, at_path, mutants, paths, shape
-from structkit.proof.shrink import shrunk
 from structkit.schema.judge import Judge
 from structkit.schema.policy import NullFields, Order, Whitespace
 from tests.zoo import ZOO
@@ -73,7 +70,7 @@ class Range(BaseModel):
 def test_a_type_that_agrees() -> None:
     report = sk.check(Person, n=200)
     assert report.ok, str(report)
-    assert (report.n, report.found, report.counterexamples, report.refusals) == (200, 0, (), ())
+    assert (report.n, report.counterexamples, report.refusals) == (200, (), ())
     assert report.fed > 150
     assert report.name == "Person"
 
@@ -93,11 +90,9 @@ def test_what_is_written_and_refused_is_found_and_made_smaller() -> None:
     assert not report.ok
     assert report.counterexamples[0].side == "written but refused"
     text = report.counterexamples[0].text
-    assert text in {f'[{{"n": {digit}}}]' for digit in (6, 7, 8, 9)}
+    assert text == '[{"n": 6}]'
     assert "less than or equal to 5 at `$[0].n`" in report.counterexamples[0].error
-    lengths = [len(each.text) for each in report.counterexamples]
-    assert lengths == sorted(lengths)
-    assert report.found >= 1
+    assert 1 <= report.n <= 50
     with pytest.raises(AssertionError, match="written but refused"):
         assert report.ok, str(report)
 
@@ -111,9 +106,7 @@ def test_what_is_accepted_and_not_written_is_found(monkeypatch: pytest.MonkeyPat
     wider = Annotated[int, Field(ge=0, le=200)]
     monkeypatch.setattr(module, "oracle_of", lambda target, read: oracle_of(wider, read_target(wider)))
     report = sk.check(Annotated[int, Field(ge=0, le=100)], n=200)
-    assert {each.side for each in report.counterexamples} == {"accepted but not written"}
-    assert all(100 < int(each.text) <= 200 for each in report.counterexamples)
-    assert {"199", "200"} <= {each.text for each in report.counterexamples}
+    assert [(each.side, each.text) for each in report.counterexamples] == [("accepted but not written", "101")]
 
 
 def test_validators_are_counted_apart() -> None:
@@ -226,38 +219,6 @@ def test_mistakes() -> None:
         sk.check([1])  # type: ignore[arg-type]
 
 
-def test_mutants_reach_bounds_and_leave_values_as_they_were() -> None:
-    schema = {"type": "array", "items": {"type": "integer", "minimum": 10, "maximum": 90}, "maxItems": 4}
-    values: list[object] = [[50], [20, 30]]
-    found = list(mutants(values, Hints.of(schema), Seeded("x"), 500))
-    numbers = {
-        part for value in found for path in paths(value) if isinstance(part := at_path(value, path), int)
-    }
-    assert {9, 10, 11, 89, 90, 91} <= numbers
-    assert {len(value) for value in found if isinstance(value, list)} >= {0, 1, 2, 4}
-    assert values == [[50], [20, 30]]
-
-
-def test_strings_of_one_spelling_are_left_alone() -> None:
-    schema = {"properties": {"a": {"format": "date", "type": "string"}, "b": {"$ref": "#/$defs/s"}}}
-    schema |= {"$defs": {"s": {"type": "string"}}}
-    hints = Hints.of(schema)
-    assert not hints.free(("a",))
-    assert hints.free(("b",))
-    assert not hints.free(("c",))
-
-
-def test_shapes() -> None:
-    assert shape([{"a": 1}, {"a": 2.5}]) == shape([{"a": 3}])
-    assert shape({"a": 1}) != shape({"a": "1"})
-
-
-def test_shrinking_ends_with_what_shows_it() -> None:
-    value = {"a": [1, {"b": "xxyyxx"}], "c": 12345.678}
-    assert shrunk(value, lambda each: "yy" in json.dumps(each), 1000) == "yy"
-    assert shrunk(value, lambda each: False, 1000) == value
-
-
 class Inner(BaseModel):
     k: int | None = None
     items: list[int] = []
@@ -276,7 +237,7 @@ class Outer(BaseModel):
 def test_every_policy_of_a_call(null: NullFields, whitespace: Whitespace, order: Order) -> None:
     report = sk.check(Outer, n=40, null=null, whitespace=whitespace, order=order)
     assert report.ok, str(report)
-    assert report.fed > 40 and not report.note
+    assert report.fed > 20 and not report.note
 
 
 def test_a_policy_of_the_class_is_what_is_written() -> None:

@@ -82,4 +82,4 @@ def test_without_hypothesis_the_error_says_what_to_do() -> None:
         "except ImportError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install hypothesis" in done.stdout
+    assert "pip install 'structkit[check]'" in done.stdout
