@@ -25,7 +25,8 @@ _CHECK = (
     """
 
 Random sentences of the type's language are validated, and values that are accepted are fed back. hypothesis
-searches: pip install 'structkit[check]'. A JSON Schema is checked with the package jsonschema. The type's module is run, as importing it would.""",
+searches: pip install 'structkit[check]'. A JSON Schema is checked with the package jsonschema.
+The type's module is run, as importing it would.""",
     """\
 exit status:
   0  they agree

@@ -106,7 +106,9 @@ def test_what_is_accepted_and_not_written_is_found(monkeypatch: pytest.MonkeyPat
     wider = Annotated[int, Field(ge=0, le=200)]
     monkeypatch.setattr(module, "oracle_of", lambda target, read: oracle_of(wider, read_target(wider)))
     report = sk.check(Annotated[int, Field(ge=0, le=100)], n=200)
-    assert [(each.side, each.text) for each in report.counterexamples] == [("accepted but not written", "101")]
+    assert [(each.side, each.text) for each in report.counterexamples] == [
+        ("accepted but not written", "101")
+    ]
 
 
 def test_validators_are_counted_apart() -> None:
