@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 import structkit as sk
 from structkit import testing
 from structkit.automaton.link import link
+from structkit.automaton.reader import Reader
 from structkit.targets import AnyTarget, read_target
 
 OPEN = {
@@ -29,7 +30,7 @@ TWO = {"allOf": [{"format": "date"}, {"format": "email"}]}
 def holds(target: AnyTarget, value: object) -> bool:
     """Whether the value can be written with its keys in their order."""
     text = json.dumps(value, ensure_ascii=False)
-    return link(read_target(target).rules(order="any")).accepts(text.encode())
+    return Reader(link(read_target(target).rules(order="any"))).accepts(text.encode())
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_keys_come_in_any_order(value: dict[str, object]) -> None:
     "text", ['{"a": 1}', '{"a": 1, "b": true, "a": 1}', '{"b": true, "x": 1}', '{"a": 1, "b": 1}']
 )
 def test_what_is_no_value_is_none_in_any_order(text: str) -> None:
-    assert not link(read_target(OPEN).rules(order="any")).accepts(text.encode())
+    assert not Reader(link(read_target(OPEN).rules(order="any"))).accepts(text.encode())
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_masks_in_any_order_are_those_of_the_bytes() -> None:
         out = cursor_mask(cursor)
         for token, piece in enumerate(vocabulary.tokens):
             if piece:
-                frames, _ = automaton.read(automaton.first(), b"", text + piece)
+                frames, _ = Reader(automaton).read(automaton.first(), b"", text + piece)
                 assert (token in out) == bool(frames), (text, piece)
 
 
@@ -269,9 +270,9 @@ def test_explain_says_it_where_the_keyword_is() -> None:
 )
 def test_what_says_what_a_document_is_may_come_first(text: str, written: bool) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-    assert link(read_target(schema).rules()).accepts(text.encode()) == written
+    assert Reader(link(read_target(schema).rules())).accepts(text.encode()) == written
     closed = sk.JsonSchema(schema, additional="closed")
-    assert not link(read_target(closed).rules()).accepts(text.encode())
+    assert not Reader(link(read_target(closed).rules())).accepts(text.encode())
 
 
 PARTS = {
@@ -322,7 +323,7 @@ def test_the_metaschema_is_a_schema_like_any_other() -> None:
     ],
 )
 def test_a_whole_number_is_an_integer_in_a_schema(target: AnyTarget, text: str, accepted: bool) -> None:
-    assert link(read_target(target).rules()).accepts(text.encode()) == accepted
+    assert Reader(link(read_target(target).rules())).accepts(text.encode()) == accepted
 
 
 def test_no_type_and_no_options_are_refused() -> None:

@@ -15,6 +15,7 @@ import structkit as sk
 from structkit.automaton.automaton import Automaton
 from structkit.automaton.frames import Frame
 from structkit.automaton.link import link
+from structkit.automaton.reader import Reader
 from structkit.limits import Limits
 from structkit.targets import AnyTarget, read_target
 from tests.schema.values import schemas
@@ -151,7 +152,7 @@ def test_a_difference_is_found() -> None:
 )  # fmt: skip
 def test_negations_of_negations(schema: dict[str, object], value: object, valid: bool) -> None:
     automaton = read(schema)
-    assert (automaton is not None and automaton.accepts(json.dumps(value).encode())) == valid
+    assert (automaton is not None and Reader(automaton).accepts(json.dumps(value).encode())) == valid
 
 
 def test_what_only_undeclared_keys_can_break_holds_nothing_when_closed() -> None:
@@ -174,7 +175,7 @@ def test_what_only_undeclared_keys_can_break_holds_nothing_when_closed() -> None
 def test_a_lenient_reading_of_arrays_succeeds(schema: dict[str, object]) -> None:
     automaton = read(sk.JsonSchema(schema, strict=False))
     assert automaton is not None
-    assert automaton.accepts(b"[1, 2]")
+    assert Reader(automaton).accepts(b"[1, 2]")
 
 
 def test_forms_told_apart_by_a_tag_grow_by_their_number() -> None:
@@ -188,12 +189,13 @@ def test_forms_told_apart_by_a_tag_grow_by_their_number() -> None:
     ]
     automaton = read({"type": "object", "allOf": forms}, Limits())
     assert automaton is not None
-    assert automaton.accepts(b'{"tag": "v7", "key of v7": 0}')
-    assert not automaton.accepts(b'{"tag": "v7", "key of v8": 0}')
+    assert Reader(automaton).accepts(b'{"tag": "v7", "key of v7": 0}')
+    assert not Reader(automaton).accepts(b'{"tag": "v7", "key of v8": 0}')
 
 
 def test_none_of_many_texts() -> None:
     words = [f"w{number}" for number in range(2_000)]
     automaton = read({"type": "string", "not": {"enum": words}})
     assert automaton is not None
-    assert [automaton.accepts(text) for text in (b'"w77"', b'"w1999"', b'"w2000"', b'"x"')] == [0, 0, 1, 1]
+    reader = Reader(automaton)
+    assert [reader.accepts(text) for text in (b'"w77"', b'"w1999"', b'"w2000"', b'"x"')] == [0, 0, 1, 1]

@@ -244,7 +244,7 @@ def test_options_are_part_of_the_address(folder: Path) -> None:
         compile(schema, V, **options)  # type: ignore[call-overload]
     compile(schema, vocabulary(b"abc"))
     assert len(list(folder.glob("*.cache"))) == 5
-    assert compile(schema, V, whitespace="compact").cursor().guide.automaton.accepts(b'{"a":null}')
+    assert compile(schema, V, whitespace="compact").cursor().guide.reader.accepts(b'{"a":null}')
 
 
 def test_nothing_is_written_without_the_cache(folder: Path) -> None:

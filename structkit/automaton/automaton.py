@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cached_property
 from threading import RLock
 
 import numpy as np
-from numpy.typing import NDArray
 
-from structkit.automaton import kernels, unique
 from structkit.automaton.builder import Builder
 from structkit.automaton.dfa import DEAD, KEEP, LEAVE, Dfa
 from structkit.automaton.frames import Below, Fork, Frame, Memory, under
 from structkit.automaton.kernels import BITS, OPERATION
-from structkit.automaton.shortest import Shortest
 from structkit.automaton.tables import Tables, cut
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
@@ -52,7 +48,6 @@ class Automaton:
         strides: The most rounds that one byte begins in each rule whose counter has an end; at least 1.
         lock: Held while a rule is built.
         frames: The frames made, but for those forgotten.
-        unique: What is known of the unique texts of its rules.
     """
 
     def __init__(self, tables: Tables, limits: Limits, builder: Builder | Callable[[], Builder]) -> None:
@@ -66,7 +61,6 @@ class Automaton:
         self._states: dict[int, tuple[int, int]] = {}
         self._calling: set[int] = set()
         self._only_texts: dict[int, bytes | None] = {}
-        self.unique = unique.UniqueTexts(self)
         self._bytes: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}
         # One number of these is read several times faster than one of an array.
         self.rule_of: list[int] = []
@@ -178,11 +172,6 @@ class Automaton:
         """The bytes of its arrays."""
         return sum(array.nbytes for array in self.tables)
 
-    @cached_property
-    def shortest(self) -> Shortest:
-        """The shortest way to each rule's end, in bytes; all rules are built for it."""
-        return Shortest.of(self)
-
     def first(self) -> frozenset[Frame]:
         """Where every text begins."""
         return self.settle([self.frame(self.enter(0))])
@@ -190,7 +179,7 @@ class Automaton:
     def step(self, frames: Iterable[Frame], byte: int, kept: bytes = b"") -> frozenset[Frame]:
         """Where a text is after one more byte; empty if the byte is not allowed.
 
-        `kept` is the text since the first open unique text began, up to and with the byte; see `read`.
+        `kept` is the text since the first open unique text began, up to and with the byte; see `Reader.read`.
         """
         moved = []
         for frame in frames:
@@ -203,87 +192,12 @@ class Automaton:
                 moved.append(self.frame(target >> BITS, count, frame.below, frame.memory))
         return self.settle(moved, kept)
 
-    def read(self, frames: frozenset[Frame], kept: bytes, text: bytes) -> tuple[frozenset[Frame], bytes]:
-        """Where a text is after more bytes, and the text kept for the unique texts that are open then."""
-        if not self.remembers:
-            after = self._read(frames, text)
-            if not self.remembers:  # else a rule was built on the way that has unique texts
-                return after, b""
-        at, content = 0, np.frombuffer(text, np.uint8)
-        while at < len(text) and frames:
-            read = at
-            if len(frames) == 1:
-                (frame,) = frames
-                read, glided = self._glide(frame, content, at)
-            if read > at and unique.cannot_repeat(self, glided):
-                kept += text[at:read]
-                at, frames = read, frozenset((glided,))
-            else:
-                kept += text[at : at + 1]
-                frames = frozenset(
-                    frame
-                    for frame in self.step(frames, text[at], kept)
-                    if unique.leaves_room(self, frame, kept) and unique.has_another(self, frame)
-                )
-                at += 1
-            if not any(frame.opened for frame in frames):
-                kept = b""
-        return frames, kept
-
-    def _read(self, frames: frozenset[Frame], text: bytes) -> frozenset[Frame]:
-        """Where a text is after more bytes, if nothing must be unique."""
-        at, content = 0, np.frombuffer(text, np.uint8)
-        while at < len(text) and frames:
-            if len(frames) > 1:
-                return self._read_each(frames, text, content, at)
-            (frame,) = frames
-            read, glided = self._glide(frame, content, at)
-            if read == at:
-                frames = self.step(frames, text[at])
-                at += 1
-            else:
-                at, frames = read, frozenset((glided,))
-        return frames
-
-    def _read_each(
-        self, frames: frozenset[Frame], text: bytes, content: NDArray[np.uint8], at: int
-    ) -> frozenset[Frame]:
-        """Where a text is after the bytes from a place on; each frame glides by itself, and waits where it stops."""
-        waiting: dict[int, set[Frame]] = {}
-        for frame in frames:
-            read, glided = self._glide(frame, content, at)
-            waiting.setdefault(read, set()).add(glided)
-        while waiting and (at := min(waiting)) < len(text):
-            for frame in self.step(waiting.pop(at), text[at]):
-                read, glided = self._glide(frame, content, at + 1)
-                waiting.setdefault(read, set()).add(glided)
-        return self.merged(waiting.get(len(text), ()))
-
-    def _glide(self, frame: Frame, content: NDArray[np.uint8], at: int) -> tuple[int, Frame]:
-        """Where a frame comes to as long as nothing but bytes is around it, and the first byte that it did not read."""
-        read, state, count = kernels.glide(
-            self.row, self.targets, self.classes, self.rule, self.quiet, self.least, self.most,
-            frame.state, frame.count, content, at,
-        )  # fmt: skip
-        return read, frame if read == at else self.frame(state, count, frame.below, frame.memory)
-
     def can_end(self, frames: Iterable[Frame]) -> bool:
         """Whether the text may end here."""
         for frame in frames:  # noqa: SIM110  # asked at every new state: `any` takes three times as long
             if frame.below is None and self._is_final(frame):
                 return True
         return False
-
-    def accepts(self, text: bytes) -> bool:
-        """Whether the automaton holds the text.
-
-        >>> from structkit.automaton.link import link
-        >>> from structkit.regex.nodes import Alt, Call, Rules, Seq, Text
-        >>> nested = Rules(Call("a"), {"a": Alt((Text("x"), Seq((Text("("), Call("a"), Text(")")))))})
-        >>> link(nested).accepts(b"((x))")
-        True
-        """
-        return self.can_end(self.read(self.first(), b"", text)[0])
 
     def settle(self, frames: Iterable[Frame], kept: bytes = b"") -> frozenset[Frame]:
         """Enter the rules that may be called and leave those that may have ended, without a byte."""

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton import kernels
 from structkit.automaton.alive import first_bytes
+from structkit.automaton.automaton import Automaton
 from structkit.automaton.dfa import DEAD, KEEP, TICK
 from structkit.automaton.distances import CALL_FIRST, END_AT, HOP, ROUNDS, ROW, RULE, STATES, distances
 from structkit.automaton.frames import Fork, Frame, Memory, fewest
 from structkit.automaton.kernels import BITS, OPERATION
-
-if TYPE_CHECKING:
-    from structkit.automaton.automaton import Automaton
 
 __all__ = ["Shortest", "shortest_length", "shortest_text"]
 
@@ -28,6 +25,7 @@ class Shortest:
     """The shortest way from each state to the end of its rule.
 
     Attributes:
+        automaton: The automaton, all of whose rules are built.
         end: int32[states], the fewest bytes; `structkit.automaton.kernels.FAR` where there is no end.
         hop: int32[states], the first step of a shortest way: a byte, `-1 - call`, or `kernels.END`.
         rounds: int32[rules], the bytes of one round of the rule's counted repetition.
@@ -36,6 +34,7 @@ class Shortest:
         stop: int32[rules], the state after the last of each rule.
     """
 
+    automaton: Automaton
     end: NDArray[np.int32]
     hop: NDArray[np.int32]
     rounds: NDArray[np.int32]
@@ -62,19 +61,19 @@ class Shortest:
             np.empty(len(rules), np.bool_), np.empty(len(tables.targets), np.int32),
         )  # fmt: skip
         end, hop = of_states[END_AT, :states].copy(), of_states[HOP, :states].copy()
-        return cls(end, hop, of_rules[ROUNDS], first_byte, width, stop)
+        return cls(automaton, end, hop, of_rules[ROUNDS], first_byte, width, stop)
 
-    def to_rounds(self, automaton: Automaton, rule: int) -> Mapping[int, int]:
+    def to_rounds(self, rule: int) -> Mapping[int, int]:
         """For the states of a rule in which no round begins the first step of a shortest way to one, if there is."""
         known = self._to_rounds.get(rule)
         if known is None:
-            known = self._to_rounds[rule] = _find_rounds(automaton, rule)
+            known = self._to_rounds[rule] = _find_rounds(self, rule)
         return known
 
 
-def shortest_length(automaton: Automaton, frame: Frame, known: dict[Fork, int] | None = None) -> int:
+def shortest_length(shortest: Shortest, frame: Frame, known: dict[Fork, int] | None = None) -> int:
     """About the fewest bytes that lead from a frame to the end of the language; for `known` see `fewest`."""
-    shortest = automaton.shortest
+    automaton = shortest.automaton
 
     def length(at: Frame) -> int:
         rule = automaton.rule_of[at.state]
@@ -84,9 +83,9 @@ def shortest_length(automaton: Automaton, frame: Frame, known: dict[Fork, int] |
     return fewest(frame, length, known)
 
 
-def shortest_text(automaton: Automaton, frame: Frame) -> bytes:
+def shortest_text(shortest: Shortest, frame: Frame) -> bytes:
     """A text of the fewest bytes, or nearly, that leads from a frame to the end of the language."""
-    shortest = automaton.shortest
+    automaton = shortest.automaton
     text = bytearray()
     at: Frame | None = frame
     known: dict[Fork, int] = {}
@@ -94,9 +93,9 @@ def shortest_text(automaton: Automaton, frame: Frame) -> bytes:
         state, rule = at.state, automaton.rule_of[at.state]
         step = int(shortest.hop[state])
         if at.count < automaton.counters[rule][0]:
-            step = _round(automaton, at, rule, step)
+            step = _round(shortest, at, rule, step)
         if step == kernels.END:
-            at = at.below if not isinstance(at.below, Fork) else _nearest(automaton, at.below, known)
+            at = at.below if not isinstance(at.below, Fork) else _nearest(shortest, at.below, known)
         elif step < 0:
             call = -1 - step
             count = automaton.counted(rule, at.count, int(automaton.call_operation[call]))
@@ -120,13 +119,13 @@ def shortest_text(automaton: Automaton, frame: Frame) -> bytes:
     return bytes(text)
 
 
-def _nearest(automaton: Automaton, fork: Fork, known: dict[Fork, int]) -> Frame:
-    return min(fork.frames, key=lambda frame: shortest_length(automaton, frame, known))
+def _nearest(shortest: Shortest, fork: Fork, known: dict[Fork, int]) -> Frame:
+    return min(fork.frames, key=lambda frame: shortest_length(shortest, frame, known))
 
 
-def _round(automaton: Automaton, frame: Frame, rule: int, step: int) -> int:
+def _round(shortest: Shortest, frame: Frame, rule: int, step: int) -> int:
     """The shortest step that begins a round of the counted repetition, or leads to one that does."""
-    shortest = automaton.shortest
+    automaton = shortest.automaton
     end, best, farthest = shortest.end, step, 2 * kernels.FAR
     row, memory = int(automaton.row[frame.state]), frame.memory
     for klass, target in enumerate(automaton.targets[row : row + int(shortest.width[rule])].tolist()):
@@ -143,11 +142,11 @@ def _round(automaton: Automaton, frame: Frame, rule: int, step: int) -> int:
             best, farthest = -1 - call, far
     if farthest < 2 * kernels.FAR:
         return best
-    return shortest.to_rounds(automaton, rule).get(frame.state, step)
+    return shortest.to_rounds(rule).get(frame.state, step)
 
 
-def _find_rounds(automaton: Automaton, rule: int) -> Mapping[int, int]:
-    shortest = automaton.shortest
+def _find_rounds(shortest: Shortest, rule: int) -> Mapping[int, int]:
+    automaton = shortest.automaton
     first, stop = automaton.states_of(rule)
     into: dict[int, list[tuple[int, int]]] = {}
     begins: list[int] = []

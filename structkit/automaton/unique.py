@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.alive import measured
+from structkit.automaton.automaton import Automaton
 from structkit.automaton.dfa import DEAD
 from structkit.automaton.frames import Below, Frame
 from structkit.automaton.kernels import BITS, FAR
 from structkit.automaton.tables import UNBUILT, Tables, cut
-
-if TYPE_CHECKING:
-    from structkit.automaton.automaton import Automaton
 
 __all__ = ["UniqueTexts", "ahead", "cannot_repeat", "has_another", "leaves_room"]
 
@@ -42,7 +39,7 @@ class UniqueTexts:
     """What is known of the unique texts that the rules of an automaton call; found when it is first asked for."""
 
     def __init__(self, automaton: Automaton) -> None:
-        self._automaton = automaton
+        self.automaton = automaton
         self._endless: dict[int, NDArray[np.bool_]] = {}
         # Of rules that call what is not built yet, as long as that is so.
         self._unsure: dict[int, NDArray[np.bool_]] = {}
@@ -58,16 +55,16 @@ class UniqueTexts:
 
         The answer is no, too, where rules are not built yet, and where it would take long to find out.
         """
-        rule = self._automaton.rule_of[state]
-        return bool(self._states(rule, ())[state - self._automaton.states_of(rule)[0]])
+        rule = self.automaton.rule_of[state]
+        return bool(self._states(rule, ())[state - self.automaton.states_of(rule)[0]])
 
     def begins(self, rule: int) -> bool:
         """Whether there is no end of the texts of a rule."""
-        return self._automaton.start[rule] != UNBUILT and self.endless(int(self._automaton.start[rule]))
+        return self.automaton.start[rule] != UNBUILT and self.endless(int(self.automaton.start[rule]))
 
     def _states(self, rule: int, above: tuple[int, ...]) -> NDArray[np.bool_]:
         """bool[states of the rule]: see `endless`; `above` are the rules that called this one."""
-        automaton = self._automaton
+        automaton = self.automaton
         if self._tables is not automaton.tables:
             self._tables = automaton.tables
             self._unsure.clear()
@@ -103,7 +100,7 @@ class UniqueTexts:
 
     def _begins(self, rule: int, above: tuple[int, ...]) -> bool:
         """Whether there is no end of the texts of a rule called by others."""
-        if rule in above or len(above) == _DEEP or self._automaton.start[rule] == UNBUILT:
+        if rule in above or len(above) == _DEEP or self.automaton.start[rule] == UNBUILT:
             return False
         return bool(self._states(rule, above)[0])
 
@@ -150,7 +147,7 @@ class UniqueTexts:
             return known
         if not self._is_built(rule):
             return frozenset(), frozenset()
-        automaton = self._automaton
+        automaton = self.automaton
         first, stop = automaton.states_of(rule)
         calls = slice(automaton.call_first[first], automaton.call_first[stop])
         called, unique = automaton.call_rule[calls], automaton.call_unique[calls]
@@ -159,11 +156,11 @@ class UniqueTexts:
         return known
 
     def _is_built(self, rule: int) -> bool:
-        return bool(self._automaton.start[rule] != UNBUILT)
+        return bool(self.automaton.start[rule] != UNBUILT)
 
     def _narrow(self, rule: int) -> NDArray[np.bool_]:
         """bool[states of the rule]: whether it can go on there, but not without end."""
-        automaton = self._automaton
+        automaton = self.automaton
         first, stop = automaton.states_of(rule)
         calls = np.diff(automaton.call_first[first : stop + 1]) > 0
         return (automaton.live[first:stop] | calls) & ~self._states(rule, ())
@@ -176,7 +173,7 @@ class UniqueTexts:
             begun: Rules whose texts may be begun nevertheless, as far as there is no end of what they may go on with,
                 but not ended.
         """
-        automaton, states, some = self._automaton, len(tables.row), bool(begun)
+        automaton, states, some = self.automaton, len(tables.row), bool(begun)
         reached = list(islice(self._called(begun), _NEAR))
         if len(reached) == _NEAR:
             return self.unwritten(tables)
@@ -201,7 +198,7 @@ class UniqueTexts:
         known = self._needs.get((rule, some))
         if known is not None:
             return known
-        automaton, unique = self._automaton, self._calls(rule)[1]
+        automaton, unique = self.automaton, self._calls(rule)[1]
         first, stop = automaton.states_of(rule)
         needs = np.zeros(stop - first, bool)
         if unique:
@@ -223,7 +220,7 @@ class UniqueTexts:
     def ahead(self, state: int) -> frozenset[int]:
         """The rules of the unique texts that may come next in the rule of a state."""
         if state not in self._ahead:
-            automaton = self._automaton
+            automaton = self.automaton
             pending, reached = [state], {state}
             while pending:
                 after = set(self._after(pending.pop())) - reached
@@ -239,7 +236,7 @@ class UniqueTexts:
 
     def _after(self, state: int) -> list[int]:
         """Where a byte, or a call of what is not unique, leads from a state in its rule."""
-        automaton = self._automaton
+        automaton = self.automaton
         row = int(automaton.row[state])
         width = automaton.tables.width(*automaton.states_of(automaton.rule_of[state]))
         after = [target >> BITS for target in automaton.targets[row : row + width].tolist() if target != DEAD]
@@ -247,23 +244,24 @@ class UniqueTexts:
         return after + [int(automaton.call_next[call]) for call in calls if not automaton.call_unique[call]]
 
 
-def cannot_repeat(automaton: Automaton, frame: Frame) -> bool:
+def cannot_repeat(unique: UniqueTexts, frame: Frame) -> bool:
     """Whether no unique text can be repeated where the frame is, nor on the way there from others that it came by."""
-    return frame.memory is None and (not frame.opened or automaton.unique.endless(frame.state))
+    return frame.memory is None and (not frame.opened or unique.endless(frame.state))
 
 
-def leaves_room(automaton: Automaton, frame: Frame, kept: bytes) -> bool:
+def leaves_room(unique: UniqueTexts, frame: Frame, kept: bytes) -> bool:
     """Whether every unique text that is open in the frame's stack can still end as one not seen before."""
+    automaton = unique.automaton
     above: list[Frame] = []
     at: Below = frame
     while isinstance(at, Frame) and at.opened:
         texts = _alike(at, kept)
-        if texts and not any(automaton.unique.endless(each.state) for each in above):
+        if texts and not any(unique.endless(each.state) for each in above):
             # The frame that the unique text entered is the one right above: a key of its own, say, with one text.
             only = automaton.only_text(automaton.rule_of[above[-1].state]) if above else None
             repeats = (
-                not _has_more_ways(automaton, above, len(texts))
-                and not _differs(automaton, above, frozenset(ahead(at, kept)), kept)
+                not _has_more_ways(unique, above, len(texts))
+                and not _differs(unique, above, frozenset(ahead(at, kept)), kept)
                 if only is None
                 else only in texts
             )
@@ -274,7 +272,7 @@ def leaves_room(automaton: Automaton, frame: Frame, kept: bytes) -> bool:
     return True
 
 
-def has_another(automaton: Automaton, frame: Frame) -> bool:
+def has_another(unique: UniqueTexts, frame: Frame) -> bool:
     """Whether the rule of a frame can end without another unique text, or there is one that was not seen before.
 
     A separator, say, must not be written once all texts that may follow it are taken.
@@ -282,15 +280,16 @@ def has_another(automaton: Automaton, frame: Frame) -> bool:
     memory = frame.memory
     if memory is None or memory.begin is not None or not memory.seen:
         return True
+    automaton = unique.automaton
     rule = automaton.rule_of[frame.state]
-    if not automaton.unique.needs(rule, some=True)[frame.state - int(automaton.start[rule])]:
+    if not unique.needs(rule, some=True)[frame.state - int(automaton.start[rule])]:
         return True
-    for callee in automaton.unique.ahead(frame.state):
-        if automaton.unique.begins(callee):
+    for callee in unique.ahead(frame.state):
+        if unique.begins(callee):
             return True
         only = automaton.only_text(callee)
         entered = automaton.frame(automaton.enter(callee))
-        if not memory.has(only) if only is not None else _differs(automaton, [entered], memory.seen, b""):
+        if not memory.has(only) if only is not None else _differs(unique, [entered], memory.seen, b""):
             return True
     return False
 
@@ -307,23 +306,24 @@ def _alike(frame: Frame, kept: bytes) -> tuple[bytes, ...]:
     return () if memory is None or memory.begin is None else memory.starting(kept[memory.begin :])
 
 
-def _has_more_ways(automaton: Automaton, above: list[Frame], ways: int) -> bool:
+def _has_more_ways(unique: UniqueTexts, above: list[Frame], ways: int) -> bool:
     """Whether more bytes than `ways` surely lead on; not all need to where the text itself has unique ones."""
-    return automaton.ways_on(above[0].state) > ways and not any(
+    return unique.automaton.ways_on(above[0].state) > ways and not any(
         frame.memory is not None and frame.memory.seen for frame in above
     )
 
 
-def _differs(automaton: Automaton, above: list[Frame], rests: Collection[bytes], kept: bytes) -> bool:
+def _differs(unique: UniqueTexts, above: list[Frame], rests: Collection[bytes], kept: bytes) -> bool:
     """Whether the rule entered by the lowest of `above` can end with a text that is not among `rests`.
 
     Any byte that leads away from all of them will do, since every state leads to an end; so only their own
     beginnings are walked.
     """
+    automaton = unique.automaton
     below: Frame | None = None
     for frame in reversed(above):
         below = automaton.frame(frame.state, frame.count, below, frame.memory)
-    if _has_more_ways(automaton, above, len({rest[:1] for rest in rests})):
+    if _has_more_ways(unique, above, len({rest[:1] for rest in rests})):
         return True
     beginnings = {rest[:length] for rest in rests for length in range(len(rest) + 1)}
     pending = [(automaton.settle([below] if below else [], kept), b"")]
@@ -336,7 +336,7 @@ def _differs(automaton: Automaton, above: list[Frame], rests: Collection[bytes],
             after = frozenset(
                 frame
                 for frame in automaton.step(frames, byte, kept + longer)
-                if leaves_room(automaton, frame, kept + longer) and has_another(automaton, frame)
+                if leaves_room(unique, frame, kept + longer) and has_another(unique, frame)
             )
             if after and longer not in beginnings:
                 return True

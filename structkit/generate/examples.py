@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from structkit.automaton.link import link
+from structkit.automaton.reader import Reader
 from structkit.generate.settings import Writing
 from structkit.targets import Target
 
@@ -67,7 +68,7 @@ def accepting(target: Target[object], writing: Writing) -> Accepts:
         rules = target.rules(
             whitespace=writing.whitespace, order=writing.order, source=source, limits=writing.limits
         )
-        return link(rules, writing.limits).accepts
+        return Reader(link(rules, writing.limits)).accepts
 
     if target.has_quotes:
         return lambda source, text: linked(source)(text.encode())

@@ -90,7 +90,7 @@ class Budgets:
             return True
         self.index.tighten()
         automaton = self.index.automaton
-        shortest = min((shortest_length(automaton, frame) for frame in state.frames), default=0)
+        shortest = min((shortest_length(self.index.shortest, frame) for frame in state.frames), default=0)
         # With unique texts the length is an upper bound.
         if not (state.can_end or automaton.remembers) and shortest > budget * self.index.vocabulary.longest:
             return False
@@ -209,19 +209,19 @@ class Budgets:
 
     def _shortest(self, state: State) -> tuple[int, ...]:
         """The tokens of a shortest text to the end; empty if none spell it, or it repeats a unique text."""
-        automaton = self.index.automaton
-        frames = [frame for frame in state.frames if shortest_length(automaton, frame) <= _LONG]
-        texts = [shortest_text(automaton, frame) for frame in frames]
+        automaton, shortest = self.index.automaton, self.index.shortest
+        frames = [frame for frame in state.frames if shortest_length(shortest, frame) <= _LONG]
+        texts = [shortest_text(shortest, frame) for frame in frames]
         if automaton.remembers:
             texts = [
-                text for text in texts if automaton.can_end(automaton.read(state.frames, state.kept, text)[0])
+                text
+                for text in texts
+                if automaton.can_end(self.index.reader.read(state.frames, state.kept, text)[0])
             ]
         return min(filter(None, map(self.index.split, texts)), key=len, default=())
 
     def _is_long(self, state: State) -> bool:
-        return (
-            min((shortest_length(self.index.automaton, frame) for frame in state.frames), default=0) > _LONG
-        )
+        return min((shortest_length(self.index.shortest, frame) for frame in state.frames), default=0) > _LONG
 
     def _walked(self, state: State) -> tuple[int, ...]:
         """A way to an end past unique texts, found by taking the token that needs least after it; empty if none is."""

@@ -36,6 +36,7 @@ class Guide:
     Attributes:
         vocabulary: The tokens.
         automaton: The language.
+        reader: Reads texts against it.
         compile_seconds: How long making it took.
         is_json: Whether its texts are JSON.
         end_mask: uint32[words], the end tokens.
@@ -55,6 +56,7 @@ class Guide:
         self.compile_seconds = 0.0
         self.is_json = True
         self.index = Index(automaton, vocabulary, address=address, source=source, kept=kept)
+        self.reader = self.index.reader
         self.budgets = Budgets(self.index, self._step)
         self.end_mask = _packed(vocabulary)
         self._spells_all = vocabulary.spells_bytes
@@ -111,7 +113,7 @@ class Guide:
 
     def read(self, state: State, text: bytes) -> State:
         """The state after a text; one without frames if the language does not allow it."""
-        return self._state(*self.automaton.read(state.frames, state.kept, text))
+        return self._state(*self.reader.read(state.frames, state.kept, text))
 
     def forced(self, state: State) -> bytes:
         """The bytes that must come next; see `Cursor.forced_bytes`."""
@@ -123,7 +125,7 @@ class Guide:
                 if byte is None:
                     break
                 forced.append(byte)
-                frames, kept = self.automaton.read(frames, kept, bytes((byte,)))
+                frames, kept = self.reader.read(frames, kept, bytes((byte,)))
             state.forced = bytes(forced)
         return state.forced
 
@@ -167,7 +169,7 @@ class Guide:
 
     def _reached(self, state: State, token_id: int) -> State:
         """The state after a token that was not taken from here before."""
-        after = self._state(*self.automaton.read(state.frames, state.kept, self._texts[token_id]))
+        after = self._state(*self.reader.read(state.frames, state.kept, self._texts[token_id]))
         if after.frames:
             state.next[token_id] = after
             if state.way and state.way[0] == token_id and not after.way:

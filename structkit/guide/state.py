@@ -144,7 +144,7 @@ def _repeating(tokens: list[int], state: State, index: Index) -> Iterator[int]:
         shared = next((i for i, (a, b) in enumerate(zip(text, before, strict=False)) if a != b), None)
         del path[min(len(before), len(text)) + 1 if shared is None else shared + 1 :]
         while len(path) <= len(text) and path[-1][0]:
-            path.append(index.automaton.read(*path[-1], text[len(path) - 1 : len(path)]))
+            path.append(index.reader.read(*path[-1], text[len(path) - 1 : len(path)]))
         before = text[: len(path) - 1]
         if not path[-1][0]:
             yield token
@@ -188,7 +188,7 @@ def suspects(state: State, index: Index, *, ended: bool = False) -> set[int]:
         above, at = frame, frame.below
         while isinstance(at, Frame) and at.opened:
             rule = automaton.rule_of[above.state]
-            if ended and automaton.unique.is_free(rule):
+            if ended and index.reader.unique.is_free(rule):
                 found.update(index.beginning(ahead(at, state.kept)))
             # A key of its own has one text, and was not entered if that was written before.
             elif automaton.only_text(rule) is None:

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from structkit.automaton.automaton import Automaton
 from structkit.automaton.frames import Below, Frame, fewest
 from structkit.automaton.lengths import TO_DIFFER
+from structkit.automaton.reader import Reader
+from structkit.automaton.shortest import Shortest
 from structkit.automaton.tables import UNBUILT, Tables
 from structkit.errors import LimitExceeded
 from structkit.index import alone, kernels, spelling, store
@@ -62,6 +64,7 @@ class Index:
         kept: What was found there; the automaton is made of it.
 
     Attributes:
+        reader: Reads texts against the automaton.
         shared: Rows of rules that call no other, by fingerprint; one cache for all indexes of the vocabulary.
         rounds: What such rules allow for all counts at once.
         scratches: What kernels write on.
@@ -81,6 +84,7 @@ class Index:
         kept: Kept | None = None,
     ) -> None:
         self.automaton = automaton
+        self.reader = Reader(automaton)
         self.vocabulary = vocabulary
         self.address = address
         self.source = source
@@ -117,6 +121,11 @@ class Index:
     def tight(self) -> bool:
         """Whether these are counted exactly; see `tighten`."""
         return self._needs.tight
+
+    @property
+    def shortest(self) -> Shortest:
+        """The shortest way to each rule's end, in bytes; all rules are built for it."""
+        return self._needs.shortest
 
     def tighten(self) -> None:
         """Count exactly how many tokens are needed: all rules are built, and rows are made again."""
@@ -176,7 +185,7 @@ class Index:
         opening = self._openings.get(key)
         if opening is None:
             other = row
-            if self.automaton.unique.may_follow(self.automaton.rule_of[frame.state]):
+            if self.reader.unique.may_follow(self.automaton.rule_of[frame.state]):
                 other = self._walk(_ROOT if plain is None else plain, frame, without=owner)
             words, values = _NO_WORDS
             if other is not row:
@@ -419,7 +428,7 @@ class Index:
 
     def _tables(self, without: str, frame: Frame) -> Tables:
         """The automaton's arrays without unique texts: those of an owner of openings."""
-        tables, unique = self.automaton.tables, self.automaton.unique
+        tables, unique = self.automaton.tables, self.reader.unique
         rule = self.automaton.rule_of[frame.state]
         begun = unique.following(rule) if without == _ENDED else frozenset[int]()
         known = self._without.get(begun)

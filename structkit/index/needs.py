@@ -8,7 +8,7 @@ counted.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from structkit.automaton.alive import LARGE, Alive, first_bytes
 from structkit.automaton.automaton import Automaton
 from structkit.automaton.kernels import FAR
+from structkit.automaton.shortest import Shortest
 from structkit.index import spelling
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -59,11 +60,16 @@ class Needs:
                 self._measure()
         return self._tokens
 
+    @cached_property
+    def shortest(self) -> Shortest:
+        """The shortest way to each rule's end, in bytes; all rules are built for it."""
+        return Shortest.of(self._automaton)
+
     def tighten(self) -> None:
         """Build all rules and count their tokens."""
         with self._automaton.lock:
             if not self.tight:
-                self._tokens = _fewest(self._automaton.complete(), self._vocabulary)
+                self._tokens = _fewest(self.shortest, self._vocabulary)
                 self.tight = True
 
     def _measure(self) -> None:
@@ -104,9 +110,9 @@ def _alone(found: Alive, vocabulary: Vocabulary) -> NDArray[np.int32]:
     return tokens
 
 
-def _fewest(automaton: Automaton, vocabulary: Vocabulary) -> NDArray[np.int32]:
+def _fewest(shortest: Shortest, vocabulary: Vocabulary) -> NDArray[np.int32]:
     """The tokens of all rules."""
-    trie, shortest = vocabulary.trie, automaton.shortest
+    trie, automaton = vocabulary.trie, shortest.automaton
     tokens = _unknown(max(len(automaton.row), len(automaton.start)))
     spelling.fewest_tokens(
         trie.byte, trie.end, trie.first,

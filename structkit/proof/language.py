@@ -105,7 +105,7 @@ class Language:
 
     def holds(self, text: str) -> bool:
         """Whether a text is of the language."""
-        return self.walks.guide.automaton.accepts(text.encode())
+        return self.walks.guide.reader.accepts(text.encode())
 
     def text(self, value: object) -> str:
         """A JSON value in the style of the language."""

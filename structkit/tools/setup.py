@@ -182,7 +182,7 @@ class Setup:
             AgentError: The result can be written like a call.
             StructkitError: See `structkit.compile`.
         """
-        automaton = self.compiled(self.last).guide.automaton
+        reader = self.compiled(self.last).guide.reader
         if not self.tools:
             return
         if self.text and not self.result.is_json:
@@ -194,7 +194,7 @@ class Setup:
         for tool in self.tools:
             for before in self.format.begins(several=self.most > 1):
                 opened = to_bytes(before + self.format.opened(tool.name))
-                frames, _ = automaton.read(automaton.first(), b"", opened)
+                frames, _ = reader.read(reader.automaton.first(), b"", opened)
                 if frames:
                     raise AgentError(
                         f"the result {self.result.name} can be written like a call of {tool.name}, so no one could "

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from structkit.automaton import build
 from structkit.automaton.dfa import Dfa, intersection, trim
 from structkit.automaton.link import link
+from structkit.automaton.reader import Reader
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.regex.nodes import Alt, Node, Repeat, Rules, Seq, Text
@@ -100,4 +101,4 @@ def test_reading_many_bytes_is_reading_one_after_the_other(rules: Rules, text: s
     frames = automaton.first()
     for byte in text.encode():
         frames = automaton.step(frames, byte)
-    assert automaton.read(automaton.first(), b"", text.encode())[0] == frames
+    assert Reader(automaton).read(automaton.first(), b"", text.encode())[0] == frames

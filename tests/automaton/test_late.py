@@ -12,6 +12,8 @@ from structkit.automaton.build import nfa_of, regular
 from structkit.automaton.kernels import FAR
 from structkit.automaton.lengths import Lengths
 from structkit.automaton.link import link
+from structkit.automaton.reader import Reader
+from structkit.automaton.shortest import Shortest
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.regex.nodes import NEVER, Both, Call, Chars, Node, Repeat, Rules, Seq, Text, Unique
@@ -38,7 +40,7 @@ def test_what_is_built_late_accepts_the_same(rules: Rules, text: bytes) -> None:
     late, soon = _linked(rules), _linked(replace(rules, late=frozenset()))
     assert (late is None) == (soon is None)
     if late is not None and soon is not None:
-        assert late.accepts(text) == soon.accepts(text)
+        assert Reader(late).accepts(text) == Reader(soon).accepts(text)
 
 
 @given(recursive_rules)
@@ -46,7 +48,7 @@ def test_a_length_is_known_where_there_is_a_text_and_is_enough_for_one(rules: Ru
     automaton = _linked(replace(rules, late=frozenset()))
     if automaton is None:
         return
-    shortest = automaton.complete().shortest
+    shortest = Shortest.of(automaton)
     lengths = Lengths(rules, lambda node: 1)
     for number, key in enumerate(automaton.builder.keys):
         if key is None:
@@ -70,9 +72,9 @@ def test_a_rule_is_built_when_it_is_called() -> None:
     assert list(automaton.built) == [0]
     frames = automaton.first()
     assert len(automaton.built) == 2
-    automaton.read(frames, b"", b"(")
+    Reader(automaton).read(frames, b"", b"(")
     assert len(automaton.built) == 3
-    assert automaton.complete().accepts(b"(x)")
+    assert Reader(automaton.complete()).accepts(b"(x)")
 
 
 def test_a_rule_that_is_not_late_is_built_even_if_only_a_late_one_calls_it() -> None:
@@ -88,7 +90,7 @@ def test_a_late_rule_without_a_text_is_never_called() -> None:
     nothing = Both(Text("a"), Text("b"))
     optional = Rules(Seq((Text("x"), Repeat(Call("a"), 0, 1))), {"a": nothing}, late=frozenset("a"))
     automaton = link(optional)
-    assert automaton.accepts(b"x") and not automaton.call_rule.size
+    assert Reader(automaton).accepts(b"x") and not automaton.call_rule.size
     with pytest.raises(UnsatisfiableSchema):
         link(Rules(Call("a"), {"a": Seq((Call("b"), Text("c"))), "b": NEVER}, late=frozenset("ab")))
 
@@ -119,7 +121,7 @@ def test_a_definition_is_not_built_before_it_is_come_to() -> None:
     }
     automaton = link(read_target({"$ref": "#/$defs/D0", "$defs": definitions}).rules())
     assert len(automaton.built) < 5
-    frames, _ = automaton.read(automaton.first(), b"", b'{"next": {"next": {"na')
+    frames, _ = Reader(automaton).read(automaton.first(), b"", b'{"next": {"next": {"na')
     assert frames and len(automaton.built) < 12
     assert np.count_nonzero(automaton.start >= 0) == len(automaton.built)
 
@@ -147,4 +149,4 @@ def test_many_constants_that_begin_alike_do_not_wait() -> None:
     rules = read_target(schema).rules()
     (holder,) = (name for name, node in rules.rules.items() if values[-1][8:] in repr(node))
     assert holder not in rules.late
-    assert link(rules).complete().accepts(f'{{"a": {{"v": "{values[-1]}"}}}}'.encode())
+    assert Reader(link(rules).complete()).accepts(f'{{"a": {{"v": "{values[-1]}"}}}}'.encode())

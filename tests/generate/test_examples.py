@@ -11,6 +11,7 @@ from pydantic import AliasPath, BaseModel, Field, SecretStr, computed_field
 
 import structkit as sk
 from structkit.automaton.link import link
+from structkit.automaton.reader import Reader
 from structkit.generate.examples import shots_of
 from structkit.generate.prompt import build_prompt
 from structkit.generate.settings import Writing
@@ -141,7 +142,7 @@ def test_what_is_written_of_the_zoo_is_in_its_language(specimen: Specimen) -> No
     if specimen.error:
         return
     target = read_target(specimen.target)
-    accepts = link(target.rules()).accepts
+    accepts = Reader(link(target.rules())).accepts
     for value in specimen.accepts[:3]:
         again = json.dumps(specimen.adapter.dump_python(value, mode="json", by_alias=True))
         if specimen.texts or specimen.checked or target.value(again) != value:

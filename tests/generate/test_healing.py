@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 import structkit as sk
 from structkit.automaton.automaton import Automaton
+from structkit.automaton.reader import Reader
 from structkit.guide.guide import Guide
 from structkit.guide.healing import HealedCursor, healed_tokens
 from structkit.testing import RandomModel, ScriptedModel, small_vocabulary
@@ -62,7 +63,7 @@ class Slow:
             return self.before[len(token) :], (self.frames, self.kept)
         if not token.startswith(self.before):
             return None
-        after = self.automaton.read(self.frames, self.kept, token[len(self.before) :])
+        after = Reader(self.automaton).read(self.frames, self.kept, token[len(self.before) :])
         return (b"", after) if after[0] else None
 
     def allowed(self) -> set[int]:
@@ -158,7 +159,7 @@ def test_as_few_tokens_are_taken_back_as_can_be(name: str, prompt: str) -> None:
         for token in tokens
         if len(token) > length
         and token.startswith(whole[-length:])
-        and guide.automaton.read(first, b"", token[length:])[0]
+        and guide.reader.read(first, b"", token[length:])[0]
     ]
     need = max(reaching, default=0)
     assert len(whole) - len(kept) >= need

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.automaton import Automaton
+from structkit.automaton.reader import Reader
 from structkit.errors import TokenRefused
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -43,7 +44,7 @@ class ReferenceCursor:
         Raises:
             TokenRefused: It is not allowed.
         """
-        after = self.automaton.read(*self.past[-1], self.vocabulary.tokens[token_id])
+        after = Reader(self.automaton).read(*self.past[-1], self.vocabulary.tokens[token_id])
         if not after[0]:
             raise TokenRefused(token_id, f"token {token_id} is refused", place=f"token {len(self.past) - 1}")
         self.past.append(after)
@@ -53,4 +54,4 @@ class ReferenceCursor:
         del self.past[len(self.past) - n :]
 
     def _reads(self, token: bytes) -> bool:
-        return bool(self.automaton.read(*self.past[-1], token)[0])
+        return bool(Reader(self.automaton).read(*self.past[-1], token)[0])

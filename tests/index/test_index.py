@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from structkit.automaton.automaton import Automaton
 from structkit.automaton.frames import Frame, under
 from structkit.automaton.link import link
+from structkit.automaton.reader import Reader
 from structkit.automaton.shortest import shortest_text
 from structkit.errors import UnsatisfiableSchema
 from structkit.guide.guide import Guide
@@ -30,7 +31,7 @@ def _reached(automaton: Automaton, text: str) -> list[Frame]:
     frames, kept = automaton.first(), b""
     found = list(frames)
     for byte in text.encode():
-        frames, kept = automaton.read(frames, kept, bytes((byte,)))
+        frames, kept = Reader(automaton).read(frames, kept, bytes((byte,)))
         found += frames
     return found
 
@@ -149,8 +150,7 @@ def test_needed_tokens_lead_to_an_end(rules: Rules, text: str) -> None:
         return
     index = Index(automaton, V)
     for frame in _reached(automaton, text):
-        shortest = shortest_text(automaton, frame)
-        assert shortest is not None
+        shortest = shortest_text(index.shortest, frame)
         frames = automaton.settle([frame])
         for byte in shortest:
             frames = automaton.step(frames, byte)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from structkit.automaton.build import regular
 from structkit.automaton.link import link
+from structkit.automaton.reader import Reader
 from structkit.regex import options as module
 from structkit.regex.nodes import Call, Node, Text
 from structkit.regex.options import options
@@ -25,9 +26,9 @@ def test_grouped_texts_are_the_same_texts(texts: set[str], other: str) -> None:
         patch.setattr(module, "_LETTERS", 8)
         patch.setattr(module, "_LEVELS", 3)
         node = options([Text(text) for text in texts], rule, "$")
-    automaton = regular(node, rules=rules) if rules else regular(node)
+    dfa = regular(node, rules=rules) if rules else regular(node)
     for text in (*texts, other):
-        assert automaton.accepts(text.encode()) == (text in texts)
+        assert dfa.accepts(text.encode()) == (text in texts)
 
 
 def test_many_options_are_built_when_a_text_comes_to_them() -> None:
@@ -36,12 +37,12 @@ def test_many_options_are_built_when_a_text_comes_to_them() -> None:
         automaton = link(read_target(target).rules())
         assert len(automaton.row) < 2_000
         quote = "" if isinstance(target, Choice) else '"'
-        assert automaton.accepts(f"{quote}{values[7]}{quote}".encode())
-        assert not automaton.accepts(f"{quote}zz{quote}".encode())
+        assert Reader(automaton).accepts(f"{quote}{values[7]}{quote}".encode())
+        assert not Reader(automaton).accepts(f"{quote}zz{quote}".encode())
         assert len(automaton.row) < 4_000
 
 
 def test_options_that_each_continue_the_one_before() -> None:
     values = ["a" * length for length in range(1, 400)]
     automaton = link(read_target(Choice(values)).rules())
-    assert automaton.accepts(b"a" * 399) and not automaton.accepts(b"a" * 400)
+    assert Reader(automaton).accepts(b"a" * 399) and not Reader(automaton).accepts(b"a" * 400)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from structkit.automaton.automaton import Automaton
 from structkit.automaton.link import link
+from structkit.automaton.reader import Reader
 from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.regex import postponed as postponing
@@ -62,11 +63,11 @@ def test_a_definition_is_lowered_when_a_text_comes_to_it() -> None:
     assert _made(rules) == {"#d0"}, "its length must be known"
     frames = automaton.first()
     for number in range(3):
-        frames, _ = automaton.read(frames, b"", b'{"first": ' if number == 0 else b'{"next": ')
+        frames, _ = Reader(automaton).read(frames, b"", b'{"first": ' if number == 0 else b'{"next": ')
         assert frames
         assert _made(rules) == {f"#d{each}" for each in range(number + 2)}
-    assert automaton.accepts(b'{"first": {"next": {"next": {"p7": 1}}}}')
-    assert not automaton.accepts(b'{"first": {"next": {"next": {"p8": 1}}}}')
+    assert Reader(automaton).accepts(b'{"first": {"next": {"next": {"p7": 1}}}}')
+    assert not Reader(automaton).accepts(b'{"first": {"next": {"next": {"p8": 1}}}}')
 
 
 def test_who_asks_for_all_rules_gets_all() -> None:
@@ -81,8 +82,10 @@ def test_json_inside_a_string_may_be_of_a_postponed_definition() -> None:
     inside = Property("inside", String(content=Ref("d0")))
     rules = lower(Document(Object((inside, Property("first", Ref("d0")))), document.definitions))
     automaton = link(rules)
-    assert automaton.accepts(b'{"inside": "{\\"next\\": {\\"p1\\": 5}}", "first": {"next": {"p1": 5}}}')
-    assert not automaton.accepts(b'{"inside": "{\\"next\\": {\\"p9\\": 5}}", "first": {}}')
+    assert Reader(automaton).accepts(
+        b'{"inside": "{\\"next\\": {\\"p1\\": 5}}", "first": {"next": {"p1": 5}}}'
+    )
+    assert not Reader(automaton).accepts(b'{"inside": "{\\"next\\": {\\"p9\\": 5}}", "first": {}}')
 
 
 def test_what_is_postponed_counts_as_lowered() -> None:
@@ -153,4 +156,4 @@ def test_what_is_postponed_accepts_the_same(
         return
     for value in (*values, {"x": values[:1], "y": values[-1:]}):
         text = json.dumps(value, ensure_ascii=False).encode()
-        assert late.accepts(text) == soon.accepts(text), text
+        assert Reader(late).accepts(text) == Reader(soon).accepts(text), text

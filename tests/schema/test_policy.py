@@ -12,6 +12,7 @@ from typing_extensions import NotRequired, TypedDict
 
 import structkit as sk
 from structkit.automaton.link import link
+from structkit.automaton.reader import Reader
 from structkit.generate.guides import Guides
 from structkit.generate.settings import Writing
 from structkit.schema.policy import Policy, policy_of
@@ -49,7 +50,7 @@ class Nested(BaseModel):
 def writes(target: Any, text: str, **options: Any) -> bool:
     policy = Policy(**options)
     rules = read_target(target, policy=policy).rules(whitespace=policy.whitespace, order=policy.order)
-    accepts = link(rules).accepts(text.encode())
+    accepts = Reader(link(rules)).accepts(text.encode())
     if accepts:
         TypeAdapter(target).validate_json(text)
     return accepts
