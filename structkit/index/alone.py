@@ -5,20 +5,33 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from structkit.automaton.automaton import Automaton
 from structkit.automaton.dfa import Dfa
 from structkit.automaton.frames import Frame
 from structkit.index import alone_kernels as kernels
+from structkit.index import store
 from structkit.index.mask import Mask
-from structkit.index.rows import Rounds, Row, RowKey, SharedKey
+from structkit.index.needs import Needs
+from structkit.index.rows import (
+    ROWS,
+    PackedRows,
+    Rounds,
+    Row,
+    RowKey,
+    SharedKey,
+    is_wide,
+    pack,
+    shared_rounds,
+    shared_rows,
+)
+from structkit.index.scratch import pool_of
+from structkit.vocabulary.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from structkit.index.index import Index
-
-__all__ = ["row"]
+__all__ = ["RegularRows"]
 
 _MOSTLY = 64
 """Bytes that lead from a state to one and the same, so that the rows of the two are nearly alike: free text, say."""
@@ -30,31 +43,193 @@ _LAST = 16
 """States of a larger rule, those walked last, of which it is known where their tokens lead."""
 
 
-def row(index: Index, frame: Frame, key: RowKey) -> Row:
-    """The row of a frame whose rule calls no other, without the frames below it. `key` is the index's own."""
-    rule = index.automaton.rule_of[frame.state]
-    dfa = index.automaton.dfa(rule)
-    index.share(dfa.fingerprint)
-    state = frame.state - index.automaton.states_of(rule)[0]
-    if dfa.least == 0 and dfa.most is None:
-        return _uncounted(index, rule, dfa, state)
-    return _counted(index, rule, dfa, state, frame, (dfa.fingerprint, (-1, state, *key[2:])))
+class RegularRows:
+    """Makes the rows of the rules of an automaton that call no other.
 
+    The rows are held in caches that all automata over a vocabulary share.
 
-def _uncounted(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
-    key = dfa.fingerprint, (-1, state, 0, -1)
-    found = index.shared.get(key)
-    if found is None:
-        other = _usual(dfa, state)
-        if other == state:
-            found = _of_part(index, rule, dfa, state)
-        elif other >= 0:
-            found = _told_from(index, rule, state, other, _uncounted(index, rule, dfa, other))
-        else:
-            found = _alike(index, rule, dfa, state) or _walked(index, rule, state)
-        index.shared.put(key, found)
-        index.made += 1
-    return found
+    Args:
+        automaton: The automaton.
+        vocabulary: The tokens.
+        needs: How many of them lead to the ends of rules.
+        on_disk: Whether wide rows are read from the disk cache and saved there.
+
+    Attributes:
+        made: How many rows were made, and not read.
+    """
+
+    def __init__(self, automaton: Automaton, vocabulary: Vocabulary, needs: Needs, *, on_disk: bool) -> None:
+        self._automaton = automaton
+        self._vocabulary = vocabulary
+        self._needs = needs
+        self._on_disk = on_disk
+        self._shared = shared_rows(vocabulary, automaton.limits.row_bytes)
+        self._rounds_of = shared_rounds(vocabulary, automaton.limits.row_bytes)
+        # By the fingerprints of rules, and of parts of rules: how many of their wide rows are on disk.
+        self._on_file: dict[bytes, int] = {}
+        # By rule: states that were walked, and the states that tokens come to from each.
+        self._walks: dict[int, list[tuple[int, NDArray[np.bool_]]]] = {}
+        self._scratches = pool_of(vocabulary)
+        self.made = 0
+
+    def row(self, frame: Frame, key: RowKey) -> Row:
+        """The row of a frame whose rule calls no other, without the frames below it. `key` is the index's own."""
+        rule = self._automaton.rule_of[frame.state]
+        dfa = self._automaton.dfa(rule)
+        self._share(dfa.fingerprint)
+        state = frame.state - self._automaton.states_of(rule)[0]
+        if dfa.least == 0 and dfa.most is None:
+            return self._uncounted(rule, dfa, state)
+        return self._counted(rule, dfa, state, frame, (dfa.fingerprint, (-1, state, *key[2:])))
+
+    def save(self) -> None:
+        """Save the wide rows on disk; the others are sooner made than read."""
+        shared: dict[bytes, dict[RowKey, Row]] = {owner: {} for owner in self._on_file}
+        for (owner, key), row in self._shared.held().items():
+            if owner in shared and is_wide(row, self._vocabulary.words):
+                shared[owner][key] = row
+        for owner, wide in shared.items():
+            if len(wide) > self._on_file[owner]:
+                store.save(self._address(owner), ROWS, pack(wide), self._automaton.limits.disk_bytes)
+                self._on_file[owner] = len(wide)
+
+    def _share(self, fingerprint: bytes) -> None:
+        """Share the rows of a rule, or a part of one; some may be in the disk cache."""
+        if fingerprint in self._on_file:
+            return
+        arrays = store.load(self._address(fingerprint), ROWS) if self._on_disk else None
+        rows = PackedRows(arrays, self._vocabulary.words).unpacked() if arrays else {}
+        for key, row in rows.items():
+            self._shared.put((fingerprint, key), row)
+        self._on_file[fingerprint] = len(rows)
+
+    def _address(self, fingerprint: bytes) -> str:
+        return store.address_of("rule", fingerprint.hex(), self._vocabulary.fingerprint)
+
+    def _uncounted(self, rule: int, dfa: Dfa, state: int) -> Row:
+        key = dfa.fingerprint, (-1, state, 0, -1)
+        found = self._shared.get(key)
+        if found is None:
+            other = _usual(dfa, state)
+            if other == state:
+                found = self._of_part(rule, dfa, state)
+            elif other >= 0:
+                found = self._told_from(rule, state, other, self._uncounted(rule, dfa, other))
+            else:
+                found = self._alike(rule, dfa, state) or self._walked(rule, state)
+            self._shared.put(key, found)
+            self.made += 1
+        return found
+
+    def _counted(self, rule: int, dfa: Dfa, state: int, frame: Frame, key: SharedKey) -> Row:
+        """One walk serves all counts."""
+        found = self._shared.get(key)
+        if found is None:
+            rounds_key = dfa.fingerprint, (-1, state, int(dfa.least > 0), -1)
+            rounds = self._rounds_of.get(rounds_key)
+            if rounds is None:
+                rounds = self._counted_alike(rule, dfa, state) or self._rounds(rule, state, counted=True)[1]
+                self._rounds_of.put(rounds_key, rounds)
+            needed = max(dfa.least - frame.count, 0)
+            room = math.inf if dfa.most is None else dfa.most - frame.count
+            found = rounds.row(needed, room, int(self._needs.tokens[1, rule]), self._vocabulary.words)
+            found = found._replace(growth=found.growth - self._needs.pending(frame))
+            self._shared.put(key, found)
+            self.made += 1
+        return found
+
+    def _of_part(self, rule: int, dfa: Dfa, state: int) -> Row:
+        """The row of a state from which few others are reached; other rules have such a part too."""
+        fingerprint = _part(dfa, state)
+        if fingerprint is None:
+            return self._alike(rule, dfa, state) or self._walked(rule, state)
+        key = fingerprint, (-1, 0, 0, -1)
+        self._share(fingerprint)
+        found = self._shared.get(key)
+        if found is None:
+            found = self._walked(rule, state)
+            self._shared.put(key, found)
+            self.made += 1
+        return found
+
+    def _alike(self, rule: int, dfa: Dfa, state: int) -> Row | None:
+        """The row of a state whose tokens take the same ways as those of one that was walked before."""
+        other, needed = self._same(rule, dfa, state)
+        row = self._shared.get((dfa.fingerprint, (-1, other, 0, -1)))
+        return None if row is None else row._replace(growth=needed)
+
+    def _counted_alike(self, rule: int, dfa: Dfa, state: int) -> Rounds | None:
+        """The same of what all counts allow."""
+        other, needed = self._same(rule, dfa, state)
+        rounds = self._rounds_of.get((dfa.fingerprint, (-1, other, int(dfa.least > 0), -1)))
+        if rounds is None:
+            return None
+        return replace(rounds, worst=np.where(rounds.worst >= 0, np.int32(needed), rounds.worst))
+
+    def _same(self, rule: int, dfa: Dfa, state: int) -> tuple[int, int]:
+        """A state that was walked before whose tokens take the same ways, and the most tokens needed after one of them.
+
+        Where words are counted without a counter, say, there is a state after each word. -1 if there is none.
+        """
+        for other, seen in self._walks.get(rule, ()):
+            number, order = np.full(len(seen), -1, np.int32), np.empty(len(seen), np.int32)
+            if kernels.same(dfa.targets, dfa.final, seen, other, state, number, order):
+                reached = number[number >= 0] + int(self._automaton.start[rule])
+                return other, int(self._needs.tokens[0, reached].max())
+        return -1, 0
+
+    def _walked(self, rule: int, state: int) -> Row:
+        mask, rounds = self._rounds(rule, state, counted=False)
+        return Row(mask, rounds.exits, int(rounds.worst.max(initial=0)))
+
+    def _rounds(self, rule: int, state: int, *, counted: bool) -> tuple[Mask, Rounds]:
+        automaton, trie = self._automaton, self._vocabulary.trie
+        scratch = self._scratches.take()
+        longest = self._vocabulary.longest + 1
+        worst = np.full(2 * longest * automaton.strides.get(rule, 1), -1, np.int32)
+        small = np.int16 if len(worst) < 1 << 15 else np.int32
+        taken = np.full(self._vocabulary.size if counted else 0, -1, small)
+        exit_taken = scratch.exit_taken.view(small)
+        marks = np.empty(longest, small)
+        first, stop = automaton.states_of(rule)
+        seen = np.zeros(stop - first if stop - first > _SMALL else 0, bool)
+        found, filled = kernels.rounds(
+            trie.byte, trie.depth, trie.end, trie.first, trie.ids,
+            automaton.row, automaton.targets, automaton.classes, automaton.final, self._needs.tokens,
+            first + state, rule, scratch.mask, scratch.words, scratch.values, taken,
+            scratch.exits, exit_taken, worst, scratch.way, marks, first, seen,
+        )  # fmt: skip
+        found_rounds = Rounds(taken, scratch.exits[:found].copy(), exit_taken[:found].copy(), worst)
+        mask = scratch.taken(filled)
+        self._scratches.give(scratch)
+        if len(seen):
+            self._walks[rule] = [(state, seen), *self._walks.get(rule, ())][:_LAST]
+        return mask, found_rounds
+
+    def _told_from(self, rule: int, state: int, other: int, alike: Row) -> Row:
+        """The row of a state from that of another: only what they do not have in common is walked."""
+        automaton, trie = self._automaton, self._vocabulary.trie
+        scratch = self._scratches.take()
+        bits, changed = alike.mask.dense(self._vocabulary.words), scratch.exits
+        words, values = scratch.words, scratch.values
+        first = automaton.states_of(rule)[0]
+        while True:
+            found, worst, filled = kernels.differ(
+                trie.byte, trie.depth, trie.end, trie.first, trie.ids,
+                automaton.row, automaton.targets, automaton.classes, automaton.final, self._needs.tokens,
+                first + state, first + other, rule, bits, scratch.mask, words, values, changed,
+                scratch.way, scratch.other_way,
+            )  # fmt: skip
+            if filled <= len(words):
+                break
+            scratch.mask[:] = 0
+            words, values = np.empty(filled, np.int64), np.empty(filled, np.uint32)
+        mask = Mask(bits, words[:filled].copy(), values[:filled].copy())
+        exits = alike.exits
+        if found:
+            exits = np.setxor1d(exits, changed[:found], assume_unique=True).astype(np.int32)
+        self._scratches.give(scratch)
+        return Row(mask, exits, max(alike.growth, worst))
 
 
 def _usual(dfa: Dfa, state: int) -> int:
@@ -64,127 +239,9 @@ def _usual(dfa: Dfa, state: int) -> int:
     return found
 
 
-def _counted(index: Index, rule: int, dfa: Dfa, state: int, frame: Frame, key: SharedKey) -> Row:
-    """One walk serves all counts."""
-    found = index.shared.get(key)
-    if found is None:
-        rounds_key = dfa.fingerprint, (-1, state, int(dfa.least > 0), -1)
-        rounds = index.rounds.get(rounds_key)
-        if rounds is None:
-            rounds = _counted_alike(index, rule, dfa, state) or _rounds(index, rule, state, counted=True)[1]
-            index.rounds.put(rounds_key, rounds)
-        needed = max(dfa.least - frame.count, 0)
-        room = math.inf if dfa.most is None else dfa.most - frame.count
-        found = rounds.row(needed, room, int(index.tokens[1, rule]), index.vocabulary.words)
-        found = found._replace(growth=found.growth - index.pending(frame))
-        index.shared.put(key, found)
-        index.made += 1
-    return found
-
-
-def _of_part(index: Index, rule: int, dfa: Dfa, state: int) -> Row:
-    """The row of a state from which few others are reached; other rules have such a part too."""
-    fingerprint = _part(dfa, state)
-    if fingerprint is None:
-        return _alike(index, rule, dfa, state) or _walked(index, rule, state)
-    key = fingerprint, (-1, 0, 0, -1)
-    index.share(fingerprint)
-    found = index.shared.get(key)
-    if found is None:
-        found = _walked(index, rule, state)
-        index.shared.put(key, found)
-        index.made += 1
-    return found
-
-
 def _part(dfa: Dfa, state: int) -> bytes | None:
     """A hash of the automaton from a state on; `None` if it has many states."""
     numbers, order = np.full(len(dfa.targets), -1, np.int32), np.empty(_SMALL, np.int32)
     table = np.empty((_SMALL, 257), np.int16)
     states: int = kernels.part(dfa.targets, dfa.classes, dfa.final, state, numbers, order, table)
     return hashlib.blake2b(table[:states].data, digest_size=16).digest() if states else None
-
-
-def _alike(index: Index, rule: int, dfa: Dfa, state: int) -> Row | None:
-    """The row of a state whose tokens take the same ways as those of one that was walked before."""
-    other, needed = _same(index, rule, dfa, state)
-    row = index.shared.get((dfa.fingerprint, (-1, other, 0, -1)))
-    return None if row is None else row._replace(growth=needed)
-
-
-def _counted_alike(index: Index, rule: int, dfa: Dfa, state: int) -> Rounds | None:
-    """The same of what all counts allow."""
-    other, needed = _same(index, rule, dfa, state)
-    rounds = index.rounds.get((dfa.fingerprint, (-1, other, int(dfa.least > 0), -1)))
-    if rounds is None:
-        return None
-    return replace(rounds, worst=np.where(rounds.worst >= 0, np.int32(needed), rounds.worst))
-
-
-def _same(index: Index, rule: int, dfa: Dfa, state: int) -> tuple[int, int]:
-    """A state that was walked before whose tokens take the same ways, and the most tokens needed after one of them.
-
-    Where words are counted without a counter, say, there is a state after each word. -1 if there is none.
-    """
-    for other, seen in index.walked.get(rule, ()):
-        number, order = np.full(len(seen), -1, np.int32), np.empty(len(seen), np.int32)
-        if kernels.same(dfa.targets, dfa.final, seen, other, state, number, order):
-            reached = number[number >= 0] + int(index.automaton.start[rule])
-            return other, int(index.tokens[0, reached].max())
-    return -1, 0
-
-
-def _walked(index: Index, rule: int, state: int) -> Row:
-    mask, rounds = _rounds(index, rule, state, counted=False)
-    return Row(mask, rounds.exits, int(rounds.worst.max(initial=0)))
-
-
-def _rounds(index: Index, rule: int, state: int, *, counted: bool) -> tuple[Mask, Rounds]:
-    automaton, trie = index.automaton, index.vocabulary.trie
-    scratch = index.scratches.take()
-    longest = index.vocabulary.longest + 1
-    worst = np.full(2 * longest * automaton.strides.get(rule, 1), -1, np.int32)
-    small = np.int16 if len(worst) < 1 << 15 else np.int32
-    taken = np.full(index.vocabulary.size if counted else 0, -1, small)
-    exit_taken = scratch.exit_taken.view(small)
-    marks = np.empty(longest, small)
-    first, stop = automaton.states_of(rule)
-    seen = np.zeros(stop - first if stop - first > _SMALL else 0, bool)
-    found, filled = kernels.rounds(
-        trie.byte, trie.depth, trie.end, trie.first, trie.ids,
-        automaton.row, automaton.targets, automaton.classes, automaton.final, index.tokens,
-        first + state, rule, scratch.mask, scratch.words, scratch.values, taken,
-        scratch.exits, exit_taken, worst, scratch.way, marks, first, seen,
-    )  # fmt: skip
-    found_rounds = Rounds(taken, scratch.exits[:found].copy(), exit_taken[:found].copy(), worst)
-    mask = scratch.taken(filled)
-    index.scratches.give(scratch)
-    if len(seen):
-        index.walked[rule] = [(state, seen), *index.walked.get(rule, ())][:_LAST]
-    return mask, found_rounds
-
-
-def _told_from(index: Index, rule: int, state: int, other: int, alike: Row) -> Row:
-    """The row of a state from that of another: only what they do not have in common is walked."""
-    automaton, trie = index.automaton, index.vocabulary.trie
-    scratch = index.scratches.take()
-    bits, changed = alike.mask.dense(index.vocabulary.words), scratch.exits
-    words, values = scratch.words, scratch.values
-    first = automaton.states_of(rule)[0]
-    while True:
-        found, worst, filled = kernels.differ(
-            trie.byte, trie.depth, trie.end, trie.first, trie.ids,
-            automaton.row, automaton.targets, automaton.classes, automaton.final, index.tokens,
-            first + state, first + other, rule, bits, scratch.mask, words, values, changed,
-            scratch.way, scratch.other_way,
-        )  # fmt: skip
-        if filled <= len(words):
-            break
-        scratch.mask[:] = 0
-        words, values = np.empty(filled, np.int64), np.empty(filled, np.uint32)
-    mask = Mask(bits, words[:filled].copy(), values[:filled].copy())
-    exits = alike.exits
-    if found:
-        exits = np.setxor1d(exits, changed[:found], assume_unique=True).astype(np.int32)
-    index.scratches.give(scratch)
-    return Row(mask, exits, max(alike.growth, worst))

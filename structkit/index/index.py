@@ -15,26 +15,21 @@ from numpy.typing import NDArray
 
 from structkit.automaton.automaton import Automaton
 from structkit.automaton.frames import Below, Frame, fewest
-from structkit.automaton.lengths import TO_DIFFER
 from structkit.automaton.reader import Reader
 from structkit.automaton.shortest import Shortest
 from structkit.automaton.tables import UNBUILT, Tables
 from structkit.errors import LimitExceeded
-from structkit.index import alone, kernels, spelling, store
+from structkit.index import kernels, spelling
+from structkit.index.alone import RegularRows
 from structkit.index.kept import Kept, keep
 from structkit.index.mask import Mask
 from structkit.index.needs import Needs
 from structkit.index.rows import (
     NO_EXITS,
-    ROWS,
-    PackedRows,
     Row,
     RowCache,
     RowKey,
     is_wide,
-    pack,
-    shared_rounds,
-    shared_rows,
 )
 from structkit.index.scratch import pool_of
 from structkit.vocabulary.vocabulary import Vocabulary
@@ -65,13 +60,7 @@ class Index:
 
     Attributes:
         reader: Reads texts against the automaton.
-        shared: Rows of rules that call no other, by fingerprint; one cache for all indexes of the vocabulary.
-        rounds: What such rules allow for all counts at once.
         scratches: What kernels write on.
-        walked: Of rules that call no other, states that were walked, and the states that tokens come to from each.
-        made: How many rows were made, and not read, since they were saved.
-        sharing: Fingerprints of the rules, and the parts of rules, whose rows are shared; of each how many rows are on
-            disk, those that take much room: the others are sooner made than read.
     """
 
     def __init__(
@@ -90,14 +79,11 @@ class Index:
         self.source = source
         self.rows: RowCache[RowKey, Row] = RowCache(automaton.limits.row_bytes)
         self._openings: RowCache[tuple[str, int, RowKey], Row] = RowCache(automaton.limits.row_bytes)
-        self.shared = shared_rows(vocabulary, automaton.limits.row_bytes)
-        self.rounds = shared_rounds(vocabulary, automaton.limits.row_bytes)
-        self.sharing: dict[bytes, int] = {}
-        self.walked: dict[int, list[tuple[int, NDArray[np.bool_]]]] = {}
         if kept is None:
             self._needs = Needs(automaton, vocabulary)
         else:
             self._needs = Needs(automaton, vocabulary, kept.tokens, tight=kept.tight)
+        self._regular = RegularRows(automaton, vocabulary, self._needs, on_disk=bool(address))
         self.scratches = pool_of(vocabulary)
         trie = vocabulary.trie
         children = (trie.child_first, trie.child_count, trie.child_byte, trie.child_node)
@@ -110,7 +96,12 @@ class Index:
         # Of rows and rules: how many are on disk, and how many of these are rules.
         self._saved = 0 if kept is None else kept.parts
         self._saved_rules = 0 if kept is None else len(automaton.built)
-        self.made = 0
+        self._own_made = 0
+
+    @property
+    def made(self) -> int:
+        """How many rows were made, and not read, since they were saved."""
+        return self._own_made + self._regular.made
 
     @property
     def tokens(self) -> NDArray[np.int32]:
@@ -145,7 +136,7 @@ class Index:
                 if self.automaton.calls_others(self.automaton.rule_of[frame.state]):
                     row = self._made(_ROOT, frame)
                 else:
-                    row = alone.row(self, frame, key)
+                    row = self._regular.row(frame, key)
             self.rows.put(key, row)
         return row
 
@@ -224,15 +215,11 @@ class Index:
     def _need_of(self, frame: Frame) -> int:
         """The tokens that surely lead from the frame to the end of its rule."""
         tokens: int = self.tokens.item(0, frame.state)
-        return _NEVER if tokens >= FAR else tokens + self.pending(frame)
+        return _NEVER if tokens >= FAR else tokens + self._needs.pending(frame)
 
     def pending(self, frame: Frame) -> int:
         """The tokens that the rounds take which the frame's counter still needs, and that an open unique text may."""
-        rule = self.automaton.rule_of[frame.state]
-        rounds = self.automaton.counters[rule][0] - frame.count
-        memory = frame.memory
-        to_differ = 0 if memory is None or memory.begin is None else TO_DIFFER
-        return to_differ if rounds <= 0 else rounds * int(self.tokens[1, rule]) + to_differ
+        return self._needs.pending(frame)
 
     def split(self, text: bytes) -> tuple[int, ...] | None:
         """The fewest tokens that spell a text; `None` if none do."""
@@ -307,15 +294,9 @@ class Index:
         exits = self._known_exits()
         keep(self.address, tables, self.tokens, rows, exits, source, tight=tight, limit=limit)
         self._saved_rules = int(np.count_nonzero(tables.start != UNBUILT))
-        self._saved, self.made = len(rows) + self._saved_rules, 0
-        shared: dict[bytes, dict[RowKey, Row]] = {owner: {} for owner in self.sharing}
-        for (owner, key), row in self.shared.held().items():
-            if owner in shared and is_wide(row, self.vocabulary.words):
-                shared[owner][key] = row
-        for owner, wide in shared.items():
-            if len(wide) > self.sharing[owner]:
-                store.save(self._shared_address(owner), ROWS, pack(wide), limit)
-                self.sharing[owner] = len(wide)
+        self._saved = len(rows) + self._saved_rules
+        self._own_made = self._regular.made = 0
+        self._regular.save()
 
     def _to_keep(self) -> dict[RowKey, Row]:
         """The rows for the guide's own file, no more than are held in memory: those of free text have their own."""
@@ -332,22 +313,9 @@ class Index:
         most = automaton.limits.row_bytes // (4 * words)
         return dict(list(rows.items())[-most:])
 
-    def _shared_address(self, fingerprint: bytes) -> str:
-        return store.address_of("rule", fingerprint.hex(), self.vocabulary.fingerprint)
-
-    def share(self, fingerprint: bytes) -> None:
-        """Share the rows of a rule, or a part of one, that calls no other; some may be in the disk cache."""
-        if fingerprint in self.sharing:
-            return
-        arrays = store.load(self._shared_address(fingerprint), ROWS) if self.address else None
-        rows = PackedRows(arrays, self.vocabulary.words).unpacked() if arrays else {}
-        for key, row in rows.items():
-            self.shared.put((fingerprint, key), row)
-        self.sharing[fingerprint] = len(rows)
-
     def _made(self, exits: NDArray[np.int32], frame: Frame) -> Row:
         """A row that is made, and is not on disk yet."""
-        self.made += 1
+        self._own_made += 1
         return self._walk(exits, frame)
 
     def _number(self, exits: NDArray[np.int32]) -> int:
@@ -408,7 +376,7 @@ class Index:
             )  # fmt: skip
             if found >= 0:
                 exits = scratch.exits[:found].copy() if found else NO_EXITS
-                row = Row(scratch.taken(filled), exits, worst - self.pending(frame))
+                row = Row(scratch.taken(filled), exits, worst - self._needs.pending(frame))
                 self.scratches.give(scratch)
                 return row
             if found == kernels.MISSING:

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from structkit.automaton.alive import LARGE, Alive, first_bytes
 from structkit.automaton.automaton import Automaton
+from structkit.automaton.frames import Frame
 from structkit.automaton.kernels import FAR
+from structkit.automaton.lengths import TO_DIFFER
 from structkit.automaton.shortest import Shortest
 from structkit.index import spelling
 from structkit.vocabulary.vocabulary import Vocabulary
@@ -59,6 +61,14 @@ class Needs:
             with self._automaton.lock:
                 self._measure()
         return self._tokens
+
+    def pending(self, frame: Frame) -> int:
+        """The tokens that the rounds take which the frame's counter still needs, and that an open unique text may."""
+        rule = self._automaton.rule_of[frame.state]
+        rounds = self._automaton.counters[rule][0] - frame.count
+        memory = frame.memory
+        to_differ = 0 if memory is None or memory.begin is None else TO_DIFFER
+        return to_differ if rounds <= 0 else rounds * int(self.tokens[1, rule]) + to_differ
 
     @cached_property
     def shortest(self) -> Shortest:
