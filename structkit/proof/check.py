@@ -22,6 +22,8 @@ __all__ = ["check"]
 _SMALLER = 200
 """The least examples that are tried for a smaller value."""
 
+_LATE = "the time was over before all was tried"
+
 _UNWRITTEN = "it is the canonical text of a value that is accepted"
 
 _OTHERWISE = "what pydantic dumps of this type is not what it reads, so changed values were not fed back"
@@ -91,11 +93,13 @@ def check(
         refusal = oracle.refusal(text)
         error = "" if refusal is None else f"{refusal.message} at `{refusal.place}`"
         counterexamples.append(Counterexample(text, "written but refused", error))
-    fed, note = 0, _QUOTED if language.target.has_quotes else ""
-    if oracle.dump is not None and not note:
+    fed, note = 0, _LATE if written.is_late else ""
+    if language.target.has_quotes:
+        note = note or _QUOTED
+    elif oracle.dump is not None:
         unwritten = smallest(changes(language), is_unwritten, bounds)
         fed = unwritten.tried
-        note = "" if fed else _OTHERWISE
+        note = _LATE if unwritten.is_late else note or ("" if fed else _OTHERWISE)
         if (change := unwritten.example) is not None:
             text = oracle.canonical(change.changed) or change.changed
             counterexamples.append(Counterexample(text, "accepted but not written", _UNWRITTEN))

@@ -53,10 +53,17 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True)
 class Found(Generic[T]):
-    """The smallest example that shows something, if one does, and how many were tried until there was one."""
+    """The smallest example that shows something, if one does, and how many were tried until there was one.
+
+    Attributes:
+        example: The example.
+        tried: How many counted.
+        is_late: Whether the search ended for its seconds.
+    """
 
     example: T | None
     tried: int
+    is_late: bool
 
 
 class Change(NamedTuple):
@@ -173,7 +180,7 @@ def smallest(strategy: st.SearchStrategy[T], shows: Callable[[T], bool | None], 
     )
     with suppress(NoSuchExample, Unsatisfiable, Flaky, _Enough):
         find(strategy, condition, settings=options, random=Random(bounds.seed))
-    return Found(found[0] if found else None, tried)
+    return Found(found[0] if found else None, tried, monotonic() > end)
 
 
 class _Enough(BaseException):

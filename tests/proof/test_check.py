@@ -97,6 +97,16 @@ def test_what_is_written_and_refused_is_found_and_made_smaller() -> None:
         assert report.ok, str(report)
 
 
+def test_the_same_seed_gives_the_same_report() -> None:
+    assert sk.check(Person, n=30, seed=3) == sk.check(Person, n=30, seed=3)
+
+
+def test_a_search_ends_when_its_seconds_are_over() -> None:
+    report = sk.check(Person, seconds=0)
+    assert (report.n, report.fed) == (0, 0)
+    assert "the time was over" in report.note
+
+
 def test_what_is_accepted_and_not_written_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     # A guide that is too narrow, made by telling the oracle of a wider type than the guide was made from.
     from structkit.proof import check as module
