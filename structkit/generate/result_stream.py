@@ -1,0 +1,136 @@
+"""Iterators that end in a result: what the streams of values and of agents share, once sync and once async."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator
+from types import TracebackType
+from typing import Generic, Protocol, TypeVar
+
+from typing_extensions import Self
+
+from structkit.errors import GenerationError
+
+__all__ = ["AsyncEvents", "AsyncResultStream", "ResultStream"]
+
+E_co = TypeVar("E_co", covariant=True)
+R_co = TypeVar("R_co", covariant=True)
+
+
+class _Outcome(ABC, Generic[E_co, R_co]):
+    """What the events came to: a result, an error, or neither yet."""
+
+    _result: R_co | None = None
+    _error: Exception | None = None
+
+    @staticmethod
+    @abstractmethod
+    def _result_of(event: object) -> R_co | None:
+        """The result that an event carries; `None` for all but the last."""
+
+    def _note(self, event: object) -> None:
+        found = self._result_of(event)
+        if found is not None:
+            self._result = found
+
+    def _ended(self) -> R_co:
+        """The result of a stream that was read to its end."""
+        if self._error is not None:
+            raise self._error
+        if self._result is None:
+            raise GenerationError("the stream was closed before its end, so there is no result")
+        return self._result
+
+
+class AsyncEvents(Protocol[E_co]):
+    """What an `AsyncResultStream` reads; async generators are such."""
+
+    async def __anext__(self) -> E_co:
+        """The next event."""
+        ...
+
+    async def aclose(self) -> None:
+        """Give up what is left."""
+        ...
+
+
+class ResultStream(_Outcome[E_co, R_co]):
+    """An iterator of events, the last of which carries a result."""
+
+    _events: Generator[E_co, None, None]
+
+    @property
+    def result(self) -> R_co:
+        """The result; what is left of the stream is read for it.
+
+        Raises:
+            GenerationError: The stream was closed before its end.
+            Exception: What ended the stream.
+        """
+        for _ in self:
+            pass
+        return self._ended()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> E_co:
+        try:
+            event = next(self._events)
+        except StopIteration:
+            raise
+        except Exception as error:
+            self._error = error
+            raise
+        self._note(event)
+        return event
+
+    def close(self) -> None:
+        """Give up; the model lets go of the sequence."""
+        self._events.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncResultStream(_Outcome[E_co, R_co]):
+    """`ResultStream` for async programs, with `async for` and `async with`."""
+
+    _events: AsyncEvents[E_co]
+
+    async def result(self) -> R_co:
+        """See `ResultStream.result`."""
+        async for _ in self:
+            pass
+        return self._ended()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> E_co:
+        try:
+            event = await self._events.__anext__()
+        except StopAsyncIteration:
+            raise
+        except Exception as error:
+            self._error = error
+            raise
+        self._note(event)
+        return event
+
+    async def aclose(self) -> None:
+        """See `ResultStream.close`; a step of the model that a cancelled task has left behind is waited for."""
+        await self._events.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
