@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -39,14 +42,60 @@ def test_every_requirement_is_pinned_within_its_range(root: Path) -> None:
 
 def test_scripts_are_a_few_lines_of_sh(root: Path) -> None:
     scripts = [path for path in (root / "scripts").iterdir() if path.is_file() and not path.suffix]
-    assert {"build", "check", "demo", "docs", "install", "lint", "test"} <= {path.name for path in scripts}
+    expected = {"build", "check", "demo", "docs", "install", "lint", "publish", "test"}
+    assert expected <= {path.name for path in scripts}
     for script in scripts:
         lines = script.read_text(encoding="utf-8").splitlines()
         assert lines[0] == "#!/bin/sh"
         assert len(lines) <= 20
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"])
+RELEASE = "# Changelog\n\n## [Unreleased]\n\n## [1.2.0]\n\n- Old.\n"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@pytest.mark.parametrize(
+    ("changelog", "tags", "fault"),
+    [
+        (RELEASE, [], ""),
+        (RELEASE, ["v1.1.0"], ""),
+        (RELEASE, ["v1.2.0"], "the tag v1.2.0 exists"),
+        (RELEASE.replace("1.2.0", "1.1.0"), [], "newest version is 1.1.0"),
+        (RELEASE.replace("## [1.2.0]", "- New.\n\n## [1.2.0]"), [], "lines under Unreleased"),
+    ],
+)
+def test_publish_builds_releases_only(
+    root: Path, tmp_path: Path, changelog: str, tags: list[str], fault: str
+) -> None:
+    for name in ("structkit", "scripts"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "structkit/__init__.py").write_text('__version__ = "1.2.0"\n', encoding="utf-8")
+    (tmp_path / "CHANGELOG.md").write_text(changelog, encoding="utf-8")
+    (tmp_path / "scripts/build").write_text("echo building\n", encoding="utf-8")
+    shutil.copy(root / "scripts/publish", tmp_path / "scripts/publish")
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("GIT", "GITHUB"))
+    }
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    for command in (
+        ["init", "-q"],
+        ["add", "."],
+        ["commit", "-q", "-m", "a"],
+        *(["tag", tag] for tag in tags),
+    ):
+        subprocess.run([*git, *command], cwd=tmp_path, env=environment, check=True)
+    publish = ["sh", "scripts/publish"]
+    run = subprocess.run(publish, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert fault in run.stderr
+    assert (run.returncode == 0, "building" in run.stdout) == (not fault, not fault)
+    (tmp_path / "new").touch()
+    dirty = subprocess.run(publish, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert "not clean" in dirty.stderr
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
+)
 def test_links_into_the_repository_lead_somewhere(root: Path, page: str) -> None:
     text = (root / page).read_text(encoding="utf-8")
     links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", text)
