@@ -131,48 +131,61 @@ def draw_state(state: int, final: bool, places: dict[int, tuple[float, float]]) 
     return f"{circle}{ring}{text(x, y + 5, str(state))}"
 
 
-RIVER = [
-    [
-        "a type: Person",
-        "JSON Schema: what pydantic says",
-        "regex: what may be written",
-        "automaton: over bytes",
-    ],
-    [
-        "a tokenizer: its own tables",
-        "vocabulary: tokens as bytes",
-        "index: state to mask",
-        "guide: one sequence",
-    ],
-    ["a prompt: and what is wanted", "a model: logits", "text: a token at a time", "an instance: validated"],
-]
-FLOW = [((0, 0), (0, 1)), ((0, 1), (0, 2)), ((0, 2), (0, 3)), ((1, 0), (1, 1)), ((1, 1), (1, 2)), ((0, 3), (1, 2)),
-        ((1, 2), (1, 3)), ((2, 0), (2, 1)), ((2, 1), (2, 2)), ((1, 3), (2, 2)), ((2, 2), (2, 3))]  # fmt: skip
-WIDE, HIGH, STEP, FALL = 158, 54, 200, 100
+RIVER = {
+    (0, 0): "a type: Person",
+    (0, 1): "JSON Schema: schema/python",
+    (0, 2): "Schema: schema/json_schema",
+    (0, 3): "rules of regexes: lowering",
+    (0, 4): "automaton: automaton",
+    (1, 2): "a pattern: Regex(...)",
+    (2, 1): "a tokenizer: its own tables",
+    (2, 2): "token bytes: vocabulary",
+    (2, 3): "masks: index",
+    (2, 4): "one sequence: guide",
+    (3, 1): "a prompt: text or messages",
+    (3, 2): "logits: models",
+    (3, 3): "text: generate",
+    (3, 4): "an instance: schema/python",
+}
+"""Each value of the pipeline and the folder that makes it, by row and column."""
+
+GIVEN, RETURNED = {(0, 0), (1, 2), (2, 1), (3, 1)}, (3, 4)
+ALSO = [((1, 2), (0, 3), "regex/pattern"), ((0, 4), (2, 3), ""), ((2, 4), (3, 3), "")]
+"""Arrows from one row to another; within a row each value leads to the next."""
+
+WIDE, HIGH, STEP, FALL = 158, 54, 190, 100
 
 
 def draw_river() -> str:
-    """The pipeline: a box for each value, an arrow for each step."""
+    """The pipeline: a box for each value with the folder that makes it, an arrow for each step."""
     shapes = []
-    for (row, column), (to_row, to_column) in FLOW:
-        x, y = 20 + column * STEP, 20 + row * FALL
-        u, v = 20 + to_column * STEP, 20 + to_row * FALL
-        if row == to_row:
-            path = f"M {x + WIDE} {y + HIGH / 2} H {u - 7}"
+    for row, column in RIVER:
+        x, y = corner(row, column)
+        if (row, column + 1) in RIVER:
+            shapes.append(f'<path d="M {x + WIDE} {y + HIGH / 2} H {x + STEP - 7}" {STROKE} {ARROW}/>')
+    for start, end, label in ALSO:
+        (x, y), (u, v) = corner(*start), corner(*end)
+        if v < y:
+            path = f"M {x + WIDE} {y + HIGH / 2} H {u + WIDE / 2} V {v + HIGH + 7}"
+            shapes.append(text(x + WIDE + 60, y + HIGH / 2 + 18, label, LINE, 12))
         else:
-            path = f"M {x + WIDE / 2} {y + HIGH} V {y + 77} H {u + WIDE / 2} V {v - 7}"
+            path = f"M {x + WIDE / 2} {y + HIGH} V {v - 23} H {u + WIDE / 2} V {v - 7}"
         shapes.append(f'<path d="{path}" {STROKE} {ARROW}/>')
-    for row, boxes in enumerate(RIVER):
-        for column, (name, what) in enumerate(box.split(": ") for box in boxes):
-            x, y = 20 + column * STEP, 20 + row * FALL
-            ends = (row, column) in {(0, 0), (2, 3)}
-            shapes.append(
-                f'<rect x="{x}" y="{y}" width="{WIDE}" height="{HIGH}" rx="8" fill="{MARK if ends else PALE}" '
-                f'stroke="{MARK}" stroke-width="1.5"/>'
-                + text(x + WIDE / 2, y + 23, name, "#ffffff" if ends else INK, 15, "bold")
-                + text(x + WIDE / 2, y + 41, what, "#ffffff" if ends else LINE, 12)
-            )
-    return page(2 * 20 + 3 * STEP + WIDE, 2 * 20 + 2 * FALL + HIGH, shapes)
+    for place, box in RIVER.items():
+        (x, y), (name, folder) = corner(*place), box.split(": ")
+        filled = place in GIVEN or place == RETURNED
+        shapes.append(
+            f'<rect x="{x}" y="{y}" width="{WIDE}" height="{HIGH}" rx="8" fill="{MARK if filled else PALE}" '
+            f'stroke="{MARK}" stroke-width="1.5"/>'
+            + text(x + WIDE / 2, y + 23, name, "#ffffff" if filled else INK, 15, "bold")
+            + text(x + WIDE / 2, y + 41, folder, "#ffffff" if filled else LINE, 12)
+        )
+    return page(2 * 20 + 4 * STEP + WIDE, 2 * 20 + 3 * FALL + HIGH, shapes)
+
+
+def corner(row: int, column: int) -> tuple[int, int]:
+    """The upper left corner of a box of the pipeline."""
+    return 20 + column * STEP, 20 + row * FALL
 
 
 BETWEEN, TURN, CHARACTERS, WRONG = 300, 58, 44, "#b3261e"
