@@ -24,7 +24,7 @@ from structkit.generate.settings import Options, Settings
 from structkit.limits import Limits
 from structkit.models.base import LogitsModel
 from structkit.models.local import from_transformers, load
-from structkit.regex.show import show
+from structkit.regex.print import show
 from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
 from structkit.targets import AnyTarget, TextTarget, read_target
 

@@ -24,7 +24,7 @@ from structkit.limits import Limits
 from structkit.regex.from_schema import lower
 from structkit.regex.nodes import Call, Node, Rules, Text
 from structkit.regex.options import option_text, options
-from structkit.regex.parse import parse
+from structkit.regex.pattern.parse import parse
 from structkit.schema.check import check
 from structkit.schema.choices import Member, choices_at
 from structkit.schema.describe import describe

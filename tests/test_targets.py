@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 import structkit as sk
 from structkit.identity import key_of
-from structkit.regex.show import show
+from structkit.regex.print import show
 from structkit.targets import Choice, Regex, read_target
 from structkit.testing import byte_vocabulary
 

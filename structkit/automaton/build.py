@@ -15,8 +15,8 @@ from structkit.automaton.nfa import Nfa
 from structkit.automaton.quotes import quotes
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
+from structkit.regex.json_string import is_quoting
 from structkit.regex.nodes import Both, Node, Substring
-from structkit.regex.strings import is_quoting
 
 __all__ = ["Ambiguous", "build_rule", "nfa_of", "regular", "rule_dfa"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from structkit.automaton.dfa import DEAD, Dfa, Key
 from structkit.automaton.kernels import BITS
 from structkit.regex.nodes import Alt, Joined, Node, Repeat, Seq, Substring, Text, Unique, Unordered
-from structkit.regex.substrings import END, spelling
+from structkit.regex.substring import END, spelling
 
 __all__ = ["Counts", "fewest_unique", "lacking"]
 

@@ -13,6 +13,7 @@ from structkit.automaton.optional import in_runs, optional_run
 from structkit.automaton.utf8 import byte_sequences
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
+from structkit.regex.json_string import is_quoting
 from structkit.regex.nodes import (
     Alt,
     Both,
@@ -30,7 +31,6 @@ from structkit.regex.nodes import (
     Unordered,
     seq,
 )
-from structkit.regex.strings import is_quoting
 
 __all__ = ["build_nfa", "is_large"]
 

@@ -10,6 +10,7 @@ import numpy as np
 from structkit.automaton.counts import Counts, fewest_unique, lacking
 from structkit.automaton.dfa import Key
 from structkit.automaton.kernels import FAR
+from structkit.regex.json_string import text_body
 from structkit.regex.nodes import (
     Alt,
     Both,
@@ -26,8 +27,7 @@ from structkit.regex.nodes import (
     Unique,
     Unordered,
 )
-from structkit.regex.strings import text_body
-from structkit.regex.substrings import END, spelling
+from structkit.regex.substring import END, spelling
 
 __all__ = ["TO_DIFFER", "Lengths"]
 

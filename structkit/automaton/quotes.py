@@ -20,9 +20,9 @@ from structkit.automaton.kernels import BITS
 from structkit.automaton.quote_kernels import places
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
+from structkit.regex.json_string import QUOTE
 from structkit.regex.nodes import Substring
-from structkit.regex.strings import QUOTE
-from structkit.regex.substrings import spelling
+from structkit.regex.substring import spelling
 
 __all__ = ["quotes"]
 

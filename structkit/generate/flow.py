@@ -13,18 +13,18 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.error_notes import add_place
 from structkit.errors import BudgetTooSmall, ModelFailed, TokenRefused
 from structkit.generate.chooser import Chooser
 from structkit.generate.draft import Drafts
 from structkit.generate.field_budget import FieldBudgets
 from structkit.generate.fields import Path
-from structkit.generate.notes import add_place
 from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Score
 from structkit.generate.sample import allows, only_id
 from structkit.generate.spelling import Speller, whole_characters
 from structkit.generate.step import Ask, Draft, Told
 from structkit.guide.guide import Cursor
-from structkit.vocabulary.marks import MARK, to_text
+from structkit.vocabulary.control_tokens import MARK, to_text
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["decode"]

@@ -7,11 +7,11 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from typing import cast
 
+from structkit.error_notes import add_place
 from structkit.errors import GenerationError
 from structkit.generate.drive import TURNS, drive_all, until_cancelled
 from structkit.generate.examples import Shot
 from structkit.generate.job import Job
-from structkit.generate.notes import add_place
 from structkit.generate.progress import Progress
 from structkit.generate.prompt import Prompt
 from structkit.generate.result import Result

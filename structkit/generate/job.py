@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from structkit.error_notes import add_note
 from structkit.errors import GenerationError, ValidationFailed
 from structkit.generate.bans import Bans
 from structkit.generate.confidence import Confidence, choices_of, confidence_of, warn_of_pressure
@@ -16,7 +17,6 @@ from structkit.generate.examples import Shot, shots_of
 from structkit.generate.fields import Field
 from structkit.generate.flow import decode
 from structkit.generate.guides import GUIDES
-from structkit.generate.notes import add_note
 from structkit.generate.plan import Decoded, Flow, Plan, Refusal, Written
 from structkit.generate.processors import Stack
 from structkit.generate.prompt import Prompt, build_prompt, encode_prompt, goes_on, source_of
@@ -29,7 +29,7 @@ from structkit.guide.guide import Cursor, Guide
 from structkit.guide.healing import HealedCursor, healed_tokens
 from structkit.models.base import Conversing, LogitsModel, Noise, Thinking
 from structkit.targets import AnyTarget, Target
-from structkit.vocabulary.marks import readable, to_text
+from structkit.vocabulary.control_tokens import readable, to_text
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["MAX_TOKENS", "Job", "asked_prompt", "budget_of"]

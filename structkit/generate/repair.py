@@ -8,7 +8,7 @@ from structkit.generate.fields import Field, Path
 from structkit.generate.plan import Refusal
 from structkit.generate.prompt import Prompt
 from structkit.models.base import Conversation, Message
-from structkit.vocabulary.marks import readable
+from structkit.vocabulary.control_tokens import readable
 
 __all__ = ["refusal_of", "told_prompt"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from structkit.generate.fields import Field, show_path
-from structkit.regex.substrings import find
+from structkit.regex.substring import find
 from structkit.targets import Target
 
 __all__ = ["Span", "spans_of"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from structkit.errors import VocabularyError
-from structkit.vocabulary.marks import to_bytes
+from structkit.vocabulary.control_tokens import to_bytes
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Spell", "Speller", "whole_characters"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from structkit.errors import ModelFailed
 from structkit.models.base import Message
-from structkit.vocabulary.marks import to_bytes
+from structkit.vocabulary.control_tokens import to_bytes
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["RandomModel", "Reply", "ScriptedModel", "byte_vocabulary", "small_vocabulary"]

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from structkit.regex.chars import chars
+from structkit.regex.charset import chars
 from structkit.regex.integers import naturals
 from structkit.regex.nodes import EMPTY, NEVER, Both, Node, Repeat, Text, alt, seq
-from structkit.regex.parse import parse
+from structkit.regex.pattern.parse import parse
 
 __all__ = ["email", "ip_address", "ip_interface", "ip_network", "name_email", "url", "written_out"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from structkit.regex.chars import chars
+from structkit.regex.charset import chars
 from structkit.regex.integers import digit_range, digits, naturals
 from structkit.regex.nodes import EMPTY, NEVER, Node, Repeat, Text, alt, seq
 from structkit.schema.nodes import Bound
@@ -32,7 +32,7 @@ def fixed(low: Bound, high: Bound | None, places: int | None) -> Node:
     r"""Fixed-point numbers of a range that does not reach below 0, with at most `places` digits after the point.
 
     >>> from structkit.regex.nodes import Rules
-    >>> from structkit.regex.show import show
+    >>> from structkit.regex.print import show
     >>> show(Rules(fixed(Bound(Decimal("0.25")), Bound(Decimal("12.5")), 2), {}))
     '0\\.(?:[3-9][0-9]?|2[5-9])|(?:[1-9]|1[01])(?:\\.[0-9]{1,2})?|12(?:\\.(?:[0-4][0-9]?|50?))?'
     """
@@ -168,7 +168,7 @@ def exponents(low: Bound, high: Bound | None, places: int | None) -> Node:
     r"""Numbers of a range above 0 written as `d.ddde+dd`, with at most `places` digits after the point.
 
     >>> from structkit.regex.nodes import Rules
-    >>> from structkit.regex.show import show
+    >>> from structkit.regex.print import show
     >>> show(Rules(exponents(Bound(Decimal("2e-5")), Bound(Decimal("4e20")), 1), {}))
     '[2-9](?:\\.[0-9])?e-05|[1-9](?:\\.[0-9])?e\\+1[6-9]|(?:[1-3](?:\\.[0-9])?|4(?:\\.0)?)e\\+20'
     """

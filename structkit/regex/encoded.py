@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from decimal import Decimal
 from functools import cache
 
-from structkit.regex.chars import ANY, chars, one, union
+from structkit.regex.charset import ANY, chars, one, union
 from structkit.regex.floats import ALL_FIGURES, APART_FIGURES
 from structkit.regex.nodes import EMPTY, NEVER, Both, Node, Repeat, Text, alt, seq
 from structkit.regex.numbers import numbers
-from structkit.regex.parse import parse
+from structkit.regex.pattern.parse import parse
 from structkit.schema.nodes import Bound, Number
 
 __all__ = ["base64", "complexes", "decimals", "float_keys", "fractions", "hexadecimal", "utf8"]

@@ -8,7 +8,7 @@ from itertools import permutations
 from structkit.errors import UnsupportedKeyword
 from structkit.regex.containing import among
 from structkit.regex.nodes import EMPTY, NEVER, Joined, Node, Part, Repeat, Text, alt, seq
-from structkit.regex.rules import is_larger
+from structkit.regex.walk import is_larger
 from structkit.schema.nodes import Object
 
 __all__ = ["any_order", "entries", "with_kinds"]

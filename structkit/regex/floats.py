@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from structkit.regex.chars import chars
+from structkit.regex.charset import chars
 from structkit.regex.decimals import two_digits
 from structkit.regex.integers import digits, minus
 from structkit.regex.nodes import EMPTY, Node, Repeat, Text, alt, seq

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from structkit.regex.addresses import written_out
 from structkit.regex.nodes import Node, alt
-from structkit.regex.parse import compose
+from structkit.regex.pattern.parse import compose
 
 __all__ = ["KNOWN_FORMATS", "WIDER_FORMATS"]
 

@@ -15,6 +15,7 @@ from structkit.regex.anything import any_json
 from structkit.regex.containing import containing, prefixed
 from structkit.regex.floats import ALL_FIGURES, APART_FIGURES
 from structkit.regex.integers import constant
+from structkit.regex.json_string import spaced
 from structkit.regex.lazy_rules import GrowingRules
 from structkit.regex.nodes import (
     EMPTY,
@@ -38,9 +39,8 @@ from structkit.regex.options import options
 from structkit.regex.postponed import is_plain, postponed
 from structkit.regex.quoted import Strings
 from structkit.regex.references import Use, uses
-from structkit.regex.rules import is_larger
 from structkit.regex.size_bound import begin_apart
-from structkit.regex.strings import spaced
+from structkit.regex.walk import is_larger
 from structkit.schema.admit import expand
 from structkit.schema.apart import apart
 from structkit.schema.lenient import keyword_of

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.regex.chars import DIGIT, chars
+from structkit.regex.charset import DIGIT, chars
 from structkit.regex.nodes import EMPTY, NEVER, Both, Multiple, Node, Repeat, Text, alt, seq
 
 __all__ = [

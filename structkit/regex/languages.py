@@ -9,12 +9,12 @@ from functools import lru_cache, partial
 from types import MappingProxyType
 
 from structkit.regex.addresses import email, ip_address, ip_interface, ip_network, name_email, url
-from structkit.regex.chars import chars
+from structkit.regex.charset import chars
 from structkit.regex.encoded import base64, complexes, decimals, float_keys, fractions, hexadecimal, utf8
 from structkit.regex.formats import KNOWN_FORMATS
 from structkit.regex.nodes import Node, Repeat, Text, alt
-from structkit.regex.parse import parse
-from structkit.regex.substrings import substrings
+from structkit.regex.pattern.parse import parse
+from structkit.regex.substring import substrings
 from structkit.regex.temporal import dates, durations, moments, times
 
 __all__ = ["format_names", "has_several", "is_known", "language"]

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 
 from structkit.errors import LimitExceeded, StructkitError, UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.regex.chars import chars
+from structkit.regex.charset import chars
 from structkit.regex.decimal_fraction import fraction_of
 from structkit.regex.decimals import exponents, fixed, fraction
 from structkit.regex.floats import ALL_FIGURES, floats

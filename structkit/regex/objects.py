@@ -7,10 +7,10 @@ from typing import Protocol
 
 from structkit.errors import UnsupportedKeyword
 from structkit.regex.entries import any_order, entries, with_kinds
+from structkit.regex.json_string import json_text
 from structkit.regex.nodes import EMPTY, NEVER, Call, Entry, Node, Part, Text, Unique, Unordered, alt, seq
 from structkit.regex.quoted import Lowering, Strings
-from structkit.regex.rules import is_larger
-from structkit.regex.strings import json_text
+from structkit.regex.walk import is_larger
 from structkit.schema.nodes import Additional, Object, Schema
 from structkit.schema.place import step
 from structkit.schema.policy import Order

@@ -24,7 +24,7 @@ from structkit.models.base import Message as Turn
 from structkit.regex.nodes import Rules
 from structkit.targets import Style, Target
 from structkit.tools.ready import Ready
-from structkit.vocabulary.marks import control, readable, to_bytes
+from structkit.vocabulary.control_tokens import control, readable, to_bytes
 
 __all__ = ["Arguments", "Around", "Format", "JsonArguments", "short_id"]
 

@@ -13,7 +13,7 @@ from structkit.tools.format import Format
 from structkit.tools.formats import HermesFormat, JsonFormat, LlamaFormat, MistralFormat, MistralListFormat
 from structkit.tools.pythonic import PythonicFormat
 from structkit.tools.ready import Ready
-from structkit.vocabulary.marks import marked, to_text
+from structkit.vocabulary.control_tokens import marked, to_text
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["FormatName", "choose_format", "function_of", "vocabulary_of"]

@@ -10,7 +10,7 @@ from structkit.generate.field_budget import FieldLimits
 from structkit.generate.fields import Field, JsonReader
 from structkit.tools.format import Arguments, Format
 from structkit.tools.saying import Saying, begins_text
-from structkit.vocabulary.marks import to_bytes
+from structkit.vocabulary.control_tokens import to_bytes
 
 __all__ = ["RESULT", "Piece", "StepFields", "StepLimits", "StepReader"]
 

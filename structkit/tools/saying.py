@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import codecs
 
-from structkit.regex.chars import chars
-from structkit.regex.join import Joiner
+from structkit.regex.charset import chars
+from structkit.regex.merge import Joiner
 from structkit.regex.nodes import Chars, Node, Repeat, Text, alt, seq
 from structkit.tools.format import Format
-from structkit.vocabulary.marks import MARK, to_bytes, to_text
+from structkit.vocabulary.control_tokens import MARK, to_bytes, to_text
 
 __all__ = ["EMPTY_LINE", "Saying", "begins_text", "said_language", "split_said"]
 

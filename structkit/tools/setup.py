@@ -21,7 +21,7 @@ from structkit.tools.format import Format
 from structkit.tools.native import function_of, vocabulary_of
 from structkit.tools.ready import Ready, is_of, name_of
 from structkit.tools.step import Offer, StepTarget
-from structkit.vocabulary.marks import to_bytes
+from structkit.vocabulary.control_tokens import to_bytes
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["NO_MORE", "Setup"]

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing_extensions import Unpack
 
 from structkit.functions.call import Call
-from structkit.regex.join import Joiner
+from structkit.regex.merge import Joiner
 from structkit.regex.nodes import Node, Rules, Text, alt, seq
 from structkit.schema.choices import Member
 from structkit.schema.parts import Part

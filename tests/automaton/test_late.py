@@ -16,9 +16,9 @@ from structkit.automaton.reader import Reader
 from structkit.automaton.shortest import Shortest
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
+from structkit.regex.json_string import other_text
 from structkit.regex.nodes import NEVER, Both, Call, Chars, Node, Repeat, Rules, Seq, Text, Unique
 from structkit.regex.size_bound import is_plain_text
-from structkit.regex.strings import other_text
 from structkit.targets import read_target
 from tests.languages import plain_nodes, recursive_rules
 

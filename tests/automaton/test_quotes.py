@@ -19,11 +19,11 @@ from structkit.automaton.lengths import Lengths
 from structkit.automaton.quotes import quotes
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
-from structkit.regex import substrings
-from structkit.regex.chars import ANY
+from structkit.regex import substring
+from structkit.regex.charset import ANY
+from structkit.regex.json_string import closed, raw_text
 from structkit.regex.nodes import Both, Call, Repeat, Rules, Substring
-from structkit.regex.strings import closed, raw_text
-from structkit.regex.substrings import END, boundaries, find
+from structkit.regex.substring import END, boundaries, find
 
 LIMITS = Limits()
 
@@ -58,7 +58,7 @@ def _open(source: str) -> list[bool]:
     import unicodedata
 
     def letter(c: str) -> bool:
-        spaced = not any(first <= ord(c) <= last for first, last in substrings._UNSPACED)
+        spaced = not any(first <= ord(c) <= last for first, last in substring._UNSPACED)
         return (c.isalnum() or c == "_") and spaced
 
     def mark(c: str) -> bool:

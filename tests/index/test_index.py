@@ -14,8 +14,8 @@ from structkit.errors import UnsatisfiableSchema
 from structkit.guide.guide import Guide
 from structkit.index import scratch
 from structkit.index.index import FAR, Index
+from structkit.regex.json_string import other_text
 from structkit.regex.nodes import Alt, Both, Call, Chars, Node, Repeat, Rules, Text, seq
-from structkit.regex.strings import other_text
 from structkit.testing import small_vocabulary
 from tests.guide.reference import ReferenceCursor
 from tests.index import plain_twins as plain

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from structkit.regex.nodes import Node, Rules
-from structkit.regex.show import show
+from structkit.regex.print import show
 
 
 @lru_cache(maxsize=512)

@@ -84,7 +84,7 @@ def test_python_timedeltas(value: datetime.timedelta) -> None:
 def fitting(name: str) -> st.SearchStrategy[str]:
     """Texts that the format's own pattern makes."""
     from structkit.regex.nodes import Rules
-    from structkit.regex.show import show
+    from structkit.regex.print import show
 
     return st.from_regex(re.compile(show(Rules(language(name), {})), re.ASCII), fullmatch=True)
 

@@ -20,9 +20,9 @@ from structkit.automaton.reader import Reader
 from structkit.errors import LimitExceeded, PatternError, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.from_schema import Whitespace, lower
+from structkit.regex.json_string import text_body
 from structkit.regex.nodes import NEVER, Call, Rules, Text
-from structkit.regex.show import show
-from structkit.regex.strings import text_body
+from structkit.regex.print import show
 from structkit.schema.nodes import (
     Additional,
     Anything,

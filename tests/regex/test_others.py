@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from structkit.automaton.link import link
 from structkit.automaton.reader import Reader
+from structkit.regex.json_string import other_text
 from structkit.regex.nodes import Rules
-from structkit.regex.strings import other_text
 
 _WORDS = st.text('ab"é', max_size=6)
 

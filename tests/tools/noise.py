@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import structkit as sk
 from structkit.models.base import Session
 from structkit.testing import RandomModel, small_vocabulary
-from structkit.vocabulary.marks import readable
+from structkit.vocabulary.control_tokens import readable
 
 __all__ = ["random_runs"]
 

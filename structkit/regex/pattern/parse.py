@@ -10,10 +10,10 @@ from functools import lru_cache
 
 from structkit.errors import LimitExceeded, PatternError
 from structkit.limits import Limits
-from structkit.regex.anchors import Look, Raw, Refused, choice, loop, resolve, row
-from structkit.regex.classes import Dialect
 from structkit.regex.nodes import EMPTY, NEVER, Alt, Chars, Node, Repeat, Seq, Text, alt, seq
-from structkit.regex.scan import Atom, Mark, Scan, scan
+from structkit.regex.pattern.resolve import Look, Raw, Refused, choice, loop, resolve, row
+from structkit.regex.pattern.scan import Atom, Mark, Scan, scan
+from structkit.regex.pattern.unicode import Dialect
 
 __all__ = ["compose", "parse"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structkit.regex.nodes import Call, Node, Rules
-from structkit.regex.rules import mapped
+from structkit.regex.walk import mapped
 from structkit.unenforced import Unenforced
 
 __all__ = ["Joiner"]

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import NoReturn, TypeAlias
 
 from structkit.errors import PatternError
-from structkit.regex.anchors import Edge
-from structkit.regex.chars import ANY, chars, complement, one
-from structkit.regex.classes import Dialect, Span, category, shorthand
+from structkit.regex.charset import ANY, chars, complement, one
 from structkit.regex.nodes import Chars
+from structkit.regex.pattern.resolve import Edge
+from structkit.regex.pattern.unicode import Dialect, Span, category, shorthand
 
 __all__ = ["Atom", "Mark", "Scan", "scan"]
 

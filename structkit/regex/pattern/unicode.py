@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Literal, TypeAlias
 
-from structkit.regex.chars import DIGIT, chars, complement, union
+from structkit.regex.charset import DIGIT, chars, complement, union
 from structkit.regex.nodes import Chars
 
 __all__ = ["Dialect", "Span", "category", "ignoring_case", "shorthand"]

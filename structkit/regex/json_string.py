@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from structkit.errors import SchemaError, UnsupportedKeyword
-from structkit.regex.chars import ANY, chars, complement, intersection, union
+from structkit.regex.charset import ANY, chars, complement, intersection, union
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,

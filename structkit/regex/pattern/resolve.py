@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from structkit.regex.chars import ANY
+from structkit.regex.charset import ANY
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
@@ -28,7 +28,7 @@ from structkit.regex.nodes import (
     alt,
     seq,
 )
-from structkit.regex.rules import children
+from structkit.regex.walk import children
 
 __all__ = ["Choice", "Edge", "Look", "Loop", "Raw", "Refused", "Row", "choice", "loop", "resolve", "row"]
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.errors import SchemaError
-from structkit.regex.chars import ANY, DIGIT, chars, complement, contains, intersection, union
+from structkit.regex.charset import ANY, DIGIT, chars, complement, contains, intersection, union
+from structkit.regex.json_string import JSON_CHAR, escape, json_text, lengths, raw_text, text_body, text_name
 from structkit.regex.nodes import (
     NEVER,
     Alt,
@@ -25,7 +26,6 @@ from structkit.regex.nodes import (
     Text,
     Unique,
 )
-from structkit.regex.strings import JSON_CHAR, escape, json_text, lengths, raw_text, text_body, text_name
 from tests.languages import matches, plain_nodes, texts
 from tests.regex.oracle import holds
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from structkit.automaton.build import regular
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
-from structkit.regex.chars import DIGIT
+from structkit.regex.charset import DIGIT
+from structkit.regex.json_string import QUOTE, escape
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
@@ -31,9 +32,8 @@ from structkit.regex.nodes import (
     Unique,
     seq,
 )
-from structkit.regex.rules import is_recursive
-from structkit.regex.show import show
-from structkit.regex.strings import QUOTE, escape
+from structkit.regex.print import show
+from structkit.regex.walk import is_recursive
 from tests.languages import matches, nodes, plain_nodes, texts
 from tests.regex.oracle import holds
 

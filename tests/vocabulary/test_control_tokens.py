@@ -13,7 +13,7 @@ from structkit.generate.flow import _text_mask
 from structkit.regex.nodes import Call, Node, Repeat, Rules, Text, alt, seq
 from structkit.targets import JsonSchema, Target, read_target
 from structkit.testing import byte_vocabulary, small_vocabulary
-from structkit.vocabulary.marks import control, marked, readable, to_bytes, to_text
+from structkit.vocabulary.control_tokens import control, marked, readable, to_bytes, to_text
 from tests.reading import reads
 
 NAMES = ["[A]", "[B]"]

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
-from structkit.regex.chars import ANY, DIGIT, chars, complement, union
+from structkit.regex.charset import ANY, DIGIT, chars, complement, union
 from structkit.regex.decimal_fraction import fraction_of
 from structkit.regex.nodes import (
     EMPTY,
@@ -32,7 +32,7 @@ from structkit.regex.nodes import (
     alt,
     seq,
 )
-from structkit.regex.rules import is_recursive
+from structkit.regex.walk import is_recursive
 
 __all__ = ["show"]
 

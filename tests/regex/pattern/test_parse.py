@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from structkit.errors import LimitExceeded, PatternError
 from structkit.regex.nodes import Repeat, Text
-from structkit.regex.parse import parse
+from structkit.regex.pattern.parse import parse
 from tests.regex.oracle import holds
 
 atoms = st.sampled_from(
