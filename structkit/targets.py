@@ -16,14 +16,14 @@ from typing import Generic, Literal, TypeAlias, TypedDict, TypeVar, cast
 
 from typing_extensions import TypeForm, Unpack
 
-from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import SchemaError
 from structkit.functions.output import FunctionOutput
 from structkit.functions.signature import is_function, refuse_object
 from structkit.limits import Limits
-from structkit.regex.from_schema import lower
+from structkit.lowering.alternatives import option_text, options
+from structkit.lowering.lower import lower
+from structkit.lowering.strings.oracle import AutomatonTexts
 from structkit.regex.nodes import Call, Node, Rules, Text
-from structkit.regex.options import option_text, options
 from structkit.regex.pattern.parse import parse
 from structkit.schema.check import check
 from structkit.schema.choices import Member, choices_at

@@ -14,7 +14,7 @@ from structkit.automaton.automaton import Automaton
 from structkit.automaton.link import link
 from structkit.automaton.reader import Reader
 from structkit.errors import StructkitError, UnsatisfiableSchema
-from structkit.regex.from_schema import Order
+from structkit.lowering.lower import Order
 from structkit.targets import JsonSchema, read_target
 from tests.shared import SHARED
 

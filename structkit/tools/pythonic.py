@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from typing_extensions import Unpack
 
-from structkit.automaton.texts import AutomatonTexts
 from structkit.generate.fields import JsonReader
 from structkit.limits import Limits
-from structkit.regex.from_schema import lower
+from structkit.lowering.containers.notation import PYTHON, is_keyword
+from structkit.lowering.lower import lower
+from structkit.lowering.strings.oracle import AutomatonTexts
 from structkit.regex.nodes import Rules
-from structkit.regex.notation import PYTHON, is_keyword
 from structkit.schema.heading import headed
 from structkit.schema.policy import Whitespace
 from structkit.targets import Style, Target

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TypeGuard, cast, get_args
 
-from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import AgentError, SchemaError, StructkitError, UnsupportedKeyword
 from structkit.functions.call import Call
 from structkit.functions.output import FunctionOutput
 from structkit.functions.signature import read_signature
 from structkit.generate.settings import Writing
+from structkit.lowering.strings.oracle import AutomatonTexts
 from structkit.schema.nodes import Document
 from structkit.targets import AnyTarget, JsonSchema, Target, read_target
 from structkit.tools.context import Context

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from structkit.automaton.texts import AutomatonTexts
+from structkit.lowering.strings.oracle import AutomatonTexts
 from structkit.schema import read as room
 
 __all__ = ["read"]

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from structkit.automaton.texts import AutomatonTexts
 from structkit.errors import SchemaError
 from structkit.limits import Limits
+from structkit.lowering.strings.oracle import AutomatonTexts
 from structkit.schema.admit import admits
 from structkit.schema.definitions import Definitions
 from structkit.schema.disjoint import pairwise_disjoint

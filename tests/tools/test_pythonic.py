@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import structkit as sk
-from structkit.regex.notation import PYTHON
+from structkit.lowering.containers.notation import PYTHON
 from structkit.testing import ScriptedModel
 from structkit.tools.pythonic import PythonArguments, PythonicFormat
 from structkit.tools.step import StepTarget, Written

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from structkit.regex.formats import KNOWN_FORMATS
-from structkit.regex.quoted import LATE_TEXT
-from structkit.regex.references import Use
+from structkit.lowering.strings.rfc import KNOWN_FORMATS
+from structkit.lowering.strings.strings import LATE_TEXT
+from structkit.lowering.usage import Use
 from structkit.schema.nodes import (
     Anything,
     Array,

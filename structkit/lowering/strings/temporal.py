@@ -10,10 +10,10 @@ from decimal import Decimal
 from functools import cache
 from typing import Literal, TypeAlias
 
+from structkit.lowering.numbers.decimals import fixed
+from structkit.lowering.numbers.integers import at_least, at_most, digit_range, naturals
+from structkit.lowering.strings.rfc import KNOWN_FORMATS
 from structkit.regex.charset import DIGIT
-from structkit.regex.decimals import fixed
-from structkit.regex.formats import KNOWN_FORMATS
-from structkit.regex.integers import at_least, at_most, digit_range, naturals
 from structkit.regex.nodes import EMPTY, NEVER, Both, Node, Text, alt, seq
 from structkit.regex.pattern.parse import parse
 from structkit.schema.nodes import Bound

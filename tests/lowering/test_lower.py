@@ -19,7 +19,7 @@ from structkit.automaton.link import link
 from structkit.automaton.reader import Reader
 from structkit.errors import LimitExceeded, PatternError, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.regex.from_schema import Whitespace, lower
+from structkit.lowering.lower import Whitespace, lower
 from structkit.regex.json_string import text_body
 from structkit.regex.nodes import NEVER, Call, Rules, Text
 from structkit.regex.print import show

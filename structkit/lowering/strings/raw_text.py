@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from structkit.errors import UnsupportedKeyword
 from structkit.limits import Limits
+from structkit.lowering.strings.registry import is_known, language
+from structkit.lowering.strings.rfc import KNOWN_FORMATS, WIDER_FORMATS
 from structkit.regex.charset import ANY
-from structkit.regex.formats import KNOWN_FORMATS, WIDER_FORMATS
 from structkit.regex.json_string import QUOTE, escape, raw_text
-from structkit.regex.languages import is_known, language
 from structkit.regex.nodes import NEVER, Both, Node, Repeat, alt, seq
 from structkit.regex.pattern.parse import parse
 from structkit.schema.nodes import String

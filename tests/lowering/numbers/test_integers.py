@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.regex.integers import integers, multiples
+from structkit.lowering.numbers.integers import integers, multiples
 from structkit.regex.nodes import NEVER
 from tests.regex.oracle import holds
 

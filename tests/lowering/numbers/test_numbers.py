@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.errors import UnsupportedKeyword
-from structkit.regex.floats import ALL_FIGURES, APART_FIGURES, floats
+from structkit.lowering.numbers.floats import ALL_FIGURES, APART_FIGURES, floats
+from structkit.lowering.numbers.numbers import numbers
 from structkit.regex.nodes import NEVER
-from structkit.regex.numbers import numbers
 from structkit.schema.nodes import Bound, Number
 from tests.regex.oracle import holds
 

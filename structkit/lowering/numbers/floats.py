@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from structkit.lowering.numbers.decimals import two_digits
+from structkit.lowering.numbers.integers import digits, minus
 from structkit.regex.charset import chars
-from structkit.regex.decimals import two_digits
-from structkit.regex.integers import digits, minus
 from structkit.regex.nodes import EMPTY, Node, Repeat, Text, alt, seq
 
 __all__ = ["ALL_FIGURES", "APART_FIGURES", "floats"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from structkit.errors import UnresolvedReference
-from structkit.regex.languages import has_several
+from structkit.lowering.strings.registry import has_several
 from structkit.schema.nodes import Anything, Array, Document, Number, Object, Ref, Schema, String, Union
 from structkit.schema.place import step
 

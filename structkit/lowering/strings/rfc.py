@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from types import MappingProxyType
 
-from structkit.regex.addresses import written_out
+from structkit.lowering.strings.network import written_out
 from structkit.regex.nodes import Node, alt
 from structkit.regex.pattern.parse import compose
 

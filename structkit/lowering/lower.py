@@ -11,10 +11,17 @@ from functools import partial
 
 from structkit.errors import LimitExceeded, PatternError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.regex.anything import any_json
-from structkit.regex.containing import containing, prefixed
-from structkit.regex.floats import ALL_FIGURES, APART_FIGURES
-from structkit.regex.integers import constant
+from structkit.lowering.alternatives import options
+from structkit.lowering.containers.any_json import any_json
+from structkit.lowering.containers.contains import containing, prefixed
+from structkit.lowering.containers.notation import JSON, Notation, keywords_of
+from structkit.lowering.containers.objects import LATE, Objects
+from structkit.lowering.lazy import is_plain, postponed
+from structkit.lowering.numbers.floats import ALL_FIGURES, APART_FIGURES
+from structkit.lowering.numbers.integers import constant
+from structkit.lowering.numbers.numbers import numbers, whole_numbers, without_multiples
+from structkit.lowering.strings.strings import Strings
+from structkit.lowering.usage import Use, uses
 from structkit.regex.json_string import spaced
 from structkit.regex.lazy_rules import GrowingRules
 from structkit.regex.nodes import (
@@ -32,13 +39,6 @@ from structkit.regex.nodes import (
     alt,
     seq,
 )
-from structkit.regex.notation import JSON, Notation, keywords_of
-from structkit.regex.numbers import numbers, whole_numbers, without_multiples
-from structkit.regex.objects import LATE, Objects
-from structkit.regex.options import options
-from structkit.regex.postponed import is_plain, postponed
-from structkit.regex.quoted import Strings
-from structkit.regex.references import Use, uses
 from structkit.regex.size_bound import begin_apart
 from structkit.regex.walk import is_larger
 from structkit.schema.admit import expand

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import permutations
 
 from structkit.errors import UnsupportedKeyword
-from structkit.regex.containing import among
+from structkit.lowering.containers.contains import among
 from structkit.regex.nodes import EMPTY, NEVER, Joined, Node, Part, Repeat, Text, alt, seq
 from structkit.regex.walk import is_larger
 from structkit.schema.nodes import Object

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from structkit.lowering.strings.temporal import dates, durations, moments, times
 from structkit.regex.nodes import NEVER
-from structkit.regex.temporal import dates, durations, moments, times
 from tests.regex.oracle import holds
 
 _TICK = dt.timedelta(microseconds=1)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from structkit.lowering.numbers.integers import naturals
 from structkit.regex.charset import chars
-from structkit.regex.integers import naturals
 from structkit.regex.nodes import EMPTY, NEVER, Both, Node, Repeat, Text, alt, seq
 from structkit.regex.pattern.parse import parse
 

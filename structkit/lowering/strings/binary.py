@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from decimal import Decimal
 from functools import cache
 
+from structkit.lowering.numbers.floats import ALL_FIGURES, APART_FIGURES
+from structkit.lowering.numbers.numbers import numbers
 from structkit.regex.charset import ANY, chars, one, union
-from structkit.regex.floats import ALL_FIGURES, APART_FIGURES
 from structkit.regex.nodes import EMPTY, NEVER, Both, Node, Repeat, Text, alt, seq
-from structkit.regex.numbers import numbers
 from structkit.regex.pattern.parse import parse
 from structkit.schema.nodes import Bound, Number
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from structkit.automaton.build import regular
 from structkit.automaton.link import link
 from structkit.automaton.reader import Reader
-from structkit.regex import options as module
+from structkit.lowering import alternatives as module
+from structkit.lowering.alternatives import options
 from structkit.regex.nodes import Call, Node, Text
-from structkit.regex.options import options
 from structkit.targets import Choice, read_target
 
 

@@ -13,11 +13,11 @@ from functools import cache, lru_cache
 
 from structkit.errors import LimitExceeded, StructkitError, UnsupportedKeyword
 from structkit.limits import Limits
+from structkit.lowering.numbers.decimals import exponents, fixed, fraction
+from structkit.lowering.numbers.floats import ALL_FIGURES, floats
+from structkit.lowering.numbers.integers import MAX_FIGURES, digits, minus, multiples, naturals, with_point
 from structkit.regex.charset import chars
 from structkit.regex.decimal_fraction import fraction_of
-from structkit.regex.decimals import exponents, fixed, fraction
-from structkit.regex.floats import ALL_FIGURES, floats
-from structkit.regex.integers import MAX_FIGURES, digits, minus, multiples, naturals, with_point
 from structkit.regex.nodes import NEVER, Alt, Both, Multiple, Node, Repeat, Text, alt, seq
 from structkit.schema.nodes import Bound, Integer, Number
 from structkit.schema.numbers import tighter

@@ -8,13 +8,13 @@ from typing import Protocol, cast
 
 from structkit.errors import UnsupportedKeyword
 from structkit.limits import Limits
+from structkit.lowering.strings.raw_text import format_text, string_texts
+from structkit.lowering.strings.registry import format_names, is_known, language
 from structkit.regex.charset import ANY
 from structkit.regex.json_string import QUOTE, SPELLED, closed, escape, other_text, text_body, text_name
-from structkit.regex.languages import format_names, is_known, language
 from structkit.regex.nodes import NEVER, Both, Call, Node, Repeat, Substring, Text, alt, seq
 from structkit.regex.size_bound import is_plain_text
 from structkit.regex.substring import spelling
-from structkit.regex.texts import format_text, string_texts
 from structkit.regex.walk import calls, is_larger
 from structkit.schema.nodes import Schema, String
 from structkit.schema.quote import FORMAT, with_source

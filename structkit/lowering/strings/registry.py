@@ -8,14 +8,22 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from types import MappingProxyType
 
-from structkit.regex.addresses import email, ip_address, ip_interface, ip_network, name_email, url
+from structkit.lowering.strings.binary import (
+    base64,
+    complexes,
+    decimals,
+    float_keys,
+    fractions,
+    hexadecimal,
+    utf8,
+)
+from structkit.lowering.strings.network import email, ip_address, ip_interface, ip_network, name_email, url
+from structkit.lowering.strings.rfc import KNOWN_FORMATS
+from structkit.lowering.strings.temporal import dates, durations, moments, times
 from structkit.regex.charset import chars
-from structkit.regex.encoded import base64, complexes, decimals, float_keys, fractions, hexadecimal, utf8
-from structkit.regex.formats import KNOWN_FORMATS
 from structkit.regex.nodes import Node, Repeat, Text, alt
 from structkit.regex.pattern.parse import parse
 from structkit.regex.substring import substrings
-from structkit.regex.temporal import dates, durations, moments, times
 
 __all__ = ["format_names", "has_several", "is_known", "language"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from structkit.lowering.numbers.integers import digit_range, digits, naturals
 from structkit.regex.charset import chars
-from structkit.regex.integers import digit_range, digits, naturals
 from structkit.regex.nodes import EMPTY, NEVER, Node, Repeat, Text, alt, seq
 from structkit.schema.nodes import Bound
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from structkit.regex.formats import KNOWN_FORMATS
-from structkit.regex.languages import language
+from structkit.lowering.strings.registry import language
+from structkit.lowering.strings.rfc import KNOWN_FORMATS
 from tests.regex.oracle import holds
 from tests.shared import SHARED
 

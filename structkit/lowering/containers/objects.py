@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from structkit.errors import UnsupportedKeyword
-from structkit.regex.entries import any_order, entries, with_kinds
+from structkit.lowering.containers.properties import any_order, entries, with_kinds
+from structkit.lowering.strings.strings import Lowering, Strings
 from structkit.regex.json_string import json_text
 from structkit.regex.nodes import EMPTY, NEVER, Call, Entry, Node, Part, Text, Unique, Unordered, alt, seq
-from structkit.regex.quoted import Lowering, Strings
 from structkit.regex.walk import is_larger
 from structkit.schema.nodes import Additional, Object, Schema
 from structkit.schema.place import step

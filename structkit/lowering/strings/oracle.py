@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.regex.texts import string_texts, uncertain_formats
+from structkit.lowering.strings.raw_text import string_texts, uncertain_formats
 from structkit.schema.nodes import String
 from structkit.schema.quote import lacks_source
 

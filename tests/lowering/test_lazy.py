@@ -12,11 +12,11 @@ from structkit.automaton.link import link
 from structkit.automaton.reader import Reader
 from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema
 from structkit.limits import Limits
-from structkit.regex import postponed as postponing
-from structkit.regex.from_schema import lower
+from structkit.lowering import lazy as postponing
+from structkit.lowering.lower import lower
+from structkit.lowering.usage import uses
 from structkit.regex.lazy_rules import GrowingRules
 from structkit.regex.nodes import Rules
-from structkit.regex.references import uses
 from structkit.schema.nodes import (
     Array,
     Const,

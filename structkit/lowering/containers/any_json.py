@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from structkit.lowering.containers.notation import JSON, Notation
 from structkit.regex.json_string import QUOTE
 from structkit.regex.nodes import Call, Joined, Node, Part, Text, Unique, alt, seq
-from structkit.regex.notation import JSON, Notation
 
 __all__ = ["any_json"]
 

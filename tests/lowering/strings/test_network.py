@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from structkit.regex.addresses import email, ip_address, ip_interface, ip_network, url
+from structkit.lowering.strings.network import email, ip_address, ip_interface, ip_network, url
 from tests.regex.oracle import holds
 
 _groups = st.lists(st.sampled_from([0, 0, 0, 1, 0xFFFF, 0x20]), min_size=8, max_size=8)
