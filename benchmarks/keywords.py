@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.data import read_cases
-from structkit.schema.keywords import ANNOTATIONS, IMPLEMENTED, how
-from structkit.schema.references import subschemas
+from structkit.schema.ir.keywords import ANNOTATIONS, IMPLEMENTED, how
+from structkit.schema.ir.refs import subschemas
 
 __all__ = ["main", "table"]
 

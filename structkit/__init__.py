@@ -68,9 +68,9 @@ if TYPE_CHECKING:
     from structkit.proof.check import check
     from structkit.proof.report import CheckReport, Counterexample, Refusal
     from structkit.proof.sample import sample
-    from structkit.schema.max_tokens import MaxTokens
-    from structkit.schema.policy import configure
-    from structkit.schema.quote import Quote
+    from structkit.schema.markers.json_style import configure
+    from structkit.schema.markers.max_tokens import MaxTokens
+    from structkit.schema.markers.quote import Quote
     from structkit.streaming import astream, stream
     from structkit.targets import Choice, JsonSchema, Regex
     from structkit.tools.agent import Agent
@@ -213,10 +213,10 @@ _HOMES = {
     "JsonSchema": "structkit.targets",
     "Limits": "structkit.limits",
     "LogitsProcessor": "structkit.generate.processor",
-    "MaxTokens": "structkit.schema.max_tokens",
+    "MaxTokens": "structkit.schema.markers.max_tokens",
     "Pending": "structkit.tools.state",
     "PressureWarning": "structkit.generate.confidence",
-    "Quote": "structkit.schema.quote",
+    "Quote": "structkit.schema.markers.quote",
     "Refusal": "structkit.proof.report",
     "Regex": "structkit.targets",
     "Result": "structkit.generate.result",
@@ -243,7 +243,7 @@ _HOMES = {
     "astream": "structkit.streaming",
     "check": "structkit.proof.check",
     "classify": "structkit.classify",
-    "configure": "structkit.schema.policy",
+    "configure": "structkit.schema.markers.json_style",
     "explain": "structkit.explain",
     "extract_many": "structkit.many",
     "generate_many": "structkit.many",

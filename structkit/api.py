@@ -25,7 +25,7 @@ from structkit.limits import Limits
 from structkit.models.base import LogitsModel
 from structkit.models.local import from_transformers, load
 from structkit.regex.print import show
-from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
+from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace
 from structkit.targets import AnyTarget, TextTarget, read_target
 
 __all__ = [

@@ -17,7 +17,7 @@ from structkit.index.kept import load
 from structkit.index.store import address_of
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
-from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
+from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace
 from structkit.targets import AnyTarget, Choice, Regex, Target, read_target
 from structkit.vocabulary.vocabulary import Vocabulary
 

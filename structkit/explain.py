@@ -10,12 +10,12 @@ from typing import Literal, TypeAlias
 from structkit.errors import PatternError, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
-from structkit.schema.keywords import DEPENDENTS, how
-from structkit.schema.lenient import keyword_of
-from structkit.schema.place import joined, step
-from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
-from structkit.schema.references import References, Target, subschemas
-from structkit.schema.walk import step_text
+from structkit.schema.ir.descend import step_text
+from structkit.schema.ir.keywords import DEPENDENTS, how
+from structkit.schema.ir.path import joined, step
+from structkit.schema.ir.refs import References, Target, subschemas
+from structkit.schema.json_schema.relax_unsupported import keyword_of
+from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace
 from structkit.targets import AnyTarget, JsonSchema, read_target
 from structkit.unenforced import Unenforced
 

@@ -46,7 +46,7 @@ class Hashed:
 def hashed_once(cls: type[T]) -> type[T]:
     """Let the objects of a class remember what its own `__hash__` says, so that none is a walk through all inside.
 
-    >>> from structkit.schema.nodes import Const
+    >>> from structkit.schema.ir.nodes import Const
     >>> hash(Const("1")) == hash(Const("1"))
     True
     """

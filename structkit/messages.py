@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from structkit.schema.stored import Form
+from structkit.schema.python.json_codec import Form
 
 __all__ = ["Answer", "CallPart", "Calls", "Message", "Output", "User", "dumps", "loads"]
 

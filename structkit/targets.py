@@ -25,20 +25,20 @@ from structkit.lowering.lower import lower
 from structkit.lowering.strings.oracle import AutomatonTexts
 from structkit.regex.nodes import Call, Node, Rules, Text
 from structkit.regex.pattern.parse import parse
-from structkit.schema.check import check
-from structkit.schema.choices import Member, choices_at
-from structkit.schema.describe import describe
-from structkit.schema.fit import fitted
-from structkit.schema.heading import headed
-from structkit.schema.max_tokens import field_limits
-from structkit.schema.nodes import Document
-from structkit.schema.output import OutputType
-from structkit.schema.parts import Part
-from structkit.schema.policy import Order, Policy, Whitespace
-from structkit.schema.quote import QUOTE_KEYWORD, Quote
-from structkit.schema.read import read
-from structkit.schema.said import said_at, says
-from structkit.schema.values import hint_of
+from structkit.schema.ir.json_values import hint_of
+from structkit.schema.ir.nodes import Document
+from structkit.schema.json_schema.document_keys import headed
+from structkit.schema.json_schema.parse import read
+from structkit.schema.json_schema.validate import check
+from structkit.schema.markers.annotations import said_at, says
+from structkit.schema.markers.json_style import Order, Policy, Whitespace
+from structkit.schema.markers.max_tokens import field_limits
+from structkit.schema.markers.quote import QUOTE_KEYWORD, Quote
+from structkit.schema.python.output import OutputType
+from structkit.schema.python.validators import Part
+from structkit.schema.view.canonicalize import fitted
+from structkit.schema.view.choices import Member, choices_at
+from structkit.schema.view.describe import describe
 
 __all__ = [
     "AnyTarget",
@@ -223,7 +223,7 @@ class Target(ABC, Generic[T_co]):
         yield value, value
 
     def fitted(self, value: object) -> object:
-        """A JSON value in the form in which it is written; see `structkit.schema.fit.fitted`."""
+        """A JSON value in the form in which it is written; see `structkit.schema.view.canonicalize.fitted`."""
         return value
 
     @property

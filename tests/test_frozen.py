@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from structkit.regex.nodes import NEVER, Alt, Both, Seq, Text
-from structkit.schema.nodes import Array, Note, Property, String
+from structkit.schema.ir.nodes import Array, Note, Property, String
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Shapes: the types the corpus asks for, and the description of one as the library would write it.
 
-A shape is a small tree. `describe` prints it in the notation of `structkit.schema.describe`; the corpus keeps its
+A shape is a small tree. `describe` prints it in the notation of `structkit.schema.view.describe`; the corpus keeps its
 own printer because it makes tens of thousands of types a minute and none of them is a Python class.
 """
 

@@ -13,10 +13,10 @@ from structkit.errors import SchemaError
 from structkit.functions.call import Call
 from structkit.functions.signature import Signature, read_signature
 from structkit.limits import Limits
-from structkit.schema.arguments import arguments_type
-from structkit.schema.output import OutputType
-from structkit.schema.policy import Policy
-from structkit.schema.texts import UNDECIDED, Texts
+from structkit.schema.algebra.string_oracle import UNDECIDED, Texts
+from structkit.schema.markers.json_style import Policy
+from structkit.schema.python.arguments import arguments_type
+from structkit.schema.python.output import OutputType
 
 __all__ = ["FunctionOutput"]
 

@@ -19,7 +19,7 @@ from structkit.errors import TokenRefused
 from structkit.generate.fields import JsonReader, Path
 from structkit.generate.step import Told
 from structkit.guide.guide import Cursor
-from structkit.schema.choices import OTHER, Member
+from structkit.schema.view.choices import OTHER, Member
 
 __all__ = ["Choice", "Choices", "Chooser"]
 

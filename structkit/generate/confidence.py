@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from structkit.generate.fields import Field, Path, show_path
-from structkit.schema.choices import Member
+from structkit.schema.view.choices import Member
 
 __all__ = ["Confidence", "PressureWarning", "choices_of", "confidence_of", "names_of", "warn_of_pressure"]
 

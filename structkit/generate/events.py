@@ -13,8 +13,8 @@ from structkit.generate.chooser import Choices
 from structkit.generate.fields import Field, JsonReader, Path, show_path
 from structkit.generate.plan import Written
 from structkit.generate.result import Result
-from structkit.schema.choices import OTHER
-from structkit.schema.parts import Part
+from structkit.schema.python.validators import Part
+from structkit.schema.view.choices import OTHER
 
 __all__ = ["Event", "FieldDone", "FieldRefused", "FieldStarted", "Finished", "Observer", "TextGrown"]
 

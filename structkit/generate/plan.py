@@ -19,7 +19,7 @@ from structkit.generate.result import FinishReason
 from structkit.generate.sample import Sampling
 from structkit.generate.spelling import Spell
 from structkit.generate.step import Ask, Told
-from structkit.schema.choices import Member
+from structkit.schema.view.choices import Member
 
 __all__ = ["Check", "Decoded", "Flow", "Plan", "Refusal", "Score", "Written"]
 

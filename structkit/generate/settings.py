@@ -12,7 +12,7 @@ from structkit.generate.processors import MASK, AnyProcessor, Penalty
 from structkit.generate.sample import Sampling, check_number, check_whole
 from structkit.limits import Limits
 from structkit.models.base import LogitsModel
-from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
+from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace
 
 __all__ = ["Batch", "Options", "Settings", "Writing", "check_samples"]
 

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from structkit.errors import SchemaError
 from structkit.regex.nodes import Alt, Node, Text, alt, seq
-from structkit.schema.policy import Whitespace
+from structkit.schema.markers.json_style import Whitespace
 
 __all__ = ["option_text", "options"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from structkit.lowering.strings.rfc import KNOWN_FORMATS
 from structkit.lowering.strings.strings import LATE_TEXT
 from structkit.lowering.usage import Use
-from structkit.schema.nodes import (
+from structkit.schema.ir.nodes import (
     Anything,
     Array,
     Boolean,

@@ -41,10 +41,10 @@ from structkit.regex.nodes import (
 )
 from structkit.regex.size_bound import begin_apart
 from structkit.regex.walk import is_larger
-from structkit.schema.admit import expand
-from structkit.schema.apart import apart
-from structkit.schema.lenient import keyword_of
-from structkit.schema.nodes import (
+from structkit.schema.algebra.distinct import apart
+from structkit.schema.algebra.membership import expand
+from structkit.schema.algebra.weaken import relaxed
+from structkit.schema.ir.nodes import (
     Anything,
     Array,
     Boolean,
@@ -60,8 +60,8 @@ from structkit.schema.nodes import (
     String,
     Union,
 )
-from structkit.schema.policy import Order, Whitespace
-from structkit.schema.relax import relaxed
+from structkit.schema.json_schema.relax_unsupported import keyword_of
+from structkit.schema.markers.json_style import Order, Whitespace
 from structkit.unenforced import Unenforced
 
 __all__ = ["lower"]
@@ -106,7 +106,7 @@ def lower(
         (`date`); `integer` and `number` are any number and `json` any value; names that begin with `#` are definitions,
         ranges of numbers, deeply nested parts, and what remembers unique texts.
 
-    >>> from structkit.schema.nodes import Document, Null, Object, Property
+    >>> from structkit.schema.ir.nodes import Document, Null, Object, Property
     >>> lower(Document(Object((Property("a", Null()),)))).start
     Text(value='{"a": null}')
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from structkit.errors import UnresolvedReference
 from structkit.lowering.strings.registry import has_several
-from structkit.schema.nodes import Anything, Array, Document, Number, Object, Ref, Schema, String, Union
-from structkit.schema.place import step
+from structkit.schema.ir.nodes import Anything, Array, Document, Number, Object, Ref, Schema, String, Union
+from structkit.schema.ir.path import step
 
 __all__ = ["Use", "children", "uses"]
 
@@ -41,7 +41,7 @@ class Use:
 def children(schema: Schema, place: str) -> Iterator[tuple[Schema, str]]:
     """The direct subschemas, each with its path.
 
-    >>> from structkit.schema.nodes import Null
+    >>> from structkit.schema.ir.nodes import Null
     >>> list(children(Array(items=Null()), "$"))
     [(Null(note=None), '$[]')]
     """

@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 from structkit.proof.language import Compiling, Language
 from structkit.proof.oracle import oracle_of
 from structkit.proof.report import CheckReport, Counterexample, Refusal
-from structkit.schema.judge import Refused
+from structkit.schema.python.judge import Refused
 from structkit.targets import AnyTarget
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from structkit.limits import Limits
 from structkit.models.scripted import byte_vocabulary
 from structkit.proof.chance import Chance
 from structkit.proof.walk import Walks
-from structkit.schema.policy import Defaults, NullFields, Order, Policy, Whitespace
-from structkit.schema.references import subschemas
+from structkit.schema.ir.refs import subschemas
+from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace
 from structkit.targets import AnyTarget, Target, read_target
 
 __all__ = ["Compiling", "Language"]

@@ -11,8 +11,8 @@ from typing import cast
 from typing_extensions import TypeForm
 
 from structkit.functions.signature import is_function
-from structkit.schema.check import NotValid, checker
-from structkit.schema.judge import Judge, Refused
+from structkit.schema.json_schema.validate import NotValid, checker
+from structkit.schema.python.judge import Judge, Refused
 from structkit.targets import AnyTarget, JsonSchema, Regex, Target, given_of
 
 __all__ = ["Oracle", "oracle_of"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from structkit.messages import CallPart
-from structkit.schema.policy import Whitespace
+from structkit.schema.markers.json_style import Whitespace
 from structkit.tools.format import Around, Format, short_id
 
 __all__ = ["HermesFormat", "JsonFormat", "LlamaFormat", "MistralFormat", "MistralListFormat"]

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 
 from structkit.messages import CallPart, Calls, Message, Output, User
 from structkit.models.base import LogitsModel, Marking, Templated
-from structkit.schema.policy import Whitespace
+from structkit.schema.markers.json_style import Whitespace
 from structkit.tools.format import Format
 from structkit.tools.formats import HermesFormat, JsonFormat, LlamaFormat, MistralFormat, MistralListFormat
 from structkit.tools.pythonic import PythonicFormat

@@ -16,8 +16,8 @@ from structkit.lowering.containers.notation import PYTHON, is_keyword
 from structkit.lowering.lower import lower
 from structkit.lowering.strings.oracle import AutomatonTexts
 from structkit.regex.nodes import Rules
-from structkit.schema.heading import headed
-from structkit.schema.policy import Whitespace
+from structkit.schema.json_schema.document_keys import headed
+from structkit.schema.markers.json_style import Whitespace
 from structkit.targets import Style, Target
 from structkit.tools.format import Arguments, Around, Format
 from structkit.tools.ready import Ready

@@ -21,7 +21,7 @@ from structkit.generate.prompt import Prompt
 from structkit.generate.result import Result, Usage
 from structkit.generate.settings import Settings
 from structkit.messages import Answer, CallPart, Calls, Message, Output
-from structkit.schema.stored import json_text_of
+from structkit.schema.python.json_codec import json_text_of
 from structkit.tools.context import Context
 from structkit.tools.ready import Ready
 from structkit.tools.room import Room, UsageLimits, least

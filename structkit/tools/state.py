@@ -12,7 +12,7 @@ from typing import Generic, Literal, TypeVar
 from structkit.errors import AgentError, StructkitError
 from structkit.generate.result import Usage
 from structkit.messages import CallPart, Calls, Message, Output, User
-from structkit.schema.stored import Form
+from structkit.schema.python.json_codec import Form
 
 __all__ = ["AgentResult", "Pending", "RunPaused", "RunState", "ToolCall"]
 

@@ -11,8 +11,8 @@ from typing_extensions import Unpack
 from structkit.functions.call import Call
 from structkit.regex.merge import Joiner
 from structkit.regex.nodes import Node, Rules, Text, alt, seq
-from structkit.schema.choices import Member
-from structkit.schema.parts import Part
+from structkit.schema.python.validators import Part
+from structkit.schema.view.choices import Member
 from structkit.targets import Style, Target
 from structkit.tools.format import Format
 from structkit.tools.reading import RESULT, StepLimits, StepReader

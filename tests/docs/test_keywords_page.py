@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.keywords import table
-from structkit.schema.keywords import ANNOTATIONS, IMPLEMENTED
+from structkit.schema.ir.keywords import ANNOTATIONS, IMPLEMENTED
 
 
 @pytest.mark.parametrize("keyword", sorted(IMPLEMENTED | ANNOTATIONS))

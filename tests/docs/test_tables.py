@@ -7,7 +7,7 @@ import re
 import runpy
 
 import structkit as sk
-from structkit.schema.keywords import IMPLEMENTED
+from structkit.schema.ir.keywords import IMPLEMENTED
 from tests.shared import ROOT
 
 

@@ -16,8 +16,8 @@ from pydantic import BaseModel
 
 import structkit as sk
 from structkit.models.single import SingleRow
-from structkit.schema.choices import choices_at
-from structkit.schema.read import read
+from structkit.schema.json_schema.parse import read
+from structkit.schema.view.choices import choices_at
 from structkit.testing import RandomModel, ScriptedModel, small_vocabulary
 
 SMALL = small_vocabulary()

@@ -15,7 +15,7 @@ from structkit.automaton.reader import Reader
 from structkit.generate.examples import shots_of
 from structkit.generate.prompt import build_prompt
 from structkit.generate.settings import Writing
-from structkit.schema.policy import Policy
+from structkit.schema.markers.json_style import Policy
 from structkit.targets import read_target
 from structkit.testing import ScriptedModel
 from tests.zoo import KINDS

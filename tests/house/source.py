@@ -39,7 +39,7 @@ class Source:
 
     @property
     def place(self) -> str:
-        """Its path inside the package, such as `schema/read.py`."""
+        """Its path inside the package, such as `schema/json_schema/parse.py`."""
         return self.path.relative_to(PACKAGE).as_posix()
 
     @property
@@ -49,7 +49,7 @@ class Source:
 
     @property
     def module(self) -> str:
-        """Its dotted name, such as `structkit.schema.read`."""
+        """Its dotted name, such as `structkit.schema.json_schema.parse`."""
         parts = self.path.relative_to(ROOT).with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

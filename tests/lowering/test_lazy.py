@@ -17,7 +17,7 @@ from structkit.lowering.lower import lower
 from structkit.lowering.usage import uses
 from structkit.regex.lazy_rules import GrowingRules
 from structkit.regex.nodes import Rules
-from structkit.schema.nodes import (
+from structkit.schema.ir.nodes import (
     Array,
     Const,
     Document,

@@ -23,7 +23,7 @@ from structkit.lowering.lower import Whitespace, lower
 from structkit.regex.json_string import text_body
 from structkit.regex.nodes import NEVER, Call, Rules, Text
 from structkit.regex.print import show
-from structkit.schema.nodes import (
+from structkit.schema.ir.nodes import (
     Additional,
     Anything,
     Array,
@@ -42,7 +42,7 @@ from structkit.schema.nodes import (
     String,
     Union,
 )
-from structkit.schema.output import OutputType
+from structkit.schema.python.output import OutputType
 
 
 def written(value: object, whitespace: Whitespace = "spaced") -> str:

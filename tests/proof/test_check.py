@@ -25,8 +25,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, core_schema
 
 import structkit as sk
-from structkit.schema.judge import Judge
-from structkit.schema.policy import NullFields, Order, Whitespace
+from structkit.schema.markers.json_style import NullFields, Order, Whitespace
+from structkit.schema.python.judge import Judge
 from tests.zoo import ZOO
 
 ALIKE = random.Random("others of the zoo").sample([name for name in sorted(ZOO) if not ZOO[name].checked], 8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from structkit.lowering.strings.oracle import AutomatonTexts
-from structkit.schema import read as room
+from structkit.schema.json_schema import parse as room
 
 __all__ = ["read"]
 

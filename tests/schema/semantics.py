@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from jsonschema import Draft202012Validator
 
-from structkit.schema.nodes import (
+from structkit.schema.ir.nodes import (
     Anything,
     Array,
     Boolean,

@@ -14,7 +14,7 @@ from hypothesis import reject
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from structkit.schema.nodes import (
+from structkit.schema.ir.nodes import (
     Anything,
     Array,
     Boolean,

@@ -8,7 +8,7 @@ from itertools import permutations
 
 from structkit.errors import UnsupportedKeyword
 from structkit.regex.nodes import EMPTY, NEVER, Joined, Node, Part, Repeat, Text, alt, seq
-from structkit.schema.nodes import Array, Contains, Schema
+from structkit.schema.ir.nodes import Array, Contains, Schema
 
 __all__ = ["among", "containing", "prefixed"]
 

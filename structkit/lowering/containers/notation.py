@@ -12,7 +12,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from structkit.schema.nodes import Document, Object, Ref, Schema
+from structkit.schema.ir.nodes import Document, Object, Ref, Schema
 
 __all__ = ["JSON", "PYTHON", "Notation", "is_keyword", "keywords_of"]
 

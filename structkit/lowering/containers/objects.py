@@ -11,9 +11,9 @@ from structkit.lowering.strings.strings import Lowering, Strings
 from structkit.regex.json_string import json_text
 from structkit.regex.nodes import EMPTY, NEVER, Call, Entry, Node, Part, Text, Unique, Unordered, alt, seq
 from structkit.regex.walk import is_larger
-from structkit.schema.nodes import Additional, Object, Schema
-from structkit.schema.place import step
-from structkit.schema.policy import Order
+from structkit.schema.ir.nodes import Additional, Object, Schema
+from structkit.schema.ir.path import step
+from structkit.schema.markers.json_style import Order
 
 __all__ = ["LATE", "Objects"]
 

@@ -9,7 +9,7 @@ from structkit.errors import UnsupportedKeyword
 from structkit.lowering.containers.contains import among
 from structkit.regex.nodes import EMPTY, NEVER, Joined, Node, Part, Repeat, Text, alt, seq
 from structkit.regex.walk import is_larger
-from structkit.schema.nodes import Object
+from structkit.schema.ir.nodes import Object
 
 __all__ = ["any_order", "entries", "with_kinds"]
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from structkit.lowering.numbers.integers import digit_range, digits, naturals
 from structkit.regex.charset import chars
 from structkit.regex.nodes import EMPTY, NEVER, Node, Repeat, Text, alt, seq
-from structkit.schema.nodes import Bound
+from structkit.schema.ir.nodes import Bound
 
 __all__ = ["exponents", "fixed", "fraction", "two_digits"]
 

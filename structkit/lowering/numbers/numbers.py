@@ -19,8 +19,8 @@ from structkit.lowering.numbers.integers import MAX_FIGURES, digits, minus, mult
 from structkit.regex.charset import chars
 from structkit.regex.decimal_fraction import fraction_of
 from structkit.regex.nodes import NEVER, Alt, Both, Multiple, Node, Repeat, Text, alt, seq
-from structkit.schema.nodes import Bound, Integer, Number
-from structkit.schema.numbers import tighter
+from structkit.schema.algebra.ranges import tighter
+from structkit.schema.ir.nodes import Bound, Integer, Number
 
 __all__ = ["NUMBER_END", "numbers", "whole_numbers", "without_multiples"]
 

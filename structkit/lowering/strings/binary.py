@@ -11,7 +11,7 @@ from structkit.lowering.numbers.numbers import numbers
 from structkit.regex.charset import ANY, chars, one, union
 from structkit.regex.nodes import EMPTY, NEVER, Both, Node, Repeat, Text, alt, seq
 from structkit.regex.pattern.parse import parse
-from structkit.schema.nodes import Bound, Number
+from structkit.schema.ir.nodes import Bound, Number
 
 __all__ = ["base64", "complexes", "decimals", "float_keys", "fractions", "hexadecimal", "utf8"]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.lowering.strings.raw_text import string_texts, uncertain_formats
-from structkit.schema.nodes import String
-from structkit.schema.quote import lacks_source
+from structkit.schema.ir.nodes import String
+from structkit.schema.markers.quote import lacks_source
 
 if TYPE_CHECKING:
     from structkit.automaton.dfa import Dfa
@@ -19,7 +19,7 @@ __all__ = ["AutomatonTexts"]
 
 
 class AutomatonTexts:
-    """Answers for the schemas of one dialect; see `structkit.schema.texts.Texts`.
+    """Answers for the schemas of one dialect; see `structkit.schema.algebra.string_oracle.Texts`.
 
     Args:
         python: Whether patterns are those of pydantic, and not of ECMA-262.

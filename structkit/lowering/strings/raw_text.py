@@ -13,7 +13,7 @@ from structkit.regex.charset import ANY
 from structkit.regex.json_string import QUOTE, escape, raw_text
 from structkit.regex.nodes import NEVER, Both, Node, Repeat, alt, seq
 from structkit.regex.pattern.parse import parse
-from structkit.schema.nodes import String
+from structkit.schema.ir.nodes import String
 
 __all__ = ["format_text", "string_texts", "uncertain_formats"]
 

@@ -16,8 +16,8 @@ from structkit.regex.nodes import NEVER, Both, Call, Node, Repeat, Substring, Te
 from structkit.regex.size_bound import is_plain_text
 from structkit.regex.substring import spelling
 from structkit.regex.walk import calls, is_larger
-from structkit.schema.nodes import Schema, String
-from structkit.schema.quote import FORMAT, with_source
+from structkit.schema.ir.nodes import Schema, String
+from structkit.schema.markers.quote import FORMAT, with_source
 
 __all__ = ["LATE_TEXT", "Lowering", "Strings"]
 

@@ -16,7 +16,7 @@ from structkit.lowering.strings.rfc import KNOWN_FORMATS
 from structkit.regex.charset import DIGIT
 from structkit.regex.nodes import EMPTY, NEVER, Both, Node, Text, alt, seq
 from structkit.regex.pattern.parse import parse
-from structkit.schema.nodes import Bound
+from structkit.schema.ir.nodes import Bound
 
 __all__ = ["dates", "durations", "moments", "times"]
 

@@ -15,7 +15,7 @@ from structkit.errors import UnsupportedKeyword
 from structkit.lowering.numbers.floats import ALL_FIGURES, APART_FIGURES, floats
 from structkit.lowering.numbers.numbers import numbers
 from structkit.regex.nodes import NEVER
-from structkit.schema.nodes import Bound, Number
+from structkit.schema.ir.nodes import Bound, Number
 from tests.regex.oracle import holds
 
 FIXED = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")

@@ -1,0 +1,188 @@
+"""Whether two nodes provably share no value: what makes `oneOf` the same as `anyOf`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import combinations, zip_longest
+
+from structkit.schema.algebra.intersect import meet_strings
+from structkit.schema.algebra.membership import admits
+from structkit.schema.algebra.ranges import meet_numbers
+from structkit.schema.algebra.string_oracle import UNDECIDED, Texts, is_restricted
+from structkit.schema.ir.constructors import string
+from structkit.schema.ir.nodes import (
+    Anything,
+    Array,
+    Const,
+    Integer,
+    Never,
+    Number,
+    Object,
+    Ref,
+    Schema,
+    String,
+    Union,
+)
+from structkit.schema.ir.path import Place
+
+__all__ = ["pairwise_disjoint"]
+
+_STEPS = 100_000
+"""Comparisons of two nodes in one proof, each about 3 µs; what needs more counts as unprovable."""
+
+
+def pairwise_disjoint(
+    branches: Sequence[Schema], definitions: Mapping[str, Schema], texts: Texts = UNDECIDED
+) -> bool:
+    """Whether no value is in two of the branches, as far as this can be proved.
+
+    >>> pairwise_disjoint([String(), Integer(maximum=3), Integer(minimum=4)], {})
+    True
+    >>> pairwise_disjoint([String(min_length=1), String(patterns=("a",))], {})
+    False
+    """
+    proof = _Proof(definitions, texts)
+    nodes = [proof.opened(branch) for branch in branches]
+    return _told_apart(nodes) or all(proof.disjoint(left, right) for left, right in combinations(nodes, 2))
+
+
+class _Proof:
+    """One attempt to tell nodes apart."""
+
+    def __init__(self, definitions: Mapping[str, Schema], texts: Texts) -> None:
+        self._definitions = definitions
+        self._texts = texts
+        self._open: set[tuple[str, str]] = set()
+        self._steps = 0
+
+    def opened(self, node: Schema) -> Schema:
+        """The definition behind a reference."""
+        seen: set[str] = set()
+        while isinstance(node, Ref) and node.name not in seen and node.name in self._definitions:
+            seen.add(node.name)
+            node = self._definitions[node.name]
+        return node
+
+    def disjoint(self, left: Schema, right: Schema) -> bool:
+        """Whether no value is in both; `False` where that cannot be proved."""
+        self._steps += 1
+        if self._steps > _STEPS:
+            return False
+        if not (isinstance(left, Ref) and isinstance(right, Ref)):
+            return self._compare(self.opened(left), self.opened(right))
+        pair = (left.name, right.name)
+        if left.name == right.name or pair in self._open:
+            return False
+        self._open.add(pair)
+        answer = self._compare(self.opened(left), self.opened(right))
+        self._open.discard(pair)
+        return answer
+
+    def _compare(self, left: Schema, right: Schema) -> bool:
+        if (mine := _constants(left)) and (yours := _constants(right)):
+            return set(mine).isdisjoint(yours)
+        match left, right:
+            case (Never(), _) | (_, Never()):
+                return True
+            case (Anything() | Ref(), _) | (_, Anything() | Ref()):
+                return False
+            case Union(branches=branches), other:
+                return all(self.disjoint(branch, other) for branch in branches)
+            case other, Union(branches=branches):
+                return all(self.disjoint(other, branch) for branch in branches)
+            case (Const(text=text), other) | (other, Const(text=text)):
+                return admits(other, json.loads(text), self._texts) is False
+            case ((Integer() | Number()), (Integer() | Number())):
+                return isinstance(meet_numbers(left, right), Never)
+            case String(), String():
+                return self._strings(left, right)
+            case Array(), Array():
+                return self._arrays(left, right)
+            case Object(), Object():
+                return self._objects(left, right)
+        return type(left) is not type(right)
+
+    def _strings(self, left: String, right: String) -> bool:
+        if _apart(left.min_length, left.max_length, right.min_length, right.max_length):
+            return True
+        if not (is_restricted(left) and is_restricted(right)) or (
+            left.format != right.format and left.format and right.format
+        ):
+            return False
+        both = string(meet_strings(left, right, Place()))
+        return not isinstance(both, String) or self._texts.is_empty(both) is True
+
+    def _arrays(self, left: Array, right: Array) -> bool:
+        if _apart(left.min_items, left.max_items, right.min_items, right.max_items):
+            return True
+        written = max(left.min_items, right.min_items)
+        pairs = list(zip_longest(left.prefix[:written], right.prefix[:written]))
+        if written > len(pairs):
+            pairs.append((None, None))
+        return any(self.disjoint(a or left.items, b or right.items) for a, b in pairs)
+
+    def _objects(self, left: Object, right: Object) -> bool:
+        if _apart(left.min_properties, left.max_properties, right.min_properties, right.max_properties):
+            return True
+        mine = {key.name: key.value for key in left.properties}
+        yours = {key.name: key.value for key in right.properties}
+        for name in dict.fromkeys(key.name for key in (*left.properties, *right.properties) if key.required):
+            a, b = self._value(left, mine, name), self._value(right, yours, name)
+            if a is None or b is None or self.disjoint(a, b):
+                return True
+        return False
+
+    def _value(self, node: Object, declared: Mapping[str, Schema], name: str) -> Schema | None:
+        """What may stand under a key, or more; `None` for nothing."""
+        if name in declared:
+            return declared[name]
+        answers = [(admits(group.names, name, self._texts), group.value) for group in node.additional]
+        if any(answer is None for answer, _ in answers):
+            return Anything()
+        return next((value for answer, value in answers if answer), None)
+
+
+def _told_apart(nodes: Sequence[Schema]) -> bool:
+    """Whether the nodes are different constants, or objects with different constants under one required key."""
+    if _different([_constants(node) for node in nodes]):
+        return True
+    first = nodes[0] if nodes else None
+    if not isinstance(first, Object):
+        return False
+    return any(
+        _different([_tags(node, key.name) for node in nodes])
+        for key in first.properties
+        if _constants(key.value)
+    )
+
+
+def _tags(node: Schema, name: str) -> list[str]:
+    if not isinstance(node, Object):
+        return []
+    return next((_constants(key.value) for key in node.properties if key.name == name and key.required), [])
+
+
+def _constants(node: Schema) -> list[str]:
+    """The texts of a node that is nothing but constants; numbers have more than one text, so they do not count."""
+    if not isinstance(node, (Const, Union)):
+        return []
+    branches = node.branches if isinstance(node, Union) else (node,)
+    texts = [
+        branch.text for branch in branches if isinstance(branch, Const) and branch.text[0] in _ONE_SPELLING
+    ]
+    return texts if len(texts) == len(branches) else []
+
+
+def _different(groups: Sequence[Sequence[str]]) -> bool:
+    count = sum(map(len, groups))
+    return all(groups) and len({text for group in groups for text in group}) == count
+
+
+_ONE_SPELLING = frozenset('"tfn')
+"""How the JSON of a string, a boolean or null begins."""
+
+
+def _apart(least: int, most: int | None, other_least: int, other_most: int | None) -> bool:
+    """Whether two ranges of counts share nothing."""
+    return (most is not None and most < other_least) or (other_most is not None and other_most < least)

@@ -1,0 +1,359 @@
+"""Finishes a document: what can never be written is removed, and what is left has values.
+
+A definition has a value when one can be built in finitely many steps, which is a least fixed point over the
+definitions: `class A: a: A` has none.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from structkit.errors import SchemaError, UnsatisfiableSchema
+from structkit.schema.ir.constructors import array, object_, union, with_note
+from structkit.schema.ir.descend import Within, children
+from structkit.schema.ir.nodes import (
+    Additional,
+    Array,
+    Boolean,
+    Const,
+    Document,
+    Integer,
+    Never,
+    Null,
+    Object,
+    Property,
+    Ref,
+    Schema,
+    String,
+    Union,
+)
+from structkit.schema.ir.path import joined, step
+
+__all__ = ["in_order", "settle"]
+
+Definitions = Mapping[str, Schema]
+K = TypeVar("K", Property, Additional)
+
+_HOLDING = (Ref, Union, String, Array, Object)
+"""What may have parts without a value."""
+
+
+def settle(
+    root: str, definitions: Definitions, order: Iterable[str], *, python: bool, closed: bool = False
+) -> Document:
+    """The document whose root is the definition `root`, without what can never be written.
+
+    Args:
+        root: The name of the root.
+        definitions: All that are referred to.
+        order: Their names as `in_order` gives them.
+        python: The document describes a Python type.
+        closed: Additional keys about which nothing was said are not allowed.
+
+    >>> from structkit.schema.ir.nodes import Property
+    >>> definitions = {"a": Union((Null(), Object((Property("x", Ref("b")),)))), "b": Never("")}
+    >>> settle("a", definitions, in_order(definitions), python=False).root
+    Null(note=None)
+
+    Raises:
+        UnsatisfiableSchema: The root has no value.
+    """
+    if len(definitions) == 1 and not closed and _is_settled(definitions[root]):
+        return Document(definitions[root], {}, bounded=python)
+    definitions = _without_aliases(definitions, order)
+    if closed:
+        definitions = {name: _closed(node) for name, node in definitions.items()}
+    note = None
+    if isinstance(alias := definitions[root], Ref):
+        root, note = alias.name, alias.note
+    references = {name: dict.fromkeys(_references(node)) for name, node in definitions.items()}
+    alive, final = _alive(definitions, references)
+    if root not in alive:
+        place, reason = _blame(definitions, alive, root)
+        raise UnsatisfiableSchema(f"no value satisfies the schema: {reason}; relax it", place=place)
+    settled = {
+        name: final[name] if name in final else _clean(definitions[name], alive, definitions)
+        for name in _reachable(root, references)
+    }
+    for name, node in settled.items():
+        if node is not definitions[name]:
+            references[name] = dict.fromkeys(_references(node))
+    used = set[str]().union(*(references[name] for name in _reachable(root, references)))
+    kept = {name: settled[name] for name in settled if name in used}
+    return Document(with_note(Ref(root) if root in used else settled[root], note), kept, bounded=python)
+
+
+def _is_settled(node: Schema) -> bool:
+    """Whether a node is finished as it was made: nothing in it is impossible, a reference, or counts items."""
+    pending = [node]
+    while pending:
+        match pending.pop():
+            case Ref() | Never() | Array(unique=True) | Array(contains=(_, *_)) | Object(some=(_, *_)):
+                return False
+            case String(content=content) if content is not None:
+                return False
+            case Array() | Object() | Union() as current:
+                pending += [inner for _, inner in children(current)]
+    return True
+
+
+def _references(node: Schema, *, unguarded: bool = False) -> Iterator[str]:
+    """The names that a node refers to; `unguarded`: those that its own values would have to satisfy."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, Ref):
+            yield current.name
+        elif isinstance(current, _HOLDING):
+            inside = reversed(children(current))
+            stack += [inner for step, inner in inside if step is Within.SAME or not unguarded]
+
+
+def in_order(definitions: Definitions) -> list[str]:
+    """The names, each after those that it refers to without an array or object in between.
+
+    Raises:
+        SchemaError: There is no such order.
+    """
+    done: dict[str, None] = {}
+    for start, node in definitions.items():
+        if not isinstance(node, (Ref, Union)):  # nothing else refers to another without one in between
+            done[start] = None
+        open_: dict[str, Iterator[str]] = {} if start in done else {start: _unguarded(node)}
+        while open_:
+            name, following = next(reversed(open_.items()))
+            below = next((other for other in following if other not in done), None)
+            if below is None:
+                open_.popitem()
+                done[name] = None
+            elif below in open_:
+                raise SchemaError(
+                    f"the definition {below!r} is a reference to itself; give it a value", place="$"
+                )
+            else:
+                open_[below] = _unguarded(definitions[below])
+    return list(done)
+
+
+def _unguarded(node: Schema) -> Iterator[str]:
+    return _references(node, unguarded=True)
+
+
+def _without_aliases(definitions: Definitions, order: Iterable[str]) -> dict[str, Schema]:
+    """Definitions that are only references, followed to their end, wherever they are used."""
+    ends: dict[str, Ref] = {}
+    for name in order:
+        node = definitions[name]
+        if isinstance(node, Ref):
+            end = ends.get(node.name, node)
+            ends[name] = replace(end, note=node.note or end.note)
+    if not ends:
+        return dict(definitions)
+    return {name: _redirected(node, ends) for name, node in definitions.items()}
+
+
+def _redirected(node: Schema, ends: Mapping[str, Ref]) -> Schema:
+    def redirected(part: Schema) -> Schema:
+        return _redirected(part, ends)
+
+    match node:
+        case Ref(name=name) if name in ends:
+            return replace(ends[name], note=node.note or ends[name].note)
+        case Union(branches=branches):
+            changed = [redirected(branch) for branch in branches]
+            if all(map(operator.is_, changed, branches)):
+                return node
+            return with_note(union(changed), node.note)
+        case String(content=content) if content is not None:
+            return replace(node, content=redirected(content))
+        case Array():
+            return _in_array(node, redirected)
+        case Object():
+            return _in_object(node, redirected)
+    return node
+
+
+def _in_array(node: Array, change: Callable[[Schema], Schema]) -> Array:
+    """The node with the values inside it changed; the node itself if none of them is another then."""
+    prefix, items = tuple(map(change, node.prefix)), change(node.items)
+    contains = tuple(replace(one, hits=change(one.hits), misses=change(one.misses)) for one in node.contains)
+    if items is node.items and all(map(operator.is_, prefix, node.prefix)) and contains == node.contains:
+        return node
+    return replace(node, prefix=prefix, items=items, contains=contains)
+
+
+def _in_object(node: Object, change: Callable[[Schema], Schema]) -> Object:
+    """The node with the values inside it changed; the node itself if none of them is another then."""
+    properties, additional = _each(node.properties, change), _each(node.additional, change)
+    some = tuple(_each(choice, change) for choice in node.some)
+    if properties is node.properties and additional is node.additional and some == node.some:
+        return node
+    return replace(node, properties=properties, additional=additional, some=some)
+
+
+def _each(parts: tuple[K, ...], change: Callable[[Schema], Schema]) -> tuple[K, ...]:
+    """The keys with their values changed; the same tuple if none of them is another then."""
+    values = [change(part.value) for part in parts]
+    if all(value is part.value for value, part in zip(values, parts, strict=True)):
+        return parts
+    return tuple(replace(part, value=value) for value, part in zip(values, parts, strict=True))
+
+
+def _closed(node: Schema) -> Schema:
+    """The node without the additional keys about which nothing was said."""
+    match node:
+        case Union(branches=branches):
+            return with_note(union(map(_closed, branches)), node.note)
+        case Array():
+            return array(_in_array(node, _closed))
+        case Object():
+            said = _said(node.additional)
+            some = tuple(map(_said, node.some))
+            return object_(_in_object(replace(node, additional=said, some=some), _closed))
+    return node
+
+
+def _said(groups: tuple[Additional, ...]) -> tuple[Additional, ...]:
+    return tuple(group for group in groups if not group.silent)
+
+
+def _alive(
+    definitions: Definitions, references: Mapping[str, Iterable[str]]
+) -> tuple[set[str], dict[str, Schema]]:
+    """The definitions that have a value, and, cleaned, those that refer only to such as are known to have one."""
+    users: dict[str, list[str]] = {name: [] for name in definitions}
+    for name, others in references.items():
+        for other in others:
+            users[other].append(name)
+    alive: set[str] = set()
+    final: dict[str, Schema] = {}
+    round_ = list(definitions)[::-1]
+    while round_:
+        risen = []
+        for name in round_:
+            if name in alive:
+                continue
+            cleaned = _clean(definitions[name], alive, definitions)
+            if alive.issuperset(references[name]):
+                final[name] = cleaned
+            if not isinstance(cleaned, Never):
+                alive.add(name)
+                risen.append(name)
+        round_ = list(dict.fromkeys(user for name in risen for user in users[name] if user not in alive))
+    return alive, final
+
+
+def _clean(node: Schema, alive: set[str], definitions: Definitions) -> Schema:
+    """The node without the parts that have no value."""
+    if not isinstance(node, _HOLDING):
+        return node
+
+    def clean(part: Schema) -> Schema:
+        return _clean(part, alive, definitions)
+
+    match node:
+        case Ref(name=name):
+            return node if name in alive else Never(f"{name} has no finite value")
+        case Union(branches=branches):
+            cleaned = [clean(branch) for branch in branches]
+            if all(map(operator.is_, cleaned, branches)):
+                return node
+            return with_note(union(cleaned), node.note)
+        case String(content=content) if content is not None:
+            said = clean(content)
+            return said if isinstance(said, Never) else replace(node, content=said)
+        case Array():
+            bounded = array(_in_array(node, clean))
+            return _distinct(bounded, definitions) if isinstance(bounded, Array) else bounded
+        case Object():
+            return object_(_in_object(node, clean))
+    return node
+
+
+def _distinct(node: Array, definitions: Definitions) -> Schema:
+    """Bound an array of different items by the number of values that there are."""
+    if not node.unique or node.prefix:
+        return node
+    values = _cardinality(node.items, definitions)
+    if values is None:
+        return node
+    if values < node.min_items:
+        return Never(
+            f"the array must have {node.min_items} different items, and there are only {values} values"
+        )
+    most = values if node.max_items is None else min(values, node.max_items)
+    return replace(node, max_items=most, unique=most > 1)
+
+
+def _cardinality(node: Schema, definitions: Definitions) -> int | None:
+    """How many values a node has at most, `None` if that is not easily said."""
+    match node:
+        case Null() | Const():
+            return 1
+        case Boolean():
+            return 2
+        case Integer(minimum=int(low), maximum=int(high)):
+            return high - low + 1
+        case Ref(name=name) if not isinstance(definitions[name], Union | Ref):
+            return _cardinality(definitions[name], definitions)
+        case Ref(name=name) if isinstance(union_ := definitions[name], Union):
+            return _cardinality(union_, {}) if all(isinstance(b, Const) for b in union_.branches) else None
+        case Union(branches=branches):
+            counts = [_cardinality(branch, definitions) for branch in branches]
+            return None if None in counts else sum(count for count in counts if count is not None)
+        case _:
+            return None
+
+
+def _reachable(root: str, references: Mapping[str, Iterable[str]]) -> list[str]:
+    names, index = {root: None}, 0
+    order = [root]
+    while index < len(order):
+        for name in references[order[index]]:
+            if name not in names:
+                names[name] = None
+                order.append(name)
+        index += 1
+    return order
+
+
+def _blame(definitions: Definitions, alive: set[str], root: str) -> tuple[str, str]:
+    """Where and why the root has no value: the first part without one, as deep as it is certain."""
+    steps: list[str] = []
+    node, seen = definitions[root], {root}
+    while True:
+        match node:
+            case Ref(name=name):
+                if name in seen:
+                    return "$" + joined(steps), f"{name} must contain another {name}, without end"
+                seen.add(name)
+                node = definitions[name]
+                continue
+            case Object():
+                dead = [
+                    key for key in node.properties if key.required and _dead(key.value, alive, definitions)
+                ]
+                if dead:
+                    steps.append(step(dead[0].name))
+                    node = dead[0].value
+                    continue
+            case Array():
+                items = (*node.prefix, *[node.items] * (node.min_items > len(node.prefix)))[: node.min_items]
+                first = next(
+                    (index for index, item in enumerate(items) if _dead(item, alive, definitions)), None
+                )
+                if first is not None:
+                    steps.append(step(first))
+                    node = items[first]
+                    continue
+        reason = _clean(node, alive, definitions)
+        if not isinstance(reason, Never):
+            return "$" + joined(steps), "it has no value"
+        return "$" + joined([*steps, *reason.steps]), reason.reason
+
+
+def _dead(node: Schema, alive: set[str], definitions: Definitions) -> bool:
+    return isinstance(_clean(node, alive, definitions), Never)

@@ -1,0 +1,123 @@
+"""Ranges of numbers: made, checked for emptiness, and intersected, in exact arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Literal
+
+from structkit.schema.ir.json_values import exact
+from structkit.schema.ir.nodes import Bound, Integer, Never, Number, Schema
+
+__all__ = ["meet_numbers", "number_range", "tighter"]
+
+
+def number_range(
+    low: Bound | None,
+    high: Bound | None,
+    step: Fraction | None,
+    *,
+    whole: bool,
+    without: Iterable[Decimal] = (),
+) -> Schema:
+    """The numbers from `low` to `high` that are multiples of `step` and of none of `without`, whole if `whole`.
+
+    >>> number_range(Bound(Decimal("2.5")), Bound(Decimal(8), exclusive=True), Fraction(3, 2), whole=True)
+    Integer(note=None, minimum=3, maximum=7, multiple_of=3, not_multiple_of=())
+    >>> number_range(Bound(Decimal(5)), Bound(Decimal(3)), None, whole=True).reason
+    'no integer is at least 5 and at most 3'
+    """
+    if whole and step is None and not without:  # most often
+        first, last = _first_whole(low), _last_whole(high)
+        if first is None or last is None or first <= last:
+            return Integer(first, last)
+    if whole:
+        step = _lcm(step or Fraction(1), Fraction(1))
+    if low is not None and high is not None and _empty(low, high, step):
+        return Never(f"no {_named(step, whole)} is {_low(low)} and {_high(high)}")
+    excluded = tuple(dict.fromkeys(without))
+    if step is not None and any((step / Fraction(other)).denominator == 1 for other in excluded):
+        return Never(f"every {_named(step, whole)} is forbidden beside it")
+    if not whole:
+        return Number(low, high, None if step is None else exact(step), excluded)
+    multiple = None if step is None or step == 1 else step.numerator
+    return Integer(_first_whole(low), _last_whole(high), multiple, excluded)
+
+
+def meet_numbers(left: Integer | Number, right: Integer | Number) -> Schema:
+    """The numbers in both ranges that are multiples of both steps.
+
+    >>> meet_numbers(Integer(multiple_of=4), Number(multiple_of=Decimal("0.6"), maximum=Bound(Decimal("9.5"))))
+    Integer(note=None, minimum=None, maximum=9, multiple_of=12, not_multiple_of=())
+    """
+    (low, high, step), (other_low, other_high, other_step) = _parts(left), _parts(right)
+    return number_range(
+        tighter(low, other_low, 1),
+        tighter(high, other_high, -1),
+        step if other_step is None else other_step if step is None else _lcm(step, other_step),
+        whole=isinstance(left, Integer) or isinstance(right, Integer),
+        without=(*left.not_multiple_of, *right.not_multiple_of),
+    )
+
+
+def _parts(node: Integer | Number) -> tuple[Bound | None, Bound | None, Fraction | None]:
+    step = None if node.multiple_of is None else Fraction(node.multiple_of)
+    if isinstance(node, Number):
+        return node.minimum, node.maximum, step
+    low = None if node.minimum is None else Bound(Decimal(node.minimum))
+    return low, None if node.maximum is None else Bound(Decimal(node.maximum)), step
+
+
+def tighter(left: Bound | None, right: Bound | None, sign: Literal[1, -1]) -> Bound | None:
+    """The greater of two lower bounds (`sign` 1), or the lesser of two upper ones (-1)."""
+    if left is None or right is None:
+        return left or right
+    # copy_negate is exact, while unary minus rounds to the precision of the context.
+    return max(
+        left,
+        right,
+        key=lambda bound: (bound.value if sign > 0 else bound.value.copy_negate(), bound.exclusive),
+    )
+
+
+def _lcm(left: Fraction, right: Fraction) -> Fraction:
+    """The least positive number that is a multiple of both."""
+    return Fraction(math.lcm(left.numerator, right.numerator), math.gcd(left.denominator, right.denominator))
+
+
+def _empty(low: Bound, high: Bound, step: Fraction | None) -> bool:
+    first, last = Fraction(low.value), Fraction(high.value)
+    if step is None:
+        return first > last or (first == last and (low.exclusive or high.exclusive))
+    least, most = math.ceil(first / step), math.floor(last / step)
+    least += low.exclusive and least * step == first
+    most -= high.exclusive and most * step == last
+    return least > most
+
+
+def _first_whole(low: Bound | None) -> int | None:
+    if low is None:
+        return None
+    return math.floor(low.value) + 1 if low.exclusive else math.ceil(low.value)
+
+
+def _last_whole(high: Bound | None) -> int | None:
+    if high is None:
+        return None
+    return math.ceil(high.value) - 1 if high.exclusive else math.floor(high.value)
+
+
+def _named(step: Fraction | None, whole: bool) -> str:
+    if step is None or step == 1:
+        return "integer" if whole else "number"
+    return f"multiple of {exact(step)}"
+
+
+def _low(bound: Bound) -> str:
+    return f"{'more than' if bound.exclusive else 'at least'} {bound.value}"
+
+
+def _high(bound: Bound) -> str:
+    return f"{'less than' if bound.exclusive else 'at most'} {bound.value}"

@@ -1,0 +1,32 @@
+"""A schema without what may be hard to enforce: for values that are checked after they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from structkit.schema.ir.nodes import Additional, Anything, Array, Integer, Number, Object, Schema, String
+
+__all__ = ["relaxed"]
+
+
+def relaxed(node: Schema) -> Iterator[Schema]:
+    """Nodes with at least the values of another; each asks less than the one before.
+
+    >>> next(relaxed(String(min_length=1, patterns=("a(?=b)",)))) == String(min_length=1)
+    True
+    """
+    match node:
+        case String(min_length=least, max_length=most):
+            yield String(least, most)
+        case Integer() | Number():
+            yield replace(node, multiple_of=None, not_multiple_of=())
+            yield type(node)()
+        case Array():
+            node = replace(node, contains=())
+            yield node
+            yield replace(node, unique=False)
+        case Object():
+            node = replace(node, min_properties=0, max_properties=None, some=())
+            yield node
+            yield replace(node, additional=(Additional(String(), Anything()),) if node.additional else ())

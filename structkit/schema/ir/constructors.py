@@ -1,0 +1,130 @@
+"""Makes Schema nodes whose contradictions are already found: a missing item, say, is a `Never` that says why.
+
+Reading, intersecting and settling all make their nodes here, so a node that is not `Never` has no contradiction
+that can be seen without following references.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+from structkit.schema.ir.nodes import (
+    Anything,
+    Array,
+    Never,
+    Note,
+    Object,
+    Schema,
+    String,
+    Union,
+)
+from structkit.schema.ir.path import step
+
+__all__ = ["array", "object_", "string", "union", "with_note"]
+
+
+def with_note(node: Schema, note: Note | None) -> Schema:
+    """The same values, with something for the reader; a note that is already there gives way."""
+    return node if note is None or note is node.note else replace(node, note=note)
+
+
+def string(node: String) -> Schema:
+    """Strings whose lengths do not contradict each other."""
+    if node.max_length is not None and node.min_length > node.max_length:
+        return Never(f"no string has at least {node.min_length} and at most {node.max_length} characters")
+    if set(node.patterns) & set(node.forbidden) or node.format in node.forbidden_formats:
+        return Never("no string both matches and does not match the same pattern or format")
+    return node
+
+
+def array(node: Array) -> Schema:
+    """Arrays as long as their items allow.
+
+    >>> array(Array(items=Never("the schema false allows nothing"), min_items=2)).steps
+    ('[0]',)
+    """
+    index = next((i for i, item in enumerate(node.prefix) if isinstance(item, Never)), len(node.prefix))
+    item = node.prefix[index] if index < len(node.prefix) else node.items
+    if isinstance(item, Never) and index < node.min_items:
+        return Never(item.reason, (step(index), *item.steps))
+    most = node.max_items
+    if isinstance(item, Never) and (most is None or most > index):
+        most = index
+    for contains in node.contains:
+        if contains.least > 0 and isinstance(contains.hits, Never):
+            return Never(contains.hits.reason)
+        if most is not None and contains.least and len(node.prefix) + contains.least > most:
+            return Never(f"no array of at most {most} items contains {contains.least}")
+        if node.prefix and contains.least and node.min_items < len(node.prefix) + contains.least:
+            node = replace(node, min_items=len(node.prefix) + contains.least)
+    if most is not None and node.min_items > most:
+        return Never(f"no array has at least {node.min_items} and at most {most} items")
+    prefix = node.prefix if most is None else node.prefix[:most]
+    rest = () if most is not None and most <= len(prefix) else node.contains
+    if len(prefix) == len(node.prefix) and most == node.max_items and rest == node.contains:
+        return node
+    return replace(node, prefix=prefix, max_items=most, contains=rest)
+
+
+def object_(node: Object) -> Schema:
+    """Objects that have all they require.
+
+    A forbidden key (an optional property that is `Never`) is kept where additional keys would else allow it.
+
+    >>> from structkit.schema.ir.nodes import Property
+    >>> object_(Object((Property("a", Never("no integer is at least 5 and at most 3")),))).steps
+    ('.a',)
+    """
+    if any(isinstance(group.value, Never) for group in node.additional):
+        open_ = tuple(group for group in node.additional if not isinstance(group.value, Never))
+        node = replace(node, additional=open_)
+    for choice in node.some:
+        if all(isinstance(group.value, Never) for group in choice):
+            return Never("a key that must be there is forbidden")
+    dead = [key for key in node.properties if isinstance(key.value, Never)]
+    required = next((key for key in dead if key.required), None)
+    if required is not None and isinstance(required.value, Never):
+        return Never(required.value.reason, (step(required.name), *required.value.steps))
+    if dead and not node.additional:
+        node = replace(node, properties=tuple(key for key in node.properties if key not in dead))
+    return _counted(node) if node.min_properties or node.max_properties is not None else node
+
+
+def _counted(node: Object) -> Schema:
+    """The object, if it can have as many keys as it must."""
+    least = max(node.min_properties, sum(key.required for key in node.properties))
+    most = math.inf if node.additional else sum(not isinstance(key.value, Never) for key in node.properties)
+    if node.max_properties is not None:
+        most = min(most, node.max_properties)
+    return node if least <= most else Never(f"the object must have {least} keys and at most {most}")
+
+
+def union(branches: Iterable[Schema], reason: str = "no alternative is possible") -> Schema:
+    """Any of the branches: flattened, equal ones once, impossible ones dropped; `reason` if none is left.
+
+    >>> from structkit.schema.ir.nodes import Null
+    >>> union([Null(), union([String(), Null()]), Never("")]).branches == (Null(), String())
+    True
+    """
+    every = list(branches)
+    dropped = [branch for branch in every if isinstance(branch, Never)]
+    kept = [branch for branch in every if not isinstance(branch, Never)] if dropped else every
+    if len(kept) == 1 and not isinstance(kept[0], Union):
+        return kept[0]  # most often; to compare it with nothing would take a walk through all of it
+    flat: dict[Schema, None] = {}
+    for branch in kept:
+        if isinstance(branch, Union):
+            flat.update(dict.fromkeys(branch.branches))
+        else:
+            flat[branch] = None
+    if any(isinstance(branch, Anything) for branch in flat):
+        return Anything()
+    if not flat:
+        return (
+            dropped[0]
+            if len(dropped) == 1
+            else Never(": ".join((reason, *(one.reason for one in dropped[:1]))))
+        )
+    return next(iter(flat)) if len(flat) == 1 else Union(tuple(flat))

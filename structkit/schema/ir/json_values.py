@@ -1,0 +1,222 @@
+"""JSON values inside a schema: their kinds, exact numbers and text. Hostile values are refused here."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+
+from structkit.errors import LimitExceeded, SchemaError
+from structkit.limits import Limits
+from structkit.schema.ir.keywords import Kind
+from structkit.schema.ir.path import Place
+
+__all__ = [
+    "as_fraction",
+    "canonical",
+    "exact",
+    "hint_of",
+    "is_integer",
+    "json_text",
+    "kind_of",
+    "shown",
+    "to_count",
+    "to_decimal",
+    "to_number",
+]
+
+_MOST_DIGITS = 1_000
+"""Digits of a number in a schema: more than any float has, few enough for exact arithmetic."""
+
+
+def kind_of(value: object) -> Kind | None:
+    """The kind of a JSON value, `None` for what is not one.
+
+    >>> kind_of(2.0), kind_of(True), kind_of({1, 2})
+    ('number', 'boolean', None)
+    """
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float | Decimal):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, Mapping):
+        return "object"
+    return "array" if isinstance(value, list | tuple) else None
+
+
+def is_integer(value: object) -> bool:
+    """Whether a JSON value is a whole number; 2.0 is one (JSON Schema 2020-12, section 6.1.1 of validation).
+
+    >>> is_integer(2.0), is_integer(2.5), is_integer(True)
+    (True, False, False)
+    """
+    if isinstance(value, float):
+        return value.is_integer()
+    if isinstance(value, Decimal):
+        return value.is_finite() and value == value.to_integral_value()
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def to_number(value: object, keyword: str, at: Place) -> Decimal:
+    """The exact decimal that a number in a schema stands for; a float is what its shortest spelling says.
+
+    >>> to_number(0.1, "multipleOf", Place())
+    Decimal('0.1')
+
+    Raises:
+        SchemaError: It is not a number, not finite, or has more than a thousand digits.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise SchemaError(f"{keyword} must be a number, not {shown(value)}", place=at.path)
+    return to_decimal(value, keyword, at)
+
+
+def to_decimal(value: float | Decimal, what: str, at: Place) -> Decimal:
+    """The exact decimal of a number, which must be finite and of reasonable size."""
+    if isinstance(value, int):
+        if value.bit_length() > _MOST_DIGITS * 3:
+            raise SchemaError(
+                f"{what} has more than about {_MOST_DIGITS} digits; use a smaller number", place=at.path
+            )
+        return Decimal(value)
+    number = value if isinstance(value, Decimal) else Decimal(repr(value))
+    if not number.is_finite():
+        raise SchemaError(f"{what} must be finite, not {value}", place=at.path)
+    if abs(number.adjusted()) > _MOST_DIGITS or len(number.as_tuple().digits) > _MOST_DIGITS:
+        raise SchemaError(
+            f"{what} has more than about {_MOST_DIGITS} digits; use a smaller number", place=at.path
+        )
+    return number
+
+
+def to_count(value: object, keyword: str, at: Place) -> int:
+    """A length or a count.
+
+    >>> to_count(2.0, "maxItems", Place())
+    2
+
+    Raises:
+        SchemaError: It is not a whole number, or it is negative.
+    """
+    if not is_integer(value):
+        raise SchemaError(f"{keyword} must be a whole number, not {shown(value)}", place=at.path)
+    count = int(to_number(value, keyword, at))
+    if count < 0:
+        raise SchemaError(f"{keyword} must not be negative, but is {count}", place=at.path)
+    return count
+
+
+def exact(fraction: Fraction) -> Decimal:
+    """The decimal of a fraction whose denominator divides a power of ten.
+
+    >>> exact(Fraction(3, 40))
+    Decimal('0.075')
+    """
+    shift = 0
+    while 10**shift % fraction.denominator:
+        shift += 1
+    digits = fraction.numerator * 10**shift // fraction.denominator
+    return Decimal((int(digits < 0), tuple(map(int, str(abs(digits)))), -shift))
+
+
+def as_fraction(value: object) -> Fraction:
+    """The exact value of a JSON number.
+
+    >>> as_fraction(0.1)
+    Fraction(1, 10)
+    """
+    if isinstance(value, float):
+        return Fraction(Decimal(repr(value)))
+    return Fraction(value) if isinstance(value, int | Decimal) else Fraction(0)
+
+
+def canonical(value: object) -> object:
+    """A hashable form that is equal for two JSON values exactly when JSON Schema says so: 1 is 1.0 and not true.
+
+    >>> canonical([1.0, {"b": 1, "a": True}]) == canonical([1, {"a": True, "b": 1}])
+    True
+    """
+    if isinstance(value, str):  # most are
+        return "string", value
+    if isinstance(value, Mapping):
+        return "object", tuple(sorted((key, canonical(item)) for key, item in value.items()))
+    if isinstance(value, list | tuple):
+        return "array", tuple(canonical(item) for item in value)
+    kind = kind_of(value)
+    return kind, as_fraction(value) if kind == "number" else value
+
+
+def json_text(value: object, what: str, at: Place, limits: Limits) -> str:
+    """The compact JSON of a value of a schema.
+
+    >>> json_text({"a": [1, "é"]}, "const", Place(), Limits())
+    '{"a":[1,"é"]}'
+
+    Raises:
+        SchemaError: It is not JSON: a NaN, a key that is not a string, a lone surrogate, some other object.
+        LimitExceeded: It is nested deeper than `limits.schema_depth`.
+    """
+    if not (isinstance(value, str) and value.isascii()):
+        _check(value, what, at, limits)
+    return _ENCODER.encode(value)
+
+
+def _plain(value: object) -> object:
+    """A `Mapping` or a `Decimal`, as `json.dumps` wants it."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return int(value) if is_integer(value) and isinstance(value, Decimal) else float(str(value))
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain)
+
+
+def _check(value: object, what: str, at: Place, limits: Limits) -> None:
+    stack: list[tuple[object, int]] = [(value, 0)]
+    count = 0
+    while stack:
+        item, depth = stack.pop()
+        count += 1
+        if count > limits.schema_nodes:
+            raise LimitExceeded("schema_nodes", limits.schema_nodes, f"a value in {what}", place=at.path)
+        if depth > limits.schema_depth:
+            raise LimitExceeded(
+                "schema_depth", limits.schema_depth, f"the nesting of a value in {what}", place=at.path
+            )
+        if isinstance(item, str):
+            if not item.isascii() and any("\ud800" <= c <= "\udfff" for c in item):
+                raise SchemaError(
+                    f"{what} holds a lone surrogate, which is not text; remove it", place=at.path
+                )
+        elif isinstance(item, Mapping):
+            stack.extend((key, depth + 1) for key in item)
+            stack.extend((inner, depth + 1) for inner in item.values())
+            if not all(isinstance(key, str) for key in item):
+                raise SchemaError(f"the keys of an object in {what} must be strings", place=at.path)
+        elif isinstance(item, list | tuple):
+            stack.extend((inner, depth + 1) for inner in item)
+        elif isinstance(item, int | float | Decimal):
+            to_decimal(item, f"a number in {what}", at)
+        elif item is not None:
+            raise SchemaError(f"{what} must hold JSON values, not {shown(item)}", place=at.path)
+
+
+def shown(value: object) -> str:
+    """A value for an error message, cut to a reasonable length."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    text = repr(value) if isinstance(value, str | int | float | None) else type(value).__name__
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def hint_of(target: object) -> str:
+    """What somebody may have meant who gave something that is no target."""
+    if isinstance(target, str):
+        return f"; a pattern is written Regex({shown(target)})"
+    return "; a list of options is written Choice([...])" if isinstance(target, (list, tuple, set)) else ""

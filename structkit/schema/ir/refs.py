@@ -1,0 +1,231 @@
+"""Finds the subschema that a `$ref` names: JSON pointers, `$anchor`, `$id` (JSON Schema core, section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from urllib.parse import unquote, urldefrag, urljoin
+
+from structkit.errors import SchemaError, UnresolvedReference
+from structkit.schema.ir.descend import Step, Within
+from structkit.schema.ir.json_values import shown
+from structkit.schema.ir.path import Place
+
+__all__ = ["References", "Target", "subschemas"]
+
+_HOLD_ONE = (
+    "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
+    "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
+)  # fmt: skip
+_HOLD_MANY = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
+_HOLD_LIST = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
+
+_SAME_VALUE = {
+    "$ref", "allOf", "anyOf", "dependencies", "dependentSchemas", "else", "if", "not", "oneOf", "then",
+}  # fmt: skip
+_ITEMS = {"additionalItems", "contains", "items", "prefixItems", "unevaluatedItems"}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a reference names: its pointer from the root, the subschema, the base URI inside it and outside."""
+
+    pointer: tuple[str, ...]
+    schema: object = field(compare=False)
+    base: str
+    outside: str = ""
+
+
+class References:
+    """The places of one schema document that a `$ref` can name."""
+
+    def __init__(
+        self,
+        document: object,
+        *,
+        identifiers: bool = True,
+        resources: Mapping[str, object] = MappingProxyType({}),
+    ) -> None:
+        """Look at the document only when something is asked for.
+
+        Args:
+            document: The schema.
+            identifiers: Whether `$id` means something, as it does since draft 6.
+            resources: Other documents by their URIs.
+        """
+        self._identifiers = identifiers
+        self._outside = {urldefrag(uri)[0]: other for uri, other in resources.items()}
+        self.root = Target((), document, self.base(document, "", Place()))
+        self._resources: dict[str, Target] | None = None
+        self._anchors: dict[str, Target] = {}
+
+    def base(self, schema: object, outside: str, at: Place) -> str:
+        """The base URI inside a subschema: its own `$id` against the one outside."""
+        own = schema.get("$id") if self._identifiers and isinstance(schema, (dict, Mapping)) else None
+        return urldefrag(_join(outside, own, at))[0] if isinstance(own, str) else outside
+
+    def find(self, reference: object, base: str, at: Place) -> Target:
+        """The subschema that `reference` names, read at a place whose base URI is `base`.
+
+        >>> References({"$defs": {"a": True}}).find("#/$defs/a", base="", at=Place()).pointer
+        ('$defs', 'a')
+
+        Raises:
+            UnresolvedReference: It leads nowhere, or out of the document: nothing is ever fetched.
+        """
+        if not isinstance(reference, str):
+            raise SchemaError("$ref must be a string", place=at.path)
+        if base == self.root.base and (reference == "#" or reference.startswith("#/")):
+            start, fragment = self.root, reference[1:]
+        else:
+            url, fragment = urldefrag(_join(base, reference, at))
+            found = self._index().get(url)
+            if found is None:
+                raise UnresolvedReference(
+                    f"{shown(reference)} is outside the schema, and nothing is fetched; put it under $defs, "
+                    "or give it to JsonSchema(resources=...)",
+                    place=at.path,
+                )
+            start = found
+        fragment = unquote(fragment)
+        if not fragment or fragment.startswith("/"):
+            return self._walk(start, fragment, reference, at)
+        anchored = self._index().get(f"{start.base}#{fragment}")
+        if anchored is None:
+            raise UnresolvedReference(f"no subschema has the $anchor {shown(fragment)}", place=at.path)
+        return anchored
+
+    def find_dynamic(self, reference: object, at: Place) -> Target:
+        """The subschema that a `$dynamicRef` or `$recursiveRef` names (core, section 8.2.3.2).
+
+        If what it names at first may be replaced, that is the first such one in the resources that were entered.
+
+        Raises:
+            UnresolvedReference: As for `find`.
+        """
+        target = self.find(reference, at.base, at)
+        self._index()
+        fragment = urldefrag(str(reference))[1]
+        here = self._anchors.get(f"{target.base}#{fragment}")
+        if here is None or here.pointer != target.pointer:
+            return target
+        found = (self._anchors.get(f"{base}#{fragment}") for base in ("", *at.scope))
+        return next((each for each in found if each is not None), target)
+
+    def dynamic(self, scope: tuple[str, ...]) -> tuple[str, ...]:
+        """What of a scope the meaning of a `$dynamicRef` may depend on."""
+        if set(scope) <= {self.root.base}:
+            return ()
+        self._index()
+        anchored = {anchor.partition("#")[0] for anchor in self._anchors}
+        return tuple(base for base in scope if base in anchored)
+
+    def _walk(self, start: Target, pointer: str, reference: str, at: Place) -> Target:
+        """Follow a JSON pointer (RFC 6901)."""
+        schema, steps, base, outside = start.schema, list(start.pointer), start.base, start.outside
+        for raw in pointer.split("/")[1:]:
+            step = raw.replace("~1", "/").replace("~0", "~")
+            if isinstance(schema, (dict, Mapping)) and step in schema:
+                schema = schema[step]
+            elif (
+                isinstance(schema, list | tuple)
+                and step.isdecimal()
+                and len(step) < 9
+                and int(step) < len(schema)
+            ):
+                schema = schema[int(step)]
+            else:
+                raise UnresolvedReference(
+                    f"{shown(reference)} leads nowhere: there is no {shown(step)}", place=at.path
+                )
+            steps.append(step)
+            base, outside = self.base(schema, base, at), base
+        return Target(tuple(steps), schema, base, outside)
+
+    def _index(self) -> dict[str, Target]:
+        """Every `$id` and `$anchor`, found on the first reference that needs them."""
+        if self._resources is None:
+            found: dict[str, Target] = {}
+            self._enter(self.root, self.root.base, found)
+            for uri, document in self._outside.items():
+                self._enter(Target((uri,), document, self.base(document, uri, Place()), uri), uri, found)
+            self._resources = found
+        return self._resources
+
+    def _enter(self, start: Target, uri: str, resources: dict[str, Target]) -> None:
+        """Note a document under its URI, and every `$id` and anchor in it."""
+        resources.setdefault(uri, start)
+        stack, seen = [start], set[int]()
+        while stack:
+            target = stack.pop()
+            if not isinstance(target.schema, Mapping) or id(target.schema) in seen:
+                continue
+            seen.add(id(target.schema))
+            if target.base != target.outside:
+                resources.setdefault(target.base, target)
+            for keyword in ("$anchor", "$dynamicAnchor"):
+                if isinstance(anchor := target.schema.get(keyword), str):
+                    resources.setdefault(f"{target.base}#{anchor}", target)
+            if isinstance(anchor := target.schema.get("$dynamicAnchor"), str):
+                self._anchors.setdefault(f"{target.base}#{anchor}", target)
+            if target.schema.get("$recursiveAnchor") is True:
+                self._anchors.setdefault(f"{target.base}#", target)
+            stack += [self._under(target, pointer, inner) for pointer, inner in subschemas(target.schema)]
+
+    def inside(self, target: Target) -> Iterator[tuple[str, Step, Target]]:
+        """The subschemas directly inside one, and what its `$ref` names: keyword, step through the value, subschema.
+
+        Definitions are found only through references.
+
+        >>> references = References({"items": {"type": "null"}})
+        >>> [(keyword, step) for keyword, step, _ in references.inside(references.root)]
+        [('items', <Within.ITEM: '[]'>)]
+        """
+        if not isinstance(target.schema, Mapping):
+            return
+        if "$ref" in target.schema:
+            with suppress(SchemaError):
+                yield "$ref", Within.SAME, self.find(target.schema["$ref"], target.base, Place())
+        for pointer, inner in subschemas(target.schema):
+            if pointer[0] not in ("$defs", "definitions"):
+                yield pointer[0], _step(*pointer), self._under(target, pointer, inner)
+
+    def _under(self, target: Target, pointer: tuple[str, ...], schema: object) -> Target:
+        base = self.base(schema, target.base, Place())
+        return Target((*target.pointer, *pointer), schema, base, target.base)
+
+
+def _step(keyword: str, part: str = "") -> Step:
+    """The step through the value from a schema to what one of its keywords holds."""
+    if keyword in _SAME_VALUE:
+        return Within.SAME
+    if keyword in _ITEMS:
+        return int(part) if part else Within.ITEM
+    if keyword == "properties":
+        return part
+    return Within.CONTENT if keyword == "contentSchema" else Within.KEY
+
+
+def _join(base: str, reference: str, at: Place) -> str:
+    if reference.startswith("#"):
+        return base + reference
+    try:
+        # urljoin leaves URNs alone and knows nothing of their fragments.
+        return urljoin(base, reference)
+    except ValueError:
+        raise UnresolvedReference(f"{shown(reference)} is not a URI reference", place=at.path) from None
+
+
+def subschemas(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], object]]:
+    """The schemas directly inside a schema, each with its way there."""
+    for keyword in _HOLD_ONE:
+        if isinstance(inner := schema.get(keyword), Mapping):
+            yield (keyword,), inner
+    for keyword in _HOLD_MANY:
+        if isinstance(many := schema.get(keyword), Mapping):
+            yield from (((keyword, str(name)), inner) for name, inner in many.items())
+    for keyword in _HOLD_LIST:
+        if isinstance(inner := schema.get(keyword), list | tuple):
+            yield from (((keyword, str(index)), item) for index, item in enumerate(inner))

@@ -1,0 +1,285 @@
+"""Constraints that pydantic checks by a function of its own, after a value was read: enforced, or refused.
+
+`Annotated[int | float, Ge(3)]` is a union whose result is checked. Where the schemas inside can check it themselves it
+is put there; of values that can be listed those that pass are kept; anything else cannot be enforced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import TypeVar, cast
+
+from structkit.schema.python.core_schema import (
+    JSON_SIDE,
+    Core,
+    branches_of,
+    encoded,
+    function_of,
+    inside,
+    members_of,
+)
+from structkit.schema.python.temporal import JsonObject
+
+__all__ = ["bounds_of", "candidates", "not_a_text", "pushed", "texts_of", "unenforceable"]
+
+_K = TypeVar("_K")
+
+_LENGTHS = frozenset({"min_length", "max_length"})
+_RANGES = frozenset({"ge", "gt", "le", "lt"})
+_DIGITS = frozenset({"max_digits", "decimal_places"})
+_NATIVE: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("int", "float"), _RANGES | {"multiple_of"}),
+    "decimal": _RANGES | _DIGITS | {"multiple_of"},
+    **dict.fromkeys(("fraction", "date", "time", "datetime", "timedelta"), _RANGES),
+    **dict.fromkeys(
+        ("str", "bytes", "list", "tuple", "set", "frozenset", "deque", "dict", "generator", "encoded"),
+        _LENGTHS,
+    ),
+}
+"""The types of core schemas that take a constraint themselves."""
+
+_WITHOUT_LENGTH = frozenset(
+    "bool complex date datetime decimal float fraction int none time timedelta uuid".split()
+)
+_WITHOUT_ORDER = frozenset("bytes dict frozenset list none set str tuple typed-dict".split())
+"""Those that fail every constraint on a length, and those that fail every constraint that compares with a number."""
+
+_LEAVES = (
+    _WITHOUT_LENGTH
+    | _WITHOUT_ORDER
+    | {"any", "dataclass", "deque", "generator", "model", "multi-host-url", "url"}
+)
+"""What is no wrapper, and is read by pydantic itself."""
+
+_CLASSES = frozenset({"dataclass", "model", "named-tuple", "typed-dict"})
+"""Those that are described once, and referred to."""
+
+_OPAQUE = frozenset(
+    "IPvAnyAddress IPvAnyInterface IPvAnyNetwork NameEmail Secret SecretBytes SecretStr".split()
+)
+"""Classes of pydantic whose values have neither a length nor an order."""
+
+_SAME_LENGTH: Mapping[str, str] = {"SecretStr": "str", "SecretBytes": "bytes"}
+"""What pydantic wraps a text in that is as long as the text, and the type of that."""
+
+_TRANSPARENT = frozenset({"default", "json", "json-or-python", "lax-or-strict", "nullable"})
+_PUSHED = _RANGES | {"multiple_of", "minLength", "maxLength", "minItems", "maxItems"}
+"""What a constraint adds to pydantic's own JSON Schema."""
+
+
+def pushed(schema: Core, definitions: Mapping[str, Core] = MappingProxyType({})) -> Core | None:
+    """A constraint that pydantic checks by a function, put into the schemas that it is about.
+
+    `Annotated[int | float, Ge(3)]` is a union whose result is checked; both of its branches may check it themselves.
+
+    Args:
+        schema: A core schema.
+        definitions: Those that it may refer to, by their references.
+
+    Returns:
+        The inner schema with the constraint; `None` if this is no constraint, or it cannot be put there.
+    """
+    made = inside(_resolved(schema, definitions, frozenset())) if _constraints(schema) else None
+    for name, value in _constraints(schema).items():
+        made = None if made is None else _constrained(made, name, value, schema)
+    if made is None:
+        return None
+    metadata = schema.get("metadata")
+    updates = metadata.get("pydantic_js_updates", {}) if isinstance(metadata, dict) else {}
+    kept = {key: value for key, value in updates.items() if key not in _PUSHED}
+    if not kept:
+        return made
+    return {"type": "default", "schema": made, "metadata": {"pydantic_js_updates": kept}}
+
+
+def bounds_of(schema: Core) -> JsonObject:
+    """The bounds that pydantic checks by a function, as keywords that speak of numbers alone."""
+    return {
+        _KEYWORDS[name]: value
+        for name, value in _constraints(schema).items()
+        if name in _KEYWORDS and isinstance(value, int | float)
+    }
+
+
+_KEYWORDS = {
+    "multiple_of": "multipleOf",
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+}
+
+
+def _constraints(schema: Core) -> Mapping[str, object]:
+    function = function_of(schema)
+    if schema.get("type") != "function-after" or not isinstance(function, partial):
+        return {}
+    return function.keywords if function.func.__module__.startswith("pydantic.") else {}
+
+
+def _resolved(schema: Core, definitions: Mapping[str, Core], seen: frozenset[str]) -> Core:
+    """A schema in which what a constraint is about stands in the place of a reference to it; classes are only named."""
+    name = schema.get("schema_ref")
+    if isinstance(name, str):
+        target = definitions.get(name)
+        if target is None or name in seen:
+            return schema
+        if target["type"] in _CLASSES:
+            return {**schema, "of": target["type"], "cls": target.get("cls")}
+        return _resolved(_unnamed(target), definitions, seen | {name})
+    if isinstance(schema.get("choices"), list):
+        return {**schema, "choices": [_resolved(each, definitions, seen) for each in branches_of(schema)]}
+    key = next((key for key in JSON_SIDE if key in schema), None)
+    inner = schema.get(key or "")
+    if not isinstance(inner, dict) or not (_is_transparent(schema) or _constraints(schema)):
+        return schema
+    return {**schema, str(key): _resolved(inner, definitions, seen)}
+
+
+def _unnamed(schema: Core) -> Core:
+    """A schema that is about to be changed, so that it is no longer what others refer to."""
+    return {key: value for key, value in schema.items() if key != "ref"}
+
+
+def _is_transparent(schema: Core) -> bool:
+    """Whether a wrapper's value is as long, and as large, as that of what it wraps."""
+    if schema["type"] != "function-wrap":
+        return schema["type"] in _TRANSPARENT
+    function = function_of(schema)
+    return isinstance(function, partial) and function.func.__module__.startswith("pydantic.")
+
+
+def _constrained(schema: Core, name: str, value: object, whole: Core) -> Core | None:
+    """A schema with a constraint that `whole` checks by a function; `None` if the schema does not know it."""
+    schema = pushed(schema) or schema
+    kind = "encoded" if encoded(schema) else str(schema.get("type"))
+    if name in _NATIVE.get(kind, ()):
+        return {**_unnamed(schema), name: value} if name not in schema else None
+    if name in _LENGTHS and (text := _secret(schema)):
+        return {"type": text, name: value}
+    if kind == "union":
+        branches = _branches(dict(enumerate(branches_of(schema))), name, value, whole)
+        return {**_unnamed(schema), "choices": list(branches.values())} if branches else None
+    if kind == "tagged-union" and isinstance(choices := schema.get("choices"), dict):
+        tagged = _branches(choices, name, value, whole)
+        return {**_unnamed(schema), "choices": tagged} if tagged else None
+    inner = inside(schema) if _is_transparent(schema) else None
+    made = None if inner is None else _constrained(inner, name, value, whole)
+    key = next((key for key in JSON_SIDE if key in schema), "schema")
+    return None if made is None else {**_unnamed(schema), key: made}
+
+
+def _branches(choices: Mapping[_K, Core], name: str, value: object, whole: Core) -> dict[_K, Core]:
+    """The branches of a union that can have a constraint: with it, or checked as all of the union is."""
+    return {
+        key: _constrained(each, name, value, whole)
+        or {"type": "function-after", "function": whole["function"], "schema": each}
+        for key, each in choices.items()
+        if not _fails(each, name, value)
+    }
+
+
+def _fails(schema: Core, name: str, value: object) -> bool:
+    """Whether each value of a schema fails a constraint, for it has no length, or no order among numbers."""
+    kind, cls = schema.get("of", schema["type"]), schema.get("cls")
+    if name in _DIGITS:
+        return kind in _LEAVES and kind != "decimal"
+    if name in _LENGTHS:
+        return kind in _WITHOUT_LENGTH or (kind in ("dataclass", "model") and not hasattr(cls, "__len__"))
+    if name not in (*_RANGES, "multiple_of") or not isinstance(value, int | float):
+        return False
+    return kind in _WITHOUT_ORDER or (kind in ("dataclass", "model") and "__ge__" not in _names(cls))
+
+
+def _names(cls: object) -> set[str]:
+    """What a class has besides what every object has."""
+    classes = cls.__mro__[:-1] if isinstance(cls, type) else ()
+    return {name for each in classes for name in vars(each)}
+
+
+def _secret(schema: Core) -> str | None:
+    """The type of the text inside a secret."""
+    inner: Core | None = schema
+    while inner is not None:
+        if (found := _SAME_LENGTH.get(getattr(function_of(inner), "__name__", ""))) is not None:
+            return found
+        inner = inside(inner) if inner.get("type") in _TRANSPARENT else None
+    return None
+
+
+def unenforceable(schema: Core) -> str | None:
+    """Why a constraint that was not put into a schema cannot be enforced; `None` if it can, or is not pydantic's."""
+    names = list(_constraints(schema))
+    return _reason(names[0], _leaf(schema)) if names else None
+
+
+def not_a_text(schema: Core) -> str | None:
+    """Why the values of a schema cannot have a pattern; `None` if they can, or nobody knows."""
+    leaf = _leaf(schema)
+    if _secret(schema):
+        return "`pattern` of a secret cannot be enforced; use a str, or check it with a validator of your own"
+    return None if leaf["type"] in ("str", "bytes") else _reason("pattern", leaf)
+
+
+def _reason(name: str, leaf: Core) -> str | None:
+    owner = str(getattr(function_of(leaf), "__qualname__", "")).partition(".")[0]
+    if leaf["type"] not in _LEAVES and leaf["type"] != "is-instance" and owner not in _OPAQUE:
+        return None
+    what = owner if owner in _OPAQUE else getattr(leaf.get("cls"), "__name__", leaf["type"])
+    return f"`{name}` of {what} cannot be enforced; drop it, or check it with a validator of your own"
+
+
+def candidates(schema: Core) -> list[object] | None:
+    """The values among which a constraint chooses, if they can be listed; `None` if not."""
+    if not _constraints(schema):
+        return None
+    inner, values = schema, list[object]()
+    while inner["type"] in _TRANSPARENT or _constraints(inner):
+        if inner["type"] == "json":
+            return None
+        values += [None] if inner["type"] == "nullable" else []
+        inner = inside(inner) or {"type": ""}
+    match inner["type"]:
+        case "none":
+            return [*values, None]
+        case "bool":
+            return [*values, True, False]
+        case "literal":
+            return [*values, *cast("list[object]", inner["expected"])]
+        case "enum":
+            return [*values, *members_of(inner)]
+    return None
+
+
+def _leaf(schema: Core) -> Core:
+    """What a constraint is about: the schema inside of wrappers, or the class that pydantic makes an instance of."""
+    while schema["type"] in _TRANSPARENT or _constraints(schema):
+        strict = schema.get("strict_schema", schema.get("python_schema"))
+        if isinstance(strict, dict) and strict["type"] in ("is-instance", "json-or-python"):
+            schema = strict
+            continue
+        inner = inside(schema)
+        if inner is None:
+            break
+        schema = inner
+    return schema
+
+
+def texts_of(schema: Core) -> list[Core] | None:
+    """The constraints on texts in a chain: what pydantic asks of a value that is no plain string, as a pattern of it.
+
+    Returns:
+        Schemas of strings; `None` if the chain is another.
+    """
+    steps = schema.get("steps")
+    others: list[Core] = steps[1:] if isinstance(steps, list) else []
+    if not others or not all(
+        getattr(function_of(each), "__qualname__", "").startswith(_KNOWN) for each in others
+    ):
+        return None
+    return [cast("Core", each["schema"]) for each in others]
+
+
+_KNOWN = "apply_known_metadata."

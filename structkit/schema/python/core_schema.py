@@ -1,0 +1,310 @@
+"""What pydantic's core schema says and its JSON Schema does not: lengths in bytes, URLs, aliases that reach far.
+
+Core schemas are read as plain dicts; pydantic itself is not needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from enum import Enum, Flag
+from types import NoneType, UnionType
+from typing import Annotated, Literal, TypeAlias, Union, cast, get_args, get_origin
+
+from structkit.schema.ir.keywords import OPTIONAL
+from structkit.schema.python.temporal import JsonObject, format_of, refused
+
+__all__ = [
+    "ASCII",
+    "HASHABLE",
+    "JSON_SIDE",
+    "FieldAt",
+    "branches_of",
+    "decimal_of",
+    "encoded",
+    "explained",
+    "function_of",
+    "inside",
+    "is_readable",
+    "keys_of",
+    "largest_multiple",
+    "members_of",
+    "name_of",
+    "nested",
+    "url_of",
+    "with_flags",
+]
+
+Core: TypeAlias = Mapping[str, object]
+
+FieldAt: TypeAlias = tuple[Sequence[str | int], bool, JsonObject]
+"""Where pydantic looks for a field, whether it must be there, and its schema."""
+
+JSON_SIDE = ("schema", "json_schema", "lax_schema")
+"""Where a wrapper has the schema by which JSON is read."""
+
+
+def inside(schema: Core) -> Core | None:
+    """The schema by which JSON is read, of one that is wrapped."""
+    found = next((schema[key] for key in JSON_SIDE if key in schema), None)
+    return found if isinstance(found, dict) else None
+
+
+def branches_of(schema: Core) -> list[Core]:
+    """The alternatives of a union of either kind, without their labels and tags."""
+    choices = schema["choices"]
+    listed = choices.values() if isinstance(choices, Mapping) else cast("list[object]", choices)
+    return [cast("Core", each[0] if isinstance(each, tuple) else each) for each in listed]
+
+
+def is_readable(schema: Core) -> bool:
+    """Whether there is any JSON for a type that pydantic describes as if there were."""
+    return getattr(function_of(schema), "__name__", "") != "pattern_bytes_validator"
+
+
+def function_of(schema: Core) -> object:
+    """The function that a schema calls."""
+    wrapped = schema.get("function")
+    return wrapped.get("function") if isinstance(wrapped, dict) else None
+
+
+def encoded(schema: Core) -> JsonObject | None:
+    """Base64 in a string, with lengths in bytes of what it holds; `None` for anything else."""
+    owner = getattr(function_of(schema), "__self__", None) if schema.get("type") == "function-after" else None
+    name = type(owner).__name__
+    if name not in ("EncodedBytes", "EncodedStr") or type(owner).__module__ != "pydantic.types":
+        return None
+    kind = getattr(owner, "encoder", None)
+    described = getattr(kind, "get_json_format", str)()
+    if described not in ("base64", "base64url"):
+        return None
+    url = True if described == "base64url" else None
+    ascii_only = True if name == "EncodedStr" else None
+    least, most = schema.get("min_length"), schema.get("max_length")
+    return {
+        "type": "string",
+        "allOf": [format_of("base64", least=least, most=most, url=url, ascii_only=ascii_only)],
+    }
+
+
+# URLs
+
+
+def url_of(schema: Core, *, hosts: bool = False) -> JsonObject:
+    """URLs of the schemes allowed; what has a default is always written, as pydantic does."""
+    schemes = schema.get("allowed_schemes")
+    default_host, path, port = (schema.get(f"default_{part}") for part in ("host", "path", "port"))
+    return format_of(
+        "url",
+        schemes=schemes,
+        host_required=bool(schema.get("host_required") or default_host) or None,
+        port_written=port is not None or None,
+        path_written=path is not None or None,
+        hosts=hosts or None,
+        most=schema.get("max_length"),
+    )
+
+
+# Aliases
+
+
+def nested(fields: Iterable[FieldAt]) -> JsonObject:
+    """The object in which pydantic finds every field.
+
+    >>> first = (["names", 0], True, {"type": "string"})
+    >>> nested([first])["properties"]["names"]["prefixItems"]
+    [{'type': 'string'}]
+    """
+    groups: dict[str | int, list[FieldAt]] = {}
+    for path, required, schema in fields:
+        groups.setdefault(path[0], []).append((path[1:], required, schema))
+    properties: JsonObject = {}
+    for name, group in groups.items():
+        properties[str(name)] = _at(group)
+    needed = [str(name) for name, group in groups.items() if any(required for _, required, _ in group)]
+    described: JsonObject = {"type": "object", "properties": properties}
+    if len(needed) < len(properties):
+        described[OPTIONAL] = [name for name in properties if name not in needed]
+    return {**described, "required": needed} if needed else described
+
+
+def _at(group: Sequence[FieldAt]) -> JsonObject:
+    """What stands where several paths lead."""
+    ends = [schema for path, _, schema in group if not path]
+    further = [each for each in group if each[0]]
+    if not further:
+        return ends[0] if len(ends) == 1 else {"allOf": ends}
+    steps = {type(path[0]) for path, _, _ in further}
+    if len(steps) > 1:
+        return refused("aliases reach into this both as an object and as a list; use one of them")
+    inner = nested(further) if steps == {str} else _list(further)
+    return {"allOf": [*ends, inner]} if ends else inner
+
+
+def _list(fields: Sequence[FieldAt]) -> JsonObject:
+    """A list just long enough; those counted from its end come after those counted from its start."""
+    indices = {path[0] for path, _, _ in fields if isinstance(path[0], int)}
+    before, after = max(indices) + 1, -min(indices)
+    size = max(before, 0) + max(after, 0)
+    groups: dict[int, list[FieldAt]] = {}
+    for path, required, schema in fields:
+        index = path[0] if isinstance(path[0], int) else 0
+        groups.setdefault(index % size, []).append((path[1:], required, schema))
+    items = [_at(groups[index]) if index in groups else {} for index in range(size)]
+    return {"type": "array", "prefixItems": items, "minItems": size, "maxItems": size}
+
+
+# Keys
+
+_INT_KEY = r"^(0|-?[1-9][0-9]{0,17})$"
+_FLOAT_KEY = r"^(0\.0|-?(0\.[0-9]{0,5}[1-9]|[1-9][0-9]{0,8}\.(0|[0-9]{0,5}[1-9])))$"
+"""Floats beside other keys, with few enough digits that no two texts are the same float."""
+
+_RANGE = {"minimum": "ge", "exclusiveMinimum": "gt", "maximum": "le", "exclusiveMaximum": "lt"}
+
+
+def keys_of(names: JsonObject, *, counted: bool = False) -> JsonObject | None:
+    """The names of keys that are read as values of a schema; `None` if no string is.
+
+    Args:
+        names: The schema.
+        counted: Whether there must be several, so that no two names may be one key.
+    """
+    kind = names.get("type")
+    if kind == "string" or not names:
+        return names
+    if isinstance(branches := names.get("anyOf"), list):
+        beside: JsonObject = {"type": "string", "pattern": _FLOAT_KEY}
+        several = sum(branch != {"type": "null"} for branch in branches) > 1
+        made = [
+            beside if several and branch == {"type": "number"} else keys_of(branch, counted=counted)
+            for branch in branches
+        ]
+        found = [each for each in made if each is not None]
+        return {"type": "string"} if {"type": "string"} in found else {"anyOf": found} if found else None
+    if kind == "boolean":
+        return {"enum": ["true", "false"]}
+    if kind == "integer" and names.keys() == {"type"}:
+        return {"type": "string", "pattern": _INT_KEY}
+    bounds = {name: f"{names[key]}" for key, name in _RANGE.items() if key in names}
+    if kind == "integer" and names.keys() <= {"type", "multipleOf", *_RANGE}:
+        of = f"{names['multipleOf']}" if "multipleOf" in names else None
+        return format_of("decimal", decimal_places=0, bounds=bounds or None, multiple_of=of)
+    if kind == "number" and names.keys() <= {"type", *_RANGE}:
+        return format_of("float-key", bounds=bounds or None, counted=counted or None)
+    return None
+
+
+# Texts, numbers and choices
+
+_TOLERATED = 4_000_000.0
+"""Below it two roundings stay under the 1e-9 by which pydantic lets a float miss a multiple."""
+
+
+ASCII = r"^[\x00-\x7f]*$"
+
+HASHABLE = {"anyOf": [{"type": kind} for kind in ("null", "boolean", "integer", "number", "string")]}
+"""The JSON that pydantic reads as something that can be in a set."""
+
+
+def largest_multiple(of: float) -> float:
+    """Up to where pydantic takes every multiple for one, though floats are rounded."""
+    if Decimal(repr(of)) == Decimal(of):
+        return 2.0**53 / of.as_integer_ratio()[1]
+    return max(_TOLERATED, of)
+
+
+def members_of(schema: Core) -> list[object]:
+    """The values of an enum's members, and the combinations of flags."""
+    given, cls = schema["members"], schema["cls"]
+    members = [member.value for member in given] if isinstance(given, list) else []
+    if not (isinstance(cls, type) and issubclass(cls, Flag)) or len(members) > _FLAGS_COMBINED:
+        return members
+    combined = [0]
+    for value in members:
+        combined += [each | value for each in combined]
+    return list(dict.fromkeys(combined))
+
+
+_FLAGS_COMBINED = 10
+"""Members of a flag whose combinations are all written."""
+
+
+def decimal_of(schema: Core, described: JsonObject) -> JsonObject:
+    """A decimal: a number, where a float can hold its digits, or a string.
+
+    Args:
+        schema: Its core schema.
+        described: The numbers within its bounds.
+    """
+    digits, places = (
+        value if isinstance(value := schema.get(key), int) else None
+        for key in ("max_digits", "decimal_places")
+    )
+    of = schema.get("multiple_of")
+    bounds = {key: str(value) for key, value in schema.items() if key in _RANGE.values()}
+    step = None if of is None else str(of)
+    said = {"max_digits": digits, "decimal_places": places, "bounds": bounds or None, "multiple_of": step}
+    text = format_of("decimal", **said)
+    if (
+        (digits or 0) > _EXACT_DIGITS
+        or (places or 0) > _EXACT_DIGITS
+        or (places is None and digits is not None)
+    ):
+        return text
+    # As many digits before the point as behind it, where nobody says: more are written in a string.
+    behind = _EXACT_DIGITS // 2 if places is None else places if digits is None else min(digits, places)
+    before = _EXACT_DIGITS - behind if digits is None or places is None else max(digits - places, 0)
+    above = _power_of_ten(before)
+    fixed: JsonObject = {
+        "type": "number",
+        "multipleOf": _power_of_ten(-behind),
+        "exclusiveMinimum": -above,
+        "exclusiveMaximum": above,
+    }
+    if digits is not None and before == 0:  # then the one digit of 0 stands before the point, where none may
+        fixed |= {"not": {"const": 0}}
+    return {"anyOf": [{"allOf": [described, fixed]}, text]}
+
+
+_EXACT_DIGITS = 15
+"""Decimal digits that survive the float through which pydantic reads a number of JSON."""
+
+
+def _power_of_ten(exponent: int) -> Decimal:
+    """Ten to a power, exactly."""
+    return Decimal(10**exponent) if exponent >= 0 else Decimal((0, (1,), exponent))
+
+
+def with_flags(pattern: re.Pattern[str]) -> str:
+    """The text of a compiled pattern, with the flags that pydantic's schema loses."""
+    letters = "".join(letter for flag, letter in _FLAGS.items() if pattern.flags & flag)
+    return f"(?{letters}){pattern.pattern}" if letters else pattern.pattern
+
+
+_FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
+
+
+def name_of(target: object) -> str:
+    """What a type is called: `list[Person]` for `list[package.module.Person]`; what `Annotated` adds is left out."""
+    origin, arguments = get_origin(target), get_args(target)
+    if origin is Annotated:
+        return name_of(arguments[0])
+    if origin in (Union, UnionType):
+        return " | ".join(map(name_of, arguments))
+    if origin is Literal:
+        return f"Literal[{', '.join(str(value) if isinstance(value, Enum) else repr(value) for value in arguments)}]"
+    if target is Ellipsis:
+        return "..."
+    name = "None" if target in (None, NoneType) else getattr(origin or target, "__name__", repr(target))
+    return f"{name}[{', '.join(map(name_of, arguments))}]" if arguments and isinstance(origin, type) else name
+
+
+def explained(name: str, error: Exception) -> str:
+    """What pydantic said, in one line, and what to do."""
+    said = str(error).split("\n\nFor further information")[0]
+    said = " ".join(said.split())
+    if isinstance(error, NameError) or "not fully defined" in said:
+        return f"{name} refers to a name that is not defined: {said}; define it where {name} is defined"
+    return f"pydantic cannot describe {name}: {said}; use a type that pydantic can validate from JSON"

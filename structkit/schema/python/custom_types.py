@@ -1,0 +1,264 @@
+"""Types that read their values by methods of their own: those of pydantic, and of the package pydantic-extra-types.
+
+That package is never imported here. Core schemas name the class whose method they call, and so its module, which is
+then there; what it allows (codes of countries, names of languages) is asked of it.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from types import MappingProxyType, ModuleType
+
+from structkit.schema.ir.keywords import CHECKED
+from structkit.schema.python.core_schema import Core, function_of
+from structkit.schema.python.temporal import JsonObject
+
+__all__ = ["own_core", "own_type"]
+
+
+def own_type(schema: Core) -> JsonObject | None:
+    """How the values of such a type are written; `None` for any other.
+
+    >>> own_type({"type": "int"}) is None
+    True
+    """
+    for owner, known in _known(schema, _TYPES):
+        return _TYPES[known](owner)
+    return None
+
+
+def own_core(schema: Core) -> Core | None:
+    """A schema that says more than the JSON Schema that its type has itself."""
+    for _, known in _known(schema, _CORES):
+        return _CORES[known](schema)
+    return None
+
+
+def _known(schema: Core, table: Mapping[str, object]) -> Iterator[tuple[object, str]]:
+    """The objects whose methods a schema calls, with the name of their class, or of the one it is derived from."""
+    for function in _functions(schema):
+        plain = function.func if isinstance(function, partial) else function
+        method = str(getattr(plain, "__qualname__", "")).partition(".<locals>")[0]
+        name = f"{getattr(plain, '__module__', '')}.{method}".rpartition(".")[0]
+        owner = getattr(plain, "__self__", None)
+        classes = (owner if isinstance(owner, type) else type(owner)).__mro__
+        names = [name, *(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)]
+        found = next((each for each in names if each in table), None)
+        if found is not None:
+            yield function if owner is None else owner, found
+
+
+def _functions(schema: Core) -> Iterator[object]:
+    """What a schema calls: to validate, and to say its JSON Schema."""
+    yield function_of(schema)
+    yield from _described_by(schema)
+    if schema.get("type") == "json-or-python":
+        # A type that is written as a plain string names itself only where Python objects are read.
+        python = schema.get("python_schema")
+        for choice in _parts(python, "choices"):
+            for step in _parts(choice, "steps"):
+                yield function_of(step)
+
+
+def _described_by(schema: Core) -> list[object]:
+    metadata = schema.get("metadata")
+    said = metadata if isinstance(metadata, dict) else {}
+    return [*said.get("pydantic_js_functions", ()), *said.get("pydantic_js_annotation_functions", ())]
+
+
+def _parts(schema: object, key: str) -> Iterator[Core]:
+    parts = schema.get(key) if isinstance(schema, dict) else None
+    return (part for part in parts if isinstance(part, dict)) if isinstance(parts, list) else iter(())
+
+
+# Schemas that say more
+
+
+def _plainly(schema: Core) -> Core:
+    """The schema without the JSON Schema that its class gives itself."""
+    metadata = schema.get("metadata")
+    kept = (
+        {key: value for key, value in metadata.items() if key != "pydantic_js_functions"}
+        if isinstance(metadata, dict)
+        else {}
+    )
+    return {**schema, "metadata": kept}
+
+
+def _coordinate(schema: Core) -> Core:
+    """The dataclass, and not the list or the text that it may also be read from."""
+    union = schema.get("schema")
+    chain = next(_parts(union, "choices"), None)
+    return next(_parts(chain, "steps"), schema)
+
+
+_EXTRA = "pydantic_extra_types"
+
+_CORES: Mapping[str, Callable[[Core], Core]] = MappingProxyType(
+    {
+        f"{_EXTRA}.coordinate.Coordinate": _coordinate,
+        f"{_EXTRA}.coordinate.Latitude": _plainly,
+        f"{_EXTRA}.coordinate.Longitude": _plainly,
+    }
+)
+
+
+# Types that are written as this module says
+
+
+def _text(pattern: str) -> Callable[[object], JsonObject]:
+    return lambda owner: {"type": "string", "pattern": f"^({pattern})$"}
+
+
+def _checked(shape: str, reason: str) -> Callable[[object], JsonObject]:
+    """A type that checks more than the shape of its values, after they are written.
+
+    A check digit that the language enforced would make a valid number, and another one, of each that is miscopied.
+    """
+    return lambda owner: {**_text(shape)(owner), CHECKED: reason}
+
+
+def _codes(database: str, attribute: str) -> Callable[[object], JsonObject]:
+    """One of the codes or names that the package pycountry has."""
+
+    def describe(owner: object) -> JsonObject:
+        entries: Iterable[object] = getattr(sys.modules["pycountry"], database)
+        codes = (getattr(entry, attribute, None) for entry in entries)
+        return {"enum": list(dict.fromkeys(code for code in codes if code is not None))}
+
+    return describe
+
+
+def _module(owner: object) -> ModuleType:
+    """The module of the class of the package, which a user's class may be derived from."""
+    classes = owner.__mro__ if isinstance(owner, type) else type(owner).__mro__
+    return next(
+        sys.modules[cls.__module__] for cls in classes if cls.__module__.startswith((_EXTRA, "pydantic."))
+    )
+
+
+def _color(owner: object) -> JsonObject:
+    """The name if there is one, else hex digits: short ones if those of each pair are equal, no alpha of 1."""
+    names: Mapping[tuple[int, int, int], str] = _module(owner).COLORS_BY_VALUE
+    named = [bytes(value).hex() for value in names]
+    twice = f"({'|'.join(digit * 2 for digit in _HEX)})"
+    others = (f"{digit}[{_HEX.replace(digit, '')}]" for digit in _HEX)
+    differs = f"({'|'.join(others)})"
+    alpha = "([0-9a-e][0-9a-f]|f[0-9a-e])"
+    forms = (
+        "[0-9a-f]{3}[0-9a-e]?",
+        f"({differs}[0-9a-f]{{4}}|{twice}{differs}[0-9a-f]{{2}}|{twice}{{2}}{differs})",
+        f"({differs}[0-9a-f]{{4}}|{twice}{differs}[0-9a-f]{{2}}|{twice}{{2}}{differs}){alpha}",
+        f"{twice}{{3}}{differs}",
+    )
+    taken = [f"#{code[::2] if code[::2] == code[1::2] else code}" for code in named]
+    unnamed = {
+        "type": "string",
+        "pattern": f"^#({'|'.join(forms)})$",
+        "not": {"pattern": f"^({'|'.join(taken)})$"},
+    }
+    return {"anyOf": [{"enum": sorted(set(names.values()))}, unnamed]}
+
+
+_HEX = "0123456789abcdef"
+
+
+def _mime_type(owner: object) -> JsonObject:
+    families: Iterable[enum.EnumMeta] = (
+        each for each in vars(_module(owner)).values() if isinstance(each, enum.EnumMeta)
+    )
+    values = (member.value for family in families for member in list[enum.Enum](family))
+    return {"enum": [value for value in dict.fromkeys(values) if "/" in value]}
+
+
+def _phone_number(owner: object) -> JsonObject:
+    """As the type formats it."""
+    kind = owner.args[1] if isinstance(owner, partial) else getattr(owner, "phone_format", None)
+    return _checked(_PHONES.get(str(kind), _PHONES["RFC3966"]), "whether there is such a number")(owner)
+
+
+_PHONES: Mapping[str, str] = MappingProxyType(
+    {
+        "E164": r"\+[1-9][0-9]{5,18}",
+        "INTERNATIONAL": r"\+[1-9]([ -]?[0-9]){5,18}( ext[.] [0-9]{1,7})?",
+        "NATIONAL": r"[(]?[0-9]([() -]{0,2}[0-9]){3,14}( ext[.] [0-9]{1,7})?",
+        "RFC3966": r"tel:\+[1-9](-?[0-9]){5,18}(;ext=[0-9]{1,7})?",
+    }
+)
+
+_LABEL = "[a-z0-9]([a-z0-9-]{{0,{most}}}[a-z0-9])?"
+_TOP = r"([a-z]{2,63}|xn--[a-z0-9]{2,59})"
+_DOMAIN = "|".join(
+    rf"({_LABEL.format(most=most)}\.){{{least},{count}}}{_TOP}"
+    for most, least, count in ((61, 1, 2), (28, 3, 6))
+)
+"""At most 253 characters: three labels of 63, or seven with all but the last one of 30."""
+
+_NUMBER = "(0|[1-9][0-9]{0,17})"
+_WORD = f"({_NUMBER}|[0-9]{{0,9}}[A-Za-z-][0-9A-Za-z-]{{0,30}})"
+_VERSION = (
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_WORD}(\.{_WORD}){{0,9}})?"
+    r"(\+[0-9A-Za-z-]{1,30}(\.[0-9A-Za-z-]{1,30}){0,9})?"
+)
+"""Semantic Versioning 2.0.0, with as many digits as an integer of 64 bits has, and as many words as people use."""
+
+_DATE = (
+    "([1-9][0-9]{0,2}Y([1-9][0-9]?M)?([1-9][0-9]{0,4}D)?|[1-9][0-9]?M([1-9][0-9]{0,4}D)?|[1-9][0-9]{0,4}D)"
+)
+_SECONDS_OF = r"(([1-9]|[1-5][0-9])(\.[0-9]{3}([0-9]{3})?)?|0\.[0-9]{3}([0-9]{3})?)S"
+_MINUTES = f"([1-9]|[1-5][0-9])M({_SECONDS_OF})?"
+_CLOCK = f"T(([1-9]|1[0-9]|2[0-3])H({_MINUTES}|{_SECONDS_OF})?|{_MINUTES}|{_SECONDS_OF})"
+
+_SECONDS = {"minimum": -62_135_596_800, "maximum": 253_402_300_799}
+"""From year 1 to 9999, in seconds since 1970."""
+
+_MICROSECOND = 1e-6
+
+_TIMES = r"(\*|[0-9]{1,2}(-[0-9]{1,2})?)(/[0-9]{1,2})?"
+_TIMES_LISTED = f"{_TIMES}(,{_TIMES}){{0,59}}"
+_CRON = f"{_TIMES_LISTED}( {_TIMES_LISTED}){{4}}"
+"""Minutes, hours, days of the month, months and days of the week, as crontab(5) writes them with numbers."""
+
+_IMPORTED = r"[^\s.:][^\s:]*(:[^\s:]+)?"
+"""A module, and perhaps what of it; with a point first it would be relative to nothing."""
+
+_CARD = _checked("[0-9]{12,19}", "check digit, and the length that a brand has")
+
+_TYPES: Mapping[str, Callable[[object], JsonObject]] = MappingProxyType(
+    {
+        "pydantic.color.Color": _color,
+        "pydantic.types.ByteSize": lambda owner: {"type": "integer", "minimum": 0},
+        "pydantic.types.ImportString": _checked(_IMPORTED, "whether it can be imported"),
+        "pydantic.types.PaymentCardNumber": _CARD,
+        f"{_EXTRA}.color.Color": _color,
+        f"{_EXTRA}.country.CountryAlpha2": _codes("countries", "alpha_2"),
+        f"{_EXTRA}.country.CountryAlpha3": _codes("countries", "alpha_3"),
+        f"{_EXTRA}.country.CountryNumericCode": _codes("countries", "numeric"),
+        f"{_EXTRA}.country.CountryShortName": _codes("countries", "name"),
+        f"{_EXTRA}.cron.CronStr": _checked(_CRON, "whether there are such times"),
+        f"{_EXTRA}.domain.DomainStr": _text(_DOMAIN),
+        f"{_EXTRA}.epoch.Integer": lambda owner: {"type": "integer", **_SECONDS},
+        f"{_EXTRA}.epoch.Number": lambda owner: {"type": "number", **_SECONDS, "multipleOf": _MICROSECOND},
+        f"{_EXTRA}.iban.IBAN": _checked("[A-Z]{2}[0-9]{2}[0-9A-Z]{11,30}", "country, length, check digits"),
+        f"{_EXTRA}.isbn.ISBN": _checked("97[89][0-9]{10}|[0-9]{9}[0-9X]", "check digit"),
+        f"{_EXTRA}.language_code.LanguageAlpha2": _codes("languages", "alpha_2"),
+        f"{_EXTRA}.language_code.LanguageName": _codes("languages", "name"),
+        f"{_EXTRA}.mac_address.MacAddress": _text(
+            "[0-9a-f]{2}((:[0-9a-f]{2}){5}|(:[0-9a-f]{2}){7}|(:[0-9a-f]{2}){19})"
+        ),
+        f"{_EXTRA}.mime_types.MimeType": _mime_type,
+        f"{_EXTRA}.mongo_object_id.MongoObjectId": _text("[0-9A-Fa-f]{24}"),
+        f"{_EXTRA}.payment.PaymentCardNumber": _CARD,
+        f"{_EXTRA}.pendulum_dt.Duration": _text(f"P0D|P{_DATE}({_CLOCK})?|P{_CLOCK}"),
+        f"{_EXTRA}.phone_numbers.PhoneNumber": _phone_number,
+        f"{_EXTRA}.phone_numbers.PhoneNumberValidator": _phone_number,
+        f"{_EXTRA}.routing_number.ABARoutingNumber": _checked("[0-9]{9}", "check digit"),
+        f"{_EXTRA}.semantic_version.SemanticVersion": _text(_VERSION),
+        f"{_EXTRA}.semver._VersionPydanticAnnotation": _text(_VERSION),
+        f"{_EXTRA}.ulid.ULID": _text("[0-7][0-9A-HJKMNP-TV-Z]{25}"),
+    }
+)
+"""By the qualified name of the class."""

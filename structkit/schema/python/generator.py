@@ -1,0 +1,486 @@
+"""Pydantic's generator of JSON Schema, corrected where what it writes is not what pydantic accepts.
+
+Pydantic's schema is looser or stricter than what it reads (a naive `datetime`, keys of `dict[int, T]`): here it is
+written from the core schema, in formats and keywords of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+
+from pydantic import ValidationError
+from pydantic.json_schema import CoreRef, GenerateJsonSchema, JsonRef
+from pydantic_core import PydanticOmit, SchemaValidator, core_schema, to_json, to_jsonable_python
+
+from structkit.schema.ir.keywords import CONTENT, OPTIONAL, ORDER, REFUSAL, STRIPPED
+from structkit.schema.markers.json_style import Policy, policy_of, without_null
+from structkit.schema.python.constraints import (
+    bounds_of,
+    candidates,
+    not_a_text,
+    pushed,
+    texts_of,
+    unenforceable,
+)
+from structkit.schema.python.core_schema import (
+    ASCII,
+    HASHABLE,
+    FieldAt,
+    decimal_of,
+    encoded,
+    is_readable,
+    keys_of,
+    largest_multiple,
+    members_of,
+    name_of,
+    nested,
+    url_of,
+    with_flags,
+)
+from structkit.schema.python.custom_types import own_core, own_type
+from structkit.schema.python.hashable import unhashable
+from structkit.schema.python.temporal import date_of, datetime_of, duration_of, format_of, refused, time_of
+
+__all__ = ["generator"]
+
+S = TypeVar("S", bound=Mapping[str, Any])
+JsonObject = dict[str, object]
+
+_HASHED = "tuples and frozen classes of what has one"
+
+_DIGITS_AS_KEYS = "structkit:digits"
+"""A private keyword: an enum whose values pydantic also accepts as strings, and so as keys."""
+
+_NO_JSON = "has no JSON form"
+
+if TYPE_CHECKING:  # several of these are younger than the oldest pydantic that is supported
+    _Field: TypeAlias = core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField
+    _AnyDictSchema: TypeAlias = (
+        core_schema.DictSchema
+        | core_schema.FrozenDictSchema
+        | core_schema.OrderedDictSchema
+        | core_schema.CounterSchema
+    )
+
+
+def generator(call: Policy) -> type[_PythonSchema]:
+    """The generator for a call."""
+    return type(_PythonSchema.__name__, (_PythonSchema,), {"call": call})
+
+
+class _PythonSchema(GenerateJsonSchema):
+    """Pydantic's generator, corrected where its schema is not what pydantic accepts."""
+
+    call = Policy()
+    _class: object = None
+    _sets = _distinct = 0
+    _cores: Mapping[str, Any] = MappingProxyType({})
+
+    def generate_inner(self, schema: core_schema.CoreSchema) -> JsonObject:
+        if not is_readable(schema):
+            return refused("a pattern of bytes cannot be read from JSON; use Pattern[str]")
+        if (own := own_type(schema)) is not None:
+            return self._named(schema, own)
+        inner = pushed(schema, self._cores) or own_core(schema)
+        if inner is None:
+            return super().generate_inner(schema)
+        return self._named(schema, super().generate_inner(cast("core_schema.CoreSchema", inner)))
+
+    def _named(self, schema: core_schema.CoreSchema, described: JsonObject) -> JsonObject:
+        """What describes a schema that others may refer to: a reference, too."""
+        if "ref" not in schema:
+            return described
+        name, reference = self.get_cache_defs_ref_schema(CoreRef(schema["ref"]))
+        if described != reference:
+            self.definitions[name] = described
+        return reference
+
+    def sort(self, value: JsonObject, parent_key: str | None = None) -> JsonObject:
+        return value
+
+    def emit_warning(self, kind: str, detail: str) -> None:
+        """Defaults that cannot be written as JSON do not matter here; the plain schema warns of them."""
+
+    def normalize_name(self, name: str) -> str:
+        return name
+
+    def field_title_should_be_set(self, schema: object) -> bool:
+        return False
+
+    def handle_invalid_for_json_schema(self, schema: Mapping[str, object], error_info: str) -> JsonObject:
+        name = getattr(schema.get("cls"), "__name__", schema["type"])
+        return refused(f"{name} {_NO_JSON}; use a type that can be written as JSON")
+
+    # Fields
+
+    def field_is_present(self, field: _Field | core_schema.ComputedField) -> bool:
+        # Pydantic describes dataclass fields with init=False and then ignores or forbids them.
+        return field.get("init") is not False and super().field_is_present(field)
+
+    def model_field_schema(self, schema: core_schema.ModelField) -> JsonObject:
+        return self._field(schema)
+
+    def dataclass_field_schema(self, schema: core_schema.DataclassField) -> JsonObject:
+        return self._field(schema)
+
+    def typed_dict_field_schema(self, schema: core_schema.TypedDictField) -> JsonObject:
+        return self._field(schema)
+
+    def _field(self, field: _Field) -> JsonObject:
+        try:
+            return self.generate_inner(field["schema"])
+        except PydanticOmit:
+            if field["schema"]["type"] == "default":
+                raise
+            return refused("SkipJsonSchema hides a field that must be written; give it a default")
+
+    def _named_required_fields_schema(
+        self, named_required_fields: Sequence[tuple[str, bool, _Field | core_schema.ComputedField]]
+    ) -> JsonObject:
+        fields: list[FieldAt] = []
+        policy = self.call.over(policy_of(self._class))
+        for name, required, field in policy.sorted(named_required_fields, name_of(self._class)):
+            optional = without_null(cast("Mapping[str, Any]", field).get("schema", {}))
+            if optional is not None:
+                required = policy.null_fields == "always"
+                if policy.null_fields == "omit":
+                    field = cast("_Field", {**field, "schema": optional})
+            elif field["type"] != "typed-dict-field":
+                required = required or policy.writes_defaults
+            try:
+                described = self.generate_inner(cast("core_schema.CoreSchema", field)).copy()
+            except PydanticOmit:
+                continue
+            fields.append((self._path(field, name), required, self.handle_ref_overrides(described)))
+        order: JsonObject = {ORDER: "any"} if policy.order == "any" else {}
+        return {"properties": {}, **nested(fields), **order}
+
+    def _path(self, field: _Field | core_schema.ComputedField, name: str) -> Sequence[str | int]:
+        """Where pydantic looks for a field: under its alias, its first plain one, or at the end of the first path."""
+        alias: object = field.get("validation_alias")
+        # Older pydantics describe the alias even where validate_by_alias is off.
+        if getattr(self._config, "validate_by_alias", None) is False:
+            return [name]
+        if isinstance(alias, list):
+            paths: list[list[str | int]] = alias if isinstance(alias[0], list) else [alias]
+            return next((path for path in paths if len(path) == 1), paths[0])
+        return [alias if isinstance(alias, str) else name]
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonObject:
+        return self._owned(schema, super().model_schema)
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonObject:
+        return self._owned(schema, super().dataclass_schema)
+
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonObject:
+        return self._owned(schema, super().typed_dict_schema)
+
+    def _owned(self, schema: S, describe: Callable[[S], JsonObject]) -> JsonObject:
+        """The schema of a class, whose fields are written as it says."""
+        outer, self._class = self._class, schema.get("cls")
+        try:
+            return describe(schema)
+        finally:
+            self._class = outer
+
+    # Strings
+
+    def str_schema(self, schema: core_schema.StringSchema) -> JsonObject:
+        described = super().str_schema(schema)
+        for keyword, length in (
+            ("minLength", self._config.str_min_length),
+            ("maxLength", self._config.str_max_length),
+        ):
+            if length:
+                described.setdefault(keyword, length)
+        pattern = schema.get("pattern")
+        if isinstance(pattern, re.Pattern):
+            described["pattern"] = with_flags(pattern)
+        if schema.get("to_lower", self._config.str_to_lower):
+            described["format"] = "python:lower"
+        elif schema.get("to_upper", self._config.str_to_upper):
+            described["format"] = "python:upper"
+        if schema.get("ascii_only"):
+            described["allOf"] = [{"type": "string", "pattern": ASCII}]
+        if schema.get("strip_whitespace", self._config.str_strip_whitespace) and (
+            len(described) > 1 or self._distinct
+        ):
+            # Lengths and the pattern hold after stripping, and so must items and keys differ: nothing that can be
+            # stripped is written.
+            described["allOf"] = [*described.get("allOf", ()), {"type": "string", "pattern": STRIPPED}]
+        return described
+
+    def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonObject:
+        least, most = schema.get("min_length"), schema.get("max_length")
+        if self._config.val_json_bytes == "base64":
+            return format_of("base64", least=least, most=most, url=True)
+        if self._config.val_json_bytes == "hex":
+            return format_of("hex", least=least, most=most)
+        if least is None and most is None:
+            return {"type": "string"}
+        return format_of("bytes", least=least, most=most)
+
+    def url_schema(self, schema: core_schema.UrlSchema) -> JsonObject:
+        return url_of(schema)
+
+    def multi_host_url_schema(self, schema: core_schema.MultiHostUrlSchema) -> JsonObject:
+        return url_of(schema, hosts=True)
+
+    def json_schema(self, schema: core_schema.JsonSchema) -> JsonObject:
+        inner = self.generate_inner(schema.get("schema", core_schema.any_schema()))
+        return {"type": "string", CONTENT: inner}
+
+    def complex_schema(self, schema: core_schema.ComplexSchema) -> JsonObject:
+        return format_of("complex")
+
+    def fraction_schema(self, schema: core_schema.CoreSchema) -> JsonObject:
+        described: JsonObject = {"type": "number"}
+        self.update_with_validations(described, schema, self.ValidationsMapping.numeric)
+        return described if len(described) > 1 else format_of("fraction")
+
+    def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> JsonObject:
+        return refused("a class cannot be written as JSON; use a Literal of its names")
+
+    def uuid_schema(self, schema: core_schema.UuidSchema) -> JsonObject:
+        return format_of("uuid", version=schema.get("version"))
+
+    # Dates and times
+
+    def date_schema(self, schema: core_schema.DateSchema) -> JsonObject:
+        return date_of(schema)
+
+    def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonObject:
+        return datetime_of(schema)
+
+    def time_schema(self, schema: core_schema.TimeSchema) -> JsonObject:
+        return time_of(schema)
+
+    def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonObject:
+        return duration_of(schema, seconds=self._config.ser_json_timedelta == "float")
+
+    # Numbers
+
+    def float_schema(self, schema: core_schema.FloatSchema) -> JsonObject:
+        described = super().float_schema(schema)
+        of = schema.get("multiple_of")
+        if of is None or of <= 0:
+            return described
+        most = largest_multiple(of)
+        if (
+            schema.get("ge", schema.get("gt", -most)) > most
+            or schema.get("le", schema.get("lt", most)) < -most
+        ):
+            return refused(f"a float cannot tell the multiples of {of} beyond {most:g}; use Decimal")
+        return {"allOf": [described, {"type": "number", "minimum": -most, "maximum": most}]}
+
+    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonObject:
+        described: JsonObject = {"type": "number"}
+        self.update_with_validations(described, schema, self.ValidationsMapping.numeric)
+        return decimal_of(schema, described)
+
+    # Choices
+
+    def any_schema(self, schema: core_schema.AnySchema) -> JsonObject:
+        return dict(HASHABLE) if self._sets else {}
+
+    def is_instance_schema(self, schema: core_schema.IsInstanceSchema) -> JsonObject:
+        return dict(HASHABLE) if schema["cls"] is Hashable else super().is_instance_schema(schema)
+
+    def chain_schema(self, schema: core_schema.ChainSchema) -> JsonObject:
+        first, *others = schema["steps"]
+        if (texts := texts_of(schema)) is not None:
+            reason = not_a_text(first)
+            every = [self.generate_inner(each) for each in (first, *texts)]
+            return {"allOf": every} if reason is None else refused(reason)
+        # What is any JSON, and then an instance of something.
+        asked = [step for step in others if step["type"] == "is-instance"] if first["type"] == "any" else []
+        return self.generate_inner(asked[0]) if asked else super().chain_schema(schema)
+
+    def function_after_schema(self, schema: core_schema.AfterValidatorFunctionSchema) -> JsonObject:
+        if (described := encoded(schema)) is not None:
+            return described
+        if (values := candidates(schema)) is not None:
+            return _passing(schema, values)
+        if (reason := unenforceable(schema)) is not None:
+            return refused(reason)
+        described = super().function_after_schema(schema)
+        bounds = bounds_of(schema)
+        return {"allOf": [described, bounds]} if bounds else described
+
+    def set_schema(self, schema: core_schema.SetSchema) -> JsonObject:
+        return self._set(schema)
+
+    def frozenset_schema(self, schema: core_schema.FrozenSetSchema) -> JsonObject:
+        return self._set(schema)
+
+    def _set(self, schema: core_schema.SetSchema | core_schema.FrozenSetSchema) -> JsonObject:
+        if "items_schema" in schema and (name := self._unhashable(schema["items_schema"])):
+            return refused(f"a set cannot hold {name}, which has no hash; use a list, or {_HASHED}")
+        self._sets += 1
+        self._distinct += 1
+        try:
+            return self._common_set_schema(schema)
+        finally:
+            self._sets -= 1
+            self._distinct -= 1
+
+    def _unhashable(self, schema: core_schema.CoreSchema) -> str | None:
+        return unhashable(schema, self._cores)
+
+    def definitions_schema(self, schema: core_schema.DefinitionsSchema) -> JsonObject:
+        self._cores = {**self._cores, **{each["ref"]: each for each in schema["definitions"]}}
+        return super().definitions_schema(schema)
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonObject:
+        if self._sets and self._unhashable(schema["schema"]):
+            return {"type": "null"}
+        return super().nullable_schema(schema)
+
+    def enum_schema(self, schema: core_schema.EnumSchema) -> JsonObject:
+        described = _unwritable(schema, members_of(schema)) or super().enum_schema(schema)
+        if "enum" in described:
+            described = {**described, "enum": [_written(value) for value in members_of(schema)]}
+            described.pop("type", None)
+        if schema.get("sub_type") == "int":
+            # Only members are read as keys, and no combinations of flags.
+            described[_DIGITS_AS_KEYS] = [str(int(member.value)) for member in schema["members"]]
+        return described
+
+    def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonObject:
+        return _unwritable(schema, schema["expected"]) or super().literal_schema(schema)
+
+    def union_schema(self, schema: core_schema.UnionSchema) -> JsonObject:
+        if self._sets:
+            hashed = [each for each in schema["choices"] if not self._unhashable(_branch(each))]
+            schema = {**schema, "choices": hashed}
+        described = super().union_schema(schema)
+        branches: Any = described.get("anyOf", ())
+        possible = [each for each in branches if _NO_JSON not in str(each.get(REFUSAL))]
+        # No JSON is read as an instance of a class, so that branch is never taken.
+        return {**described, "anyOf": possible} if possible else described
+
+    def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonObject:
+        if self._sets:
+            choices = {tag: each for tag, each in schema["choices"].items() if not self._unhashable(each)}
+            schema = {**schema, "choices": choices}
+        described = super().tagged_union_schema(schema)
+        branches = described.pop("oneOf")
+        tag = described.pop("discriminator", {}).get("propertyName")
+        if tag is not None:
+            # Without its tag pydantic does not know the branch, even where the tag has a default.
+            present = {"type": "object", "required": [tag], "additionalProperties": True}
+            branches = [
+                {"allOf": [branch, present]} if self._may_lack(branch, tag) else branch for branch in branches
+            ]
+        return {**described, "anyOf": branches}
+
+    def _may_lack(self, branch: dict[str, Any], key: str) -> bool:
+        """Whether an object may be written without a key; one that is not known yet might."""
+        plain = self.get_schema_from_definitions(JsonRef(branch["$ref"])) if "$ref" in branch else branch
+        return not self.call.writes_defaults if plain is None else key in plain.get(OPTIONAL, ())
+
+    # Objects with any keys
+
+    def model_fields_schema(self, schema: core_schema.ModelFieldsSchema) -> JsonObject:
+        described = super().model_fields_schema(schema)
+        if "extras_keys_schema" in schema:
+            others = self._keys(schema["extras_keys_schema"], counted=False)
+            described["propertyNames"] = {"anyOf": [{"enum": list(described["properties"])}, others]}
+        return described
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonObject:
+        return self._mapping(schema)
+
+    def frozendict_schema(self, schema: core_schema.FrozenDictSchema) -> JsonObject:
+        return self._mapping(schema)
+
+    def ordered_dict_schema(self, schema: core_schema.OrderedDictSchema) -> JsonObject:
+        return self._mapping(schema)
+
+    def counter_schema(self, schema: core_schema.CounterSchema) -> JsonObject:
+        return self._mapping(schema)
+
+    def _mapping(self, schema: _AnyDictSchema) -> JsonObject:
+        described: JsonObject = {"type": "object", "additionalProperties": True}
+        if "values_schema" in schema:
+            described["additionalProperties"] = self.generate_inner(schema["values_schema"])
+        if "keys_schema" in schema and (
+            names := self._keys(schema["keys_schema"], counted=(schema.get("min_length") or 0) > 1)
+        ):
+            described["propertyNames"] = names
+        self.update_with_validations(described, schema, self.ValidationsMapping.object)
+        return described
+
+    def _keys(self, keys: core_schema.CoreSchema, *, counted: bool) -> JsonObject:
+        """The schema of the names, for names are strings whatever the type of the key."""
+        if name := self._unhashable(keys):
+            return refused(
+                f"a key cannot be {name}, which has no hash; use dict[str, ...], or a list of pairs"
+            )
+        self._distinct += 1
+        try:
+            names = self.generate_inner(keys)
+        finally:
+            self._distinct -= 1
+        plain: dict[str, Any] = self.resolve_ref_schema(names) if "$ref" in names else names
+        branches = [self.resolve_ref_schema(branch) for branch in plain.get("anyOf", ())]
+        values = [plain["const"]] if "const" in plain else plain.get("enum")
+        if values is not None:
+            if _DIGITS_AS_KEYS in plain:
+                return {"enum": plain[_DIGITS_AS_KEYS]}
+            if all(isinstance(value, str) for value in values):
+                return names
+        elif REFUSAL in plain:
+            return names
+        elif (
+            found := keys_of({**plain, "anyOf": branches} if branches else plain, counted=counted)
+        ) is not None:
+            return names if found == plain else found
+        return refused("keys of this type are not supported; use dict[str, ...], or a list of pairs")
+
+
+def _branch(choice: object) -> core_schema.CoreSchema:
+    """The schema of an alternative, without its label."""
+    return cast("core_schema.CoreSchema", choice[0] if isinstance(choice, tuple) else choice)
+
+
+def _written(value: object) -> object:
+    """A value of an enum as JSON that pydantic reads: a Decimal as a number, though pydantic writes a string."""
+    return json.loads(str(value)) if isinstance(value, Decimal) else to_jsonable_python(value)
+
+
+def _unwritable(
+    schema: core_schema.EnumSchema | core_schema.LiteralSchema, values: Sequence[object]
+) -> JsonObject:
+    """Refuse values such as tuples and bytes, which pydantic writes as JSON and does not read back."""
+    validator = SchemaValidator(schema)
+    for value in values if not all(map(_is_plain, values)) else ():
+        try:
+            validator.validate_json(to_json(_written(value)))
+        except (ValidationError, ValueError):
+            return refused(f"the value {value!r:.60} cannot be read back from JSON; use a string")
+    return {}
+
+
+def _passing(schema: core_schema.CoreSchema, values: Sequence[object]) -> JsonObject:
+    """Those of some values that pass a constraint."""
+    validator = SchemaValidator(schema)
+    passing: list[object] = []
+    for value in values:
+        with suppress(ValidationError, TypeError):
+            validator.validate_json(to_json(_written(value)))
+            passing.append(_written(value))
+    return {"enum": passing} if passing else refused("no value has the constraint; drop it")
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value surely is read back: texts and numbers are, but for integers of more than 64 bits in an enum."""
+    if isinstance(value, int):
+        return value.bit_length() < 64
+    return isinstance(value, str | float | None)

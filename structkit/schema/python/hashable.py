@@ -1,0 +1,96 @@
+"""What cannot be in a set, for Python cannot hash it: lists, dicts, models that are not frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from structkit.schema.python.core_schema import branches_of, inside
+
+__all__ = ["unhashable"]
+
+Core: TypeAlias = Mapping[str, Any]
+
+_NEVER = frozenset({"counter", "defaultdict", "deque", "dict", "list", "ordered-dict", "set", "typed-dict"})
+
+_SAME = frozenset({"default", "definitions", "function-before", "json", "json-or-python", "lax-or-strict"})
+"""Wrappers whose value is that of what they hold."""
+
+_MADE_OF_FIELDS = frozenset({"dataclass", "model"})
+
+
+def unhashable(schema: Core, definitions: Mapping[str, Core]) -> str | None:
+    """What of a schema's values cannot be hashed, so that pydantic takes none of them into a set.
+
+    Args:
+        schema: A core schema.
+        definitions: Those that it may refer to, by their references.
+
+    Returns:
+        The name of a type; `None` if the values can be hashed, some of them can, or nobody knows.
+
+    >>> unhashable({"type": "tuple", "items_schema": [{"type": "int"}, {"type": "list"}]}, {})
+    'list'
+    """
+    return next(_found(schema, definitions, set()), None)
+
+
+def _found(schema: Core, definitions: Mapping[str, Core], seen: set[str]) -> Iterator[str]:
+    """The types within a schema whose values cannot be hashed."""
+    kind = schema["type"]
+    if kind == "definition-ref":
+        name = schema["schema_ref"]
+        if name in definitions and name not in seen:
+            yield from _found(definitions[name], definitions, {*seen, name})
+    elif kind in _NEVER:
+        yield kind
+    elif kind in _SAME:
+        if (inner := inside(schema)) is not None:
+            yield from _found(inner, definitions, seen)
+    elif kind == "function-after":
+        yield from _after(schema, definitions, seen)
+    elif kind in ("union", "tagged-union"):
+        found = [next(_found(branch, definitions, seen), None) for branch in branches_of(schema)]
+        if found and None not in found:
+            yield str(found[0])
+    else:
+        yield from _class(schema)
+        for part in _parts(schema):
+            yield from _found(part, definitions, seen)
+
+
+def _after(schema: Core, definitions: Mapping[str, Core], seen: set[str]) -> Iterator[str]:
+    """What a function makes is known of pydantic's own ones, of validators of classes, and of a class's method."""
+    function = schema["function"]["function"]
+    made = getattr(function, "__self__", function)
+    constrains = str(getattr(getattr(function, "func", function), "__module__", "")).startswith("pydantic")
+    if isinstance(made, type):
+        yield from _class({"cls": made})
+    elif constrains or schema["schema"]["type"] in _MADE_OF_FIELDS:
+        yield from _found(schema["schema"], definitions, seen)
+
+
+def _class(schema: Core) -> Iterator[str]:
+    cls = schema.get("cls")
+    if isinstance(cls, type) and cls.__hash__ is None:
+        yield cls.__name__
+
+
+def _parts(schema: Core) -> Iterator[Core]:
+    """The parts that are hashed for the hash of the whole."""
+    kind = schema["type"]
+    if kind == "tuple":
+        yield from schema["items_schema"]
+    elif kind in ("model", "dataclass"):
+        if _hashes_fields(schema["cls"]):
+            yield schema["schema"]
+    elif kind in ("named-tuple", "model-fields", "dataclass-args"):
+        fields = schema["fields"]
+        yield from (field["schema"] for field in (fields.values() if isinstance(fields, Mapping) else fields))
+
+
+def _hashes_fields(cls: type) -> bool:
+    """Whether a class's hash is the one that pydantic or `dataclasses` made of its fields."""
+    made: Any = cls.__hash__
+    code = getattr(made, "__code__", None)
+    return str(made.__module__).startswith("pydantic") or getattr(code, "co_filename", "") == "<string>"

@@ -1,0 +1,126 @@
+"""What pydantic says of a text: the value's canonical text, or who refuses it, the type or a validator of the user's.
+
+For proofs that a guide and a type agree; values for users come from `schema/python/output.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core.core_schema import ErrorType
+from typing_extensions import TypeForm
+
+from structkit.schema.ir.path import joined, step
+
+__all__ = ["Judge", "Refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A refusal.
+
+    Attributes:
+        place: The part that is refused, such as `$.items[2].age`.
+        message: Why.
+        by_validator: Whether a validator that somebody wrote refuses it, and not the type.
+    """
+
+    place: str
+    message: str
+    by_validator: bool
+
+
+class Judge:
+    """Pydantic's word on a type.
+
+    >>> judge = Judge(list[int])
+    >>> judge.refusal("[1, true]"), judge.dump("[1,2]")
+    (None, '[1, 2]')
+    >>> judge.refusal('["x"]').place
+    '$[0]'
+
+    Args:
+        target: A type, or a `TypeAdapter` of one.
+    """
+
+    def __init__(self, target: TypeForm[object]) -> None:
+        given: object = target
+        self._adapter: TypeAdapter[Any] = given if isinstance(given, TypeAdapter) else TypeAdapter(target)
+        self._has_own = _has_own_functions(self._adapter.core_schema)
+
+    def refusal(self, text: str) -> Refused | None:
+        """Who refuses a text and why; `None` if it is accepted.
+
+        A validator that raises something else than `ValueError` or `AssertionError` is broken. That is not what it was
+        written for, so it does not count as its own refusal.
+        """
+        try:
+            self._adapter.validate_json(text)
+        except ValidationError as error:
+            errors: Sequence[Any] = error.errors(include_url=False)
+            own = next((each for each in errors if self._is_own(each)), None)
+            worst = errors[0] if own is None else own
+            return Refused(
+                "$" + joined([step(part) for part in worst["loc"]]), str(worst["msg"]), own is not None
+            )
+        except Exception as error:  # a user's validator may raise anything
+            return Refused("$", f"{type(error).__name__}: {error}", False)
+        return None
+
+    def _is_own(self, error: Any) -> bool:
+        """Whether an error is a validator's that somebody wrote.
+
+        Pydantic's types raise errors of its own, so an exception that was caught was raised by another's function.
+        """
+        if isinstance(error.get("ctx", {}).get("error"), Exception) or error["type"] in _CHECKED_AFTER:
+            return True
+        return self._has_own and error["type"] not in _KNOWN
+
+    def dump(self, text: str) -> str | None:
+        """The canonical JSON of the value of a text; `None` where the value has none, or the text is refused."""
+        try:
+            value = self._adapter.validate_json(text)
+            dumped = self._adapter.dump_python(
+                value, mode="json", by_alias=True, round_trip=True, warnings=False
+            )
+            return json.dumps(dumped, ensure_ascii=False, allow_nan=False)
+        except Exception:  # a user's validator or serializer may raise anything
+            return None
+
+
+def _has_own_functions(core: object) -> bool:
+    """Whether a core schema has a function that is not pydantic's: a validator that somebody wrote."""
+    pending, seen = [core], set[int]()
+    while pending:
+        current = pending.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        if isinstance(current, Mapping):
+            function = current.get("function")
+            called = function.get("function") if isinstance(function, Mapping) else None
+            if called is not None and not str(getattr(called, "__module__", "")).startswith("pydantic"):
+                return True
+            pending += [value for key, value in current.items() if key not in _NO_SCHEMAS]
+        elif isinstance(current, list | tuple):
+            pending += current
+    return False
+
+
+_KNOWN = frozenset(get_args(ErrorType))
+
+_CHECKED_AFTER = frozenset(
+    """
+    aba_routing_number cron_str_invalid iban_invalid_checksum iban_invalid_country_code iban_invalid_length import_error
+    isbn_invalid_digit_check_isbn10 isbn_invalid_digit_check_isbn13 not_operation_failed parent_does_not_exist
+    path_exists path_not_directory path_not_file payment_card_number_brand payment_card_number_luhn predicate_failed
+    """.split()
+)
+"""Errors of functions of pydantic and pydantic-extra-types that look at the world, compute what no automaton can, or
+ask a predicate that somebody wrote."""
+
+_NO_SCHEMAS = {"default", "expected", "members", "metadata", "serialization"}

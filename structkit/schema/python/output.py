@@ -1,0 +1,127 @@
+"""The door to pydantic: a Python type gives its JSON Schema here, and a text becomes a validated instance.
+
+The schema that is read is the one of `schema/python/generator.py`; the user is given pydantic's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Generic, TypeVar
+
+from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
+from pydantic_core import PydanticOmit
+from pydantic_core import SchemaError as CoreSchemaError
+from typing_extensions import TypeForm
+
+from structkit.errors import LimitExceeded, SchemaError
+from structkit.limits import Limits
+from structkit.schema.algebra.string_oracle import UNDECIDED, Texts
+from structkit.schema.ir.nodes import Document
+from structkit.schema.json_schema.parse import read
+from structkit.schema.markers.json_style import Policy, Whitespace, policy_of
+from structkit.schema.python.core_schema import explained, name_of
+from structkit.schema.python.generator import generator
+from structkit.schema.python.serialize import dumps
+from structkit.schema.python.validators import Part
+
+__all__ = ["OutputType"]
+
+T = TypeVar("T")
+JsonObject = dict[str, object]
+
+
+class OutputType(Generic[T]):
+    """A Python type as a target: its schema, and the way back from a text to an instance.
+
+    >>> numbers = OutputType.of(list[int])
+    >>> numbers.name, numbers.json_schema
+    ('list[int]', {'items': {'type': 'integer'}, 'type': 'array'})
+    >>> numbers.validate("[1, 2]")
+    [1, 2]
+
+    Attributes:
+        name: The name of the type, for messages and prompts.
+        document: The type as Schema nodes.
+        whitespace: The style that the type itself asks for, if it does.
+        described: What was read: its JSON Schema with all that pydantic's own does not say.
+    """
+
+    def __init__(
+        self, adapter: TypeAdapter[T], name: str, document: Document, whitespace: Whitespace | None = None
+    ) -> None:
+        self._adapter = adapter
+        self.name = name
+        self.document = document
+        self.whitespace = whitespace
+        self.described: JsonObject = {}
+
+    @classmethod
+    def of(
+        cls,
+        target: TypeForm[T],
+        *,
+        policy: Policy = Policy(),  # noqa: B008
+        limits: Limits = Limits(),  # noqa: B008
+        texts: Texts = UNDECIDED,
+    ) -> OutputType[T]:
+        """Read a type.
+
+        Args:
+            target: Anything that a pydantic field may be annotated with, or a `TypeAdapter` of it.
+            policy: What the call says about how its values are written.
+            limits: Bounds the size of the schema.
+            texts: Decides what patterns say about names.
+
+        Raises:
+            SchemaError: Pydantic cannot describe the type.
+            UnsupportedKeyword: A part of the type cannot be enforced while decoding.
+            UnsatisfiableSchema: The type has no value that can be written as JSON.
+            LimitExceeded: The type is too large or too deep.
+        """
+        given: object = target
+        name = name_of(given._type if isinstance(given, TypeAdapter) else given)
+        try:
+            adapter: TypeAdapter[T] = given if isinstance(given, TypeAdapter) else TypeAdapter(target)
+            schema = adapter.json_schema(schema_generator=generator(policy))
+        except RecursionError:
+            raise LimitExceeded("schema_depth", limits.schema_depth, f"the type {name}", place="$") from None
+        except PydanticOmit:
+            raise SchemaError(f"{name} is hidden from its JSON Schema; show it", place="$") from None
+        except (
+            PydanticUserError,
+            PydanticUndefinedAnnotation,
+            CoreSchemaError,
+            LookupError,  # a root model of itself
+            NameError,
+            RuntimeError,  # a constraint that a type cannot have
+            TypeError,
+        ) as error:
+            raise SchemaError(explained(name, error), place="$") from error
+        defaults = policy.defaults or "always"
+        document = read(schema, python=True, defaults=defaults, limits=limits, texts=texts)
+        found = cls(adapter, name, document, policy_of(adapter._type).whitespace)
+        found.described = schema
+        return found
+
+    @cached_property
+    def part(self) -> Part:
+        """The validators of its parts."""
+        return Part.of(self._adapter)
+
+    @cached_property
+    def json_schema(self) -> JsonObject:
+        """The JSON Schema as pydantic writes it."""
+        return dict(self._adapter.json_schema())
+
+    def dumps(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+        """The JSON values that serializers write for a Python value; see `structkit.schema.python.serialize.dumps`."""
+        return dumps(self._adapter, value, sparse=sparse)
+
+    def validate(self, text: str) -> T:
+        """The instance that a JSON text stands for.
+
+        Raises:
+            pydantic.ValidationError: The text is not JSON, or the type refuses it.
+        """
+        return self._adapter.validate_json(text)

@@ -1,0 +1,159 @@
+"""Bounds on dates, times and durations, which pydantic's JSON Schema drops: as private formats with arguments.
+
+Core schemas are read as plain dicts; pydantic itself is not needed.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping
+from typing import TypeVar
+
+from structkit.schema.ir.keywords import REFUSAL
+
+__all__ = ["date_of", "datetime_of", "duration_of", "format_of", "refused", "time_of"]
+
+JsonObject = dict[str, object]
+Core = Mapping[str, object]
+T = TypeVar("T", dt.date, dt.datetime, dt.timedelta)
+
+_DAY = dt.timedelta(days=1)
+_TICK = dt.timedelta(microseconds=1)
+_SOME_DAY = dt.date(2000, 1, 1)
+
+
+def refused(reason: str) -> JsonObject:
+    """A subschema that `read` refuses with its path."""
+    return {REFUSAL: reason}
+
+
+def format_of(kind: str, **arguments: object) -> JsonObject:
+    """A string of a private format; arguments that are `None` are left out.
+
+    >>> format_of("bytes", most=3, least=None)
+    {'type': 'string', 'format': 'python:bytes {"most": 3}'}
+    """
+    given = {name: value for name, value in arguments.items() if value is not None}
+    text = f" {json.dumps(given, sort_keys=True)}" if given else ""
+    return {"type": "string", "format": f"python:{kind}{text}"}
+
+
+def date_of(schema: Core) -> JsonObject:
+    """The days within the bounds; past and future are told from today."""
+    low, high = _ends(schema, dt.date, _DAY, dt.date.min, dt.date.max)
+    today = dt.datetime.now(_now_zone(schema)).date()
+    if schema.get("now_op") == "past":
+        high = min(today - _DAY, high or dt.date.max)
+    elif schema.get("now_op") == "future":
+        # A target that is kept until tomorrow must not write what is then today.
+        low = max(today + 2 * _DAY, low or dt.date.min)
+    return _format("date", low, high, None)
+
+
+def time_of(schema: Core) -> JsonObject:
+    """The times of day within the bounds: clocks are compared, for of two times often one has no offset."""
+    given = {name: value for name in _BOUNDS if isinstance(value := schema.get(name), dt.time)}
+    zone = _ZONES.get(schema.get("tz_constraint"))
+    if any(bound.tzinfo is not None for bound in given.values()):
+        if zone == "aware":
+            return refused("a time cannot be within bounds that have an offset; use AwareDatetime")
+        zone = "naive"
+    moments = {
+        name: dt.datetime.combine(_SOME_DAY, bound.replace(tzinfo=None)) for name, bound in given.items()
+    }
+    first = dt.datetime.combine(_SOME_DAY, dt.time.min)
+    low, high = _ends(moments, dt.datetime, _TICK, first, dt.datetime.combine(_SOME_DAY, dt.time.max))
+    described = _format("time", low, high, zone)
+    return (
+        described if REFUSAL in described else _format("time", low and low.time(), high and high.time(), zone)
+    )
+
+
+def datetime_of(schema: Core) -> JsonObject:
+    """The moments within the bounds.
+
+    Pydantic compares clocks where one of two moments has no offset, and instants otherwise. Which clocks show an
+    instant after another is told for the offset Z, and where there is one fixed offset.
+    """
+    constraint = schema.get("tz_constraint")
+    if isinstance(constraint, int):
+        offset = dt.timezone(dt.timedelta(seconds=constraint))
+        return _moments(schema, "utc" if constraint == 0 else str(offset).removeprefix("UTC"), offset)
+    zone = _ZONES.get(constraint)
+    bounds = (schema.get(name) for name in _BOUNDS)
+    instants = any(isinstance(bound, dt.datetime) and bound.tzinfo is not None for bound in bounds)
+    if not instants and "now_op" not in schema:
+        return _moments(schema, zone, None)
+    forms = [_moments(schema, "naive", None)] if zone != "aware" else []
+    forms += [_moments(schema, "utc", dt.timezone.utc)] if zone != "naive" else []
+    possible = [form for form in forms if REFUSAL not in form]
+    return {"anyOf": possible} if possible else forms[0]
+
+
+def duration_of(schema: Core, *, seconds: bool) -> JsonObject:
+    """The durations within the bounds, as text or as a number of seconds."""
+    low, high = _ends(schema, dt.timedelta, _TICK, dt.timedelta.min, dt.timedelta.max)
+    if not seconds:
+        return _format("timedelta", low, high, None)
+    ends = (low or -_LONGEST, high or _LONGEST)
+    return {
+        "type": "number",
+        "minimum": ends[0].total_seconds(),
+        "maximum": ends[1].total_seconds(),
+        "multipleOf": _TICK.total_seconds(),
+    }
+
+
+_LONGEST = dt.timedelta(days=99_999_999)
+"""Within it a number of seconds has an exact microsecond, nearly."""
+
+_BOUNDS = ("ge", "gt", "le", "lt")
+_ZONES: Mapping[object, str] = {"aware": "aware", "naive": "naive"}
+
+
+def _moments(schema: Core, zone: str | None, offset: dt.timezone | None) -> JsonObject:
+    """The moments of one zone, whose clocks show `offset` if that is known."""
+
+    def clock(moment: dt.datetime) -> dt.datetime:
+        shown = moment.astimezone(offset) if moment.tzinfo is not None and offset is not None else moment
+        return shown.replace(tzinfo=None)
+
+    bounds = {name: clock(value) for name in _BOUNDS if isinstance(value := schema.get(name), dt.datetime)}
+    low, high = _ends(bounds, dt.datetime, _TICK, dt.datetime.min, dt.datetime.max)
+    now = dt.datetime.now(offset or _now_zone(schema)).replace(tzinfo=None, microsecond=0)
+    if schema.get("now_op") == "past":
+        high = min(now - _TICK, high or dt.datetime.max)
+    elif schema.get("now_op") == "future":
+        low = max(now + _DAY, low or dt.datetime.min)
+    return _format("datetime", low, high, zone)
+
+
+def _ends(schema: Core, kind: type[T], step: dt.timedelta, least: T, most: T) -> tuple[T | None, T | None]:
+    """The first and the last value within the bounds, `None` where there is none; the first is then the later one."""
+    ge, gt, le, lt = (value if isinstance(value := schema.get(name), kind) else None for name in _BOUNDS)
+    if (gt is not None and gt >= most) or (lt is not None and lt <= least):
+        return most, least
+    lows = [each for each in (ge, None if gt is None else gt + step) if each is not None]
+    highs = [each for each in (le, None if lt is None else lt - step) if each is not None]
+    return max(lows, default=None), min(highs, default=None)
+
+
+def _format(
+    kind: str, low: dt.date | dt.time | dt.timedelta | None, high: object, zone: str | None
+) -> JsonObject:
+    if low is not None and high is not None and low > high:  # type: ignore[operator]
+        return refused(f"no {kind} is within the bounds; relax them")
+    return format_of(kind, low=_written(low), high=_written(high), zone=zone)
+
+
+def _written(end: object) -> str | int | None:
+    if isinstance(end, dt.timedelta):
+        return end // _TICK
+    return end.isoformat() if isinstance(end, dt.date | dt.time) else None
+
+
+def _now_zone(schema: Core) -> dt.timezone | None:
+    """The zone whose clock says what is now; `None` for that of this machine."""
+    seconds = schema.get("now_utc_offset")
+    return dt.timezone(dt.timedelta(seconds=seconds)) if isinstance(seconds, int) else None

@@ -1,0 +1,334 @@
+"""The compact description of a target that the prompt shows to the model: a type expression with comments.
+
+`Person = {"name": string, "age": integer (0 to 120), "job": string | null /* as written */}`
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from decimal import Decimal
+
+from structkit.schema.ir.keywords import STRIPPED
+from structkit.schema.ir.nodes import (
+    Additional,
+    Anything,
+    Array,
+    Boolean,
+    Bound,
+    Const,
+    Contains,
+    Document,
+    Integer,
+    Never,
+    Null,
+    Number,
+    Object,
+    Property,
+    Ref,
+    Schema,
+    String,
+    Union,
+)
+from structkit.schema.markers.quote import FORMAT as QUOTE
+
+__all__ = ["describe"]
+
+_MOST_TEXT = 8_000
+_MOST_MEMBERS = 60
+_MOST_COMMENT = 200
+_MOST_PATTERN = 200
+_MOST_EXAMPLE = 120
+_MOST_EXAMPLES = 3
+_DEPTH = 40
+"""Levels written in line; what is deeper is cut."""
+
+_FORMATS = {
+    "date-time": "datetime",
+    "python:bytes": "string",
+    "python:complex": "complex number",
+    "python:float-key": "number",
+    "python:ip-address": "IPv{} address",
+    "python:ip-interface": "IPv{} interface",
+    "python:ip-network": "IPv{} network",
+    "python:lower": "string in lower case",
+    "python:name-email": "name <email>",
+    "python:timedelta": "duration",
+    "python:upper": "string in upper case",
+    "python:url": "URL",
+    "python:uuid": "uuid{}",
+    "python:zone": "time zone",
+}
+
+
+def describe(document: Document, name: str | None = None) -> str:
+    """Describe a document in at most about 8,000 characters.
+
+    Args:
+        document: What to describe.
+        name: The name of the target; by default the title of the schema, if it has one.
+
+    Returns:
+        One line for the target and one for each definition that is recursive or used more than once.
+
+    >>> from structkit.schema.json_schema.parse import read
+    >>> age = {"type": "integer", "minimum": 0, "description": "in years"}
+    >>> describe(read({"title": "Cat", "type": "object", "properties": {"age": age}, "required": ["age"],
+    ...     "additionalProperties": False}))
+    'Cat = {"age": integer (at least 0) /* in years */}'
+    """
+    text = _Description(document).text(name)
+    return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 4].rstrip() + " ..."
+
+
+class _Description:
+    """The walk over one document."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._named = _named(document)
+        self._depth = 0
+        self._room = 2 * _MOST_TEXT
+
+    def text(self, name: str | None) -> str:
+        """All lines."""
+        root = self._document.root
+        if isinstance(root, Ref):
+            first, node = root.name, self._document.definitions[root.name]
+        else:
+            first, node = None, root
+        title = node.note.title if node.note else None
+        name = first if first in self._named else name or title or first
+        line = self._type(node) + _comment(node)
+        lines = [line if name is None else f"{_plain(name, 80)} = {line}"]
+        for other in self._named:
+            if other != first and self._room > 0:
+                definition = self._document.definitions[other]
+                lines.append(f"{other} = {self._type(definition)}{_comment(definition)}")
+        return "\n".join(lines)
+
+    def _type(self, node: Schema) -> str:
+        if self._room <= 0 or self._depth > _DEPTH:
+            return "..."
+        self._depth += 1
+        text = self._expression(node)
+        self._depth -= 1
+        if not isinstance(node, Array | Object | Union | Ref):
+            self._room -= len(text)
+        return text
+
+    def _expression(self, node: Schema) -> str:
+        match node:
+            case Anything():
+                return "any"
+            case Never():
+                return "nothing"
+            case Null():
+                return "null"
+            case Boolean():
+                return "boolean"
+            case Const(text=text):
+                return _plain(text, _MOST_COMMENT)
+            case Integer() | Number():
+                return _number(node)
+            case String(content=content) if content is not None:
+                return f"string of JSON ({self._type(content)})"
+            case String():
+                return _string(node)
+            case Array():
+                return self._array(node)
+            case Object():
+                return self._object(node)
+            case Union():
+                return self._union(node)
+            case Ref(name=name):
+                return name if name in self._named else self._type(self._document.definitions[name])
+
+    def _union(self, node: Union) -> str:
+        shown = [self._type(branch) + self._said(branch) for branch in node.branches[:_MOST_MEMBERS]]
+        if len(node.branches) > _MOST_MEMBERS:
+            shown.append("...")
+        return " | ".join(shown)
+
+    def _array(self, node: Array) -> str:
+        items = [self._item(item) for item in node.prefix]
+        if node.max_items is None or node.max_items > len(node.prefix):
+            items += [self._item(node.items), "..."]
+        least = node.min_items if node.min_items > len(node.prefix) or "..." in items else 0
+        most = node.max_items if "..." in items else None
+        counts = _range(least or None, most, "item")
+        return f"[{', '.join(items)}]{_constraints(counts, *map(self._contains, node.contains))}"
+
+    def _contains(self, node: Contains) -> str | None:
+        count = "no item" if node.most == 0 else _range(node.least or None, node.most, "item")
+        return count and f"{count} of type {self._item(node.hits)}"
+
+    def _item(self, node: Schema) -> str:
+        text = self._type(node)
+        return (f"({text})" if isinstance(self._inner(node), Union) else text) + self._said(node)
+
+    def _inner(self, node: Schema) -> Schema:
+        """The node itself, or what is written in place of a reference."""
+        while isinstance(node, Ref) and node.name not in self._named:
+            node = self._document.definitions[node.name]
+        return node
+
+    def _said(self, node: Schema) -> str:
+        """What is said of a node, or else of what is written in its place."""
+        comment = _comment(node) or _comment(self._inner(node))
+        self._room -= len(comment)
+        return comment
+
+    def _object(self, node: Object) -> str:
+        keys = []
+        for key in node.properties:
+            if self._room <= 0:
+                keys.append("...")
+                break
+            if not isinstance(key.value, Never):
+                keys.append(self._key(key))
+        low, high = node.min_properties, node.max_properties
+        told = low > sum(key.required for key in node.properties) or (high is not None and high < len(keys))
+        if node.additional:
+            keys += [*self._groups(node.additional), "..."]
+        counts = _range(low or None, high, "key") if node.additional or told else None
+        some = (f"at least 1 key of {{{', '.join(self._groups(choice))}}}" for choice in node.some)
+        return f"{{{', '.join(keys)}}}{_constraints(counts, *some)}"
+
+    def _groups(self, groups: Iterable[Additional]) -> list[str]:
+        return [
+            f"{_string(group.names)}: {self._type(group.value)}{self._said(group.value)}" for group in groups
+        ]
+
+    def _key(self, key: Property) -> str:
+        name = json.dumps(key.name, ensure_ascii=False)
+        self._room -= len(name) + 4
+        comment = self._said(key.value)
+        return f"{name}{'' if key.required else '?'}: {self._type(key.value)}{comment}"
+
+
+def _named(document: Document) -> dict[str, None]:
+    """The definitions used more than once, which get a line of their own; every recursion goes through one."""
+    uses: Counter[str] = Counter()
+    stack: list[Schema] = [document.root, *document.definitions.values()]
+    while stack:
+        match stack.pop():
+            case Ref(name=name):
+                uses[name] += 1
+            case Union(branches=branches):
+                stack.extend(branches)
+            case String(content=content) if content is not None:
+                stack.append(content)
+            case Array(prefix=prefix, items=items, contains=contains):
+                stack.extend((*prefix, items, *(each.hits for each in contains)))
+            case Object(properties=properties, additional=additional, some=some):
+                stack.extend(key.value for key in properties)
+                stack.extend(group.value for groups in (additional, *some) for group in groups)
+    return {name: None for name in document.definitions if uses[name] > 1}
+
+
+def _number(node: Integer | Number) -> str:
+    if isinstance(node, Integer):
+        name, between = "integer", _range(node.minimum, node.maximum)
+    else:
+        name, between = "number", _bounds(node.minimum, node.maximum)
+    multiple = None if node.multiple_of is None else f"multiple of {_digits(Decimal(node.multiple_of))}"
+    others = ("not whole" if of == 1 else f"not a multiple of {_digits(of)}" for of in node.not_multiple_of)
+    return name + _constraints(between, multiple, *others)
+
+
+def _bounds(low: Bound | None, high: Bound | None) -> str | None:
+    """`0 to 120`, or `more than 0, at most 1.5`."""
+    if low and high and not low.exclusive and not high.exclusive:
+        return f"{_digits(low.value)} to {_digits(high.value)}"
+    parts = []
+    if low:
+        parts.append(f"{'more than' if low.exclusive else 'at least'} {_digits(low.value)}")
+    if high:
+        parts.append(f"{'less than' if high.exclusive else 'at most'} {_digits(high.value)}")
+    return ", ".join(parts) or None
+
+
+def _digits(value: Decimal) -> str:
+    """A number as people write it, unless that is very long."""
+    if abs(value.adjusted()) > 20 or len(value.as_tuple().digits) > 40:
+        return f"{value:.6e}"
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _range(low: int | None, high: int | None, unit: str = "") -> str | None:
+    """`2 to 10 characters`, `at least 1 item`, `3 items`."""
+    if low is None and high is None:
+        return None
+    if low is None or high is None:
+        last = high if low is None else low
+        text = f"{'at most' if low is None else 'at least'} {last}"
+    else:
+        last = high
+        text = f"{low}" if unit and low == high else f"{low} to {high}"
+    return f"{text} {unit}{'' if last == 1 else 's'}" if unit else text
+
+
+def _string(node: String) -> str:
+    name, *told = ["string"] if node.format is None else _format(node.format)
+    said = told + [
+        "no space at the ends" if pattern == STRIPPED else f"pattern {_plain(pattern, _MOST_PATTERN)}"
+        for pattern in node.patterns
+    ]
+    said += [f"not pattern {_plain(pattern, _MOST_PATTERN)}" for pattern in node.forbidden]
+    said += [f"not {_format(other)[0]}" for other in node.forbidden_formats]
+    return name + _constraints(_range(node.min_length or None, node.max_length, "character"), *said)
+
+
+def _format(name: str) -> list[str]:
+    """A format in words: what it is, and what its arguments say.
+
+    >>> _format('python:date {"high": "2024-12-31"}')
+    ['date', 'until 2024-12-31']
+    """
+    kind, _, text = name.partition(" ")
+    if kind == QUOTE:
+        return ["string", "copied from the text"]
+    given = json.loads(text) if text else {}
+    found = [_FORMATS.get(kind, kind.removeprefix("python:")).format(given.get("version") or "")]
+    if kind == "python:timedelta":
+        given = {end: f"{given[end] / 1_000_000:g} seconds" for end in given}
+    if "schemes" in given:
+        found.append(" or ".join(f"{scheme}://" for scheme in given["schemes"][:_MOST_SCHEMES]))
+    found += [f"{word} {given[end]}" for end, word in (("low", "from"), ("high", "until")) if end in given]
+    found += [f"{_BOUNDS[end]} {value}" for end, value in given.get("bounds", {}).items()]
+    if given.get("multiple_of") is not None:
+        found.append(f"multiple of {given['multiple_of']}")
+    for key, unit in (("max_digits", "digit"), ("decimal_places", "decimal place")):
+        found += [_range(None, given[key], unit) or ""] if key in given else []
+    sizes = _range(given.get("least"), given.get("most"), "character" if kind == "python:url" else "byte")
+    return [*found, *([sizes] if sizes else [])]
+
+
+_BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+_MOST_SCHEMES = 4
+
+
+def _constraints(*parts: str | None) -> str:
+    said = ", ".join(part for part in parts if part)
+    return f" ({said})" if said else ""
+
+
+def _comment(node: Schema) -> str:
+    """What a person says of a node, and what they give as examples of it."""
+    if node.note is None:
+        return ""
+    said = [_plain((node.note.description or "").replace("*/", ""), _MOST_COMMENT)]
+    examples = [text.replace("*/", "") for text in node.note.examples if len(text) <= _MOST_EXAMPLE]
+    if examples:
+        said.append(f"such as {_plain(', '.join(examples[:_MOST_EXAMPLES]), _MOST_COMMENT)}")
+    text = "; ".join(filter(None, said))
+    return f" /* {text} */" if text else ""
+
+
+def _plain(text: str, most: int) -> str:
+    """One line of at most `most` characters."""
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else line[: most - 3].rstrip() + "..."

@@ -1,0 +1,117 @@
+"""Intersection and disjointness, against the meaning of the nodes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from structkit.errors import SchemaError
+from structkit.limits import Limits
+from structkit.lowering.strings.oracle import AutomatonTexts
+from structkit.schema.algebra.disjoint import pairwise_disjoint
+from structkit.schema.algebra.intersect import Meeting
+from structkit.schema.algebra.membership import admits
+from structkit.schema.ir.definitions import Definitions
+from structkit.schema.ir.nodes import Document, Integer, Null, Object, Property, Schema, String, Union
+from structkit.schema.ir.path import Place
+from tests.schema.reading import read
+from tests.schema.semantics import holds
+from tests.schema.values import PLAIN, json_values
+
+_RAW = st.sets(st.sampled_from(sorted(PLAIN)), max_size=3).flatmap(
+    lambda chosen: st.fixed_dictionaries({name: PLAIN[name] for name in sorted(chosen)})
+)
+
+
+@st.composite
+def nodes(draw: st.DrawFn) -> Schema:
+    try:
+        return read(draw(_RAW)).root
+    except SchemaError:
+        return String(min_length=1)
+
+
+slow = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@slow
+@given(st.lists(nodes(), min_size=1, max_size=3), st.lists(json_values, max_size=6))
+def test_a_meeting_holds_what_all_hold(parts: list[Schema], values: list[object]) -> None:
+    met = Meeting(Definitions(), Limits()).meet(parts, Place())
+    for value in values:
+        assert holds(Document(met), value) == all(holds(Document(part), value) for part in parts)
+
+
+@slow
+@given(nodes(), nodes(), st.lists(json_values, max_size=8))
+def test_what_is_disjoint_shares_nothing(left: Schema, right: Schema, values: list[object]) -> None:
+    if pairwise_disjoint([left, right], {}):
+        assert not [
+            value for value in values if holds(Document(left), value) and holds(Document(right), value)
+        ]
+
+
+@slow
+@given(nodes(), json_values)
+def test_admission_is_membership(node: Schema, value: object) -> None:
+    assert admits(node, value, AutomatonTexts(python=True)) == holds(Document(node), value)
+
+
+@pytest.mark.parametrize(
+    ("branches", "answer"),
+    [
+        ([{"const": "a"}, {"const": "b"}, {"const": 1}, {"type": "null"}], True),
+        ([{"const": 1}, {"const": 1.0}], False),
+        ([{"type": "integer"}, {"type": "number"}], False),
+        ([{"type": "integer", "maximum": 0}, {"type": "number", "exclusiveMinimum": 0}], True),
+        ([{"type": "string", "maxLength": 2}, {"type": "string", "minLength": 3}], True),
+        ([{"type": "string", "pattern": "a"}, {"type": "string", "pattern": "b"}], False),
+        ([{"type": "array", "prefixItems": [{"const": i}], "minItems": 1} for i in "ab"], True),
+        ([{"type": "array", "prefixItems": [{"const": i}]} for i in "ab"], False),
+        ([{"type": "array", "maxItems": 1}, {"type": "array", "minItems": 2}], True),
+        (
+            [
+                {"type": "object", "properties": {"k": {"enum": [i]}}, "required": ["k"]}
+                for i in (1, "x", None)
+            ],
+            True,
+        ),
+        ([{"type": "object", "properties": {"k": {"const": i}}} for i in "ab"], False),
+        ([{"type": "object", "required": ["a"]}, {"type": "object", "properties": {"a": False}}], True),
+    ],
+)
+def test_proofs(branches: list[dict[str, object]], answer: bool) -> None:
+    assert pairwise_disjoint([read(branch).root for branch in branches], {}) is answer
+
+
+def test_a_recursive_proof_ends() -> None:
+    """Alternatives that differ only below themselves: 12 of them, each with two of their own kind inside."""
+    keys = {"l": {"$ref": "#"}, "r": {"$ref": "#"}}
+    branches = [
+        {"type": "object", "properties": {**keys, f"k{i}": {}}, "required": ["l", "r"]} for i in range(12)
+    ]
+    # Every key of the 12 is optional and free, so they are all the same, and exactly one of them never holds.
+    assert read({"oneOf": [*branches, {"type": "null"}]}).root == Null()
+
+
+def test_notes_survive() -> None:
+    document = read(
+        {
+            "allOf": [{"type": "integer", "description": "years"}, {"minimum": 3}],
+            "anyOf": [{"maximum": 5}, {"maximum": 9}],
+        }
+    )
+    assert isinstance(document.root, Union)
+    described = read(
+        {"$ref": "#/$defs/a", "description": "x", "$defs": {"a": {"type": "null", "description": "y"}}}
+    )
+    assert described.definitions == {} and described.root.note is not None
+    assert described.root.note.description == "x"
+
+
+def test_bounds_of_both_sides_hold() -> None:
+    met = Meeting(Definitions(), Limits()).meet(
+        [Object((Property("a", Integer(minimum=1)),)), Object((Property("a", Integer(maximum=3)),))], Place()
+    )
+    assert met == Object((Property("a", Integer(minimum=1, maximum=3)),))

@@ -1,0 +1,454 @@
+"""Reading JSON Schemas: MaskBench, random schemas, and what must be refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import warnings
+
+import pytest
+from hypothesis import HealthCheck, example, given, reject, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from structkit.errors import (
+    LimitExceeded,
+    SchemaError,
+    UnresolvedReference,
+    UnsatisfiableSchema,
+    UnsupportedKeyword,
+)
+from structkit.limits import Limits
+from structkit.schema.algebra import prune as settling
+from structkit.schema.ir.nodes import Document, Ref, Schema
+from tests.schema.reading import read
+from tests.schema.semantics import holds
+from tests.schema.values import is_valid, json_values, schemas
+from tests.shared import SHARED
+
+
+def _accepts(schema: object, value: object) -> bool:
+    return holds(read(schema), value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("schema", "valid", "invalid"),
+    [
+        (True, [1, None], []),
+        ({}, [1, None, {}], []),
+        ({"minLength": 3}, ["abc", 1, None, []], ["ab"]),
+        ({"properties": {"a": {"type": "null"}}}, [1, {"a": None}, {"b": 1}], [{"a": 1}]),
+        ({"type": ["integer", "null"]}, [1, 2.0, None], [1.5, "a"]),
+        ({"type": ["integer", "number"]}, [1, 1.5], ["a"]),
+        ({"enum": [1, 1.0, True, "a"]}, [1, True, "a"], [False, "b"]),
+        ({"type": "string", "enum": ["a", 1]}, ["a"], [1]),
+        ({"type": "integer", "enum": [1.0, 1.5]}, [1], [1.5]),
+        ({"enum": ["ab", "b"], "minLength": 2}, ["ab"], ["b"]),
+        ({"enum": ["a-b", "ab"], "pattern": "-"}, ["a-b"], ["ab", "-"]),
+        ({"enum": [[1, 2], [1]], "minItems": 2}, [[1, 2]], [[1]]),
+        ({"const": {"a": "x"}, "properties": {"a": {"pattern": "^x"}}}, [{"a": "x"}], [{"a": "y"}, {}]),
+        ({"type": "integer", "minimum": 0.5, "maximum": 2.0}, [1, 2], [0, 3]),
+        ({"type": "integer", "multipleOf": 1.5}, [0, 3, -6], [1, 2]),
+        ({"exclusiveMinimum": 1, "minimum": 1}, [1.1, "a"], [1]),
+        ({"minimum": 1, "exclusiveMinimum": True}, [1.1], [1]),
+        ({"maximum": 1, "exclusiveMaximum": False}, [1], [1.1]),
+        ({"items": [{"type": "null"}], "additionalItems": False}, [[], [None]], [[1], [None, None]]),
+        ({"prefixItems": [{"type": "null"}], "items": {"type": "string"}}, [[None, "a"]], [[None, 1]]),
+        ({"type": "string", "nullable": True}, ["a", None], [1]),
+        ({"required": ["a"], "additionalProperties": {"type": "null"}}, [{"a": None}], [{"a": 1}, {}]),
+        ({"propertyNames": {"enum": ["a"]}}, [{}, {"a": 1}], [{"b": 1}]),
+        ({"propertyNames": {"maxLength": 1}, "properties": {"ab": {}}}, [{"a": 1}], [{"ab": 1}]),
+        ({"propertyNames": {"$ref": "#/$defs/n"}, "$defs": {"n": {"const": "a"}}}, [{"a": 1}], [{"b": 1}]),
+        (
+            {"patternProperties": {"^a": {"type": "null"}}, "additionalProperties": False},
+            [{"ab": None}],
+            [{"ab": 1}, {"b": None}],
+        ),
+        ({"patternProperties": {".*": {"type": "null"}}, "properties": {"a": {}}}, [{"a": None}], [{"a": 1}]),
+        ({"unevaluatedProperties": True, "then": False, "maxContains": 0}, [1, {}], []),
+        ({"not-a-keyword": {"type": "null"}, "id": 3}, [1], []),
+        ({"anyOf": [{"oneOf": [{}, {}]}, {"const": 3}]}, [3], [1, None]),
+        ({"oneOf": [{"type": "integer"}, {"minimum": 2}]}, [1, 2.5, "a"], [3]),
+        ({"not": {"contains": {"type": "null"}}}, [], [[None], [1, None]]),
+        ({"contains": True, "maxItems": 0}, [1], [[], [1]]),
+        (
+            {"if": {"required": ["a"]}, "then": {"required": ["b"]}, "else": {"required": ["c"]}},
+            [{"c": 1}],
+            [{"a": 1}],
+        ),
+        (
+            {"patternProperties": {"a": {"type": "null"}, "b": {"type": "integer"}}},
+            [{"b": 1, "c": ""}],
+            [{"ab": 1}],
+        ),
+        ({"propertyNames": {"anyOf": [{"const": "x"}, {"pattern": "^y"}]}}, [{"x": 1, "yz": 2}], [{"z": 1}]),
+        ({"dependencies": {"a": ["b"], "c": {"maxProperties": 1}}}, [{"c": 1}, {"a": 1, "b": 1}], [{"a": 1}]),
+    ],
+)
+def test_keywords_mean_what_the_specification_says(
+    schema: object, valid: list[object], invalid: list[object]
+) -> None:
+    document = read(schema)  # type: ignore[arg-type]
+    assert [value for value in valid if not holds(document, value)] == []
+    assert [value for value in invalid if holds(document, value)] == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        ({"properties": {"a": {"items": {"not": {"uniqueItems": True}}}}}, "$.properties.a.items.not"),
+        (
+            {"$ref": "#/$defs/a b", "$defs": {"a b": {"anyOf": [True, {"not": {"uniqueItems": True}}]}}},
+            '$.$defs["a b"].anyOf[1].not',
+        ),
+        ({"not": {"uniqueItems": True}}, "$.not"),
+        ({"allOf": [{"format": "date"}, {"format": "email"}]}, "$"),
+    ],
+)
+def test_what_cannot_be_enforced_is_refused_with_its_path(schema: dict[str, object], place: str) -> None:
+    with pytest.raises(UnsupportedKeyword) as caught:
+        read(schema)
+    assert caught.value.place == place
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "strin"},
+        {"type": 3},
+        {"enum": "a"},
+        {"enum": [float("nan")]},
+        {"const": "\ud800"},
+        {"const": {1: 2}},
+        {"minimum": "1"},
+        {"minimum": float("inf")},
+        {"multipleOf": 0},
+        {"minLength": -1},
+        {"minLength": 1.5},
+        {"required": True},
+        {"required": [1]},
+        {"properties": []},
+        {"allOf": []},
+        {"anyOf": {}},
+        {"items": 3},
+        {"prefixItems": {}},
+        {"items": [], "prefixItems": [{}]},
+        {"pattern": 3},
+        {"$ref": 3},
+        {"$ref": "#"},
+        {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"anyOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"},
+        {"maximum": 10**5000},
+    ],
+)
+def test_what_is_not_a_schema_is_refused(schema: dict[str, object]) -> None:
+    with pytest.raises(SchemaError) as caught:
+        read(schema)
+    assert caught.value.place is not None and caught.value.place.startswith("$")
+
+
+@pytest.mark.parametrize("kind", ["string", "integer", "number", "boolean", "null"])
+def test_a_bare_type_is_read_as_it_is_beside_what_says_nothing(kind: str) -> None:
+    bare = {"type": kind, "title": "T", "description": "D", "examples": [1], "default": 2}
+    found, wanted = read(bare).root, read(bare | {"x-nothing": True}).root
+    assert found == wanted
+    assert found.note == wanted.note is not None
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "minLength": 2, "pattern": "^a", "format": "date", "then": False},
+        {
+            "type": "string",
+            "minLength": 2,
+            "maxLength": 1,
+            "$schema": "http://json-schema.org/draft-07/schema#",
+        },
+        {"type": "integer", "minimum": 2, "exclusiveMaximum": 9.5, "multipleOf": 3, "title": "T"},
+        {"type": "number", "minimum": 2, "items": False},
+        {
+            "type": "array",
+            "prefixItems": [True],
+            "contains": {"type": "null"},
+            "minContains": 2,
+            "maxContains": 3,
+        },
+        {
+            "type": "array",
+            "items": {"type": "integer", "maximum": 5},
+            "uniqueItems": True,
+            "description": "D",
+        },
+        {
+            "type": "object",
+            "properties": {"a": {"type": "object"}},
+            "required": ["a", "b"],
+            "definitions": {},
+        },
+        {"type": "object", "patternProperties": {"": {"type": "string"}}, "additionalProperties": False},
+    ],
+)
+def test_one_type_is_read_as_it_is_beside_what_allows_everything(schema: dict[str, object]) -> None:
+    def root(schema: dict[str, object]) -> Schema | str:
+        try:
+            return read(schema).root
+        except UnsatisfiableSchema as error:
+            return error.message
+
+    found, wanted = root(schema), root(schema | {"allOf": [True]})
+    assert found == wanted
+    if not isinstance(found, str) and not isinstance(wanted, str):
+        assert found.note == wanted.note
+
+
+@pytest.mark.parametrize(
+    "reference", ["#/$defs/x", "other.json", "#nowhere", "http://example.com/", "#/%20", "http://["]
+)
+def test_a_reference_that_leads_nowhere(reference: str) -> None:
+    with pytest.raises(UnresolvedReference):
+        read({"items": {"$ref": reference}})
+
+
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        (False, "$"),
+        ({"type": "integer", "minimum": 3, "maximum": 2}, "$"),
+        ({"type": "string", "minLength": 3, "maxLength": 2}, "$"),
+        ({"enum": []}, "$"),
+        ({"type": "object", "required": ["a"], "additionalProperties": False}, "$.a"),
+        (
+            {
+                "type": "object",
+                "required": ["a"],
+                "properties": {"a": {"allOf": [{"type": "null"}, {"const": 1}]}},
+            },
+            "$.a",
+        ),
+        (
+            {
+                "prefixItems": [{}, {"required": ["b"], "type": "object", "properties": {"b": False}}],
+                "minItems": 2,
+                "type": "array",
+            },
+            "$[1].b",
+        ),
+        ({"type": "array", "minItems": 1, "items": False}, "$[0]"),
+        ({"type": "array", "minItems": 3, "uniqueItems": True, "items": {"type": "boolean"}}, "$"),
+        ({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}, "$.a"),
+        ({"anyOf": [False, {"type": "null", "const": 1}]}, "$"),
+        ({"type": "object", "minProperties": 2, "propertyNames": {"const": "a"}}, "$"),
+    ],
+)
+def test_a_contradiction_is_found_where_it_is(schema: dict[str, object], place: str) -> None:
+    with pytest.raises(UnsatisfiableSchema) as caught:
+        read(schema)
+    assert caught.value.place == place
+
+
+def test_what_can_never_be_written_vanishes() -> None:
+    document = read(
+        {
+            "type": "object",
+            "properties": {"a": {"$ref": "#/$defs/endless"}, "b": {"anyOf": [False, {"type": "null"}]}},
+            "additionalProperties": False,
+            "$defs": {"endless": {"type": "array", "items": {"$ref": "#/$defs/endless"}, "minItems": 1}},
+        }
+    )
+    assert document == read(
+        {"type": "object", "properties": {"b": {"type": "null"}}, "additionalProperties": False}
+    )
+
+
+def test_a_forbidden_key_of_an_open_object_is_kept() -> None:
+    assert not _accepts({"properties": {"a": False}}, {"a": 1})
+    assert _accepts({"properties": {"a": False}}, {"b": 1})
+
+
+def test_recursion_stays_a_reference() -> None:
+    document = read({"type": "object", "properties": {"next": {"$ref": "#"}}})
+    assert isinstance(document.root, Ref)
+    assert list(document.definitions) == [document.root.name]
+
+
+def test_intersections_of_recursive_definitions_end() -> None:
+    schema = {
+        "$defs": {
+            "a": {
+                "type": "object",
+                "properties": {"x": {"$ref": "#/$defs/a", "$comment": "", "minProperties": 1}},
+            },
+            "b": {
+                "properties": {"x": {"$ref": "#/$defs/b"}, "y": {"type": "null"}},
+                "additionalProperties": False,
+            },
+        },
+        "allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}],
+    }
+    document = read(schema)
+    assert holds(document, {"x": {"x": {"y": None}}})
+    assert not holds(document, {"x": {"x": {}}})
+    assert not holds(document, {"z": 1})
+
+
+def test_in_old_drafts_a_reference_stands_alone() -> None:
+    schema = {"$ref": "#/definitions/a", "type": "null", "definitions": {"a": {"type": "string"}}}
+    assert _accepts({"$schema": "http://json-schema.org/draft-07/schema#", **schema}, "a")
+    with pytest.raises(UnsatisfiableSchema):
+        read(schema)
+
+
+def _nested(keyword: str, depth: int) -> dict[str, object]:
+    schema: dict[str, object] = {}
+    for _ in range(depth):
+        schema = {keyword: [schema]} if keyword in ("allOf", "prefixItems") else {keyword: schema}
+    return schema
+
+
+@pytest.mark.parametrize(
+    "keyword", ["items", "allOf", "prefixItems", "additionalProperties", "propertyNames"]
+)
+def test_deep_schemas_are_refused_and_not_a_crash(keyword: str) -> None:
+    with pytest.raises(LimitExceeded) as caught:
+        read(_nested(keyword, 20_000))
+    assert caught.value.limit == "schema_depth"
+    read(_nested(keyword, 50))
+
+
+def test_deep_and_circular_constants_are_refused() -> None:
+    deep: list[object] = []
+    for _ in range(5_000):
+        deep = [deep]
+    circular: list[object] = []
+    circular += [circular, circular]
+    for value in (deep, circular):
+        with pytest.raises(LimitExceeded):
+            read({"const": value})
+
+
+def test_a_product_of_alternatives_is_bounded() -> None:
+    def alternatives(i: int) -> dict[str, object]:
+        return {"anyOf": [{"type": "object", "required": [f"{i} {j}"]} for j in range(10)]}
+
+    with pytest.raises(LimitExceeded) as caught:
+        read({"allOf": [alternatives(i) for i in range(10)]}, limits=Limits(schema_nodes=20_000))
+    assert caught.value.limit == "schema_nodes"
+
+
+def test_untyped_alternatives_do_not_multiply() -> None:
+    assert _accepts({"allOf": [{"minimum": i, "minLength": i} for i in range(60)]}, 59)
+
+
+@pytest.mark.parametrize("count", [3_000])
+def test_long_chains_of_references_are_not_recursion(count: int) -> None:
+    links: dict[str, object] = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(count)}
+    assert _accepts({"$ref": "#/$defs/d0", "$defs": {**links, f"d{count}": {"type": "null"}}}, None)
+
+
+def test_maskbench() -> None:
+    """Every schema that is read (and is not enormous) agrees with every instance; formats are asserted."""
+    path = SHARED / "data" / "maskbench" / "sample.jsonl.gz"
+    if not path.exists():
+        pytest.skip(f"the MaskBench sample is not at {path}")
+    wrong, documents = [], 0
+    with gzip.open(path, "rt", encoding="utf-8") as lines, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # what `re` thinks of other people's patterns
+        for line in lines:
+            if len(line) > 50_000:  # a few very long ones take most of the time
+                continue
+            entry = json.loads(line)
+            try:
+                document = read(entry["schema"])
+            except (SchemaError, LimitExceeded):
+                continue
+            documents += 1
+            wrong += [
+                entry["id"] for test in entry["tests"] if holds(document, test["data"]) != test["valid"]
+            ]
+    assert wrong == []
+    assert documents >= 1106
+
+
+_REFUSABLE = ("contains", "format", "items", "minProperties", "multipleOf", "uniqueItems")
+"""Keywords that cannot be enforced in every combination."""
+
+
+def _read_or_none(schema: object) -> Document | None:
+    """The document, `None` for one without values; what may not be read is left out."""
+    try:
+        return read(schema)  # type: ignore[arg-type]
+    except UnsatisfiableSchema:
+        return None
+    except SchemaError as error:
+        if getattr(error, "keyword", None) in _REFUSABLE or "itself" in error.message:
+            reject()
+        raise
+    except LimitExceeded:  # references to themselves multiply before they are found out
+        reject()
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(schemas, schemas, st.lists(json_values, min_size=1, max_size=8))
+def test_random_schemas_agree_with_jsonschema(schema: object, other: object, values: list[object]) -> None:
+    if isinstance(schema, dict):
+        schema = {**schema, "$defs": {"x": other}}
+    document = _read_or_none(schema)
+    validator = Draft202012Validator(schema)  # type: ignore[arg-type]
+    for value in values:
+        valid = is_valid(validator, value)
+        assert (document is not None and holds(document, value)) == valid
+
+
+def test_what_a_large_schema_says_again_is_read_once_for_each_base() -> None:
+    many = {f"k{i}": {"type": "integer", "minimum": i} for i in range(120)}
+    same = {"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "required": ["a"]}
+    schema = {
+        "properties": {
+            **many,
+            "one": {"oneOf": [same, {"type": "null"}]},
+            "two": {"oneOf": [same, {"type": "null"}]},
+        },
+        "$defs": {
+            "x": {"type": "string"},
+            "other": {"$id": "https://example.com/other", "$defs": {"x": {"type": "boolean"}}, "items": same},
+        },
+        "additionalProperties": {"$ref": "https://example.com/other"},
+    }
+    document = read(schema)
+    for value, valid in (
+        ({"one": {"a": "x"}, "two": {"a": "x"}}, True),
+        ({"two": {"a": True}}, False),
+        ({"two": None, "else": [{"a": True}]}, True),
+        ({"else": [{"a": "x"}]}, False),
+    ):
+        assert holds(document, value) == valid == Draft202012Validator(schema).is_valid(value), value
+
+
+def test_a_large_schema_is_not_read_as_often_as_it_says_one_thing() -> None:
+    large = {"properties": {f"k{i}": {"type": "string", "maxLength": i} for i in range(500)}}
+    read({"properties": {f"p{i}": large for i in range(900)}}, limits=Limits(schema_nodes=3_000))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(schemas)
+@example(
+    {
+        "properties": {"a": {"not": {}}, "b": {"type": "array", "items": False, "minItems": 1}},
+        "required": ["b"],
+    }
+)
+@example({"type": "array", "uniqueItems": True, "items": {"enum": [1, 2]}, "minItems": 2})
+@example({"anyOf": [{"type": "object", "properties": {"a": False}, "required": ["a"]}, {"type": "null"}]})
+@example(
+    {
+        "type": "object",
+        "properties": {"a": {"anyOf": [{"enum": []}, {"allOf": [{"minimum": 2}, {"maximum": 1}]}]}},
+    }
+)
+def test_what_is_taken_for_settled_is(schema: object) -> None:
+    if isinstance(schema, dict):
+        schema = {**schema, "$defs": {"x": True}}
+    found = _read_or_none(schema)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settling, "_is_settled", lambda node: False)
+        assert repr(_read_or_none(schema)) == repr(found)

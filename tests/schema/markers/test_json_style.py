@@ -1,0 +1,334 @@
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
+
+import pytest
+from pydantic import BaseModel, Field, TypeAdapter, field_validator
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+from typing_extensions import NotRequired, TypedDict
+
+import structkit as sk
+from structkit.automaton.link import link
+from structkit.automaton.reader import Reader
+from structkit.generate.guides import Guides
+from structkit.generate.settings import Writing
+from structkit.schema.markers.json_style import Policy, policy_of
+from structkit.targets import read_target
+from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
+
+
+class Plain(BaseModel):
+    name: str
+    age: int = 3
+    city: str | None = None
+
+
+@sk.configure(null="omit")
+class NoNulls(Plain):
+    pass
+
+
+@sk.configure(defaults="may_omit")
+class MayOmit(Plain):
+    pass
+
+
+@sk.configure(defaults="always", null="may_omit")
+class AlwaysAgain(MayOmit):
+    pass
+
+
+class Nested(BaseModel):
+    plain: Plain
+    short: NoNulls
+    note: str | None = None
+
+
+def writes(target: Any, text: str, **options: Any) -> bool:
+    policy = Policy(**options)
+    rules = read_target(target, policy=policy).rules(whitespace=policy.whitespace, order=policy.order)
+    accepts = Reader(link(rules)).accepts(text.encode())
+    if accepts:
+        TypeAdapter(target).validate_json(text)
+    return accepts
+
+
+FULL = '{"name": "a", "age": 4, "city": "b"}'
+NULL = '{"name": "a", "age": 4, "city": null}'
+NO_CITY = '{"name": "a", "age": 4}'
+NO_AGE = '{"name": "a", "city": "b"}'
+SHORT = '{"name": "a"}'
+
+
+@pytest.mark.parametrize(
+    ("options", "written"),
+    [
+        ({}, {FULL, NULL}),
+        ({"defaults": "may_omit"}, {FULL, NULL, NO_CITY, NO_AGE, SHORT}),
+        ({"null": "omit"}, {FULL, NO_CITY}),
+        ({"null": "may_omit"}, {FULL, NULL, NO_CITY}),
+        ({"defaults": "may_omit", "null": "always"}, {FULL, NULL, NO_AGE}),
+        ({"defaults": "may_omit", "null": "omit"}, {FULL, NO_CITY, NO_AGE, SHORT}),
+    ],
+)
+def test_what_is_written_of_defaults_and_of_null(options: dict[str, Any], written: set[str]) -> None:
+    texts = (FULL, NULL, NO_CITY, NO_AGE, SHORT)
+    assert {text for text in texts if writes(Plain, text, **options)} == written
+    # A class that says it writes the same wherever it is used.
+    configured = sk.configure(**options)(type("Configured", (Plain,), {}))
+    assert {text for text in texts if writes(configured, text)} == written
+    assert {text for text in texts if writes(list[configured], f"[{text}]")} == written  # type: ignore[valid-type]
+
+
+def test_the_call_counts_more_than_the_class_and_each_class_is_its_own() -> None:
+    assert not writes(NoNulls, NULL) and writes(NoNulls, NULL, null="always")
+    assert writes(MayOmit, SHORT) and not writes(MayOmit, SHORT, defaults="always")
+    # Options that the call leaves open are still those of the class.
+    assert writes(NoNulls, SHORT, defaults="may_omit") and not writes(NoNulls, NULL, defaults="may_omit")
+    assert not writes(Nested, f'{{"plain": {NO_CITY}, "short": {NO_CITY}, "note": null}}')
+    assert writes(Nested, f'{{"plain": {NULL}, "short": {NO_CITY}, "note": null}}')
+    assert not writes(Nested, f'{{"plain": {NULL}, "short": {NULL}, "note": null}}')
+    assert writes(Nested, f'{{"plain": {NO_CITY}, "short": {NO_CITY}}}', null="omit")
+
+
+def test_subclasses_inherit_what_they_do_not_say() -> None:
+    assert writes(AlwaysAgain, NO_CITY) and not writes(AlwaysAgain, SHORT)
+    assert not writes(type("Heir", (NoNulls,), {}), NULL)
+
+
+def test_required_nulls_and_other_defaults_stay() -> None:
+    class Odd(BaseModel):
+        needed: int | None
+        other: int | None = 7
+
+    assert writes(Odd, '{"needed": null, "other": null}', null="omit")
+    assert not writes(Odd, '{"needed": null}', null="omit")
+    assert writes(Odd, '{"needed": null}', defaults="may_omit", null="omit")
+
+
+def test_null_is_found_inside_validators_and_descriptions_stay() -> None:
+    class Checked(BaseModel):
+        age: Annotated[int | None, Field(ge=3, description="in years")] = None
+
+        @field_validator("age", mode="before")
+        @classmethod
+        def any_age(cls, age: object) -> object:
+            return age
+
+    assert writes(Checked, "{}", null="omit") and not writes(Checked, '{"age": null}', null="omit")
+    assert not writes(Checked, '{"age": 2}', null="omit")
+    asked = sk.preview_prompt(ScriptedModel([]), "x", Checked, null="omit")
+    assert asked.endswith('Checked = {"age"?: integer (at least 3) /* in years */}')
+
+
+def test_dataclasses_and_typed_dicts() -> None:
+    @sk.configure(null="omit")
+    @dataclass
+    class Point:
+        x: int
+        label: str | None = None
+
+    @sk.configure(null="omit", order=["label"])
+    @pydantic_dataclass
+    class Place:
+        x: int
+        label: str | None = None
+
+    @sk.configure(order="any")
+    class Row(TypedDict):
+        a: int
+        b: NotRequired[int | None]
+
+    assert writes(Point, '{"x": 1}') and not writes(Point, '{"x": 1, "label": null}')
+    assert writes(Place, '{"label": "l", "x": 1}') and writes(Place, '{"x": 1}')
+    assert not writes(Place, '{"x": 1, "label": "l"}')
+    # A key that may be missing is not one with a default.
+    for text in ('{"a": 1}', '{"b": null, "a": 1}', '{"a": 1, "b": 2}'):
+        assert writes(Row, text) and writes(Row, text, null="omit")
+
+
+def test_orders() -> None:
+    @sk.configure(order=["why", "answer"])
+    class Reasoned(BaseModel):
+        answer: bool
+        sure: int
+        why: str = Field(alias="because")
+
+    @sk.configure(order="any")
+    class Loose(BaseModel):
+        a: Reasoned
+        b: int
+
+    why = '{"because": "x", "answer": true, "sure": 1}'
+    assert writes(Reasoned, why) and not writes(Reasoned, '{"answer": true, "sure": 1, "because": "x"}')
+    assert writes(Reasoned, '{"answer": true, "sure": 1, "because": "x"}', order="declared")
+    assert writes(Loose, f'{{"b": 1, "a": {why}}}')
+    assert not writes(Loose, f'{{"b": 1, "a": {why}}}', order="declared")
+    # What surrounds it keeps its own order, and what is inside it too.
+    assert not writes(Loose, '{"b": 1, "a": {"answer": true, "because": "x", "sure": 1}}')
+    assert writes(tuple[Loose, int], f'[{{"b": 1, "a": {why}}}, 1]')
+    with pytest.raises(sk.SchemaError, match="Wrong is configured to write the field 'nothing' first"):
+        sk.to_regex(sk.configure(order=["nothing"])(type("Wrong", (Plain,), {})))
+
+
+def test_unique_items_are_written_once_whatever_the_order() -> None:
+    @sk.configure(order="any")
+    @dataclass(frozen=True)
+    class Pair:
+        a: int
+        b: int
+
+    assert writes(set[Pair], '[{"a": 1, "b": 2}]')
+    assert not writes(set[Pair], '[{"b": 2, "a": 1}]')
+
+
+def test_the_style_is_that_of_the_target_itself() -> None:
+    compact = sk.configure(whitespace="compact")(type("Compact", (Plain,), {}))
+    tight = '{"name":"a","age":4,"city":null}'
+    assert writes(compact, tight) and not writes(compact, NULL)
+    assert writes(compact, NULL, whitespace="spaced")
+    assert writes(list[compact], f"[{NULL}]")  # type: ignore[valid-type]
+    assert sk.generate(ScriptedModel([tight]), "x", compact).text == tight  # type: ignore[valid-type]
+
+
+def test_tags_are_written_whatever_may_be_omitted() -> None:
+    @sk.configure(defaults="may_omit")
+    class Cat(BaseModel):
+        kind: Literal["cat"] = "cat"
+        lives: int = 9
+
+    class Dog(BaseModel):
+        kind: Literal["dog"] = "dog"
+        friend: Pet | None = None
+
+    Pet = Annotated[Cat | Dog, Field(discriminator="kind")]
+    Dog.model_rebuild(_types_namespace={"Pet": Pet})
+    assert writes(Pet, '{"kind": "cat"}') and not writes(Pet, '{"lives": 3}')
+    assert writes(Pet, '{"kind": "dog", "friend": {"kind": "cat"}}', null="omit")
+    assert writes(Pet, '{"kind": "dog"}', null="omit") and not writes(Pet, '{"kind": "dog"}')
+    assert not writes(Pet, '{"kind": "dog", "friend": {"lives": 9}}')
+
+
+def test_every_function_takes_them() -> None:
+    short = '{"name": "a", "age": 4}'
+    model = ScriptedModel([short] * 6)
+    value = Plain(name="a", age=4)
+    assert sk.extract(model, "x", Plain, null="omit") == value
+    assert sk.extract_many(model, ["x"], Plain, null="omit") == [value]
+    assert list(sk.stream(model, "x", Plain, null="omit"))[-1].result.value == value
+    guide = sk.compile(Plain, byte_vocabulary(), null="omit", defaults="may_omit")
+    cursor = guide.cursor()
+    for byte in b'{"name": "a"}':
+        cursor.advance(byte)
+    assert cursor.can_end
+    assert '"city": (?:' in sk.to_regex(Plain) and "null" not in sk.to_regex(Plain, null="omit")
+    assert sk.explain(Plain, null="omit", whitespace="compact").enforced
+    assert '"city"?: string' in sk.preview_prompt(model, "x", Plain, null="omit")
+    assert list(sk.classify(ScriptedModel(["true"]), "x", bool, null="omit", defaults="may_omit")) == [
+        True,
+        False,
+    ]
+
+
+def test_guides_are_kept_apart_by_policy() -> None:
+    guides = Guides(most=8)
+    writings = [
+        Writing(),
+        Writing(null="omit"),
+        Writing(null="may_omit"),
+        Writing(order="any"),
+        Writing(defaults="may_omit"),
+    ]
+    found = [guides.get(Plain, byte_vocabulary(), writing).guide for writing in writings]
+    assert len({id(guide) for guide in found}) == len(writings)
+
+
+@pytest.mark.parametrize("name", ["whitespace", "defaults", "order", "null"])
+def test_mistakes_are_told(name: str) -> None:
+    options: dict[str, Any] = {name: "sometimes"}
+    for call in (
+        lambda: sk.configure(**options),
+        lambda: sk.extract(ScriptedModel([]), "x", int, **options),
+        lambda: sk.compile(int, byte_vocabulary(), **options),
+        lambda: sk.to_regex(int, **options),
+    ):
+        with pytest.raises(ValueError, match=re.escape(f"{name} must be '")):
+            call()
+
+
+def test_what_cannot_be_configured_is_refused() -> None:
+    for wrong in (int, 3, tuple, list[Plain]):
+        with pytest.raises(TypeError, match="configure decorates models"):
+            sk.configure(null="omit")(wrong)  # type: ignore[type-var]
+    with pytest.raises(ValueError, match="order must be 'declared' or 'any'"):
+        sk.extract(ScriptedModel([]), "x", Plain, order=["name"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("null", ["always", "may_omit", "omit"])
+@pytest.mark.parametrize("defaults", ["always", "may_omit"])
+@pytest.mark.parametrize("order", ["declared", "any"])
+def test_random_values_keep_to_the_policy(null: Any, defaults: Any, order: Any) -> None:
+    model = RandomModel(seed=1)
+    for seed in range(10):
+        result = sk.generate(
+            model,
+            "x",
+            Nested,
+            null=null,
+            defaults=defaults,
+            order=order,
+            temperature=1.0,
+            seed=seed,
+            max_tokens=200,
+        )
+        said = json.loads(result.text)
+        if null == "always":
+            assert "note" in said and "city" in said["short"]
+        if null == "omit":
+            assert None not in said.values() and None not in said["plain"].values()
+        if defaults == "always":
+            assert "age" in said["plain"]
+
+
+def test_a_typed_dict_inherits() -> None:
+    @sk.configure(order=["b"], null="omit")
+    class Row(TypedDict):
+        a: int
+        b: int
+
+    class Longer(Row, total=False):
+        c: int
+
+    @sk.configure(order=["c"])
+    class Other(Longer): ...
+
+    assert sk.to_regex(Longer).startswith(r'\{"b": ')
+    assert policy_of(Other) == Policy(order=("c",), null="omit")
+
+
+def test_all_kinds_of_classes_inherit() -> None:
+    @dataclass
+    class Point:
+        a: int
+        b: int
+
+    def configured(cls: type) -> type:
+        return sk.configure(order=["b"])(cls)
+
+    class Model(BaseModel):
+        a: int
+        b: int
+
+    for base in (Point, Model, pydantic_dataclass(Point)):
+        derived = type("Derived", (configured(type("Base", (base,), {})),), {})
+        assert policy_of(derived) == Policy(order=("b",))
+        assert sk.to_regex(derived).startswith(r'\{"b": ')
+
+    class Pair(NamedTuple):
+        a: int
+
+    with pytest.raises(TypeError, match="not <class"):
+        sk.configure(null="omit")(Pair)

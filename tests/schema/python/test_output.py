@@ -1,0 +1,246 @@
+"""The door to pydantic: what is admitted is accepted, and what cannot be kept is refused with its place."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import warnings
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field, RootModel, ValidationError
+
+from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
+from structkit.limits import Limits
+from structkit.schema.ir.nodes import Array, Bound, Const, Integer, Number, Object, Ref, String, Union
+from structkit.schema.json_schema.parse import read
+from structkit.schema.markers.json_style import Policy
+from structkit.schema.python.output import OutputType
+from tests.schema.python_types import (
+    READ,
+    REFUSED,
+    Aliased,
+    Cat,
+    Dog,
+    Hidden,
+    Movie,
+    Node,
+    Person,
+    Pet,
+    Point,
+    Shut,
+)
+from tests.schema.semantics import holds
+from tests.schema.values import values_of
+
+
+@pytest.mark.parametrize("defaults", ["always", "may_omit"])
+@pytest.mark.parametrize("name", READ)
+def test_what_the_nodes_admit_pydantic_accepts(name: str, defaults: Literal["always", "may_omit"]) -> None:
+    output: OutputType[object] = OutputType.of(READ[name], policy=Policy(defaults=defaults))
+
+    @settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def law(data: st.DataObject) -> None:
+        output.validate(json.dumps(data.draw(values_of(output.document)), ensure_ascii=False))
+
+    law()
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_json_form_is_refused_where_it_is(name: str) -> None:
+    target, place = REFUSED[name]
+    with pytest.raises(UnsupportedKeyword) as caught:
+        OutputType.of(target)
+    assert caught.value.place == place
+
+
+def test_a_format_of_pydantic_that_is_not_known_is_refused() -> None:
+    schema = {"type": "string", "format": "brand-new"}
+    with pytest.raises(UnsupportedKeyword, match="brand-new"):
+        read(schema, python=True)
+    assert read(schema).root == String()
+
+
+class Undefined(BaseModel):
+    x: list[Missing]  # type: ignore[name-defined]  # noqa: F821
+
+
+class WithCallable(BaseModel):
+    x: list[Callable[[], int]]
+
+
+class Itself(RootModel["Itself"]):
+    pass
+
+
+@pytest.mark.parametrize("target", [Undefined, 3, "Nowhere", object(), Itself])
+def test_what_pydantic_cannot_describe(target: Any) -> None:
+    with pytest.raises(SchemaError) as caught:
+        OutputType.of(target)
+    assert caught.value.place == "$" and "pydantic.dev" not in str(caught.value)
+
+
+def test_a_callable_is_refused_where_it_is() -> None:
+    with pytest.raises(UnsupportedKeyword) as caught:
+        OutputType.of(WithCallable)
+    assert caught.value.place == "$.x[]"
+
+
+class Endless(BaseModel):
+    a: Endless
+
+
+def test_a_type_without_values() -> None:
+    with pytest.raises(UnsatisfiableSchema) as caught:
+        OutputType.of(Endless)
+    assert caught.value.place == "$.a"
+
+
+def test_limits() -> None:
+    with pytest.raises(LimitExceeded):
+        OutputType.of(Person, limits=Limits(schema_nodes=3))
+    deep: Any = int
+    for _ in range(150):
+        deep = list[deep]
+    with pytest.raises(LimitExceeded):
+        OutputType.of(deep)
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        (Person, "Person"),
+        (list[Person], "list[Person]"),
+        (int, "int"),
+        (None, "None"),
+        (Person | None, "Person | None"),
+        (Literal["a.b", 1], "Literal['a.b', 1]"),
+        (Annotated[dict[str, tuple[Person, ...]], Field(min_length=1)], "dict[str, tuple[Person, ...]]"),
+        (Any, "Any"),
+    ],
+)
+def test_names(target: Any, name: str) -> None:
+    assert OutputType.of(target).name == name
+
+
+def test_the_public_schema_is_pydantic_s_own() -> None:
+    class Event(BaseModel):
+        when: datetime.datetime
+        price: Decimal = Decimal("1.5")
+        keys: dict[int, str]
+        movie: Movie
+
+    output = OutputType.of(Event)
+    assert output.json_schema == Event.model_json_schema()
+    assert "python:" not in json.dumps(output.json_schema)
+    assert "structkit:" not in json.dumps(output.json_schema)
+
+
+def test_validation_errors_are_pydantic_s() -> None:
+    output = OutputType.of(Person)
+    with pytest.raises(ValidationError):
+        output.validate('{"name": "a"}')
+    with pytest.raises(ValidationError):
+        output.validate('{"name": ')
+    assert output.validate('{"name":"a","age":3,"address":{"street":"b","number":1}}').address.street == "b"
+
+
+def _required(target: Any, defaults: Literal["always", "may_omit"] = "always") -> dict[str, bool]:
+    root = OutputType.of(target, policy=Policy(defaults=defaults)).document.root
+    assert isinstance(root, Object) and not root.additional
+    return {key.name: key.required for key in root.properties}
+
+
+def test_fields_with_defaults_are_written_unless_they_may_be_omitted() -> None:
+    assert set(_required(Person).values()) == {True}
+    assert _required(Person, "may_omit") == {
+        "name": True, "age": True, "job": False, "address": True, "other": False,
+    }  # fmt: skip
+
+
+def test_keys_that_the_type_itself_leaves_open_stay_open() -> None:
+    assert _required(Movie) == {"title": True, "year": False}
+
+
+def test_only_what_pydantic_reads_is_written() -> None:
+    assert list(_required(Point)) == ["x", "y"]
+    assert list(_required(Hidden)) == ["shown", "secret"]
+    assert list(_required(Aliased)) == ["firstName", "lastName"]
+
+
+def test_a_recursive_default_can_be_omitted() -> None:
+    class Chain(BaseModel):
+        rest: Chain = None  # type: ignore[assignment]
+
+    with pytest.raises(UnsatisfiableSchema):
+        OutputType.of(Chain)
+    OutputType.of(Chain, policy=Policy(defaults="may_omit"))
+
+
+def test_the_tag_of_a_discriminated_union_is_never_omitted() -> None:
+    for output in (OutputType.of(Pet), OutputType.of(Pet, policy=Policy(defaults="may_omit"))):
+        assert holds(output.document, {"kind": "cat", "lives": 9})
+        assert not holds(output.document, {"lives": 9})
+    assert holds(OutputType.of(Cat | Dog, policy=Policy(defaults="may_omit")).document, {"lives": 9})
+
+
+def test_nodes_of_some_types() -> None:
+    assert OutputType.of(Literal[True, 1]).document.root == Union((Const("true"), Const("1")))
+    assert OutputType.of(Annotated[int, Field(gt=0, lt=10, multiple_of=4)]).document.root == Integer(1, 9, 4)
+    below, above = (Bound(Decimal(sign * 10**8), exclusive=True) for sign in (-1, 1))
+    fixed = Number(below, above, Decimal("1e-7"))
+    assert OutputType.of(Decimal).document.root == Union((fixed, String(format="python:decimal")))
+    assert OutputType.of(dict[str, Any]).document.bounded
+    assert isinstance(OutputType.of(Node).document.root, Ref)
+    assert not holds(OutputType.of(Shut).document, {"a": 1, "b": 2})
+    root = OutputType.of(set[Literal["a", "b"]]).document.root
+    assert isinstance(root, Array) and root.unique and root.max_items == 2
+
+
+@pytest.mark.parametrize(
+    ("target", "refused"),
+    [
+        (dict[int, int], [{"x": 1}, {"1.5": 1}]),
+        (dict[Annotated[str, Field(pattern="^a")], int], [{"b": 1}]),
+        (dict[Literal["a"], int], [{"b": 1}]),
+        (Annotated[Decimal, Field(max_digits=5, decimal_places=2)], [1000, 0.001, -1000]),
+        (Annotated[set[bool], Field(min_length=2)], [[True], [True, True]]),
+    ],
+)
+def test_what_pydantic_s_own_schema_would_let_through(target: Any, refused: list[object]) -> None:
+    output = OutputType.of(target)
+    for value in refused:
+        with pytest.raises(ValidationError):
+            output.validate(json.dumps(value))
+        assert not holds(output.document, value)
+
+
+def test_defaults_that_are_not_json_raise_no_warning() -> None:
+    class Odd(BaseModel):
+        x: Any = object()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OutputType.of(Odd)
+
+
+def test_a_schema_of_the_users_own_making_is_kept() -> None:
+    class Extra(BaseModel):
+        a: int = Field(json_schema_extra={"maximum": 3, "x-hint": True})
+        b: Annotated[str, Field(json_schema_extra={"not": {"const": ""}})] = ""
+
+    root = OutputType.of(Extra).document.root
+    assert isinstance(root, Object)
+    assert [key.value for key in root.properties] == [Integer(maximum=3), String(forbidden=("^$",))]
+
+    class Unread(BaseModel):
+        b: Annotated[str, Field(json_schema_extra={"allOf": [{"format": "ipv4"}, {"format": "ipv6"}]})] = ""
+
+    with pytest.raises(UnsupportedKeyword) as caught:
+        OutputType.of(Unread)
+    assert caught.value.place == "$.b"
