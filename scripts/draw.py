@@ -21,8 +21,8 @@ import numpy as np
 from pydantic import Field
 
 from structkit import AgentResult, Call
-from structkit.automaton.dfa import DEAD, Dfa
-from structkit.automaton.kernels import BITS
+from structkit.automaton.core.dfa import DEAD, Dfa
+from structkit.automaton.core.kernels import BITS
 from structkit.automaton.link import link
 from structkit.messages import Answer, Calls, Message, Output, User
 from structkit.targets import read_target

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 
-from structkit.automaton.automaton import Automaton
-from structkit.automaton.builder import Builder
 from structkit.automaton.link import link
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.lazy_builder import Builder
 from structkit.errors import LimitExceeded, StructkitError
 from structkit.guide.guide import Guide
 from structkit.identity import identity_of

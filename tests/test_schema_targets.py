@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 import structkit as sk
 from structkit import testing
 from structkit.automaton.link import link
-from structkit.automaton.reader import Reader
+from structkit.automaton.runtime.reader import Reader
 from structkit.targets import AnyTarget, read_target
 
 OPEN = {

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 import structkit as sk
-from structkit.automaton.automaton import Automaton
-from structkit.automaton.frames import Frame
 from structkit.automaton.link import link
-from structkit.automaton.reader import Reader
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.reader import Reader
+from structkit.automaton.runtime.stack import Frame
 from structkit.limits import Limits
 from structkit.targets import AnyTarget, read_target
 from tests.schema.values import schemas

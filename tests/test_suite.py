@@ -10,9 +10,9 @@ from pathlib import Path
 import jsonschema_specifications
 import pytest
 
-from structkit.automaton.automaton import Automaton
 from structkit.automaton.link import link
-from structkit.automaton.reader import Reader
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.reader import Reader
 from structkit.errors import StructkitError, UnsatisfiableSchema
 from structkit.lowering.lower import Order
 from structkit.targets import JsonSchema, read_target

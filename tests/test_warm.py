@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from structkit.automaton import alive, build
+from structkit.automaton.construct import compile_rule
+from structkit.automaton.distance import trim
 from structkit.compile import compile
 from structkit.errors import LimitExceeded, SchemaError, StructkitError, VocabularyError
 from structkit.guide.guide import Cursor, Guide
@@ -71,9 +72,9 @@ def _forget() -> None:
     for cache in (
         rows.shared_rows,
         rows.shared_rounds,
-        build._shared,
-        build._alone,
-        alive._alone,
+        compile_rule._shared,
+        compile_rule._alone,
+        trim._alone,
         needs._alone,
     ):
         cache.cache_clear()

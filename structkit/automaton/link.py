@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from structkit.automaton.automaton import Automaton
-from structkit.automaton.build import rule_dfa
-from structkit.automaton.builder import Builder
-from structkit.automaton.dfa import Key, node_of
-from structkit.automaton.kernels import FAR
-from structkit.automaton.notice import watch
+from structkit.automaton.compile_notice import watch
+from structkit.automaton.construct.compile_rule import rule_dfa
+from structkit.automaton.core.dfa import Key, node_of
+from structkit.automaton.core.kernels import FAR
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.lazy_builder import Builder
 from structkit.errors import UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.regex.lazy_rules import GrowingRules

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from structkit.automaton.link import link
-from structkit.automaton.reader import Reader
+from structkit.automaton.runtime.reader import Reader
 from structkit.generate.settings import Writing
 from structkit.targets import Target
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structkit.automaton.jit import kernel
+from structkit.automaton.core.jit import kernel
 
 __all__ = ["best_of_few", "blot"]
 

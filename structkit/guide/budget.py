@@ -19,9 +19,9 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.frames import Below, Frame, Memory, through
-from structkit.automaton.shortest import shortest_length, shortest_text
-from structkit.automaton.unique import ahead
+from structkit.automaton.runtime.distinct import ahead
+from structkit.automaton.runtime.shortest import shortest_length, shortest_text
+from structkit.automaton.runtime.stack import Below, Frame, Memory, through
 from structkit.errors import LimitExceeded
 from structkit.guide.state import State, growth_of, mask_of, suspects, walks
 from structkit.index.index import FAR, Index

@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.automaton import Automaton
-from structkit.automaton.frames import Frame
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.stack import Frame
 from structkit.errors import TokenRefused, VocabularyError
 from structkit.guide.budget import Budgets
 from structkit.guide.state import State, look

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.frames import Frame
+from structkit.automaton.runtime.stack import Frame
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.state import State, downwards
 from structkit.index.index import FAR

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.frames import Below, Fork, Frame, under
-from structkit.automaton.unique import ahead
+from structkit.automaton.runtime.distinct import ahead
+from structkit.automaton.runtime.stack import Below, Fork, Frame, under
 from structkit.index.index import Index
 from structkit.index.mask import Mask, few, union, write
 from structkit.index.rows import Row

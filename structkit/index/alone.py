@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.automaton import Automaton
-from structkit.automaton.dfa import Dfa
-from structkit.automaton.frames import Frame
+from structkit.automaton.core.dfa import Dfa
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.stack import Frame
 from structkit.index import alone_kernels as kernels
 from structkit.index import store
 from structkit.index.mask import Mask

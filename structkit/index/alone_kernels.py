@@ -10,8 +10,8 @@ from __future__ import annotations
 # ruff: noqa: D417
 import numpy as np
 
-from structkit.automaton.jit import kernel
-from structkit.automaton.kernels import BITS, LEAVE, OPERATION
+from structkit.automaton.core.jit import kernel
+from structkit.automaton.core.kernels import BITS, LEAVE, OPERATION
 
 __all__ = ["differ", "part", "rounds", "same", "usual"]
 

@@ -13,11 +13,11 @@ from threading import RLock
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.automaton import Automaton
-from structkit.automaton.frames import Below, Frame, fewest
-from structkit.automaton.reader import Reader
-from structkit.automaton.shortest import Shortest
-from structkit.automaton.tables import UNBUILT, Tables
+from structkit.automaton.core.tables import UNBUILT, Tables
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.reader import Reader
+from structkit.automaton.runtime.shortest import Shortest
+from structkit.automaton.runtime.stack import Below, Frame, fewest
 from structkit.errors import LimitExceeded
 from structkit.index import kernels, spelling
 from structkit.index.alone import RegularRows

@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.tables import UNBUILT, Tables
+from structkit.automaton.core.tables import UNBUILT, Tables
 from structkit.index import store
 from structkit.index.rows import ROWS, PackedRows, Row, RowKey, pack
 from structkit.vocabulary.vocabulary import Vocabulary

@@ -11,9 +11,9 @@ from __future__ import annotations
 # ruff: noqa: D417
 import numpy as np
 
-from structkit.automaton.jit import helper, inlined, kernel
-from structkit.automaton.kernels import BITS, FAR, OPERATION, counted
-from structkit.automaton.lengths import TO_DIFFER
+from structkit.automaton.core.jit import helper, inlined, kernel
+from structkit.automaton.core.kernels import BITS, FAR, OPERATION, counted
+from structkit.automaton.distance.bounds import TO_DIFFER
 
 __all__ = ["ARENA", "COLUMNS", "FAR", "MISSING", "OVERFLOW", "group", "walk"]
 

@@ -13,12 +13,12 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.alive import LARGE, Alive, first_bytes
-from structkit.automaton.automaton import Automaton
-from structkit.automaton.frames import Frame
-from structkit.automaton.kernels import FAR
-from structkit.automaton.lengths import TO_DIFFER
-from structkit.automaton.shortest import Shortest
+from structkit.automaton.core.kernels import FAR
+from structkit.automaton.distance.bounds import TO_DIFFER
+from structkit.automaton.distance.trim import LARGE, Alive, first_bytes
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.shortest import Shortest
+from structkit.automaton.runtime.stack import Frame
 from structkit.index import spelling
 from structkit.vocabulary.vocabulary import Vocabulary
 

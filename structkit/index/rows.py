@@ -11,7 +11,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.kernels import FAR
+from structkit.automaton.core.kernels import FAR
 from structkit.index.mask import Mask, few
 from structkit.vocabulary.vocabulary import Vocabulary
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 # ruff: noqa: D417
 import numpy as np
 
-from structkit.automaton.jit import helper, kernel
-from structkit.automaton.kernels import BITS, END, FAR, LEAVE, OPERATION, TICK
-from structkit.automaton.lengths import TO_DIFFER
+from structkit.automaton.core.jit import helper, kernel
+from structkit.automaton.core.kernels import BITS, END, FAR, LEAVE, OPERATION, TICK
+from structkit.automaton.distance.bounds import TO_DIFFER
 
 __all__ = ["fewest_tokens", "path", "split"]
 

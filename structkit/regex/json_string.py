@@ -212,7 +212,7 @@ def spaced(text: str, comma: str, colon: str) -> str:
 def other_text(texts: Iterable[str]) -> Node:
     r"""The bodies, with the closing quote, of all JSON strings but some: keys that are none of the declared ones.
 
-    >>> from structkit.automaton.build import regular
+    >>> from structkit.automaton.construct.compile_rule import regular
     >>> other = regular(other_text(["a", "ab"]))
     >>> [other.accepts(key.encode() + b'"') for key in ("a", "ab", "", "abc", "b", '\\"')]
     [False, False, True, True, True, True]

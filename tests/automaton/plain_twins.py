@@ -6,18 +6,18 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from structkit.automaton import subset
-from structkit.automaton.build import Ambiguous
-from structkit.automaton.dfa import DEAD, Dfa, Key
-from structkit.automaton.kernels import BITS, OPERATION
-from structkit.automaton.nfa import Nfa
+from structkit.automaton.construct import determinize
+from structkit.automaton.construct.compile_rule import Ambiguous
+from structkit.automaton.construct.nfa import Nfa
+from structkit.automaton.core.dfa import DEAD, Dfa, Key
+from structkit.automaton.core.kernels import BITS, OPERATION
 
 __all__ = ["determinise", "product"]
 
 
 def determinise(nfa: Nfa) -> Dfa:
     """Subset construction (Rabin and Scott 1959): each new state is the set of old ones a text may be in."""
-    classes, width = subset.byte_classes(nfa.every_edge)
+    classes, width = determinize.byte_classes(nfa.every_edge)
     all_edges, all_calls = nfa.every_edge.tolist(), nfa.call_table.tolist()
 
     def closed(states: Iterable[int]) -> frozenset[int]:

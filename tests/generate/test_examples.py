@@ -11,7 +11,7 @@ from pydantic import AliasPath, BaseModel, Field, SecretStr, computed_field
 
 import structkit as sk
 from structkit.automaton.link import link
-from structkit.automaton.reader import Reader
+from structkit.automaton.runtime.reader import Reader
 from structkit.generate.examples import shots_of
 from structkit.generate.prompt import build_prompt
 from structkit.generate.settings import Writing

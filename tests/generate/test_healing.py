@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field
 
 import structkit as sk
-from structkit.automaton.automaton import Automaton
-from structkit.automaton.reader import Reader
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.reader import Reader
 from structkit.guide.guide import Guide
 from structkit.guide.healing import HealedCursor, healed_tokens
 from structkit.testing import RandomModel, ScriptedModel, small_vocabulary

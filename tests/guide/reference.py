@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.automaton import Automaton
-from structkit.automaton.reader import Reader
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.reader import Reader
 from structkit.errors import TokenRefused
 from structkit.vocabulary.vocabulary import Vocabulary
 

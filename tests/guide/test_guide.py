@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given, reject
 from hypothesis import strategies as st
 
-from structkit.automaton.automaton import Automaton
 from structkit.automaton.link import link
-from structkit.automaton.reader import Reader
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.reader import Reader
 from structkit.compile import compile
 from structkit.errors import LimitExceeded, TokenRefused, UnsatisfiableSchema, VocabularyError
 from structkit.guide.guide import Cursor, Guide

@@ -97,7 +97,7 @@ DOORS = {
     "referencing": {"schema/json_schema/validate.py"},
     "mcp": {"mcp/endpoint.py", "mcp/session.py"},
     "pytest": {"pytest_plugin.py"},
-    "numba": {"automaton/jit.py", "automaton/notice.py"},
+    "numba": {"automaton/core/jit.py", "automaton/compile_notice.py"},
     "torch": {"generate/select_torch.py", "generate/processors.py", "models/local.py", "models/rows.py"},
     "tqdm": {"generate/progress.py"},
     "transformers": {"models/local.py", "models/rows.py"},

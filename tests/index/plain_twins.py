@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.automaton import Automaton
-from structkit.automaton.frames import Frame
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.stack import Frame
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["split", "walk"]

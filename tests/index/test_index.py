@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.automaton.automaton import Automaton
-from structkit.automaton.frames import Frame, under
 from structkit.automaton.link import link
-from structkit.automaton.reader import Reader
-from structkit.automaton.shortest import shortest_text
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.reader import Reader
+from structkit.automaton.runtime.shortest import shortest_text
+from structkit.automaton.runtime.stack import Frame, under
 from structkit.errors import UnsatisfiableSchema
 from structkit.guide.guide import Guide
 from structkit.index import scratch

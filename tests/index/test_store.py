@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structkit.automaton.automaton import Automaton
-from structkit.automaton.builder import Builder
 from structkit.automaton.link import link
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.lazy_builder import Builder
 from structkit.guide.guide import Guide
 from structkit.index import store
 from structkit.index.kept import load

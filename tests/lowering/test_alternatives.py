@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.automaton.build import regular
+from structkit.automaton.construct.compile_rule import regular
 from structkit.automaton.link import link
-from structkit.automaton.reader import Reader
+from structkit.automaton.runtime.reader import Reader
 from structkit.lowering import alternatives as module
 from structkit.lowering.alternatives import options
 from structkit.regex.nodes import Call, Node, Text

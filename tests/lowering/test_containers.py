@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.automaton.link import link
-from structkit.automaton.reader import Reader
+from structkit.automaton.runtime.reader import Reader
 from structkit.regex.json_string import other_text
 from structkit.regex.nodes import Rules
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, reject, settings
 from hypothesis import strategies as st
 
-from structkit.automaton.automaton import Automaton
 from structkit.automaton.link import link
-from structkit.automaton.reader import Reader
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.reader import Reader
 from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.lowering import lazy as postponing

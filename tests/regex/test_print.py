@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.automaton.build import regular
+from structkit.automaton.construct.compile_rule import regular
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
 from structkit.regex.charset import DIGIT

@@ -41,7 +41,7 @@ def floats(figures: int) -> Node:
         figures: The most digits from the first to the last that is not 0, at least two. With `ALL_FIGURES` the `repr`
             of every float is there, with `APART_FIGURES` no two texts are the same float.
 
-    >>> from structkit.automaton.build import regular
+    >>> from structkit.automaton.construct.compile_rule import regular
     >>> [regular(floats(17)).accepts(text) for text in (b"1.0", b"0.5", b"1e-07", b"1", b"0.50", b"10e+21", b"-0.0")]
     [True, True, True, False, False, False, False]
     """

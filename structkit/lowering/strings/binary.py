@@ -130,7 +130,7 @@ def decimals(
         bounds: `ge`, `gt`, `le`, `lt`.
         multiple_of: What must divide it.
 
-    >>> from structkit.automaton.build import regular
+    >>> from structkit.automaton.construct.compile_rule import regular
     >>> price = regular(decimals(max_digits=4, decimal_places=2, bounds={"ge": "0"}))
     >>> [price.accepts(text) for text in (b"12.50", b"123", b"1.234", b"-1")]
     [True, False, False, False]

@@ -13,7 +13,7 @@ from structkit.schema.ir.nodes import String
 from structkit.schema.markers.quote import lacks_source
 
 if TYPE_CHECKING:
-    from structkit.automaton.dfa import Dfa
+    from structkit.automaton.core.dfa import Dfa
 
 __all__ = ["AutomatonTexts"]
 
@@ -74,7 +74,7 @@ class AutomatonTexts:
 def _automaton(node: String, python: bool, wide: bool, limits: Limits) -> Dfa | None:
     """The automaton of the texts, unless it would be too large or cannot be said."""
     # Most schemas ask nothing, and then nothing is compiled.
-    from structkit.automaton.build import rule_dfa
+    from structkit.automaton.construct.compile_rule import rule_dfa
 
     try:
         return rule_dfa(string_texts(node, python=python, wide=wide, limits=limits), limits)

@@ -162,7 +162,7 @@ def durations(low: int | None = None, high: int | None = None, *, once: bool = F
     With bounds, or `once`, each as pydantic writes it: `P1Y2DT3H4M5.6S`. Otherwise also with more than 23 hours and
     more than 364 days.
 
-    >>> from structkit.automaton.build import regular
+    >>> from structkit.automaton.construct.compile_rule import regular
     >>> short = regular(durations(0, 90_000_000))
     >>> [short.accepts(text) for text in (b"PT0S", b"PT1M30S", b"PT1M30.5S", b"PT90S")]
     [True, True, False, False]

@@ -12,7 +12,7 @@ from typing_extensions import NotRequired, TypedDict
 
 import structkit as sk
 from structkit.automaton.link import link
-from structkit.automaton.reader import Reader
+from structkit.automaton.runtime.reader import Reader
 from structkit.generate.guides import Guides
 from structkit.generate.settings import Writing
 from structkit.schema.markers.json_style import Policy, policy_of

@@ -1,0 +1,342 @@
+"""Subset construction (Rabin and Scott 1959); compiled by numba and cached on disk."""
+
+from __future__ import annotations
+
+# One name a line would make the arguments of a kernel longer than its body.
+# fmt: off
+# ruff: noqa: SIM110 (numba compiles plain loops to faster code than generators)
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.automaton.core.jit import helper, inlined, kernel
+from structkit.automaton.core.kernels import BITS, FULL, TOO_MANY
+
+__all__ = ["AMBIGUOUS", "byte_classes", "determinise", "prepare", "with_runs"]
+
+AMBIGUOUS = -1
+"""What `determinise` answers when edges for one byte differ in their operation."""
+
+
+@inlined
+def _close(state, first, silent_moves, scratch, mark, count):
+    """Add the states that matter and are reached without a byte to `scratch[3, :count]`; returns how many it holds."""
+    if scratch[1, state] == mark:
+        return count
+    scratch[1, state] = mark
+    scratch[2, 0] = state
+    top = 1
+    while top > 0:
+        top -= 1
+        reached = scratch[2, top]
+        if scratch[0, reached]:
+            scratch[3, count] = reached
+            count += 1
+        for i in range(first[1, reached], first[1, reached + 1]):
+            after = silent_moves[i, 1]
+            if scratch[1, after] != mark:
+                scratch[1, after] = mark
+                scratch[2, top] = after
+                top += 1
+    return count
+
+
+@inlined
+def _bucket(members, low, high, first, edges, width, items, moves):
+    """Sort the edges of `members[low:high]` by byte class.
+
+    Targets of class k become `moves[items[0, k] : items[0, k + 1]]`, and their operation `items[1, k]`.
+    Returns how many there are, `FULL`, or `AMBIGUOUS` if edges of one class differ in their operation.
+    """
+    for klass in range(width + 2):
+        items[0, klass] = 0
+    for m in range(low, high):
+        for e in range(first[0, members[m]], first[0, members[m] + 1]):
+            for klass in range(edges[e, 1], edges[e, 2] + 1):
+                if items[0, klass + 2] == 0:
+                    items[1, klass] = edges[e, 4]
+                elif items[1, klass] != edges[e, 4]:
+                    return np.int64(AMBIGUOUS)
+                items[0, klass + 2] += 1
+    for klass in range(width):
+        items[0, klass + 2] += items[0, klass + 1]
+    count = np.int64(items[0, width + 1])
+    if count > len(moves):
+        return np.int64(FULL)
+    for m in range(low, high):
+        for e in range(first[0, members[m]], first[0, members[m] + 1]):
+            for klass in range(edges[e, 1], edges[e, 2] + 1):
+                moves[items[0, klass + 1]] = edges[e, 3]
+                items[0, klass + 1] += 1
+    return count
+
+
+@inlined
+def _bucket_calls(members, low, high, first, calls, width, items, moves):
+    """Sort the calls of `members[low:high]` by callee and operation; they go on where those of the classes end.
+
+    Calls of one callee, which is `items[2, k]`, with one operation are one call. Returns the end of the items, or
+    `FULL`.
+    """
+    stop = np.int64(width)
+    for m in range(low, high):
+        for c in range(first[2, members[m]], first[2, members[m] + 1]):
+            known = False
+            for item in range(width, stop):
+                known = known or (items[2, item] == calls[c, 1] and items[1, item] == calls[c, 3])
+            if known:
+                continue
+            items[2, stop], items[1, stop] = calls[c, 1], calls[c, 3]
+            end = items[0, stop]
+            for n in range(m, high):
+                for d in range(first[2, members[n]], first[2, members[n] + 1]):
+                    if calls[d, 1] == calls[c, 1] and calls[d, 3] == calls[c, 3]:
+                        if end == len(moves):
+                            return np.int64(FULL)
+                        moves[end] = calls[d, 2]
+                        end += 1
+            stop += 1
+            items[0, stop] = end
+    return stop
+
+
+@inlined
+def _same(moves, items, item):
+    """Whether an item has the targets of the one before it."""
+    begin, stop = items[0, item], items[0, item + 1]
+    before = items[0, item - 1]
+    if stop - begin != begin - before:
+        return False
+    for i in range(stop - begin):
+        if moves[begin + i] != moves[before + i]:
+            return False
+    return True
+
+
+@inlined
+def _sort(scratch, count):
+    """Sort `scratch[3, :count]` in place (Shell 1959); most often there are few, and in order already."""
+    gap = 1
+    while 3 * gap < count:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, count):
+            value = scratch[3, i]
+            at = i
+            while at >= gap and scratch[3, at - gap] > value:
+                scratch[3, at] = scratch[3, at - gap]
+                at -= gap
+            scratch[3, at] = value
+        gap //= 3
+
+
+@inlined
+def _find(scratch, count, hashed, slots, table, members):
+    """The slot of the state with the members `scratch[3, :count]`, or the empty one where it belongs."""
+    slot = (hashed ^ (hashed >> 29)) & (len(slots) - 1)
+    while slots[slot] >= 0:
+        begin = table[slots[slot], 0]
+        if table[slots[slot], 1] == hashed and table[slots[slot] + 1, 0] - begin == count:
+            equal = 0
+            while equal < count and members[begin + equal] == scratch[3, equal]:
+                equal += 1
+            if equal == count:
+                break
+        slot = (slot + 1) & (len(slots) - 1)
+    return slot
+
+
+@inlined
+def _number(scratch, count, final, slots, table, members, ends, states):
+    """The number of the state with the members `scratch[3, :count]`; if it is new, it is `states`."""
+    _sort(scratch, count)
+    hashed = np.int64(count)
+    for i in range(count):
+        hashed = (hashed ^ np.int64(scratch[3, i])) * np.int64(1099511628211)
+    slot = _find(scratch, count, hashed, slots, table, members)
+    if slots[slot] < 0:
+        slots[slot] = states
+        begin = table[states, 0]
+        table[states, 1] = hashed
+        ends[states] = False
+        for i in range(count):
+            members[begin + i] = scratch[3, i]
+            if scratch[3, i] == final:
+                ends[states] = True
+        table[states + 1, 0] = begin + count
+    return np.int64(slots[slot])
+
+
+@kernel
+def determinise(
+    first, edges, silent_moves, nfa_calls, final, most,
+    scratch, items, moves, slots, table, members, targets, ends, calls, places,
+):
+    """Subset construction over byte classes.
+
+    Args:
+        first: int32[3, NFA states + 2], where the edges, silent moves and calls of each state begin.
+        edges: int32[edges, 5], `(source, first class, last class, target, operation)`, by source.
+        silent_moves: int32[silent moves, 2], `(source, target)`, by source.
+        nfa_calls: int32[calls, 4], `(source, number of the callee, target, operation)`, by source.
+        final: The one final state.
+        most: How many states there may be.
+        scratch: int32[4, NFA states + 1], zeros.
+        items: int32[3, classes + calls + 2], scratch.
+        moves: int32[...], scratch: holds the targets of a state.
+        slots: int32[a power of 2, more than the room for states], scratch.
+        table: int64[room + 1, 2], its first row 0; receives for each state where its members begin, and their hash.
+        members: int32[...], receives the members of all states.
+        targets: int32[room, classes], receives the transitions.
+        ends: bool[room], receives whether each state is final.
+        calls: int32[..., 4], receives the calls in the form of `nfa_calls`, the callees numbered as they come.
+        places: int32[2, callees], receives the new number of each callee, and the old one of each.
+
+    Returns:
+        `(states, calls, callees)`, how many there are; the first is `AMBIGUOUS`, `TOO_MANY`, or `FULL` on failure.
+    """
+    size, width = first.shape[1] - 2, targets.shape[1]
+    for state in range(size):
+        scratch[0, state] = first[0, state + 1] - first[0, state] + first[2, state + 1] - first[2, state]
+    scratch[0, final] = 1
+    for place in range(len(slots)):
+        slots[place] = -1
+    for place in range(places.shape[1]):
+        places[0, place] = -1
+    # State -1 stands for the start, which has one successor; others have one by class, then one by call.
+    items[0, 0], items[0, 1], items[1, 0], moves[0] = 0, 1, 0, 0
+    # Literals would be of other types than the variables they are put into, for which helpers are compiled again.
+    stop, states, count, number = np.int64(1), np.int64(0), np.int64(0), np.int64(0)
+    made_calls, named, mark = 0, 0, 0
+    for state in range(-1, len(targets)):
+        if state == states:
+            break
+        if state >= 0:
+            low, high = table[state, 0], table[state + 1, 0]
+            stop = _bucket(members, low, high, first, edges, width, items, moves)
+            if stop >= 0:
+                stop = _bucket_calls(members, low, high, first, nfa_calls, width, items, moves)
+            if stop < 0:
+                return stop, made_calls, named
+        for item in range(stop):
+            if items[0, item] == items[0, item + 1]:
+                targets[state, item] = -1
+                continue
+            if item == 0 or not _same(moves, items, item):
+                mark += 1
+                count = np.int64(0)
+                for i in range(items[0, item], items[0, item + 1]):
+                    count = _close(moves[i], first, silent_moves, scratch, mark, count)
+                if states == len(targets) or table[states, 0] + count > len(members):
+                    return FULL, made_calls, named
+                number = _number(scratch, count, final, slots, table, members, ends, states)
+                if number == states:
+                    if states == most:
+                        return TOO_MANY, made_calls, named
+                    states += 1
+            if item >= width:
+                if made_calls == len(calls):
+                    return FULL, made_calls, named
+                callee = items[2, item]
+                if places[0, callee] < 0:
+                    places[0, callee], places[1, named] = named, callee
+                    named += 1
+                calls[made_calls, 0], calls[made_calls, 1] = state, places[0, callee]
+                calls[made_calls, 2], calls[made_calls, 3] = number, items[1, item]
+                made_calls += 1
+            elif state >= 0:
+                targets[state, item] = number << BITS | items[1, item]
+    return states, made_calls, named
+
+
+@helper
+def _count(table, kind, first):
+    for i in range(len(table)):
+        first[kind, table[i, 0] + 2] += 1
+
+
+@helper
+def _sort_by_source(table, kind, first, rows):
+    for i in range(len(table)):
+        place = first[kind, table[i, 0] + 1]
+        first[kind, table[i, 0] + 1] = place + 1
+        for column in range(table.shape[1]):
+            rows[place, column] = table[i, column]
+
+
+@kernel
+def prepare(edges, runs, texts, silent, calls, classes, first, edge_rows, silent_rows, call_rows):
+    """Sort what leads on by where it begins, and find the bytes that no edge tells apart.
+
+    Args:
+        edges: int32[edges, 5], `(source, first byte, last byte, target, operation)`.
+        runs: int32[runs, 3], `(source, first new state, length)`: more edges, through states numbered in a row.
+        texts: uint8[...], the bytes of all runs.
+        silent: int32[silent moves, 2], `(source, target)`.
+        calls: int32[calls, 4], `(source, number of the callee, target, operation)`.
+        classes: uint8[256], zeros, receives the class of each byte.
+        first: int32[3, NFA states + 2], zeros, receives where the edges, silent moves and calls of each state begin.
+        edge_rows: int32[edges + bytes of runs, 5], receives the edges by source, with classes for bytes.
+        silent_rows: int32[silent moves, 2], receives the silent moves by source.
+        call_rows: int32[calls, 4], receives the calls by source.
+    """
+    # Literals would be of three types, for which the helpers are compiled three times.
+    of_edges, of_silent, of_calls = np.int64(0), np.int64(1), np.int64(2)
+    _count(edges, of_edges, first)
+    _count(silent, of_silent, first)
+    _count(calls, of_calls, first)
+    for e in range(len(edges)):
+        classes[edges[e, 1]] = 1
+        if edges[e, 2] < 255:
+            classes[edges[e, 2] + 1] = 1
+    byte = 0
+    for r in range(len(runs)):
+        source = runs[r, 0]
+        for i in range(runs[r, 2]):
+            first[0, source + 2] += 1
+            source = runs[r, 1] + i
+            classes[texts[byte]] = 1
+            if texts[byte] < 255:
+                classes[texts[byte] + 1] = 1
+            byte += 1
+    classes[0] = 0
+    for each in range(1, 256):
+        classes[each] += classes[each - 1]
+    for kind in range(3):
+        for state in range(first.shape[1] - 2):
+            first[kind, state + 2] += first[kind, state + 1]
+    _sort_by_source(edges, of_edges, first, edge_rows)
+    _sort_by_source(silent, of_silent, first, silent_rows)
+    _sort_by_source(calls, of_calls, first, call_rows)
+    byte = 0
+    for r in range(len(runs)):
+        source = runs[r, 0]
+        for i in range(runs[r, 2]):
+            place = first[0, source + 1]
+            first[0, source + 1] = place + 1
+            edge_rows[place, 0], edge_rows[place, 1], edge_rows[place, 2] = source, texts[byte], texts[byte]
+            source = runs[r, 1] + i
+            edge_rows[place, 3], edge_rows[place, 4] = source, 0
+            byte += 1
+    for e in range(len(edge_rows)):
+        edge_rows[e, 1], edge_rows[e, 2] = classes[edge_rows[e, 1]], classes[edge_rows[e, 2]]
+
+
+def with_runs(
+    edges: NDArray[np.int32], runs: NDArray[np.int32], texts: NDArray[np.uint8]
+) -> NDArray[np.int32]:
+    """int32[..., 5]: edges, and those of runs; see `prepare`."""
+    source, first, lengths = runs.T
+    at = np.arange(len(texts), dtype=np.int32) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    targets = np.repeat(first, lengths) + at
+    sources = np.where(at == 0, np.repeat(source, lengths), targets - 1)
+    added = np.column_stack([sources, texts, texts, targets, np.zeros_like(targets)]).astype(np.int32)
+    return np.concatenate([edges, added])
+
+
+def byte_classes(edges: NDArray[np.int32]) -> tuple[NDArray[np.uint8], int]:
+    """uint8[256], the class of each byte, and how many there are: bytes that no edge tells apart share one."""
+    begins = np.zeros(257, np.uint8)
+    begins[edges[:, 1]] = begins[edges[:, 2] + 1] = 1
+    begins[0] = 0
+    classes = np.cumsum(begins[:256], dtype=np.uint8)
+    return classes, int(classes[255]) + 1

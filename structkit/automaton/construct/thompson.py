@@ -1,0 +1,423 @@
+"""Regex nodes as a nondeterministic automaton (Thompson 1968)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from structkit.automaton.construct.arithmetic import multiples
+from structkit.automaton.construct.nfa import Nfa
+from structkit.automaton.construct.optional_parts import in_runs, optional_run
+from structkit.automaton.construct.utf8 import byte_sequences
+from structkit.automaton.core.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key
+from structkit.automaton.core.kernels import BITS
+from structkit.errors import LimitExceeded, SchemaError
+from structkit.limits import Limits
+from structkit.regex.json_string import is_quoting
+from structkit.regex.nodes import (
+    Alt,
+    Both,
+    Call,
+    Chars,
+    Joined,
+    Multiple,
+    Node,
+    Part,
+    Repeat,
+    Seq,
+    Substring,
+    Text,
+    Unique,
+    Unordered,
+    seq,
+)
+
+__all__ = ["build_nfa", "is_large"]
+
+_UNROLL = 64
+"""NFA states that a bounded repetition may be copied into; larger ones are counted instead."""
+
+_APART = 8
+"""Texts to choose from that are sooner written apart than found to begin alike."""
+
+_COPIED = 20
+"""States of copies from which on it is quicker to move those of the first copy than to emit each."""
+
+
+CompilePart: TypeAlias = Callable[[Both | Substring], Dfa]
+"""Compiles a combination, or a quote, to a deterministic automaton; calls are written out."""
+
+
+def build_nfa(
+    node: Node,
+    compile_part: CompilePart,
+    *,
+    count: bool,
+    limits: Limits,
+    rules: Mapping[str, Node] | None = None,
+) -> Nfa:
+    """Build the automaton of a node.
+
+    Args:
+        node: The language.
+        compile_part: Compiles the parts of the node that are embedded as deterministic automata.
+        count: Whether one large repetition may use the counter.
+        limits: Bounds `nfa_states`.
+        rules: What calls stand for where all must be written out, because the automaton is to be multiplied with
+            another; then nothing is counted. `None` keeps calls, and makes calls of further large repetitions.
+
+    Raises:
+        LimitExceeded: The automaton would be larger than `limits.nfa_states`.
+    """
+    builder = _Builder(limits, rules, compile_part, count=count and rules is None)
+    parts = node.parts if isinstance(node, Seq) else (node,)
+    state = 0
+    for part in parts:
+        if isinstance(part, Repeat) and rules is None and builder.is_large(part):
+            state = builder.here(part, state)
+        else:
+            state = builder.emit(part, state)
+    builder.nfa.final = state
+    if builder.leaving is not None:
+        builder.nfa.mark(builder.nfa.closure([builder.leaving]), LEAVE)
+    return builder.nfa
+
+
+def is_large(node: Node, limits: Limits) -> bool:
+    """Whether a node is a repetition that is counted rather than copied out, alone or with a text behind it."""
+    if isinstance(node, Seq) and len(node.parts) == 2 and isinstance(node.parts[1], Text):
+        node = node.parts[0]
+    return isinstance(node, Repeat) and _Sizes(limits).is_large(node)
+
+
+class _Sizes:
+    """About how many states nodes take."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._known: dict[int, tuple[Node, int]] = {}  # the node is kept, so that its id stays its own
+
+    def is_large(self, node: Repeat) -> bool:
+        if node.least > self.limits.rounds:
+            raise LimitExceeded("rounds", self.limits.rounds, f"a repetition of at least {node.least}")
+        rounds = node.least if node.most is None else node.most
+        return rounds > 1 and rounds * self.of(node.part) > _UNROLL
+
+    def of(self, node: Node) -> int:
+        """About how many states the node takes; counted repetitions take none, for they are rules."""
+        known = self._known.get(id(node))
+        if known is not None:
+            return known[1]
+        match node:
+            case Text(value):
+                size = len(value)
+            case Seq(parts) | Alt(parts):
+                size = sum(map(self.of, parts))
+            case Repeat(part, least, most):
+                size = self.of(part) * max(least, 1 if most is None else most)
+            case Joined(parts, separator):
+                size = sum(
+                    (self.of(p.node) + len(separator)) * min(max(p.least, p.most or 1), _UNROLL)
+                    for p in parts
+                )
+            case Unordered(entries):
+                size = sum(self.of(entry.rest) + 2 for entry in entries)
+            case Both(left, right):
+                size = self.of(left) + self.of(right)
+            case Multiple(of, places):
+                size = of * (1 + places)
+            case Chars() | Call() | Unique() | Substring():
+                size = 1
+        self._known[id(node)] = (node, size)
+        return size
+
+
+class _Builder:
+    """Adds fragments to one automaton; each `emit` returns the state at which the fragment ends."""
+
+    def __init__(
+        self, limits: Limits, rules: Mapping[str, Node] | None, compile_part: CompilePart, *, count: bool
+    ) -> None:
+        self.nfa = Nfa()
+        self.compile_part = compile_part
+        self.may_count = count
+        self.leaving: int | None = None
+        self.limits = limits
+        self.rules = rules
+        self.open_calls: list[str] = []
+        self.is_large = _Sizes(limits).is_large
+
+    def state(self) -> int:
+        state = self.nfa.size
+        if state >= self.limits.nfa_states:
+            raise LimitExceeded("nfa_states", self.limits.nfa_states, "the automaton of a rule")
+        self.nfa.size = state + 1
+        return state
+
+    def emit(self, node: Node, start: int) -> int:
+        if type(node) is Text:  # most nodes are one of these two
+            return self.text(node.value, start)
+        if type(node) is Seq:
+            for part in node.parts:
+                start = self.emit(part, start)
+            return start
+        match node:
+            case Chars(ranges):
+                return self.chars(ranges, start)
+            case Call(rule):
+                return self.call(rule, start)
+            case Alt(parts):
+                return self.alternatives(parts, start)
+            case Repeat():
+                return self.repeat(node, start)
+            case Joined(parts, separator):
+                return self.joined(parts, separator, start)
+            case Unique(inner):
+                return self.enter(node, start) if self.rules is None else self.emit(inner, start)
+            case Unordered():
+                return self.unordered(node, start)
+            case Both() if self.rules is None and is_quoting(node):
+                return self.enter(node, start)
+            case Substring() if self.rules is None:
+                return self.enter(node, start)
+            case Both(right=Repeat() as rounds, negate=False) if self.rules is None and self.is_large(rounds):
+                return self.enter(node, start)
+            case Both() | Substring():
+                return self.embed(self.compile_part(node), start)
+            case Multiple(of, places):
+                return multiples(self, of, places, start)
+
+    def link(self, source: int, target: int) -> None:
+        self.nfa.silent.extend((source, target))
+
+    def edge(self, source: int, byte: int, target: int) -> None:
+        self.nfa.edges.extend((source, byte, byte, target, KEEP))
+
+    def text(self, value: str, start: int) -> int:
+        return self.run(value.encode(errors="surrogateescape"), start) if value else start
+
+    def run(self, text: bytes, start: int) -> int:
+        """Lead through new states, numbered in a row; returns the last one."""
+        nfa = self.nfa
+        first, nfa.size = nfa.size, nfa.size + len(text)
+        if nfa.size > self.limits.nfa_states:
+            raise LimitExceeded("nfa_states", self.limits.nfa_states, "the automaton of a rule")
+        nfa.runs.extend((start, first, len(text)))
+        nfa.run_bytes += text
+        return nfa.size - 1
+
+    def alternatives(self, parts: tuple[Node, ...], start: int) -> int:
+        """Any of the parts; of many texts those that begin alike share the states of their beginning, as a trie."""
+        end = self.state()
+        texts = [part.spelled for part in parts if isinstance(part, Text)]
+        if shared := len(texts) > _APART:
+            texts.sort()
+            root = self.state()
+            self.link(start, root)
+            self.trie(texts, root, end)
+        for part in parts:
+            if not shared or not isinstance(part, Text):
+                self.link(self.emit(part, start), end)
+        return end
+
+    def trie(self, texts: list[bytes], root: int, end: int) -> None:
+        """Texts in their order: each leaves the one before it where the two differ."""
+        before, path = b"", [root]
+        for text in texts:
+            shared = next(
+                (i for i, (a, b) in enumerate(zip(text, before, strict=False)) if a != b), len(before)
+            )
+            del path[shared + 1 :]
+            if shared < len(text):
+                first = self.nfa.size
+                self.run(text[shared:], path[-1])
+                path += range(first, self.nfa.size)
+            self.link(path[-1], end)
+            before = text
+
+    def chars(self, ranges: tuple[tuple[int, int], ...], start: int) -> int:
+        """Spellings with equal ends share the states of those ends, so that large classes stay small."""
+        end = self.state()
+        states: dict[tuple[tuple[int, int], ...], int] = {(): end}
+        for sequence in byte_sequences(ranges):
+            target = end
+            for position in range(len(sequence) - 1, 0, -1):
+                rest = sequence[position:]
+                if rest not in states:
+                    states[rest] = self.state()
+                    self.nfa.edges.extend((states[rest], *rest[0], target, KEEP))
+                target = states[rest]
+            self.nfa.edges.extend((start, *sequence[0], target, KEEP))
+        return end
+
+    def call(self, rule: str, start: int) -> int:
+        if self.rules is None:
+            return self.enter(rule, start)
+        if rule in self.open_calls:
+            raise SchemaError("a recursive value cannot be combined with a pattern or a negation")
+        self.open_calls.append(rule)
+        end = self.emit(self.rules[rule], start)
+        self.open_calls.pop()
+        return end
+
+    def repeat(self, node: Repeat, start: int) -> int:
+        if self.rules is not None or not self.is_large(node):
+            return self.unroll(node, start)
+        if _remembers(node.part):  # a rule of its own would not know the texts seen before it
+            return self.here(node, start)
+        return self.enter(node, start)
+
+    def enter(self, key: Key, start: int) -> int:
+        end = self.state()
+        self.nfa.call(start, key, end, KEEP)
+        return end
+
+    def here(self, node: Repeat, start: int) -> int:
+        """A large repetition in its own place: counted if the counter is free, else copied out."""
+        counted = self.count(node, start) if self.may_count and self.leaving is None else None
+        if counted is None:
+            return self.unroll(node, start)
+        self.leaving = counted
+        return counted
+
+    def unroll(self, node: Repeat, start: int) -> int:
+        part, least, most = node.part, node.least, node.most
+        copies = least if most is not None else max(least - 1, 0)
+        start = self.copies(lambda entry: self.emit(part, entry), start, copies)
+        if most is None:
+            loop = self.state()
+            self.link(start, loop)
+            end = self.emit(part, loop)
+            self.link(end, loop)
+            return end if least else loop
+        end = self.state()
+
+        def maybe(entry: int) -> int:
+            self.link(entry, end)
+            inner = self.state()
+            self.link(entry, inner)
+            return self.emit(part, inner)
+
+        self.link(self.copies(maybe, start, most - least), end)
+        return end
+
+    def copies(self, emit: Callable[[int], int], start: int, times: int) -> int:
+        """Emit a fragment several times, each from where the one before it ends; returns where the last one does."""
+        nfa = self.nfa
+        for more in range(times - 1, -1, -1):
+            first, lengths, counted = nfa.size, nfa.lengths, self.leaving
+            end = emit(start)
+            own = range(first, nfa.size)
+            # Where the fragment took the rule's counter, the next one will be another.
+            if more * len(own) >= _COPIED and end in own and self.leaving == counted:
+                if nfa.size + more * len(own) > self.limits.nfa_states:
+                    raise LimitExceeded("nfa_states", self.limits.nfa_states, "the automaton of a rule")
+                nfa.copy(lengths, own, (start, end), more)
+                return end + more * len(own)
+            start = end
+        return start
+
+    def count(self, node: Repeat, start: int) -> int | None:
+        """Emit the repetition as one loop under the rule's counter; `None` if its rounds cannot be told apart."""
+        loop, first, leave = self.state(), self.state(), self.state()
+        self.link(start, loop)
+        end = self.emit(node.part, first)
+        nfa = self.nfa
+        opening = nfa.closure([first])
+        if end in opening or nfa.enters(opening, without=opening):
+            return None
+        nfa.mark(opening, TICK)
+        self.link(loop, first)
+        self.link(end, loop)
+        self.link(loop, leave)
+        nfa.least = node.least
+        nfa.most = None if node.most is None or node.most > self.limits.rounds else node.most
+        return leave
+
+    def joined(self, parts: tuple[Part, ...], separator: str, start: int) -> int:
+        """Two tracks run side by side, before and after the first written part, so that size stays linear."""
+        nothing: int | None = start
+        written: int | None = None
+        for run in in_runs([part for part in parts if part.most != 0]):
+            if len(run) > 1:
+                written = optional_run(self, run, separator, nothing, written)
+                continue
+            part, entry = run[0], self.state()
+            if nothing is not None:
+                self.link(nothing, entry)
+            if written is not None:
+                self.link(self.text(separator, written), entry)
+            end = self.part(part, separator, entry)
+            after = self.state()
+            self.link(end, after)
+            if part.least == 0:
+                if written is not None:
+                    self.link(written, after)
+            else:
+                nothing = None
+            written = after
+        end = self.state()
+        for state in (nothing, written):
+            if state is not None:
+                self.link(state, end)
+        return end
+
+    def unordered(self, node: Unordered, start: int) -> int:
+        """A loop over the entries, under the rule's counter; the keys themselves see to it that none comes twice."""
+        if self.rules is not None or not self.may_count or self.leaving is not None:
+            raise SchemaError("keys in any order cannot be combined with a pattern or a negation")
+        entry, after, leave = self.state(), self.state(), self.state()
+        self.link(start, entry)
+        for each in node.entries:
+            first, named = self.state(), self.state()
+            self.link(entry, first)
+            self.nfa.call(first, each.key, named, TICK if each.counts else KEEP)
+            self.link(self.emit(each.rest, named), after)
+        self.link(self.text(node.separator, after), entry)
+        self.link(start, leave)
+        self.link(after, leave)
+        self.nfa.least, self.nfa.most = node.least, node.most
+        self.leaving = leave
+        return leave
+
+    def part(self, part: Part, separator: str, entry: int) -> int:
+        """A written part and its repetitions."""
+        end = self.emit(part.node, entry)
+        if part.least <= 1 and part.most is None:
+            self.link(self.text(separator, end), entry)
+        elif part.most != 1:
+            most = None if part.most is None else part.most - 1
+            again = seq(Text(separator), part.node)
+            end = self.repeat(Repeat(again, max(part.least - 1, 0), most), end)
+        return end
+
+    def embed(self, dfa: Dfa, start: int) -> int:
+        """Copy a deterministic automaton in, with an edge for each run of bytes of one class."""
+        end = self.state()
+        if dfa.is_empty:
+            return end
+        states = [self.state() for _ in range(len(dfa.final))]
+        self.link(start, states[0])
+        runs = _runs(dfa.classes.tolist())
+        for state, row in enumerate(dfa.targets.tolist()):
+            for first, last, klass in runs:
+                if row[klass] != DEAD:
+                    self.nfa.edges.extend((states[state], first, last, states[row[klass] >> BITS], KEEP))
+            if dfa.final[state]:
+                self.link(states[state], end)
+        return end
+
+
+def _remembers(node: Node) -> bool:
+    """Whether a repeated part holds a unique text of the rule that it stands in."""
+    return isinstance(node, Unique) or (isinstance(node, Seq) and any(map(_remembers, node.parts)))
+
+
+def _runs(classes: list[int]) -> list[tuple[int, int, int]]:
+    runs: list[tuple[int, int, int]] = []
+    for byte, klass in enumerate(classes):
+        if runs and runs[-1][2] == klass:
+            runs[-1] = (runs[-1][0], byte, klass)
+        else:
+            runs.append((byte, byte, klass))
+    return runs

@@ -1,0 +1,97 @@
+"""The rules of a target on their way into tables: numbered as they are found, each built when it is first called."""
+
+from __future__ import annotations
+
+import hashlib
+
+from structkit.automaton.construct.compile_rule import build_rule, rule_dfa
+from structkit.automaton.core.dfa import Key, node_of
+from structkit.automaton.core.tables import GrowingTables, Tables
+from structkit.automaton.distance.bounds import Lengths
+from structkit.automaton.distance.cardinality import Counts
+from structkit.automaton.distance.trim import Alive, alive
+from structkit.limits import Limits
+from structkit.regex.nodes import Rules
+
+__all__ = ["Builder"]
+
+
+class Builder:
+    """Builds rules one by one. Rule 0 is the start, and built at once.
+
+    Attributes:
+        rules: The rules.
+        limits: What may be built.
+        keys: What calls name, by the number of the rule; `None` is the start.
+        built: The numbers of the rules that were built, in their order, each with its automaton.
+        tables: The arrays of these rules.
+
+    Raises:
+        LimitExceeded: An automaton would be too large.
+    """
+
+    def __init__(self, rules: Rules, limits: Limits) -> None:
+        self.rules = rules
+        self.limits = limits
+        self.keys: list[Key | None] = [None]
+        self.built: dict[int, Alive] = {}
+        self._numbers: dict[Key | None, int] = {None: 0}
+        self._growing = GrowingTables()
+        self._lengths = Lengths(
+            rules,
+            lambda node: alive(rule_dfa(node, limits)).length,
+            Counts(lambda key: rule_dfa(node_of(rules, key), limits)),
+        )
+        self.tables = self.build(0)
+
+    @property
+    def short(self) -> tuple[str, int, int] | None:
+        """A rule with fewer unique texts than it needs, as `Lengths.short` says it."""
+        return self._lengths.short
+
+    def build(self, rule: int) -> Tables:
+        """Build a rule, unless it was built before; the arrays with it.
+
+        Raises:
+            LimitExceeded: Its automaton would be too large.
+        """
+        if rule in self.built:
+            return self.tables
+        key = self.keys[rule]
+        # The start is a target's own, so that to look for it among the rules of others would be lost time.
+        dfa = (build_rule if key is None else rule_dfa)(node_of(self.rules, key), self.limits)
+        found = alive(dfa, [self._lengths.of(key) for key in dfa.callees])
+        callees = [self._number(key) for key in found.dfa.callees]
+        self.built[rule] = found
+        self.tables = self._growing.add(rule, found.dfa, callees, len(self.keys))
+        return self.tables
+
+    def _number(self, key: Key) -> int:
+        number = self._numbers.setdefault(key, len(self.keys))
+        if number == len(self.keys):
+            self.keys.append(key)
+        return number
+
+    def replay(self, tables: Tables) -> bool:
+        """Build the rules of the arrays in their order, so that each has the number that it has there.
+
+        Returns whether all numbers are known; some may not be if the arrays are those of another target.
+
+        Raises:
+            LimitExceeded: An automaton would be too large.
+        """
+        for rule in dict.fromkeys(tables.rule.tolist()):
+            if rule >= len(self.keys):
+                return False
+            self.build(rule)
+        return True
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of everything that decides what the built rules accept, and how far their ends are."""
+        digest = hashlib.blake2b(digest_size=16)
+        for array in self.tables:
+            digest.update(array.tobytes())
+        for found in self.built.values():
+            digest.update(found.end.tobytes())
+        return digest.hexdigest()

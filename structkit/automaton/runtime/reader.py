@@ -1,0 +1,106 @@
+"""Texts read against an automaton, run by run where nothing but bytes is around a frame."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.automaton.core import kernels
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.distinct import UniqueTexts, cannot_repeat, has_another, leaves_room
+from structkit.automaton.runtime.stack import Frame
+
+__all__ = ["Reader"]
+
+
+class Reader:
+    """Reads texts against an automaton.
+
+    Args:
+        automaton: The automaton.
+
+    Attributes:
+        automaton: The automaton.
+        unique: What is known of the unique texts of its rules.
+    """
+
+    def __init__(self, automaton: Automaton) -> None:
+        self.automaton = automaton
+        self.unique = UniqueTexts(automaton)
+
+    def read(self, frames: frozenset[Frame], kept: bytes, text: bytes) -> tuple[frozenset[Frame], bytes]:
+        """Where a text is after more bytes, and the text kept for the unique texts that are open then."""
+        if not self.automaton.remembers:
+            after = self._read(frames, text)
+            if not self.automaton.remembers:  # else a rule was built on the way that has unique texts
+                return after, b""
+        at, content = 0, np.frombuffer(text, np.uint8)
+        while at < len(text) and frames:
+            read = at
+            if len(frames) == 1:
+                (frame,) = frames
+                read, glided = self._glide(frame, content, at)
+            if read > at and cannot_repeat(self.unique, glided):
+                kept += text[at:read]
+                at, frames = read, frozenset((glided,))
+            else:
+                kept += text[at : at + 1]
+                frames = frozenset(
+                    frame
+                    for frame in self.automaton.step(frames, text[at], kept)
+                    if leaves_room(self.unique, frame, kept) and has_another(self.unique, frame)
+                )
+                at += 1
+            if not any(frame.opened for frame in frames):
+                kept = b""
+        return frames, kept
+
+    def _read(self, frames: frozenset[Frame], text: bytes) -> frozenset[Frame]:
+        """Where a text is after more bytes, if nothing must be unique."""
+        at, content = 0, np.frombuffer(text, np.uint8)
+        while at < len(text) and frames:
+            if len(frames) > 1:
+                return self._read_each(frames, text, content, at)
+            (frame,) = frames
+            read, glided = self._glide(frame, content, at)
+            if read == at:
+                frames = self.automaton.step(frames, text[at])
+                at += 1
+            else:
+                at, frames = read, frozenset((glided,))
+        return frames
+
+    def _read_each(
+        self, frames: frozenset[Frame], text: bytes, content: NDArray[np.uint8], at: int
+    ) -> frozenset[Frame]:
+        """Where a text is after the bytes from a place on; each frame glides by itself, and waits where it stops."""
+        waiting: dict[int, set[Frame]] = {}
+        for frame in frames:
+            read, glided = self._glide(frame, content, at)
+            waiting.setdefault(read, set()).add(glided)
+        while waiting and (at := min(waiting)) < len(text):
+            for frame in self.automaton.step(waiting.pop(at), text[at]):
+                read, glided = self._glide(frame, content, at + 1)
+                waiting.setdefault(read, set()).add(glided)
+        return self.automaton.merged(waiting.get(len(text), ()))
+
+    def _glide(self, frame: Frame, content: NDArray[np.uint8], at: int) -> tuple[int, Frame]:
+        """Where a frame comes to as long as nothing but bytes is around it, and the first byte that it did not read."""
+        automaton = self.automaton
+        read, state, count = kernels.glide(
+            automaton.row, automaton.targets, automaton.classes, automaton.rule,
+            automaton.quiet, automaton.least, automaton.most,
+            frame.state, frame.count, content, at,
+        )  # fmt: skip
+        return read, frame if read == at else automaton.frame(state, count, frame.below, frame.memory)
+
+    def accepts(self, text: bytes) -> bool:
+        """Whether the automaton holds the text.
+
+        >>> from structkit.automaton.link import link
+        >>> from structkit.regex.nodes import Alt, Call, Rules, Seq, Text
+        >>> nested = Rules(Call("a"), {"a": Alt((Text("x"), Seq((Text("("), Call("a"), Text(")")))))})
+        >>> Reader(link(nested)).accepts(b"((x))")
+        True
+        """
+        return self.automaton.can_end(self.read(self.automaton.first(), b"", text)[0])

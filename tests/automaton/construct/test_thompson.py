@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structkit.automaton.construct import thompson
+from structkit.automaton.construct.compile_rule import nfa_of
+from structkit.automaton.construct.nfa import Nfa
+from structkit.errors import LimitExceeded
+from structkit.limits import Limits
+from structkit.regex.nodes import Call, Node, Repeat, Rules, Seq, Text
+from tests.languages import plain_nodes, recursive_rules
+
+bounds = st.tuples(st.integers(0, 9), st.none() | st.integers(0, 9))
+
+
+def _emitted(node: Node, rules: Rules | None, *, copied: bool, limits: Limits) -> Nfa | str:
+    with patch.object(thompson, "_COPIED", 1 if copied else 10**9):
+        try:
+            return nfa_of(node, limits, rules and rules.rules, count=rules is None)
+        except LimitExceeded as error:
+            return error.message
+
+
+@given(plain_nodes, bounds, bounds, st.sampled_from([40, 100_000]))
+def test_copies_are_what_would_be_emitted(
+    node: Node, inner: tuple[int, int | None], outer: tuple[int, int | None], most: int
+) -> None:
+    for least, more in (inner, outer):
+        node = Repeat(Seq((node, Text("b"))), least, None if more is None else least + more)
+    limits = Limits(nfa_states=most)
+    for rules in (None, Rules(node, {})):
+        emitted = _emitted(node, rules, copied=False, limits=limits)
+        assert _emitted(node, rules, copied=True, limits=limits) == emitted
+
+
+@given(recursive_rules, st.integers(1, 9))
+def test_copies_of_calls_call_the_same(rules: Rules, times: int) -> None:
+    node = Repeat(rules.start, times, 2 * times)
+    limits = Limits()
+    emitted = _emitted(node, None, copied=False, limits=limits)
+    assert _emitted(node, None, copied=True, limits=limits) == emitted
+
+
+def test_too_many_copies_are_not_made() -> None:
+    node = Repeat(Repeat(Repeat(Seq((Call("a"), Text("b"))), 999, 999), 999, 999), 999, 999)
+    with pytest.raises(LimitExceeded, match="nfa_states"):
+        nfa_of(node, Limits(), {"a": Text("a")})

@@ -1,0 +1,151 @@
+"""Ways to read a text that differ only in where they return to are one, however deep they hold each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, Field
+
+import structkit as sk
+from structkit.automaton.link import link
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.stack import Frame
+from structkit.errors import LimitExceeded, UnsatisfiableSchema
+from structkit.guide.guide import Cursor, Guide
+from structkit.regex.nodes import Rules
+from tests.languages import recursive_rules, vocabulary
+
+V = vocabulary(b"(0", b"a)", b"b)b)", b"((", b"a)b)a)")
+
+DEEP = 12
+"""Levels: pydantic tries both models at each, so it takes twice as long for one more."""
+
+
+class Plus(BaseModel):
+    left: Plus | Minus | int
+    right: int | Minus | Plus
+    plus: bool
+
+
+class Minus(BaseModel):
+    left: Plus | Minus | int
+    right: Plus | Minus | int
+    minus: bool
+
+
+class Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    next: Open | Wide | None
+    a: int = 0
+
+
+class Wide(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    next: Wide | Open | None
+    b: list[int] = Field(max_length=5_000)
+
+
+@pytest.mark.parametrize("order", ["declared", "any"])
+@pytest.mark.parametrize("written", [False, True])
+@pytest.mark.parametrize(
+    ("target", "key", "rests"),
+    [
+        (Plus, "left", [{"right": 2, "plus": True}, {"right": 2, "minus": True}]),
+        (Open, "next", [{"a": 1, "z": 1}, {"b": [1], "z": 1}]),
+    ],
+)
+def test_ways_to_read_do_not_multiply_with_depth(
+    target: type[BaseModel],
+    key: str,
+    rests: list[dict[str, Any]],
+    written: bool,
+    order: Literal["declared", "any"],
+) -> None:
+    schema: Any = target.model_json_schema() if written else target
+    guide = sk.compile(schema, sk.testing.byte_vocabulary(), cache=False, order=order)
+    value: Any = {key: 1 if target is Plus else None, **rests[1]}
+    for level in range(DEEP):
+        value = {key: value, **rests[level % 2]}
+    text = json.dumps({key: value, **rests[0]})
+    target.model_validate_json(text)
+    cursor = guide.cursor()
+    for byte in text.encode():
+        cursor.advance(byte)
+        assert len(cursor.state.frames) < 30
+    assert cursor.can_end
+
+
+@pytest.mark.parametrize("target", [Plus | Minus, Open, list[Wide | Open]])
+def test_the_language_is_the_same(target: Any) -> None:
+    report = sk.check(target, n=30)
+    assert report.ok, str(report)
+
+
+class Apart(Automaton):
+    """Every way to read a text for itself."""
+
+    def merged(self, frames: Collection[Frame]) -> frozenset[Frame]:
+        return frozenset(frames)
+
+
+@given(recursive_rules, st.none() | st.integers(0, 8), st.data())
+def test_masks_are_those_of_every_way_for_itself(
+    rules: Rules, extra: int | None, data: st.DataObject
+) -> None:
+    try:
+        automaton = link(rules)
+    except UnsatisfiableSchema:
+        return
+    apart = Apart(automaton.builder.tables, automaton.limits, automaton.builder)
+    merged, plain = Guide(automaton, V).cursor(), Guide(apart, V).cursor()
+    budget = None if extra is None else merged.tokens_to_end() + extra
+    for _ in range(7):
+        try:
+            assert _answers(merged) == _answers(plain)
+            allowed = _allowed(merged, budget)
+            assert budget is None or _holds(allowed, plain, budget)
+        except LimitExceeded:  # the ways are too many, but not for the guide
+            break
+        if not allowed:
+            break
+        token = data.draw(st.sampled_from(allowed))
+        merged.advance(token)
+        try:
+            plain.advance(token)
+        except LimitExceeded:
+            break
+        budget = None if budget is None else budget - 1
+
+
+def _answers(cursor: Cursor) -> tuple[list[int], bool, int]:
+    return _allowed(cursor, None), cursor.can_end, cursor.tokens_to_end()
+
+
+def _allowed(cursor: Cursor, budget: int | None) -> list[int]:
+    """The allowed tokens, without the end token."""
+    mask = np.zeros(V.words, np.uint32)
+    cursor.fill_mask(mask, budget)
+    tokens: list[int] = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
+    return [token for token in tokens if token not in V.end_ids]
+
+
+def _holds(allowed: list[int], cursor: Cursor, budget: int) -> bool:
+    """Whether the allowed tokens are some of those that fit, and are not none if any fits.
+
+    Which of them depends on the way to an end that is known, and that may differ.
+    """
+    if allowed:
+        return all(_fits(cursor, token, budget) for token in allowed)
+    return not any(_fits(cursor, token, budget) for token in _allowed(cursor, None))
+
+
+def _fits(cursor: Cursor, token: int, budget: int) -> bool:
+    after = cursor.fork()
+    after.advance(token)
+    return budget > 0 and after.fits(budget - 1)

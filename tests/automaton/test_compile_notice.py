@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import gc
+import logging
+from types import SimpleNamespace
+
+import pytest
+
+from structkit.automaton import compile_notice as module
+from structkit.automaton.compile_notice import Notice
+
+
+def _event(where: str) -> SimpleNamespace:
+    return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=SimpleNamespace(__module__=where))})
+
+
+def test_it_is_said_once_that_kernels_are_compiled(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(module.time, "perf_counter", lambda: now[0])
+    notice = Notice()
+    with caplog.at_level(logging.WARNING, "structkit"):
+        for where, seconds in (("numpy.x", 9.0), ("structkit.index.kernels", 0.75)):
+            notice.on_start(_event(where))
+            now[0] += seconds
+            notice.on_end(_event(where))
+        assert (notice.seconds, caplog.messages) == (0.75, [])
+        for _ in range(2):
+            notice.on_start(_event("structkit.automaton.construct.determinize"))
+            notice.on_start(_event("numba.np.arrayobj"))
+            now[0] += 0.5
+            notice.on_end(_event("numba.np.arrayobj"))
+            notice.on_end(_event("structkit.automaton.construct.determinize"))
+    assert notice.seconds == 1.75
+    assert len(caplog.messages) == 1 and "once" in caplog.messages[0]
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_no_garbage_is_collected_while_kernels_are_compiled(collects: bool) -> None:
+    was = gc.isenabled()
+    try:
+        (gc.enable if collects else gc.disable)()
+        notice = Notice()
+        notice.on_start(_event("numpy.x"))
+        assert gc.isenabled() == collects, "that of others is their affair"
+        notice.on_end(_event("numpy.x"))
+        notice.on_start(_event("structkit.automaton.construct.determinize"))
+        notice.on_start(_event("numba.np.arrayobj"))
+        notice.on_end(_event("numba.np.arrayobj"))
+        assert not gc.isenabled()
+        notice.on_end(_event("structkit.automaton.construct.determinize"))
+        assert gc.isenabled() == collects
+    finally:
+        (gc.enable if was else gc.disable)()
