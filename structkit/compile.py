@@ -13,8 +13,8 @@ from structkit.automaton.runtime.lazy_builder import Builder
 from structkit.errors import LimitExceeded, StructkitError
 from structkit.guide.guide import Guide
 from structkit.identity import identity_of
-from structkit.index.kept import load
-from structkit.index.store import address_of
+from structkit.index.disk.store import address_of
+from structkit.index.guide_file import load
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace

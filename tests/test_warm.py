@@ -18,7 +18,7 @@ from structkit.automaton.distance import trim
 from structkit.compile import compile
 from structkit.errors import LimitExceeded, SchemaError, StructkitError, VocabularyError
 from structkit.guide.guide import Cursor, Guide
-from structkit.index import needs, rows
+from structkit.index.rows import row, token_distance
 from structkit.limits import Limits
 from structkit.targets import AnyTarget, Choice, JsonSchema, Regex, read_target
 from tests.languages import vocabulary
@@ -70,12 +70,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _forget() -> None:
     """Forget what a process that begins does not know."""
     for cache in (
-        rows.shared_rows,
-        rows.shared_rounds,
+        row.shared_rows,
+        row.shared_rounds,
         compile_rule._shared,
         compile_rule._alone,
         trim._alone,
-        needs._alone,
+        token_distance._alone,
     ):
         cache.cache_clear()
 

@@ -12,9 +12,9 @@ from structkit.automaton.runtime.stack import Frame
 from structkit.errors import TokenRefused, VocabularyError
 from structkit.guide.budget import Budgets
 from structkit.guide.state import State, look
+from structkit.index.guide_file import Kept
 from structkit.index.index import FAR, Index
-from structkit.index.kept import Kept
-from structkit.index.mask import write
+from structkit.index.rows.mask import write
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Cursor", "Guide"]

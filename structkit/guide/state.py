@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from structkit.automaton.runtime.distinct import ahead
 from structkit.automaton.runtime.stack import Below, Fork, Frame, under
 from structkit.index.index import Index
-from structkit.index.mask import Mask, few, union, write
-from structkit.index.rows import Row
+from structkit.index.rows.mask import Mask, few, union, write
+from structkit.index.rows.row import Row
 
 __all__ = ["State", "downwards", "growth_of", "look", "mask_of", "suspects", "walks"]
 

@@ -19,24 +19,24 @@ from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.shortest import Shortest
 from structkit.automaton.runtime.stack import Below, Frame, fewest
 from structkit.errors import LimitExceeded
-from structkit.index import kernels, spelling
-from structkit.index.alone import RegularRows
-from structkit.index.kept import Kept, keep
-from structkit.index.mask import Mask
-from structkit.index.needs import Needs
-from structkit.index.rows import (
+from structkit.index.guide_file import Kept, keep
+from structkit.index.rows import tokenize, walk_kernels
+from structkit.index.rows.mask import Mask
+from structkit.index.rows.regular import RegularRows
+from structkit.index.rows.row import (
     NO_EXITS,
     Row,
     RowCache,
     RowKey,
     is_wide,
 )
-from structkit.index.scratch import pool_of
+from structkit.index.rows.scratch import pool_of
+from structkit.index.rows.token_distance import Needs
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["FAR", "Index"]
 
-FAR = kernels.FAR
+FAR = walk_kernels.FAR
 _NEVER = 1 << 60
 """Larger than any sum of tokens: no way to the end is known."""
 _NO_SIGNS: NDArray[np.int64] = np.empty(0, np.int64)
@@ -225,7 +225,7 @@ class Index:
         """The fewest tokens that spell a text; `None` if none do."""
         trie = self.vocabulary.trie
         (costs, ends), tokens = np.empty((2, len(text) + 1), np.int64), np.empty(len(text), np.int32)
-        found = spelling.split(
+        found = tokenize.split(
             trie.byte, trie.end, trie.first, trie.ids, np.frombuffer(text, np.uint8), costs, ends, tokens
         )
         return tuple(tokens[:found].tolist()) if found >= 0 else None
@@ -270,7 +270,7 @@ class Index:
         """The trie nodes along a text, as far as the trie goes."""
         trie = self.vocabulary.trie
         nodes = np.empty(len(text), np.int32)
-        return nodes[: spelling.path(trie.byte, trie.end, np.frombuffer(text, np.uint8), nodes)]
+        return nodes[: tokenize.path(trie.byte, trie.end, np.frombuffer(text, np.uint8), nodes)]
 
     def group(
         self, signs: NDArray[np.int64], mask: NDArray[np.uint32]
@@ -278,7 +278,7 @@ class Index:
         """Number equal signs: int32[tokens], that of each token in the mask; int64[signs], a token of each."""
         number, first = np.full(len(signs), -1, np.int32), np.empty(len(signs), np.int64)
         slots = np.full(2 << max(len(signs), 1).bit_length(), -1, np.int32)
-        found = kernels.group(signs, mask, number, first, slots)
+        found = walk_kernels.group(signs, mask, number, first, slots)
         return number, first[:found]
 
     def save(self) -> None:
@@ -366,11 +366,11 @@ class Index:
         without: str = "",
     ) -> Row:
         scratch = self.scratches.take()
-        arena, room = scratch.arena, kernels.ARENA
+        arena, room = scratch.arena, walk_kernels.ARENA
         while True:
             tables = self._tables(without, frame) if without else self.automaton.tables
             missing = scratch.marks(len(tables.start))
-            found, worst, filled = kernels.walk(
+            found, worst, filled = walk_kernels.walk(
                 *self._trie, *tables, self.tokens, nodes, frame.state, frame.count, left, arena, salt,
                 scratch.mask, scratch.words, scratch.values, scratch.exits, signs, missing,
             )  # fmt: skip
@@ -379,18 +379,18 @@ class Index:
                 row = Row(scratch.taken(filled), exits, worst - self._needs.pending(frame))
                 self.scratches.give(scratch)
                 return row
-            if found == kernels.MISSING:
+            if found == walk_kernels.MISSING:
                 rules = np.flatnonzero(missing[:-1]).tolist()
                 missing[:] = False
                 for rule in rules:
                     self.automaton.enter(rule)
             else:
                 room *= 8
-                if room > kernels.ARENA * 8**3:
+                if room > walk_kernels.ARENA * 8**3:
                     raise LimitExceeded(
                         "configurations", self.automaton.limits.configurations, "the ways to read one token"
                     )
-                arena = np.empty((room, kernels.COLUMNS), np.int64)
+                arena = np.empty((room, walk_kernels.COLUMNS), np.int64)
             scratch.mask[:] = 0
             signs[:] = 0
 

@@ -21,7 +21,7 @@ def test_it_is_said_once_that_kernels_are_compiled(
     monkeypatch.setattr(module.time, "perf_counter", lambda: now[0])
     notice = Notice()
     with caplog.at_level(logging.WARNING, "structkit"):
-        for where, seconds in (("numpy.x", 9.0), ("structkit.index.kernels", 0.75)):
+        for where, seconds in (("numpy.x", 9.0), ("structkit.index.rows.walk_kernels", 0.75)):
             notice.on_start(_event(where))
             now[0] += seconds
             notice.on_end(_event(where))

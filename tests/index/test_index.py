@@ -12,8 +12,8 @@ from structkit.automaton.runtime.shortest import shortest_text
 from structkit.automaton.runtime.stack import Frame, under
 from structkit.errors import UnsatisfiableSchema
 from structkit.guide.guide import Guide
-from structkit.index import scratch
 from structkit.index.index import FAR, Index
+from structkit.index.rows import scratch
 from structkit.regex.json_string import other_text
 from structkit.regex.nodes import Alt, Both, Call, Chars, Node, Repeat, Rules, Text, seq
 from structkit.testing import small_vocabulary

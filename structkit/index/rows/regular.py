@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from structkit.automaton.core.dfa import Dfa
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.stack import Frame
-from structkit.index import alone_kernels as kernels
-from structkit.index import store
-from structkit.index.mask import Mask
-from structkit.index.needs import Needs
-from structkit.index.rows import (
+from structkit.index.disk import store
+from structkit.index.rows import regular_kernels as kernels
+from structkit.index.rows.mask import Mask
+from structkit.index.rows.row import (
     ROWS,
     PackedRows,
     Rounds,
@@ -28,7 +27,8 @@ from structkit.index.rows import (
     shared_rounds,
     shared_rows,
 )
-from structkit.index.scratch import pool_of
+from structkit.index.rows.scratch import pool_of
+from structkit.index.rows.token_distance import Needs
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["RegularRows"]

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.index.mask import Mask
-from structkit.index.rows import NO_EXITS, Row, RowCache
+from structkit.index.rows.mask import Mask
+from structkit.index.rows.row import NO_EXITS, Row, RowCache
 
 
 def _row(words: int) -> Row:

@@ -12,9 +12,9 @@ from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.lazy_builder import Builder
 from structkit.guide.guide import Guide
-from structkit.index import store
-from structkit.index.kept import load
-from structkit.index.rows import shared_rows
+from structkit.index.disk import store
+from structkit.index.guide_file import load
+from structkit.index.rows.row import shared_rows
 from structkit.limits import Limits
 from structkit.regex.nodes import Alt, Call, Chars, Repeat, Rules, Seq, Text
 from tests.languages import vocabulary
@@ -194,6 +194,6 @@ def test_a_folder_that_others_can_write_to_is_not_used(
 
 
 def test_every_maker_is_there() -> None:
-    root = Path(store.__file__).parents[1]
+    root = Path(store.__file__).parents[2]
     assert all((root / name).exists() for name in store.MAKERS)
     assert len(store.source_hash() or "") == 64

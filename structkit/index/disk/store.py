@@ -87,7 +87,7 @@ def source_hash() -> str | None:
 
     `None` where there is no source to read, as in a zip file; then nothing is kept.
     """
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     patterns = find_spec("interegular")
     parts = [root / name for name in MAKERS]
     parts += map(Path, (patterns.submodule_search_locations or ()) if patterns else ())

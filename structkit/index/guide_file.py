@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.core.tables import UNBUILT, Tables
-from structkit.index import store
-from structkit.index.rows import ROWS, PackedRows, Row, RowKey, pack
+from structkit.index.disk import store
+from structkit.index.rows.row import ROWS, PackedRows, Row, RowKey, pack
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Kept", "keep", "load"]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.core.kernels import FAR
-from structkit.index.mask import Mask, few
+from structkit.index.rows.mask import Mask, few
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = [

@@ -19,7 +19,7 @@ from structkit.automaton.distance.trim import LARGE, Alive, first_bytes
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.shortest import Shortest
 from structkit.automaton.runtime.stack import Frame
-from structkit.index import spelling
+from structkit.index.rows import tokenize
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Needs"]
@@ -110,7 +110,7 @@ def _alone(found: Alive, vocabulary: Vocabulary) -> NDArray[np.int32]:
     states, width = dfa.targets.shape
     tokens, none = _unknown(states), np.empty(0, np.int32)
     zero = np.zeros(1, np.int32)
-    spelling.fewest_tokens(
+    tokenize.fewest_tokens(
         trie.byte, trie.end, trie.first,
         np.arange(states, dtype=np.int32) * width, dfa.targets.ravel(), dfa.classes[None], np.zeros(states, np.int32),
         np.zeros(states + 1, np.int32), none, none, none, np.empty(0, bool), zero, np.array([states], np.int32),
@@ -124,7 +124,7 @@ def _fewest(shortest: Shortest, vocabulary: Vocabulary) -> NDArray[np.int32]:
     """The tokens of all rules."""
     trie, automaton = vocabulary.trie, shortest.automaton
     tokens = _unknown(max(len(automaton.row), len(automaton.start)))
-    spelling.fewest_tokens(
+    tokenize.fewest_tokens(
         trie.byte, trie.end, trie.first,
         automaton.row, automaton.targets, automaton.classes, automaton.rule, automaton.call_first,
         automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.call_unique, automaton.start,
@@ -147,5 +147,5 @@ def _unknown(size: int) -> NDArray[np.int32]:
 
 
 def _scratch() -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """What `spelling.fewest_tokens` works with: it looks no deeper than 256 rules."""
+    """What `tokenize.fewest_tokens` works with: it looks no deeper than 256 rules."""
     return np.full(256, -1, np.int32), np.empty(256, np.int32), np.empty(256, np.int64)

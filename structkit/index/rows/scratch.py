@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.index import kernels
-from structkit.index.mask import FEW, Mask
+from structkit.index.rows import walk_kernels
+from structkit.index.rows.mask import FEW, Mask
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Pool", "Scratch", "pool_of"]
@@ -28,7 +28,7 @@ class Scratch:
         exit_taken: int32[trie nodes].
         way: int32[longest token + 1].
         other_way: int32[longest token + 1].
-        arena: int64[`kernels.ARENA`, `kernels.COLUMNS`].
+        arena: int64[`walk_kernels.ARENA`, `walk_kernels.COLUMNS`].
         missing: bool[rules + 1] or more, false.
     """
 
@@ -43,7 +43,7 @@ class Scratch:
         self.exit_taken = np.empty(nodes, np.int32)
         self.way = np.empty(vocabulary.longest + 1, np.int32)
         self.other_way = np.empty(vocabulary.longest + 1, np.int32)
-        self.arena = np.empty((kernels.ARENA, kernels.COLUMNS), np.int64)
+        self.arena = np.empty((walk_kernels.ARENA, walk_kernels.COLUMNS), np.int64)
         self.missing = np.zeros(64, bool)
 
     def taken(self, filled: int) -> Mask:
