@@ -28,7 +28,7 @@ from benchmarks.generation import Setting
 from benchmarks.outcome import CLOCKS
 from structkit.generate.prompt import build_prompt
 from structkit.models.base import LogitsModel
-from structkit.targets import read_target
+from structkit.targets.targets import read_target
 
 NAMES = (
     "Ana Souza",

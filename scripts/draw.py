@@ -25,7 +25,7 @@ from structkit.automaton.core.dfa import DEAD, Dfa
 from structkit.automaton.core.kernels import BITS
 from structkit.automaton.link import link
 from structkit.messages import Answer, Calls, Message, Output, User
-from structkit.targets import read_target
+from structkit.targets.targets import read_target
 
 ROOT = Path(__file__).parents[1]
 ASSETS = ROOT / "docs/assets"

@@ -54,7 +54,6 @@ if TYPE_CHECKING:
         ValidationFailed,
         VocabularyError,
     )
-    from structkit.explain import explain
     from structkit.functions.call import Call
     from structkit.generate.confidence import Confidence, PressureWarning
     from structkit.generate.events import FieldDone, FieldRefused, FieldStarted, Finished, TextGrown
@@ -72,7 +71,8 @@ if TYPE_CHECKING:
     from structkit.schema.markers.max_tokens import MaxTokens
     from structkit.schema.markers.quote import Quote
     from structkit.streaming import astream, stream
-    from structkit.targets import Choice, JsonSchema, Regex
+    from structkit.targets.explain import explain
+    from structkit.targets.targets import Choice, JsonSchema, Regex
     from structkit.tools.agent import Agent
     from structkit.tools.context import Context
     from structkit.tools.events import (
@@ -200,7 +200,7 @@ _HOMES = {
     "CallDone": "structkit.tools.events",
     "CallStarted": "structkit.tools.events",
     "CheckReport": "structkit.proof.report",
-    "Choice": "structkit.targets",
+    "Choice": "structkit.targets.targets",
     "Confidence": "structkit.generate.confidence",
     "Context": "structkit.tools.context",
     "Counterexample": "structkit.proof.report",
@@ -210,7 +210,7 @@ _HOMES = {
     "FieldStarted": "structkit.generate.events",
     "Finished": "structkit.generate.events",
     "Guide": "structkit.guide.guide",
-    "JsonSchema": "structkit.targets",
+    "JsonSchema": "structkit.targets.targets",
     "Limits": "structkit.limits",
     "LogitsProcessor": "structkit.generate.processor",
     "MaxTokens": "structkit.schema.markers.max_tokens",
@@ -218,7 +218,7 @@ _HOMES = {
     "PressureWarning": "structkit.generate.confidence",
     "Quote": "structkit.schema.markers.quote",
     "Refusal": "structkit.proof.report",
-    "Regex": "structkit.targets",
+    "Regex": "structkit.targets.targets",
     "Result": "structkit.generate.result",
     "ResultGrown": "structkit.tools.events",
     "RunFinished": "structkit.tools.events",
@@ -244,7 +244,7 @@ _HOMES = {
     "check": "structkit.proof.check",
     "classify": "structkit.classify",
     "configure": "structkit.schema.markers.json_style",
-    "explain": "structkit.explain",
+    "explain": "structkit.targets.explain",
     "extract_many": "structkit.many",
     "generate_many": "structkit.many",
     "sample": "structkit.proof.sample",
@@ -275,7 +275,7 @@ class _Package(ModuleType):
 
     def __setattr__(self, name: str, value: object) -> None:
         # Importing structkit.compile would else put that module in the function's place.
-        if not (isinstance(value, ModuleType) and name in ("classify", "compile", "explain", "generate")):
+        if not (isinstance(value, ModuleType) and name in ("classify", "compile", "generate")):
             super().__setattr__(name, value)
 
 

@@ -26,7 +26,7 @@ from structkit.models.base import LogitsModel
 from structkit.models.local import from_transformers, load
 from structkit.regex.print import show
 from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace
-from structkit.targets import AnyTarget, TextTarget, read_target
+from structkit.targets.targets import AnyTarget, TextTarget, read_target
 
 __all__ = [
     "aextract",
@@ -303,7 +303,7 @@ def preview_prompt(model: LogitsModel, prompt: Prompt, target: AnyTarget, **opti
     Raises:
         SchemaError: The target cannot be described.
 
-    >>> from structkit.targets import Choice
+    >>> from structkit.targets.targets import Choice
     >>> from structkit.testing import ScriptedModel
     >>> preview_prompt(ScriptedModel([]), "Did it work?", Choice(["yes", "no"]))
     'Did it work?\n\nAnswer with one of: yes, no'

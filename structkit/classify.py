@@ -16,7 +16,7 @@ from structkit.generate.generation import run
 from structkit.generate.prompt import Prompt
 from structkit.generate.settings import Options, Settings
 from structkit.models.base import LogitsModel
-from structkit.targets import AnyTarget, TextTarget, read_target
+from structkit.targets.targets import AnyTarget, TextTarget, read_target
 
 __all__ = ["aclassify", "classify"]
 

@@ -12,13 +12,13 @@ from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.lazy_builder import Builder
 from structkit.errors import LimitExceeded, StructkitError
 from structkit.guide.guide import Guide
-from structkit.identity import identity_of
 from structkit.index.disk.store import address_of
 from structkit.index.guide_file import load
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace
-from structkit.targets import AnyTarget, Choice, Regex, Target, read_target
+from structkit.targets.fingerprint import identity_of
+from structkit.targets.targets import AnyTarget, Choice, Regex, Target, read_target
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["compile"]

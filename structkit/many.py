@@ -15,7 +15,7 @@ from structkit.generate.prompt import Prompt
 from structkit.generate.result import Result
 from structkit.generate.settings import Batch, Options, Settings
 from structkit.models.base import LogitsModel
-from structkit.targets import AnyTarget, TextTarget
+from structkit.targets.targets import AnyTarget, TextTarget
 
 __all__ = ["aextract_many", "agenerate_many", "extract_many", "generate_many"]
 

@@ -12,7 +12,7 @@ from structkit.generate.prompt import Prompt
 from structkit.generate.settings import Options, Settings
 from structkit.generate.stream import AsyncStream, Stream
 from structkit.models.base import LogitsModel
-from structkit.targets import AnyTarget, TextTarget
+from structkit.targets.targets import AnyTarget, TextTarget
 
 __all__ = ["astream", "stream"]
 

@@ -11,9 +11,9 @@ from jsonschema import Draft202012Validator
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.errors import LimitExceeded, PatternError, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
-from structkit.explain import explain
 from structkit.limits import Limits
-from structkit.targets import JsonSchema, read_target
+from structkit.targets.explain import explain
+from structkit.targets.targets import JsonSchema, read_target
 from tests.schema.values import is_valid, json_values, schemas
 
 LIMITS = Limits(schema_nodes=50_000, nfa_states=30_000)

@@ -17,7 +17,7 @@ from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.stack import Frame
 from structkit.limits import Limits
-from structkit.targets import AnyTarget, read_target
+from structkit.targets.targets import AnyTarget, read_target
 from tests.schema.values import schemas
 
 LIMITS = Limits(schema_nodes=50_000, nfa_states=30_000)

@@ -20,7 +20,7 @@ from demo_corpus.targets import python_type
 from structkit.generate.settings import Settings
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.schema.python.json_codec import json_text_of
-from structkit.targets import read_target
+from structkit.targets.targets import read_target
 from structkit.tools.formats import JsonFormat
 from structkit.tools.ready import make_ready
 

@@ -15,7 +15,7 @@ from structkit.api import generate, load
 from structkit.errors import SchemaError
 from structkit.generate.sample import check_whole
 from structkit.generate.settings import Options, Settings
-from structkit.targets import AnyTarget
+from structkit.targets.targets import AnyTarget
 
 __all__ = ["extract", "read_options", "read_prompt", "read_schema", "read_type"]
 

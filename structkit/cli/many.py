@@ -16,7 +16,7 @@ from structkit.generate.generation import run_each
 from structkit.generate.result import Result
 from structkit.generate.settings import Batch, Options, Settings
 from structkit.models.base import LogitsModel
-from structkit.targets import AnyTarget, Choice, Regex
+from structkit.targets.targets import AnyTarget, Choice, Regex
 
 __all__ = ["extract_file"]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.generate.settings import Writing
-from structkit.targets import Target
+from structkit.targets.targets import Target
 
 __all__ = ["Accepts", "Shot", "accepting", "shots_of"]
 
@@ -44,7 +44,7 @@ def shots_of(
     Raises:
         ValueError: A value is not of the target, or cannot be written so, or a text is no Unicode.
 
-    >>> from structkit.targets import read_target
+    >>> from structkit.targets.targets import read_target
     >>> shots_of([("One and two.", [1, 2])], read_target(list[int]), Writing())
     [Shot(text='One and two.', answer='[1, 2]')]
     """

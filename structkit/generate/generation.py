@@ -18,7 +18,7 @@ from structkit.generate.result import Result
 from structkit.generate.settings import Batch, Settings, check_samples
 from structkit.models.base import LogitsModel, ReadsAhead, Rows
 from structkit.models.single import rows_of
-from structkit.targets import AnyTarget
+from structkit.targets.targets import AnyTarget
 
 __all__ = ["begin_rows", "run", "run_each", "run_job", "run_many", "run_samples"]
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from structkit.compile import compile
 from structkit.generate.settings import Writing
 from structkit.guide.guide import Guide
-from structkit.identity import key_of
 from structkit.lru_cache import LruCache
-from structkit.targets import AnyTarget, Target, read_target
+from structkit.targets.fingerprint import key_of
+from structkit.targets.targets import AnyTarget, Target, read_target
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["GUIDES", "Compiled", "Guides"]
@@ -51,7 +51,7 @@ class Guides:
         """A target, read.
 
         Raises:
-            StructkitError: See `structkit.targets.read_target`.
+            StructkitError: See `structkit.targets.targets.read_target`.
         """
         name = key_of(target)
         key = (name, writing, _today())

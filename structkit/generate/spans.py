@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from structkit.generate.fields import Field, show_path
 from structkit.regex.substring import find
-from structkit.targets import Target
+from structkit.targets.targets import Target
 
 __all__ = ["Span", "spans_of"]
 

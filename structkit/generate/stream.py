@@ -17,7 +17,7 @@ from structkit.generate.result import Result
 from structkit.generate.result_stream import AsyncResultStream, ResultStream
 from structkit.generate.settings import Settings
 from structkit.models.base import LogitsModel
-from structkit.targets import AnyTarget
+from structkit.targets.targets import AnyTarget
 
 __all__ = ["AsyncStream", "Stream"]
 

@@ -24,7 +24,7 @@ from structkit.mcp.endpoint import Endpoint, Process, Web, check_installed
 from structkit.mcp.output import output_of
 from structkit.mcp.session import Session, list_tools, message_of
 from structkit.messages import User
-from structkit.targets import JsonSchema
+from structkit.targets.targets import JsonSchema
 from structkit.tools.context import Context
 from structkit.tools.tool import Tool
 from structkit.tools.toolset import Toolset

@@ -12,7 +12,7 @@ from structkit.proof.language import Compiling, Language
 from structkit.proof.oracle import oracle_of
 from structkit.proof.report import CheckReport, Counterexample, Refusal
 from structkit.schema.python.judge import Refused
-from structkit.targets import AnyTarget
+from structkit.targets.targets import AnyTarget
 
 if TYPE_CHECKING:
     from structkit.proof.search import Bounds

@@ -15,7 +15,7 @@ from structkit.proof.chance import Chance
 from structkit.proof.walk import Walks
 from structkit.schema.ir.refs import subschemas
 from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace
-from structkit.targets import AnyTarget, Target, read_target
+from structkit.targets.targets import AnyTarget, Target, read_target
 
 __all__ = ["Compiling", "Language"]
 

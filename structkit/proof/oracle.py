@@ -13,7 +13,7 @@ from typing_extensions import TypeForm
 from structkit.functions.signature import is_function
 from structkit.schema.json_schema.validate import NotValid, checker
 from structkit.schema.python.judge import Judge, Refused
-from structkit.targets import AnyTarget, JsonSchema, Regex, Target, given_of
+from structkit.targets.targets import AnyTarget, JsonSchema, Regex, Target, given_of
 
 __all__ = ["Oracle", "oracle_of"]
 

@@ -10,7 +10,7 @@ from typing_extensions import TypeForm, Unpack
 from structkit.errors import ValidationFailed
 from structkit.proof.chance import Seeded
 from structkit.proof.language import Compiling, Language
-from structkit.targets import AnyTarget, TextTarget
+from structkit.targets.targets import AnyTarget, TextTarget
 
 __all__ = ["sample", "texts_and_values"]
 

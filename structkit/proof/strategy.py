@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 from typing_extensions import TypeForm, Unpack
 
 from structkit.proof.language import Compiling, Language
-from structkit.targets import AnyTarget, TextTarget
+from structkit.targets.targets import AnyTarget, TextTarget
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

@@ -22,7 +22,7 @@ from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.models.base import Conversation
 from structkit.models.base import Message as Turn
 from structkit.regex.nodes import Rules
-from structkit.targets import Style, Target
+from structkit.targets.targets import Style, Target
 from structkit.tools.ready import Ready
 from structkit.vocabulary.control_tokens import control, readable, to_bytes
 

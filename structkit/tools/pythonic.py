@@ -18,7 +18,7 @@ from structkit.lowering.strings.oracle import AutomatonTexts
 from structkit.regex.nodes import Rules
 from structkit.schema.json_schema.document_keys import headed
 from structkit.schema.markers.json_style import Whitespace
-from structkit.targets import Style, Target
+from structkit.targets.targets import Style, Target
 from structkit.tools.format import Arguments, Around, Format
 from structkit.tools.ready import Ready
 

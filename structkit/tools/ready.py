@@ -16,7 +16,7 @@ from structkit.functions.signature import read_signature
 from structkit.generate.settings import Writing
 from structkit.lowering.strings.oracle import AutomatonTexts
 from structkit.schema.ir.nodes import Document
-from structkit.targets import AnyTarget, JsonSchema, Target, read_target
+from structkit.targets.targets import AnyTarget, JsonSchema, Target, read_target
 from structkit.tools.context import Context
 from structkit.tools.tool import AnyTool, Tool, as_tool
 

@@ -16,7 +16,7 @@ from structkit.lru_cache import LruCache
 from structkit.messages import CallPart, Calls, Message, Output, User
 from structkit.models.base import Conversing, LogitsModel
 from structkit.models.base import Message as Turn
-from structkit.targets import Target
+from structkit.targets.targets import Target
 from structkit.tools.format import Format
 from structkit.tools.native import function_of, vocabulary_of
 from structkit.tools.ready import Ready, is_of, name_of

@@ -13,7 +13,7 @@ from structkit.regex.merge import Joiner
 from structkit.regex.nodes import Node, Rules, Text, alt, seq
 from structkit.schema.python.validators import Part
 from structkit.schema.view.choices import Member
-from structkit.targets import Style, Target
+from structkit.targets.targets import Style, Target
 from structkit.tools.format import Format
 from structkit.tools.reading import RESULT, StepLimits, StepReader
 from structkit.tools.ready import Ready

@@ -13,7 +13,7 @@ from structkit.errors import AgentError
 from structkit.functions.call import Call
 from structkit.functions.signature import is_function
 from structkit.generate.sample import check_number, check_whole
-from structkit.targets import JsonSchema
+from structkit.targets.targets import JsonSchema
 from structkit.tools.context import Context
 
 __all__ = ["AnyTool", "Tool", "as_tool", "tool"]

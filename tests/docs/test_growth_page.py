@@ -10,7 +10,7 @@ import pytest
 from benchmarks.growth import KEYWORDS, Point, curves, sizes_of, table
 from benchmarks.plot import draw
 from structkit.automaton.link import link
-from structkit.targets import read_target
+from structkit.targets.targets import read_target
 
 
 @pytest.mark.parametrize("keyword", KEYWORDS)

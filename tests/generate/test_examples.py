@@ -16,7 +16,7 @@ from structkit.generate.examples import shots_of
 from structkit.generate.prompt import build_prompt
 from structkit.generate.settings import Writing
 from structkit.schema.markers.json_style import Policy
-from structkit.targets import read_target
+from structkit.targets.targets import read_target
 from structkit.testing import ScriptedModel
 from tests.zoo import KINDS
 from tests.zoo.specimen import Specimen

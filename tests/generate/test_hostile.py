@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 import structkit as sk
 from structkit.generate.drive import TURNS
 from structkit.processors import Suppress
-from structkit.targets import read_target
+from structkit.targets.targets import read_target
 from structkit.testing import RandomModel
 
 

@@ -10,7 +10,7 @@ from structkit.automaton.runtime.reader import Reader
 from structkit.lowering import alternatives as module
 from structkit.lowering.alternatives import options
 from structkit.regex.nodes import Call, Node, Text
-from structkit.targets import Choice, read_target
+from structkit.targets.targets import Choice, read_target
 
 
 @given(st.sets(st.text("abé", max_size=6), min_size=1, max_size=30), st.text("abé", max_size=6))

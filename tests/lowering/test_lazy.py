@@ -29,7 +29,7 @@ from structkit.schema.ir.nodes import (
     String,
     Union,
 )
-from structkit.targets import read_target
+from structkit.targets.targets import read_target
 from tests.schema.values import json_values, schemas
 
 LIMITS = Limits(schema_nodes=50_000, nfa_states=30_000)

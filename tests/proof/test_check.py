@@ -111,7 +111,7 @@ def test_what_is_accepted_and_not_written_is_found(monkeypatch: pytest.MonkeyPat
     # A guide that is too narrow, made by telling the oracle of a wider type than the guide was made from.
     from structkit.proof import check as module
     from structkit.proof.oracle import oracle_of
-    from structkit.targets import read_target
+    from structkit.targets.targets import read_target
 
     wider = Annotated[int, Field(ge=0, le=200)]
     monkeypatch.setattr(module, "oracle_of", lambda target, read: oracle_of(wider, read_target(wider)))

@@ -11,7 +11,7 @@ import structkit as sk
 from structkit.compile import compile
 from structkit.generate.flow import _text_mask
 from structkit.regex.nodes import Call, Node, Repeat, Rules, Text, alt, seq
-from structkit.targets import JsonSchema, Target, read_target
+from structkit.targets.targets import JsonSchema, Target, read_target
 from structkit.testing import byte_vocabulary, small_vocabulary
 from structkit.vocabulary.control_tokens import control, marked, readable, to_bytes, to_text
 from tests.reading import reads

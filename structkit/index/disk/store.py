@@ -42,8 +42,8 @@ _SIZES = {"bool": 1, "int32": 4, "uint32": 4, "uint8": 1}
 """The bytes of a number of each dtype."""
 
 MAKERS = (
-    *("automaton", "guide", "index", "lowering", "regex", "schema", "vocabulary"),
-    *("compile.py", "errors.py", "identity.py", "limits.py", "targets.py"),
+    *("automaton", "guide", "index", "lowering", "regex", "schema", "targets", "vocabulary"),
+    *("compile.py", "errors.py", "frozen.py", "limits.py", "unenforced.py"),
 )
 """The parts of structkit whose source decides what is kept."""
 

@@ -19,7 +19,7 @@ from structkit.limits import Limits
 from structkit.regex.json_string import other_text
 from structkit.regex.nodes import NEVER, Both, Call, Chars, Node, Repeat, Rules, Seq, Text, Unique
 from structkit.regex.size_bound import is_plain_text
-from structkit.targets import read_target
+from structkit.targets.targets import read_target
 from tests.languages import plain_nodes, recursive_rules
 
 LETTERS = Chars(((0x61, 0x7A),))

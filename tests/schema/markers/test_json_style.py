@@ -16,7 +16,7 @@ from structkit.automaton.runtime.reader import Reader
 from structkit.generate.guides import Guides
 from structkit.generate.settings import Writing
 from structkit.schema.markers.json_style import Policy, policy_of
-from structkit.targets import read_target
+from structkit.targets.targets import read_target
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 
 

@@ -15,7 +15,7 @@ import structkit as sk
 from structkit import testing
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
-from structkit.targets import AnyTarget, read_target
+from structkit.targets.targets import AnyTarget, read_target
 
 OPEN = {
     "type": "object",

@@ -8,9 +8,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 import structkit as sk
-from structkit.identity import key_of
 from structkit.regex.print import show
-from structkit.targets import Choice, Regex, read_target
+from structkit.targets.fingerprint import key_of
+from structkit.targets.targets import Choice, Regex, read_target
 from structkit.testing import byte_vocabulary
 
 

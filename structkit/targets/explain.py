@@ -16,7 +16,7 @@ from structkit.schema.ir.path import joined, step
 from structkit.schema.ir.refs import References, Target, subschemas
 from structkit.schema.json_schema.relax_unsupported import keyword_of
 from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace
-from structkit.targets import AnyTarget, JsonSchema, read_target
+from structkit.targets.targets import AnyTarget, JsonSchema, read_target
 from structkit.unenforced import Unenforced
 
 __all__ = ["Cost", "Explanation", "How", "Row", "explain"]

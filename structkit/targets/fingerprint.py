@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from structkit.errors import SchemaError
-from structkit.targets import AnyTarget, Choice, JsonSchema, Regex, Target, given_of
+from structkit.targets.targets import AnyTarget, Choice, JsonSchema, Regex, Target, given_of
 
 __all__ = ["Identity", "identity_of", "key_of"]
 
