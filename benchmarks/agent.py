@@ -21,7 +21,7 @@ from typing import Any, Literal, cast
 import structkit as sk
 from benchmarks.outcome import CLOCKS, Clock
 from structkit.messages import User
-from structkit.models.local import TransformersModel
+from structkit.models.transformers.model import TransformersModel
 from structkit.tools import drive
 from structkit.tools.run import Run
 from structkit.tools.state import AgentResult, RunState

@@ -27,7 +27,7 @@ import structkit as sk
 from benchmarks.generation import Setting
 from benchmarks.outcome import CLOCKS
 from structkit.generate.prompt import build_prompt
-from structkit.models.base import LogitsModel
+from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import read_target
 
 NAMES = (

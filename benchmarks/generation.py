@@ -28,7 +28,7 @@ from pydantic import BaseModel, Field
 import structkit as sk
 from benchmarks.data import read_tokenizer
 from benchmarks.outcome import CLOCKS, Clock
-from structkit.models.local import TransformersModel
+from structkit.models.transformers.model import TransformersModel
 
 Word = Annotated[str, MaxLen(20)]
 

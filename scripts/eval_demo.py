@@ -30,7 +30,7 @@ from demo_corpus.grading import Grade, grade
 from demo_corpus.targets import python_type
 
 import structkit as sk
-from structkit.models.base import LogitsModel
+from structkit.models.protocols import LogitsModel
 
 SETS: dict[str, Callable[[int, int], list[Example]]] = {
     "new values in known sentences": heldout_values,

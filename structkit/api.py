@@ -22,8 +22,8 @@ from structkit.generate.prompt import Prompt, show_prompt
 from structkit.generate.result import Result
 from structkit.generate.settings import Options, Settings
 from structkit.limits import Limits
-from structkit.models.base import LogitsModel
-from structkit.models.local import from_transformers, load
+from structkit.models.protocols import LogitsModel
+from structkit.models.transformers.model import from_transformers, load
 from structkit.regex.print import show
 from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace
 from structkit.targets.targets import AnyTarget, TextTarget, read_target

@@ -15,7 +15,7 @@ from structkit.generate.drive import in_thread
 from structkit.generate.generation import run
 from structkit.generate.prompt import Prompt
 from structkit.generate.settings import Options, Settings
-from structkit.models.base import LogitsModel
+from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget, TextTarget, read_target
 
 __all__ = ["aclassify", "classify"]

@@ -14,7 +14,7 @@ from structkit.generate.generation import run_many
 from structkit.generate.prompt import Prompt
 from structkit.generate.result import Result
 from structkit.generate.settings import Batch, Options, Settings
-from structkit.models.base import LogitsModel
+from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget, TextTarget
 
 __all__ = ["aextract_many", "agenerate_many", "extract_many", "generate_many"]

@@ -11,7 +11,7 @@ from structkit.functions.call import Call
 from structkit.generate.prompt import Prompt
 from structkit.generate.settings import Options, Settings
 from structkit.generate.stream import AsyncStream, Stream
-from structkit.models.base import LogitsModel
+from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget, TextTarget
 
 __all__ = ["astream", "stream"]

@@ -14,7 +14,7 @@ from demo_corpus.conversation import Card, Parameter, Step, Task
 from demo_corpus.frames import sentences
 from demo_corpus.shapes import DATE, NUMBER, STRING, Object, Union
 from demo_corpus.values import Source
-from structkit.models.base import LogitsModel
+from structkit.models.protocols import LogitsModel
 
 CARDS = (
     Card("weather", "weather", "The weather in a city.", (Parameter("city", STRING),)),

@@ -15,7 +15,7 @@ from structkit.errors import StructkitError
 from structkit.generate.generation import run_each
 from structkit.generate.result import Result
 from structkit.generate.settings import Batch, Options, Settings
-from structkit.models.base import LogitsModel
+from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget, Choice, Regex
 
 __all__ = ["extract_file"]

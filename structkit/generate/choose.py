@@ -9,7 +9,7 @@ import numpy as np
 from structkit.errors import ModelFailed
 from structkit.generate.select_numpy import choose_on_cpu
 from structkit.generate.step import Ask, Told
-from structkit.models.base import Logits
+from structkit.models.protocols import Logits
 
 __all__ = ["choose"]
 

@@ -23,8 +23,8 @@ from structkit.generate.sample import allowed_logits, failure, logsumexp, only_i
 from structkit.generate.spelling import Speller, whole_characters
 from structkit.generate.step import Draft
 from structkit.guide.guide import Cursor
-from structkit.models.base import LogitsModel
-from structkit.models.single import asked
+from structkit.models.protocols import LogitsModel
+from structkit.models.single_row import asked
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Drafting", "Drafts", "Lookup", "ModelDrafts", "PromptDrafts"]

@@ -19,8 +19,8 @@ from structkit.errors import ModelFailed
 from structkit.generate.choose import choose
 from structkit.generate.plan import Decoded, Flow, Score
 from structkit.generate.step import Ask, Draft
-from structkit.models.base import Logits, LogitsModel, ReadsAhead, Rows
-from structkit.models.single import asked, logits_of
+from structkit.models.protocols import Logits, LogitsModel, ReadsAhead, Rows
+from structkit.models.single_row import asked, logits_of
 
 __all__ = [
     "TURNS",

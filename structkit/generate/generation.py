@@ -16,8 +16,8 @@ from structkit.generate.progress import Progress
 from structkit.generate.prompt import Prompt
 from structkit.generate.result import Result
 from structkit.generate.settings import Batch, Settings, check_samples
-from structkit.models.base import LogitsModel, ReadsAhead, Rows
-from structkit.models.single import rows_of
+from structkit.models.protocols import LogitsModel, ReadsAhead, Rows
+from structkit.models.single_row import rows_of
 from structkit.targets.targets import AnyTarget
 
 __all__ = ["begin_rows", "run", "run_each", "run_job", "run_many", "run_samples"]

@@ -27,7 +27,7 @@ from structkit.generate.spans import spans_of
 from structkit.generate.spent import last_settings, usage_of
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.healing import HealedCursor, healed_tokens
-from structkit.models.base import Conversing, LogitsModel, Noise, Thinking
+from structkit.models.protocols import Conversing, LogitsModel, Noise, Thinking
 from structkit.targets.targets import AnyTarget, Target
 from structkit.vocabulary.control_tokens import readable, to_text
 from structkit.vocabulary.vocabulary import Vocabulary

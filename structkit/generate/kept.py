@@ -8,7 +8,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.models.base import Logits, ReadsAhead, Rows, Shrinking
+from structkit.models.protocols import Logits, ReadsAhead, Rows, Shrinking
 
 __all__ = ["KeptRow", "Shelf", "keeping"]
 

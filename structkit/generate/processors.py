@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from structkit.errors import ModelFailed, PatternError
 from structkit.generate import kernels
 from structkit.generate.sample import check_whole
-from structkit.models.single import asked
+from structkit.models.single_row import asked
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["MASK", "Penalty", "Processor", "Stack", "Suppress"]

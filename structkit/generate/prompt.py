@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from structkit.errors import GenerationError
-from structkit.models.base import Conversation, Conversing, LogitsModel, Message, Thinking
+from structkit.models.protocols import Conversation, Conversing, LogitsModel, Message, Thinking
 
 __all__ = ["Prompt", "build_prompt", "encode_prompt", "goes_on", "show_prompt", "source_of"]
 

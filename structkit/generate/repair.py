@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from structkit.generate.fields import Field, Path
 from structkit.generate.plan import Refusal
 from structkit.generate.prompt import Prompt
-from structkit.models.base import Conversation, Message
+from structkit.models.protocols import Conversation, Message
 from structkit.vocabulary.control_tokens import readable
 
 __all__ = ["refusal_of", "told_prompt"]

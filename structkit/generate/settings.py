@@ -11,7 +11,7 @@ from typing import TypedDict, cast
 from structkit.generate.processors import MASK, AnyProcessor, Penalty
 from structkit.generate.sample import Sampling, check_number, check_whole
 from structkit.limits import Limits
-from structkit.models.base import LogitsModel
+from structkit.models.protocols import LogitsModel
 from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace
 
 __all__ = ["Batch", "Options", "Settings", "Writing", "check_samples"]

@@ -16,7 +16,7 @@ from structkit.generate.prompt import Prompt
 from structkit.generate.result import Result
 from structkit.generate.result_stream import AsyncResultStream, ResultStream
 from structkit.generate.settings import Settings
-from structkit.models.base import LogitsModel
+from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget
 
 __all__ = ["AsyncStream", "Stream"]

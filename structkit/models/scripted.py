@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import ModelFailed
-from structkit.models.base import Message
+from structkit.models.protocols import Message
 from structkit.vocabulary.control_tokens import to_bytes
 from structkit.vocabulary.vocabulary import Vocabulary
 

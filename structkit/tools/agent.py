@@ -14,7 +14,7 @@ from structkit.generate.kept import Shelf
 from structkit.generate.sample import check_whole
 from structkit.generate.settings import Options, Settings
 from structkit.messages import Message, User
-from structkit.models.base import LogitsModel
+from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget, TextTarget, read_target
 from structkit.tools.context import Context
 from structkit.tools.drive import aevents, drive, drive_async, events

@@ -13,7 +13,7 @@ from structkit.generate.generation import begin_rows, run_job
 from structkit.generate.job import Job
 from structkit.generate.kept import KeptRow, keeping
 from structkit.generate.result import Result
-from structkit.models.base import LogitsModel, Rows
+from structkit.models.protocols import LogitsModel, Rows
 from structkit.tools.events import AgentEvent, CallDone, RunFinished, Teller, Thought
 from structkit.tools.execute import Executor, answered
 from structkit.tools.run import Asked, Decisions, Run, Told, Write

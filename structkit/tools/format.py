@@ -19,8 +19,8 @@ from typing_extensions import Unpack
 
 from structkit.generate.fields import JsonReader
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
-from structkit.models.base import Conversation
-from structkit.models.base import Message as Turn
+from structkit.models.protocols import Conversation
+from structkit.models.protocols import Message as Turn
 from structkit.regex.nodes import Rules
 from structkit.targets.targets import Style, Target
 from structkit.tools.ready import Ready

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
 from structkit.messages import CallPart, Calls, Message, Output, User
-from structkit.models.base import LogitsModel, Marking, Templated
+from structkit.models.protocols import LogitsModel, Marking, Templated
 from structkit.schema.markers.json_style import Whitespace
 from structkit.tools.format import Format
 from structkit.tools.formats import HermesFormat, JsonFormat, LlamaFormat, MistralFormat, MistralListFormat

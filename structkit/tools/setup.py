@@ -14,8 +14,8 @@ from structkit.generate.kept import Shelf
 from structkit.generate.settings import Settings
 from structkit.lru_cache import LruCache
 from structkit.messages import CallPart, Calls, Message, Output, User
-from structkit.models.base import Conversing, LogitsModel
-from structkit.models.base import Message as Turn
+from structkit.models.protocols import Conversing, LogitsModel
+from structkit.models.protocols import Message as Turn
 from structkit.targets.targets import Target
 from structkit.tools.format import Format
 from structkit.tools.native import function_of, vocabulary_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structkit.generate.drive import drive_all
 from structkit.generate.plan import Decoded, Flow
-from structkit.models.base import Rows
+from structkit.models.protocols import Rows
 
 __all__ = ["drive"]
 

@@ -14,7 +14,7 @@ import structkit as sk
 torch = pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
 
-from tests.models.test_rows import ARCHITECTURES, SHAPE  # noqa: E402
+from tests.models.transformers.test_kv_batch import ARCHITECTURES, SHAPE  # noqa: E402
 
 KINDS = ["llama", "gpt2", "qwen3", "mistral", "gemma2", "gemma3_text", "bloom"]
 

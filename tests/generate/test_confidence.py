@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import structkit as sk
-from structkit.models.single import SingleRow
+from structkit.models.single_row import SingleRow
 from structkit.schema.json_schema.parse import read
 from structkit.schema.view.choices import choices_at
 from structkit.testing import RandomModel, ScriptedModel, small_vocabulary

@@ -13,7 +13,7 @@ import structkit as sk
 from structkit.generate.flow import decode
 from structkit.generate.plan import Decoded, Flow, Plan
 from structkit.generate.sample import Sampling
-from structkit.models.single import SingleRow, rows_of
+from structkit.models.single_row import SingleRow, rows_of
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
 from tests.generate.driving import drive
 

@@ -25,7 +25,7 @@ from structkit.generate.flow import decode
 from structkit.generate.plan import Flow, Plan, Refusal
 from structkit.generate.repair import refusal_of
 from structkit.generate.sample import Sampling
-from structkit.models.single import SingleRow, rows_of
+from structkit.models.single_row import SingleRow, rows_of
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
 from tests.generate.driving import drive
 

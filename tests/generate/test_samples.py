@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, Field
 import structkit as sk
 from structkit.generate.drive import TURNS
 from structkit.generate.guides import GUIDES
-from structkit.models.base import Session
+from structkit.models.protocols import Session
 from structkit.testing import RandomModel, ScriptedModel
 
 DRAWN = {"temperature": 1.5, "seed": 3}

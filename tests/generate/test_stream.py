@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, TypeAdapter, field
 from typing_extensions import TypeAliasType, TypedDict
 
 import structkit as sk
-from structkit.models.base import Session
+from structkit.models.protocols import Session
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
 
 SMALL = small_vocabulary()

@@ -10,7 +10,7 @@ import structkit as sk
 from structkit.generate.flow import decode
 from structkit.generate.plan import Plan
 from structkit.generate.sample import Sampling
-from structkit.models.single import SingleRow
+from structkit.models.single_row import SingleRow
 from tests.generate.driving import drive
 from tests.models.tiny import byte_level, tiny_llama
 

@@ -86,9 +86,14 @@ DOORS = {
     "mcp": {"mcp/endpoint.py", "mcp/session.py"},
     "pytest": {"pytest_plugin.py"},
     "numba": {"automaton/core/jit.py", "automaton/compile_notice.py"},
-    "torch": {"generate/select_torch.py", "generate/processors.py", "models/local.py", "models/rows.py"},
+    "torch": {
+        "generate/select_torch.py",
+        "generate/processors.py",
+        "models/transformers/kv_batch.py",
+        "models/transformers/model.py",
+    },
     "tqdm": {"generate/progress.py"},
-    "transformers": {"models/local.py", "models/rows.py"},
+    "transformers": {"models/transformers/kv_batch.py", "models/transformers/model.py"},
 }
 """The only files that may import a package; types alone may be imported anywhere."""
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import structkit as sk
-from structkit.models.base import LogitsModel
+from structkit.models.protocols import LogitsModel
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
 
 BYTES, SMALL = byte_vocabulary(), small_vocabulary()

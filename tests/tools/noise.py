@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import structkit as sk
-from structkit.models.base import Session
+from structkit.models.protocols import Session
 from structkit.testing import RandomModel, small_vocabulary
 from structkit.vocabulary.control_tokens import readable
 

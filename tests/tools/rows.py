@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from structkit.generate.kept import KeptRow, keeping
-from structkit.models.base import Rows
+from structkit.models.protocols import Rows
 from structkit.tools import drive
 
 __all__ = ["noted_rows"]

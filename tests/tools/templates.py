@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import tokenizers
 import transformers
 
-from structkit.models.local import TransformersModel
+from structkit.models.transformers.model import TransformersModel
 from tests.models.tiny import byte_level, tiny_llama
 
 QWEN = r"""{%- if tools %}

@@ -16,8 +16,8 @@ pytest.importorskip("transformers", reason="transformers is not installed")
 import structkit as sk
 from structkit.errors import ModelFailed
 from structkit.messages import User
-from structkit.models.base import Conversation, Message
-from structkit.models.local import TransformersModel
+from structkit.models.protocols import Conversation, Message
+from structkit.models.transformers.model import TransformersModel
 from structkit.testing import RandomModel, ScriptedModel
 from structkit.tools import drive
 from structkit.tools.native import choose_format

@@ -18,7 +18,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 import structkit as sk
 from structkit.generate.kept import KeptRow, keeping
 from structkit.messages import User
-from structkit.models.single import SingleRow
+from structkit.models.single_row import SingleRow
 from structkit.testing import ScriptedModel
 from structkit.tools import drive
 from structkit.tools.run import Run

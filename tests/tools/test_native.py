@@ -16,8 +16,8 @@ from pydantic import BaseModel
 
 import structkit as sk
 from structkit.messages import Answer, CallPart, Calls, Output, User
-from structkit.models.base import Message
-from structkit.models.local import TransformersModel
+from structkit.models.protocols import Message
+from structkit.models.transformers.model import TransformersModel
 from structkit.testing import RandomModel, ScriptedModel
 from structkit.tools import drive
 from structkit.tools.format import Format

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import ModelFailed, StructkitError
-from structkit.models.base import Batching, Logits, LogitsModel, Rows, Session
+from structkit.models.protocols import Batching, Logits, LogitsModel, Rows, Session
 
 __all__ = ["SingleRow", "asked", "logits_of", "rows_of"]
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 import structkit.demo
 from structkit.errors import ModelFailed, VocabularyError
-from structkit.models.base import Message, Rows
-from structkit.models.chat import PromptEncoder
-from structkit.models.thoughts import thinking_marks as marks_of
+from structkit.models.protocols import Message, Rows
+from structkit.models.transformers.chat_template import PromptEncoder
+from structkit.models.transformers.thinking import thinking_marks as marks_of
 from structkit.vocabulary.tokenizers import find_end_ids, read_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -228,7 +228,7 @@ class TransformersModel:
 
     def rows(self, prefix: Sequence[int] = ()) -> Rows | None:
         """Begin a batch; see `Batching`. `None` for models that keep a state instead of the tokens."""
-        from structkit.models.rows import TransformersRows, can_batch
+        from structkit.models.transformers.kv_batch import TransformersRows, can_batch
 
         if not can_batch(self.model):
             return None

@@ -13,7 +13,7 @@ from structkit.errors import ModelFailed
 torch = pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
 
-from structkit.models.rows import TransformersRows, can_batch  # noqa: E402
+from structkit.models.transformers.kv_batch import TransformersRows, can_batch  # noqa: E402
 
 SHAPE = {"vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
 SHAPE |= {"num_key_value_heads": 2, "intermediate_size": 48, "max_position_embeddings": 128}

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from structkit.errors import ModelFailed, VocabularyError
-from structkit.models.base import LogitsModel, Message
-from structkit.models.local import TransformersModel, from_transformers, load
+from structkit.models.protocols import LogitsModel, Message
+from structkit.models.transformers.model import TransformersModel, from_transformers, load
 from tests.models.tiny import byte_level
 
 torch = pytest.importorskip("torch", reason="needs torch")

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from structkit.errors import ModelFailed
-from structkit.models.base import Conversation, Message
+from structkit.models.protocols import Conversation, Message
 from structkit.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

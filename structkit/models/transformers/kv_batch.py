@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
 from structkit.errors import ModelFailed
-from structkit.models.base import Logits
+from structkit.models.protocols import Logits
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
