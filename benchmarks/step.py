@@ -22,8 +22,8 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.generate.choose import choose
-from structkit.generate.step import Ask
+from structkit.generate.sample.select import choose
+from structkit.generate.sample.step import Ask
 
 VOCABULARIES = (32_768, 131_072, 200_064)
 BATCHES = (1, 8, 64)

@@ -55,13 +55,13 @@ if TYPE_CHECKING:
         VocabularyError,
     )
     from structkit.functions.call import Call
-    from structkit.generate.confidence import Confidence, PressureWarning
-    from structkit.generate.events import FieldDone, FieldRefused, FieldStarted, Finished, TextGrown
-    from structkit.generate.processor import LogitsProcessor
-    from structkit.generate.result import Result, Token, Usage
-    from structkit.generate.spans import Span
-    from structkit.generate.stream import AsyncStream, Stream
+    from structkit.generate.output.confidence import Confidence, PressureWarning
+    from structkit.generate.output.result import Result, Token, Usage
+    from structkit.generate.output.spans import Span
+    from structkit.generate.run.events import FieldDone, FieldRefused, FieldStarted, Finished, TextGrown
+    from structkit.generate.run.stream import AsyncStream, Stream
     from structkit.guide.guide import Cursor, Guide
+    from structkit.integrations.transformers import LogitsProcessor
     from structkit.limits import Limits
     from structkit.many import aextract_many, agenerate_many, extract_many, generate_many
     from structkit.proof.check import check
@@ -195,46 +195,46 @@ _HOMES = {
     "AgentStream": "structkit.tools.stream",
     "ArgumentsGrown": "structkit.tools.events",
     "AsyncAgentStream": "structkit.tools.stream",
-    "AsyncStream": "structkit.generate.stream",
+    "AsyncStream": "structkit.generate.run.stream",
     "Call": "structkit.functions.call",
     "CallDone": "structkit.tools.events",
     "CallStarted": "structkit.tools.events",
     "CheckReport": "structkit.proof.report",
     "Choice": "structkit.targets.targets",
-    "Confidence": "structkit.generate.confidence",
+    "Confidence": "structkit.generate.output.confidence",
     "Context": "structkit.tools.context",
     "Counterexample": "structkit.proof.report",
     "Cursor": "structkit.guide.guide",
-    "FieldDone": "structkit.generate.events",
-    "FieldRefused": "structkit.generate.events",
-    "FieldStarted": "structkit.generate.events",
-    "Finished": "structkit.generate.events",
+    "FieldDone": "structkit.generate.run.events",
+    "FieldRefused": "structkit.generate.run.events",
+    "FieldStarted": "structkit.generate.run.events",
+    "Finished": "structkit.generate.run.events",
     "Guide": "structkit.guide.guide",
     "JsonSchema": "structkit.targets.targets",
     "Limits": "structkit.limits",
-    "LogitsProcessor": "structkit.generate.processor",
+    "LogitsProcessor": "structkit.integrations.transformers",
     "MaxTokens": "structkit.schema.markers.max_tokens",
     "Pending": "structkit.tools.state",
-    "PressureWarning": "structkit.generate.confidence",
+    "PressureWarning": "structkit.generate.output.confidence",
     "Quote": "structkit.schema.markers.quote",
     "Refusal": "structkit.proof.report",
     "Regex": "structkit.targets.targets",
-    "Result": "structkit.generate.result",
+    "Result": "structkit.generate.output.result",
     "ResultGrown": "structkit.tools.events",
     "RunFinished": "structkit.tools.events",
     "RunPaused": "structkit.tools.state",
     "RunState": "structkit.tools.state",
-    "Span": "structkit.generate.spans",
+    "Span": "structkit.generate.output.spans",
     "StepRefused": "structkit.tools.events",
-    "Stream": "structkit.generate.stream",
-    "TextGrown": "structkit.generate.events",
+    "Stream": "structkit.generate.run.stream",
+    "TextGrown": "structkit.generate.run.events",
     "TextSaid": "structkit.tools.events",
     "Thought": "structkit.tools.events",
-    "Token": "structkit.generate.result",
+    "Token": "structkit.generate.output.result",
     "Tool": "structkit.tools.tool",
     "ToolCall": "structkit.tools.state",
     "Toolset": "structkit.tools.toolset",
-    "Usage": "structkit.generate.result",
+    "Usage": "structkit.generate.output.result",
     "UsageLimits": "structkit.tools.room",
     "Vocabulary": "structkit.vocabulary.vocabulary",
     "aclassify": "structkit.classify",

@@ -14,13 +14,13 @@ from typing_extensions import TypeForm, Unpack
 
 from structkit.compile import compile
 from structkit.functions.call import Call
-from structkit.generate.drive import in_thread
-from structkit.generate.examples import shots_of
-from structkit.generate.generation import run, run_samples
-from structkit.generate.job import asked_prompt
-from structkit.generate.prompt import Prompt, show_prompt
-from structkit.generate.result import Result
-from structkit.generate.settings import Options, Settings
+from structkit.generate.input.examples import shots_of
+from structkit.generate.input.options import Options, Settings
+from structkit.generate.input.prompt import Prompt, show_prompt
+from structkit.generate.output.result import Result
+from structkit.generate.run.batch import run, run_samples
+from structkit.generate.run.request import asked_prompt
+from structkit.generate.run.scheduler import in_thread
 from structkit.limits import Limits
 from structkit.models.protocols import LogitsModel
 from structkit.models.transformers.model import from_transformers, load
@@ -73,7 +73,7 @@ def extract(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Un
         prompt: A text, or messages such as `{"role": "user", "content": "..."}`.
         target: A type, a function, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
         **options: How it is written, such as `max_tokens`, `temperature`, `seed`, `system`, `timeout` or `retries`: all
-            of them are in `structkit.generate.settings.Options`.
+            of them are in `structkit.generate.input.options.Options`.
 
     Returns:
         The value: an instance of the type, a `Call` of the function, the text for `Regex`, the option for `Choice`,
@@ -154,7 +154,7 @@ def generate(
         n: With a temperature: how many values to sample. The prompt is read once for all, and with a `seed` each draws
             random numbers of its own, the first those of a single one. Where one fails, its error ends all.
         **options: How it is written, such as `max_tokens`, `temperature`, `seed`, `system`, `timeout` or `retries`: all
-            of them are in `structkit.generate.settings.Options`.
+            of them are in `structkit.generate.input.options.Options`.
 
     Returns:
         The value, the text, the reason for its end, and the tokens and seconds it took; with `n` a list of so many.

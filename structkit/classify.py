@@ -10,11 +10,11 @@ from typing import Any, TypeVar, overload
 from typing_extensions import TypeForm, Unpack
 
 from structkit.errors import SchemaError
-from structkit.generate.confidence import names_of
-from structkit.generate.drive import in_thread
-from structkit.generate.generation import run
-from structkit.generate.prompt import Prompt
-from structkit.generate.settings import Options, Settings
+from structkit.generate.input.options import Options, Settings
+from structkit.generate.input.prompt import Prompt
+from structkit.generate.output.confidence import names_of
+from structkit.generate.run.batch import run
+from structkit.generate.run.scheduler import in_thread
 from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget, TextTarget, read_target
 

@@ -9,11 +9,11 @@ from typing import Literal, TypeAlias, TypeVar, cast, overload
 
 from typing_extensions import Required, TypeForm, Unpack
 
-from structkit.generate.drive import in_thread
-from structkit.generate.generation import run_many
-from structkit.generate.prompt import Prompt
-from structkit.generate.result import Result
-from structkit.generate.settings import Batch, Options, Settings
+from structkit.generate.input.options import Batch, Options, Settings
+from structkit.generate.input.prompt import Prompt
+from structkit.generate.output.result import Result
+from structkit.generate.run.batch import run_many
+from structkit.generate.run.scheduler import in_thread
 from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget, TextTarget
 

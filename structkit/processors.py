@@ -10,6 +10,6 @@ sk.extract(RandomModel(), "A word.", sk.Regex("[a-z]{9}"), processors=[sk.proces
 
 from __future__ import annotations
 
-from structkit.generate.processors import MASK, Penalty, Processor, Suppress
+from structkit.generate.sample.processors import MASK, Penalty, Processor, Suppress
 
 __all__ = ["MASK", "Penalty", "Processor", "Suppress"]

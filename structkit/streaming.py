@@ -8,9 +8,9 @@ from typing import Any, TypeVar, overload
 from typing_extensions import TypeForm, Unpack
 
 from structkit.functions.call import Call
-from structkit.generate.prompt import Prompt
-from structkit.generate.settings import Options, Settings
-from structkit.generate.stream import AsyncStream, Stream
+from structkit.generate.input.options import Options, Settings
+from structkit.generate.input.prompt import Prompt
+from structkit.generate.run.stream import AsyncStream, Stream
 from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget, TextTarget
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, TypeAdapter, model_validator
 
 import structkit as sk
-from structkit.generate.job import MAX_TOKENS
+from structkit.generate.run.request import MAX_TOKENS
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 
 
@@ -72,7 +72,7 @@ def test_every_error_is_public() -> None:
 
 
 def test_functions_are_not_hidden_by_the_modules_of_their_names() -> None:
-    code = "import structkit as sk; from structkit.compile import compile; import structkit.generate.flow"
+    code = "import structkit as sk; from structkit.compile import compile; import structkit.generate.decode.decode"
     code += "; print(callable(sk.compile), callable(sk.generate))"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True True\n"

@@ -17,7 +17,7 @@ import structkit as sk
 from demo_corpus.example import END
 from demo_corpus.shapes import Shape
 from demo_corpus.targets import python_type
-from structkit.generate.settings import Settings
+from structkit.generate.input.options import Settings
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.schema.python.json_codec import json_text_of
 from structkit.targets.targets import read_target

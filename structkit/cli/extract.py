@@ -13,8 +13,8 @@ from typing import cast
 
 from structkit.api import generate, load
 from structkit.errors import SchemaError
-from structkit.generate.sample import check_whole
-from structkit.generate.settings import Options, Settings
+from structkit.generate.input.options import Options, Settings
+from structkit.generate.sample.sample import check_whole
 from structkit.targets.targets import AnyTarget
 
 __all__ = ["extract", "read_options", "read_prompt", "read_schema", "read_type"]

@@ -12,9 +12,9 @@ from types import TracebackType
 
 from structkit.api import load
 from structkit.errors import StructkitError
-from structkit.generate.generation import run_each
-from structkit.generate.result import Result
-from structkit.generate.settings import Batch, Options, Settings
+from structkit.generate.input.options import Batch, Options, Settings
+from structkit.generate.output.result import Result
+from structkit.generate.run.batch import run_each
 from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget, Choice, Regex
 

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from structkit.errors import AgentError, ToolError
-from structkit.generate.sample import check_number, check_whole
+from structkit.generate.sample.sample import check_number, check_whole
 from structkit.mcp.endpoint import Endpoint, Process, Web, check_installed
 from structkit.mcp.output import output_of
 from structkit.mcp.session import Session, list_tools, message_of

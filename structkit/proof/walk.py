@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import GenerationError, TokenRefused
-from structkit.generate.fields import JsonReader
+from structkit.generate.output.json_reader import JsonReader
 from structkit.guide.guide import Cursor, Guide
 from structkit.proof.chance import Chance
 from structkit.proof.words import HOSTILE, WORDS

@@ -10,9 +10,9 @@ from typing import Generic, cast, overload
 from typing_extensions import TypeForm, TypeVar, Unpack
 
 from structkit.errors import AgentError, ToolError
-from structkit.generate.kept import Shelf
-from structkit.generate.sample import check_whole
-from structkit.generate.settings import Options, Settings
+from structkit.generate.input.options import Options, Settings
+from structkit.generate.run.prefix_cache import Shelf
+from structkit.generate.sample.sample import check_whole
 from structkit.messages import Message, User
 from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget, TextTarget, read_target

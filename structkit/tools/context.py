@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import ClassVar, Generic, TypeVar
 
-from structkit.generate.result import Usage
+from structkit.generate.output.result import Usage
 from structkit.messages import Message
 
 __all__ = ["Context"]

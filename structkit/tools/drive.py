@@ -8,11 +8,11 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from threading import Event, Lock
 from typing import TypeAlias, cast
 
-from structkit.generate.drive import TURNS, drive_all, in_thread
-from structkit.generate.generation import begin_rows, run_job
-from structkit.generate.job import Job
-from structkit.generate.kept import KeptRow, keeping
-from structkit.generate.result import Result
+from structkit.generate.output.result import Result
+from structkit.generate.run.batch import begin_rows, run_job
+from structkit.generate.run.prefix_cache import KeptRow, keeping
+from structkit.generate.run.request import Job
+from structkit.generate.run.scheduler import TURNS, drive_all, in_thread
 from structkit.models.protocols import LogitsModel, Rows
 from structkit.tools.events import AgentEvent, CallDone, RunFinished, Teller, Thought
 from structkit.tools.execute import Executor, answered

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-from structkit.generate.events import FieldRefused, Observer
-from structkit.generate.plan import Written
+from structkit.generate.decode.config import Written
+from structkit.generate.run.events import FieldRefused, Observer
 from structkit.tools.reading import Piece
 from structkit.tools.state import AgentResult, ToolCall
 from structkit.tools.step import StepTarget

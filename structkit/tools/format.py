@@ -17,7 +17,7 @@ from typing import ClassVar, Protocol
 
 from typing_extensions import Unpack
 
-from structkit.generate.fields import JsonReader
+from structkit.generate.output.json_reader import JsonReader
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.models.protocols import Conversation
 from structkit.models.protocols import Message as Turn

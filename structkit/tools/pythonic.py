@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from typing_extensions import Unpack
 
-from structkit.generate.fields import JsonReader
+from structkit.generate.output.json_reader import JsonReader
 from structkit.limits import Limits
 from structkit.lowering.containers.notation import PYTHON, is_keyword
 from structkit.lowering.lower import lower

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from structkit.generate.field_budget import FieldLimits
-from structkit.generate.fields import Field, JsonReader
+from structkit.generate.decode.field_budget import FieldLimits
+from structkit.generate.output.json_reader import Field, JsonReader
 from structkit.tools.format import Arguments, Format
 from structkit.tools.saying import Saying, begins_text
 from structkit.vocabulary.control_tokens import to_bytes

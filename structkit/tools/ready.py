@@ -13,7 +13,7 @@ from structkit.errors import AgentError, SchemaError, StructkitError, Unsupporte
 from structkit.functions.call import Call
 from structkit.functions.output import FunctionOutput
 from structkit.functions.signature import read_signature
-from structkit.generate.settings import Writing
+from structkit.generate.input.options import Writing
 from structkit.lowering.strings.oracle import AutomatonTexts
 from structkit.schema.ir.nodes import Document
 from structkit.targets.targets import AnyTarget, JsonSchema, Target, read_target

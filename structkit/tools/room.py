@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, TypeVar
 
 from structkit.errors import BudgetTooSmall
-from structkit.generate.job import budget_of
-from structkit.generate.prompt import Prompt
-from structkit.generate.result import Usage
-from structkit.generate.sample import check_number, check_whole
-from structkit.generate.settings import Settings
+from structkit.generate.input.options import Settings
+from structkit.generate.input.prompt import Prompt
+from structkit.generate.output.result import Usage
+from structkit.generate.run.request import budget_of
+from structkit.generate.sample.sample import check_number, check_whole
 from structkit.messages import Message, Output
 from structkit.tools.setup import LEAST_OUTPUT, NO_MORE, Setup
 from structkit.tools.state import RunState, add_usage, with_note

@@ -16,10 +16,10 @@ from typing import TypeAlias, cast
 
 from structkit.errors import AgentError, Pause, ToolError, ValidationFailed
 from structkit.functions.call import Call
-from structkit.generate.kept import Shelf
-from structkit.generate.prompt import Prompt
-from structkit.generate.result import Result, Usage
-from structkit.generate.settings import Settings
+from structkit.generate.input.options import Settings
+from structkit.generate.input.prompt import Prompt
+from structkit.generate.output.result import Result, Usage
+from structkit.generate.run.prefix_cache import Shelf
 from structkit.messages import Answer, CallPart, Calls, Message, Output
 from structkit.schema.python.json_codec import json_text_of
 from structkit.tools.context import Context

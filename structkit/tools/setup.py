@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from structkit.errors import AgentError
-from structkit.generate.guides import GUIDES, Compiled
-from structkit.generate.kept import Shelf
-from structkit.generate.settings import Settings
+from structkit.generate.input.guide_cache import GUIDES, Compiled
+from structkit.generate.input.options import Settings
+from structkit.generate.run.prefix_cache import Shelf
 from structkit.lru_cache import LruCache
 from structkit.messages import CallPart, Calls, Message, Output, User
 from structkit.models.protocols import Conversing, LogitsModel

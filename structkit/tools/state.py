@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Generic, Literal, TypeVar
 
 from structkit.errors import AgentError, StructkitError
-from structkit.generate.result import Usage
+from structkit.generate.output.result import Usage
 from structkit.messages import CallPart, Calls, Message, Output, User
 from structkit.schema.python.json_codec import Form
 

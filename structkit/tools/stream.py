@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Generator
 from typing import Generic, TypeVar, cast
 
-from structkit.generate.result_stream import AsyncResultStream, ResultStream
+from structkit.generate.run.result_stream import AsyncResultStream, ResultStream
 from structkit.tools.drive import AsyncEvents, Events
 from structkit.tools.events import AgentEvent, RunFinished
 from structkit.tools.state import AgentResult

@@ -12,7 +12,7 @@ from typing import Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
 from structkit.errors import AgentError
 from structkit.functions.call import Call
 from structkit.functions.signature import is_function
-from structkit.generate.sample import check_number, check_whole
+from structkit.generate.sample.sample import check_number, check_whole
 from structkit.targets.targets import JsonSchema
 from structkit.tools.context import Context
 

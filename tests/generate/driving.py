@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from structkit.generate.drive import drive_all
-from structkit.generate.plan import Decoded, Flow
+from structkit.generate.decode.config import Decoded, Flow
+from structkit.generate.run.scheduler import drive_all
 from structkit.models.protocols import Rows
 
 __all__ = ["drive"]

@@ -7,9 +7,9 @@ import pytest
 from pydantic import BaseModel
 
 import structkit as sk
-from structkit.generate.flow import decode
-from structkit.generate.plan import Plan
-from structkit.generate.sample import Sampling
+from structkit.generate.decode.config import Plan
+from structkit.generate.decode.decode import decode
+from structkit.generate.sample.sample import Sampling
 from structkit.models.single_row import SingleRow
 from tests.generate.driving import drive
 from tests.models.tiny import byte_level, tiny_llama

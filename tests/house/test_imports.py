@@ -40,6 +40,7 @@ UPSTREAM = {
     "streaming": {"functions", "generate", "models", "targets"},
     "api": {"compile", "functions", "generate", "models", "regex", "schema", "targets"},
     "many": {"generate", "models", "targets"},
+    "integrations": {"generate", "guide"},
     "proof": {"compile", "functions", "generate", "guide", "models", "schema", "targets"},
     "tools": {
         "functions",
@@ -87,12 +88,12 @@ DOORS = {
     "pytest": {"pytest_plugin.py"},
     "numba": {"automaton/core/jit.py", "automaton/compile_notice.py"},
     "torch": {
-        "generate/select_torch.py",
-        "generate/processors.py",
+        "generate/sample/select_torch.py",
+        "generate/sample/processors.py",
         "models/transformers/kv_batch.py",
         "models/transformers/model.py",
     },
-    "tqdm": {"generate/progress.py"},
+    "tqdm": {"generate/run/progress.py"},
     "transformers": {"models/transformers/kv_batch.py", "models/transformers/model.py"},
 }
 """The only files that may import a package; types alone may be imported anywhere."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from structkit.generate.kept import KeptRow, keeping
+from structkit.generate.run.prefix_cache import KeptRow, keeping
 from structkit.models.protocols import Rows
 from structkit.tools import drive
 

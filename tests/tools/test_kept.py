@@ -16,7 +16,7 @@ from tests.docs.blocks import needs_demo
 pytest.importorskip("torch", reason="torch is not installed")
 
 import structkit as sk
-from structkit.generate.kept import KeptRow, keeping
+from structkit.generate.run.prefix_cache import KeptRow, keeping
 from structkit.messages import User
 from structkit.models.single_row import SingleRow
 from structkit.testing import ScriptedModel

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import structkit as sk
 from structkit.compile import compile
-from structkit.generate.flow import _text_mask
+from structkit.generate.decode.decode import _text_mask
 from structkit.regex.nodes import Call, Node, Repeat, Rules, Text, alt, seq
 from structkit.targets.targets import JsonSchema, Target, read_target
 from structkit.testing import byte_vocabulary, small_vocabulary

@@ -13,8 +13,8 @@ from typing_extensions import NotRequired, TypedDict
 import structkit as sk
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
-from structkit.generate.guides import Guides
-from structkit.generate.settings import Writing
+from structkit.generate.input.guide_cache import Guides
+from structkit.generate.input.options import Writing
 from structkit.schema.markers.json_style import Policy, policy_of
 from structkit.targets.targets import read_target
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary

@@ -1,0 +1,46 @@
+"""Where the quotes of a value stand in their source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from structkit.generate.output.json_reader import Field, show_path
+from structkit.regex.substring import find
+from structkit.targets.targets import Target
+
+__all__ = ["Span", "spans_of"]
+
+
+class Span(NamedTuple):
+    """Where a quote stands in its source: `source[start:end]` is its text, in characters.
+
+    Where it stands in several places, the first of them.
+    """
+
+    start: int
+    end: int
+
+
+def spans_of(target: Target[object], text: bytes, values: Sequence[Field], source: str) -> dict[str, Span]:
+    """The places of the quotes in a text, by their paths.
+
+    Args:
+        target: The target.
+        text: What was written.
+        values: The values in it, if it is JSON.
+        source: What quotes are taken from that name no source of their own.
+    """
+    if not target.has_quotes:
+        return {}
+    found: dict[str, Span] = {}
+    for field in values:
+        quote = target.quote(field.path) if field.kind == "string" else None
+        if quote is None:
+            continue
+        value: str = json.loads(text[field.start : field.end])
+        start = find(source if quote.source is None else quote.source, value, words=quote.words)
+        if start >= 0:  # else it is another member of a union
+            found[show_path(field.path)] = Span(start, start + len(value))
+    return found

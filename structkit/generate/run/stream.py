@@ -1,0 +1,148 @@
+"""Streams: a value while it is written, as events and as the part of it that is certain."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Generator
+from typing import Generic, TypeVar, cast
+
+from structkit.generate.input.options import Settings
+from structkit.generate.input.prompt import Prompt
+from structkit.generate.output.result import Result
+from structkit.generate.run.batch import begin_rows
+from structkit.generate.run.events import Event, Finished, Observer
+from structkit.generate.run.request import Job
+from structkit.generate.run.result_stream import AsyncResultStream, ResultStream
+from structkit.generate.run.scheduler import TURNS, Driven, drive_all
+from structkit.models.protocols import LogitsModel
+from structkit.targets.targets import AnyTarget
+
+__all__ = ["AsyncStream", "Stream"]
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
+    """An iterator of events. The model works when the next event is asked for, and is free in between.
+
+    Made by `structkit.stream`. Used as a context manager, or closed, it lets go of what the model remembers at once.
+    """
+
+    def __init__(self, model: LogitsModel, prompt: Prompt, target: AnyTarget, settings: Settings) -> None:
+        self._job = Job(0, model, prompt, target, settings, asked=time.perf_counter())
+        self._model = model
+        self._settings = settings
+        self._observer: Observer | None = None
+        read = self._job.target
+        if read is not None:
+            self._observer = Observer(self._job.written, read.part(), read.choices, is_json=read.is_json)
+        self._events = self._run()
+
+    @property
+    def partial(self) -> object:
+        """The value as far as it is certain, in the types of the target.
+
+        A text is there as far as it goes. All else is there when it is complete: numbers, so that no 3 becomes 30,
+        members of an `Enum` or a `Literal`, dates. A model is an instance that lacks the fields that have not begun,
+        made without validation, until it is complete. `None` where nothing is certain. Each is a new object, which no
+        later event changes.
+        """
+        if self._result is not None:
+            return self._result.value
+        return None if self._observer is None else self._observer.partial
+
+    @property
+    def text(self) -> str:
+        """The text so far, but for a character that is not whole."""
+        return self._job.written.text.decode(errors="ignore")
+
+    @staticmethod
+    def _result_of(event: object) -> Result[T_co] | None:
+        return event.result if isinstance(event, Finished) else None
+
+    def _run(self) -> Generator[Event[T_co], None, None]:
+        steps = None
+        try:
+            while True:
+                with TURNS.held(
+                    self._model, self._settings.draft
+                ):  # others may use the model between two steps
+                    if steps is None:
+                        steps = drive_all([self._job.flow()], begin_rows(self._model, self._settings), 1)
+                    step = next(steps)
+                if step is not None:
+                    yield from self._end(step)
+                    return
+                if self._observer is not None:
+                    yield from self._observer.look()
+        finally:
+            if steps is not None:
+                steps.close()
+
+    def _end(self, driven: Driven) -> Generator[Event[T_co], None, None]:
+        outcome = self._job.outcome(driven)
+        if isinstance(outcome, Exception):
+            raise outcome
+        if self._observer is not None:
+            yield from self._observer.finish()
+        if self._job.guide is not None:
+            self._job.guide.save()
+        yield Finished(cast("Result[T_co]", outcome))
+
+
+class AsyncStream(AsyncResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
+    """A stream for async programs: the model works in a thread while the next event is awaited.
+
+    Made by `structkit.astream`. Like `Stream`, with `async for` and `async with`.
+    """
+
+    def __init__(self, stream: Stream[T_co]) -> None:
+        self._stream = stream
+        self._events = _InThread(stream)
+
+    @property
+    def partial(self) -> object:
+        """See `Stream.partial`."""
+        return self._stream.partial
+
+    @property
+    def text(self) -> str:
+        """See `Stream.text`."""
+        return self._stream.text
+
+    @staticmethod
+    def _result_of(event: object) -> Result[T_co] | None:
+        return event.result if isinstance(event, Finished) else None
+
+    def _ended(self) -> Result[T_co]:
+        # The last event may have gone to a task that was cancelled.
+        return self._stream.result
+
+
+class _InThread(Generic[T_co]):
+    """The events of a stream, each made in a thread."""
+
+    def __init__(self, stream: Stream[T_co]) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    async def __anext__(self) -> Event[T_co]:
+        # StopIteration cannot cross a thread.
+        event = await asyncio.to_thread(self._next)
+        if event is None:
+            raise StopAsyncIteration
+        return event
+
+    async def aclose(self) -> None:
+        """Close the stream; a step of the model that a cancelled task has left behind is waited for."""
+        await asyncio.to_thread(self._close)
+
+    def _next(self) -> Event[T_co] | None:
+        with self._lock:
+            return next(self._stream, None)
+
+    def _close(self) -> None:
+        with self._lock:
+            self._stream.close()

@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field, TypeAdapter
+
+import structkit as sk
+from structkit.generate.decode.config import Decoded, Flow, Plan
+from structkit.generate.decode.decode import decode
+from structkit.generate.sample.sample import Sampling
+from structkit.models.single_row import SingleRow, rows_of
+from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
+from tests.generate.driving import drive
+
+BYTES, SMALL = byte_vocabulary(), small_vocabulary()
+
+
+class Person(BaseModel):
+    name: str
+    age: int = Field(ge=0, le=150)
+    job: Literal["nurse", "teacher"] | None
+
+
+class Tree(BaseModel):
+    value: int
+    children: list[Tree]
+
+
+TARGETS = [Person, Tree, list[Person], dict[str, list[int]], int | str, list[bool], sk.Regex("(ab|abc)*c")]
+GUIDES = [sk.compile(target, SMALL, cache=False) for target in TARGETS]
+
+
+def _rows(session: Recorder) -> SingleRow:
+    """A batch of a session."""
+    rows = SingleRow(RandomModel())
+    rows._session = session
+    rows.add = rows.feed
+    return rows
+
+
+class Recorder:
+    """A session that remembers what it was fed."""
+
+    def __init__(self, logits: Callable[[int], np.ndarray]) -> None:
+        self.fed: list[list[int]] = []
+        self._logits = logits
+
+    @property
+    def length(self) -> int:
+        return sum(map(len, self.fed))
+
+    def logits(self, token_ids: Sequence[int]) -> np.ndarray:
+        self.fed.append(list(token_ids))
+        return self._logits(len(self.fed) - 1)
+
+    def crop(self, length: int) -> None:
+        raise NotImplementedError
+
+
+def _wanting(text: str, vocabulary: sk.Vocabulary) -> Recorder:
+    """A session that wants to write a text after a prompt of one token."""
+    model = ScriptedModel([text], vocabulary)
+    model.encode("a")
+    session = model.session()
+    recorder = Recorder(lambda step: session.logits(recorder.fed[step]))
+    return recorder
+
+
+def _decode(
+    target: object, text: str, vocabulary: sk.Vocabulary, budget: int = 200, forced: bool = True
+) -> tuple[Decoded, Recorder]:
+    model = ScriptedModel([], vocabulary)
+    session = _wanting(text, vocabulary)
+    flow = decode(
+        [97],
+        sk.compile(target, vocabulary, cache=False).cursor(),
+        vocabulary,
+        Plan(budget=budget, sampling=Sampling(), spell=model.encode_text if forced else None),
+    )
+    return drive(flow, _rows(session)), session
+
+
+def _text(decoded: Decoded, vocabulary: sk.Vocabulary) -> str:
+    return b"".join(vocabulary.tokens[i] for i in decoded.token_ids).decode()
+
+
+@settings(deadline=None)
+@given(st.sampled_from(range(len(TARGETS))), st.integers(0, 80), st.integers(0, 10**6), st.booleans())
+def test_the_budget_is_always_met_by_a_complete_value(
+    which: int, budget: int, seed: int, forced: bool
+) -> None:
+    target, guide = TARGETS[which], GUIDES[which]
+    model = RandomModel(seed, SMALL, brevity=seed % 4)
+    needed = guide.cursor().tokens_to_end()
+
+    def begin() -> Flow:
+        return decode(
+            [97],
+            guide.cursor(),
+            SMALL,
+            Plan(
+                budget=budget,
+                sampling=Sampling(temperature=1.0, seed=seed),
+                spell=model.encode_text if forced else None,
+            ),
+        )
+
+    if budget < needed:
+        with pytest.raises(sk.BudgetTooSmall, match=f"needs {needed} tokens and only {budget}"):
+            begin()
+        return
+    flow = begin()
+    decoded = drive(flow, rows_of(model))
+    assert len(decoded.token_ids) <= budget
+    text = _text(decoded, SMALL)
+    if isinstance(target, sk.Regex):
+        cursor = guide.cursor()
+        for token_id in decoded.token_ids:
+            cursor.advance(token_id)
+        assert cursor.can_end
+    else:
+        TypeAdapter(target).validate_json(text)
+
+
+@pytest.mark.parametrize("vocabulary", [BYTES, SMALL], ids=["bytes", "small"])
+@pytest.mark.parametrize("forced", [True, False])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "Ana Souza", "age": 34, "job": "nurse"}',
+        '{"name": "\\"é😀\\n", "age": 0, "job": null}',
+        '{"name": "", "age": 150, "job": "teacher"}',
+    ],
+)
+def test_a_model_gets_its_way_where_the_language_lets_it(
+    vocabulary: sk.Vocabulary, forced: bool, text: str
+) -> None:
+    decoded, _ = _decode(Person, text, vocabulary, forced=forced)
+    assert _text(decoded, vocabulary) == text
+    assert decoded.finish_reason == "stop"
+
+
+def test_forced_text_is_fed_with_what_follows_in_one_go() -> None:
+    decoded, session = _decode(Person, '{"name": "Ana", "age": 7, "job": null}', BYTES)
+    assert [bytes(fed) for fed in session.fed] == [
+        b'a{"name": "',
+        b"A",
+        b"n",
+        b"a",
+        b'", "age": ',
+        b"7",
+        b', "job": ',
+    ]
+    assert decoded.forced_tokens == len('{"name": "') + len(', "age": ') + len(' "job": ') + len("ull}")
+
+
+def test_forced_text_is_spelled_as_the_tokenizer_would_spell_it() -> None:
+    decoded, _ = _decode(Person, '{"name": "Ana", "age": 7, "job": null}', SMALL)
+    spelled = [SMALL.tokens[i] for i in decoded.token_ids]
+    assert spelled[:3] == [b'{"name', b'": "', b"Ana"]
+    assert decoded.forced_tokens == 5
+
+
+def test_a_constant_needs_no_model() -> None:
+    decoded, session = _decode(Literal["teacher"], "", SMALL)
+    assert _text(decoded, SMALL) == '"teacher"'
+    assert session.fed == []
+    assert decoded.forced_tokens == len(decoded.token_ids)
+
+
+def test_without_forced_text_the_model_is_asked_unless_one_token_is_left() -> None:
+    decoded, session = _decode(Literal["teacher"], '"teacher"', SMALL, forced=False)
+    assert _text(decoded, SMALL) == '"teacher"'
+    assert len(session.fed) > 0
+
+
+@pytest.mark.parametrize(
+    "spell",
+    [
+        lambda text: [0],
+        lambda text: [],
+        lambda text: [300],
+        lambda text: [*text.encode(), 256],
+        lambda text: [-1, *text.encode()],
+    ],
+)
+def test_a_tokenizer_that_spells_something_else_is_not_followed(spell: Callable[[str], list[int]]) -> None:
+    flow = decode(
+        [97],
+        sk.compile(Literal["yes"], BYTES, cache=False).cursor(),
+        BYTES,
+        Plan(budget=20, sampling=Sampling(), spell=spell),
+    )
+    decoded = drive(flow, _rows(_wanting('"yes"', BYTES)))
+    assert _text(decoded, BYTES) == '"yes"'
+
+
+def test_forced_text_that_ends_inside_of_a_character() -> None:
+    # "é" is C3 A9 and "è" is C3 A8: the forced bytes end after C3.
+    decoded, _ = _decode(sk.Choice(["caché", "cachè"]), "cachè", BYTES)
+    assert _text(decoded, BYTES) == "cachè"
+
+
+def test_forced_tokens_that_break_the_budget_are_not_taken() -> None:
+    # Spelled by bytes the forced text has 19 tokens, by pieces fewer; the budget has room for the pieces only.
+    target = Literal["teacher teacher"]
+    guide = sk.compile(target, SMALL, cache=False)
+    needed = guide.cursor().tokens_to_end()
+    flow = decode(
+        [97],
+        guide.cursor(),
+        SMALL,
+        Plan(budget=needed, sampling=Sampling(), spell=lambda text: list(text.encode())),
+    )
+    decoded = drive(flow, _rows(_wanting('"teacher teacher"', SMALL)))
+    assert _text(decoded, SMALL) == '"teacher teacher"'
+    assert len(decoded.token_ids) == needed
+
+
+@pytest.mark.parametrize(
+    ("target", "text", "budget", "written", "reason"),
+    [
+        (str, '"abc"', 5, '"abc"', "stop"),  # just enough
+        (str, '"abcdef"', 5, '"abc"', "budget"),  # closed before the model wanted to
+        (int, "12", 2, "12", "budget"),  # the model was not asked whether this is the end
+        (int, "12", 3, "12", "stop"),
+        (bool, "true", 4, "true", "stop"),  # nothing can follow
+        (list[int], "[1, 2, 3]", 7, "[1, 2]", "budget"),
+        (sk.Regex("a*"), "", 0, "", "budget"),
+        (sk.Regex("a*"), "", 3, "", "stop"),
+        (sk.Regex("a*"), "aaaa", 3, "aaa", "budget"),
+    ],
+)
+def test_finish_reason(target: object, text: str, budget: int, written: str, reason: str) -> None:
+    decoded, _ = _decode(target, text, BYTES, budget)
+    assert (_text(decoded, BYTES), decoded.finish_reason) == (written, reason)
+
+
+def test_useless_logits_name_their_step() -> None:
+    steps = [np.zeros(257, np.float32), np.full(257, np.nan, np.float32)]
+    flow = decode(
+        [97],
+        sk.compile(str, BYTES, cache=False).cursor(),
+        BYTES,
+        Plan(budget=9, sampling=Sampling(), spell=None),
+    )
+    with pytest.raises(sk.ModelFailed, match="token 2") as caught:
+        assert drive(flow, _rows(Recorder(lambda step: steps[step])))
+    assert caught.value.place == "token 2"

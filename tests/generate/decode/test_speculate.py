@@ -1,0 +1,400 @@
+"""Drafts change how often a model is asked, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Literal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field, field_validator
+
+import structkit as sk
+from structkit.generate.decode.config import Decoded, Flow, Plan
+from structkit.generate.decode.decode import decode
+from structkit.generate.decode.retokenize import Speller
+from structkit.generate.decode.speculate import Lookup, PromptDrafts
+from structkit.generate.run.scheduler import drive_all
+from structkit.generate.sample.sample import Sampling
+from structkit.generate.sample.step import Ask, Draft
+from structkit.processors import Penalty
+from structkit.testing import RandomModel, small_vocabulary
+from tests.models.tiny import tiny_llama
+
+SMALL = small_vocabulary()
+MODEL = RandomModel(vocabulary=SMALL)
+
+PEOPLE = [
+    "Ana Souza, 34, works as a nurse in Porto.",
+    "Tom is 7.",
+    "Maria Silva is a 51-year-old engineer from Lisbon, and she has two brothers, one of whom is a teacher.",
+    'Correct this: {"name": "Luca Rossi", "age": 20, "job": "gardener"}',
+    "John Smith (45), teacher",
+]
+
+
+class Person(BaseModel):
+    name: str = Field(max_length=30)
+    age: int
+    job: str | None = None
+
+
+class Item(BaseModel):
+    product: Annotated[str, sk.MaxTokens(3)]
+    kind: Literal["tool", "toy"]
+    price: float
+
+
+class Adult(BaseModel):
+    name: str
+    age: int
+
+    @field_validator("age")
+    @classmethod
+    def grown(cls, age: int) -> int:
+        if age < 40:
+            raise ValueError("too young")
+        return age
+
+
+class Tables:
+    """Rows of a model whose logits depend on the last two tokens."""
+
+    most = None
+
+    def __init__(self, seed: int, overhead: int, prompt: str) -> None:
+        self.noise = np.random.default_rng(seed).standard_normal((32, 32, SMALL.size), np.float32) * 3
+        # What the prompt says is likely, so that some drafts come true.
+        self.noise[:, :, sorted(set(MODEL.encode_text(prompt)))] += 3
+        self.overhead = overhead
+        self.rows: list[list[int]] = []
+        self.steps = 0
+
+    def add(self, sequences: list[list[int]]) -> np.ndarray:
+        self.rows += [[] for _ in sequences]
+        return self.read([[]] * (len(self.rows) - len(sequences)) + [list(ids) for ids in sequences], 1)[
+            -len(sequences) :, -1
+        ]
+
+    def feed(self, token_ids: list[list[int]]) -> np.ndarray:
+        assert all(token_ids)
+        return self.read(token_ids, 1)[:, -1]
+
+    def read(self, token_ids: list[list[int]], last: int) -> np.ndarray:
+        self.steps += 1
+        logits = np.full((len(self.rows), last, SMALL.size), np.nan, np.float32)
+        for row, ids, out in zip(self.rows, token_ids, logits, strict=True):
+            row += ids
+            for back in range(min(last, len(ids))):
+                at = len(row) - back
+                out[last - 1 - back] = self.noise[row[at - 2] % 32, row[at - 1] % 32]
+        return logits
+
+    def back(self, row: int, count: int) -> None:
+        assert 0 < count <= len(self.rows[row])
+        del self.rows[row][len(self.rows[row]) - count :]
+
+    def score(self, row: int, branches: list[list[int]]) -> list[np.ndarray]:
+        scores = []
+        for branch in branches:
+            ids, score = [*self.rows[row], branch[0]], np.zeros(len(branch), np.float32)
+            for at, token in enumerate(branch[1:], 1):
+                logits = self.noise[ids[-2] % 32, ids[-1] % 32].astype(np.float64)
+                score[at] = logits[token] - np.log(np.exp(logits).sum())
+                ids.append(token)
+            scores.append(score)
+        return scores
+
+    def keep(self, rows: list[int]) -> None:
+        self.rows = [self.rows[row] for row in rows]
+
+
+def _flow(prompt: str, number: int, **options: object) -> Flow:
+    guide = sk.compile(Person, SMALL)
+    given = {"budget": 60, "sampling": Sampling(), "spell": MODEL.encode_text, "row": number} | options
+    return decode(MODEL.encode(prompt), guide.cursor(), SMALL, Plan(**given))  # type: ignore[arg-type]
+
+
+def _any_draft(draft: Callable[[int], Draft] | None, drafts: np.random.Generator, most: int) -> Draft:
+    ids = [] if draft is None else draft(9).token_ids
+    ids = [t if drafts.random() < 0.8 else int(drafts.integers(SMALL.size)) for t in ids]
+    ids += drafts.integers(SMALL.size, size=drafts.integers(3)).tolist()
+    return Draft(ids, [True] * len(ids))
+
+
+def _with_drafts(flow: Flow, drafts: np.random.Generator) -> Flow:
+    """A flow that drafts at random: some of what it would draft, and other tokens."""
+
+    asked = next(flow)
+    while True:
+        if isinstance(asked, Ask):
+            asked.draft = partial(_any_draft, asked.draft, drafts)
+        try:
+            asked = flow.send((yield asked))
+        except StopIteration as end:
+            return end.value
+
+
+def _ends(rows: Tables, flows: list[Flow], size: int) -> list[Decoded]:
+    driven = {d.number: d.outcome for d in drive_all(flows, rows, size) if d is not None}  # type: ignore[arg-type]
+    ends = [driven[number] for number in range(len(flows))]
+    assert all(isinstance(end, Decoded) for end in ends), ends
+    return ends  # type: ignore[return-value]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**20),
+    size=st.integers(1, 4),
+    overhead=st.sampled_from([2, 24, 256]),
+    temperature=st.sampled_from([0.0, 0.7]),
+    scored=st.booleans(),
+)
+def test_any_draft_leaves_all_as_it_is(
+    seed: int, size: int, overhead: int, temperature: float, scored: bool
+) -> None:
+    def flows(speculate: int) -> list[Flow]:
+        options: dict[str, object] = {
+            "sampling": Sampling(temperature=temperature, seed=seed),
+            "scored": scored,
+            "speculate": speculate,
+        }
+        return [_flow(prompt, number, **options) for number, prompt in enumerate(PEOPLE)]
+
+    text = " ".join(PEOPLE)
+    alone = _ends(Tables(seed, overhead, text), flows(0), size)
+    drafts = np.random.default_rng(seed)
+    for each in ([_with_drafts(flow, drafts) for flow in flows(8)], flows(8)):
+        for mine, other in zip(_ends(Tables(seed, overhead, text), each, size), alone, strict=True):
+            assert mine.token_ids == other.token_ids
+            assert (mine.finish_reason, mine.read) == (other.finish_reason, other.read)
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=st.sampled_from(PEOPLE), begun=st.text('AnaSouz 345",:{}', max_size=12), most=st.integers(0, 12))
+def test_a_draft_is_of_the_language_and_moves_nothing(text: str, begun: str, most: int) -> None:
+    cursor = sk.compile(dict[str, str | int], SMALL).cursor()
+    written = b""
+    for token in MODEL.encode_text('{"' + begun):
+        try:
+            cursor.advance(token)
+        except sk.TokenRefused:
+            break
+        written += SMALL.tokens[token]
+    before = cursor.token_ids
+    drafts = PromptDrafts(MODEL.encode(text), SMALL, Speller(MODEL.encode_text, SMALL))
+    draft = drafts.draft(cursor, most)
+    assert cursor.token_ids == before
+    assert len(draft.token_ids) == len(draft.guessed) <= most
+    for token in draft.token_ids:
+        cursor.advance(token)
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ('{"name": "Ana', b" Souza"),
+        ('{"name": "Ana Sou', b"za"),
+        ('{"age": 3', b"4"),
+        ('{"age": 34', b""),
+        ('{"city": "Por', b"to"),
+        ('{"name": "', None),
+        ('{"name": "ouza', None),
+        ('{"name": "Eva', None),
+        ("", None),
+    ],
+)
+def test_what_follows_in_the_prompt(text: str, after: bytes | None) -> None:
+    found = Lookup(SMALL.tokens, MODEL.encode(PEOPLE[0])).after(text.encode())
+    assert (None if found is None else found[0]) == after
+    if found is not None and found[1]:
+        assert b"".join(SMALL.tokens[token] for token in found[1]) == after
+
+
+def test_a_copied_value_and_the_key_after_it_are_drafted_together() -> None:
+    guide = sk.compile(Person, SMALL)
+    cursor, text = guide.cursor(), '{"name": "Ana'
+    for token in MODEL.encode_text(text):
+        cursor.advance(token)
+    drafts = PromptDrafts(MODEL.encode(PEOPLE[0]), SMALL, Speller(MODEL.encode_text, SMALL))
+    draft = drafts.draft(cursor, 24)
+    assert b"".join(SMALL.tokens[token] for token in draft.token_ids) == b' Souza", "age": '
+    assert draft.guessed[-1] is False
+
+
+@pytest.fixture(scope="module")
+def demo():
+    pytest.importorskip("transformers", reason="needs transformers")
+    return sk.load()
+
+
+OPTIONS: list[dict[str, object]] = [
+    {},
+    {"forced": False},
+    {"temperature": 0.8, "seed": 5},
+    {"temperature": 1.0, "top_p": 0.9, "seed": 6, "forced": False},
+    {"max_tokens": 14},
+    {"repetition_penalty": 1.3},
+    {"processors": [Penalty(0.8)]},
+    {"whitespace": "compact", "order": "any"},
+    {"confidence": True},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("size", [1, 4])
+def test_a_model_writes_the_same_with_drafts_and_without(demo, options: dict[str, object], size: int) -> None:
+    targets = [Person, list[Person], Person, Person, Item]
+    given = options | {"batch_size": size, "return_errors": True}
+    with_drafts = sk.generate_many(demo, PEOPLE, targets, **given)  # type: ignore[call-overload]
+    without = sk.generate_many(demo, PEOPLE, targets, speculate=False, **given)  # type: ignore[call-overload]
+    for mine, other in zip(with_drafts, without, strict=True):
+        if isinstance(other, Exception):
+            assert str(mine) == str(other)
+            continue
+        assert mine.text == other.text
+        assert mine.token_ids == other.token_ids
+        assert mine.finish_reason == other.finish_reason
+        assert [token.forced for token in mine.events] == [token.forced for token in other.events]
+        np.testing.assert_allclose(
+            [token.logprob for token in mine.events], [token.logprob for token in other.events], atol=1e-4
+        )
+        assert mine.confidence.keys() == other.confidence.keys()
+        for path, confidence in mine.confidence.items():
+            assert (confidence.choices or {}) == pytest.approx(other.confidence[path].choices or {}, abs=1e-4)
+        assert other.usage.drafted_tokens == other.usage.accepted_tokens == 0
+        assert mine.usage.accepted_tokens <= mine.usage.drafted_tokens
+    assert sum(mine.usage.accepted_tokens for mine in with_drafts if isinstance(mine, sk.Result)) > 0
+
+
+def test_what_is_refused_is_written_anew_in_the_same_way(demo) -> None:
+    for prompt in PEOPLE[:3]:
+        with_drafts, without = (
+            sk.generate(demo, prompt, Adult, speculate=speculate, retries=3) for speculate in (True, False)
+        )
+        assert with_drafts.attempts == without.attempts
+        assert with_drafts.value == without.value
+
+
+def test_a_stream_tells_the_same(demo) -> None:
+    def told(speculate: bool) -> list[object]:
+        events = list(sk.stream(demo, PEOPLE[0], Person, speculate=speculate))
+        return [event for event in events if isinstance(event, (sk.FieldStarted, sk.FieldDone))]
+
+    assert told(True) == told(False)
+
+
+def test_thoughts_are_not_drafted_and_what_follows_is(demo) -> None:
+    with_drafts, without = (
+        sk.generate(demo, PEOPLE[0], Person, thinking=10, speculate=speculate) for speculate in (True, False)
+    )
+    assert (with_drafts.thinking, with_drafts.text) == (without.thinking, without.text)
+
+
+def test_fewer_passes_of_the_model(demo, monkeypatch: pytest.MonkeyPatch) -> None:
+    forward, passes = type(demo.model).forward, [0]
+
+    def counting(self: object, *args: object, **kwargs: object) -> object:
+        passes[0] += 1
+        return forward(self, *args, **kwargs)
+
+    counting.__signature__ = __import__("inspect").signature(forward)  # type: ignore[attr-defined]
+    monkeypatch.setattr(type(demo.model), "forward", counting)
+    counts = []
+    for speculate in (False, 4, True):
+        passes[0] = 0
+        sk.extract(demo, PEOPLE[0], Person, speculate=speculate)
+        counts.append(passes[0])
+    assert counts[0] > counts[1] >= counts[2]
+    assert counts[2] <= 0.6 * counts[0]
+
+
+@pytest.fixture(scope="module")
+def dwarf(demo):
+    """A random model with the demo model's tokens."""
+    return tiny_llama(demo.tokenizer, max_position_embeddings=120)
+
+
+@pytest.mark.parametrize("options", [{}, {"forced": False}, {"temperature": 0.8, "seed": 5}], ids=str)
+@pytest.mark.parametrize("size", [1, 4])
+def test_a_draft_model_changes_nothing(demo, dwarf, options: dict[str, object], size: int) -> None:
+    given = options | {"batch_size": size}
+    without = sk.generate_many(demo, PEOPLE, Person, speculate=False, **given)  # type: ignore[call-overload]
+    for draft in (demo, dwarf, RandomModel(1, demo.vocabulary)):
+        with_drafts = sk.generate_many(demo, PEOPLE, Person, draft=draft, **given)  # type: ignore[call-overload]
+        assert [each.token_ids for each in with_drafts] == [each.token_ids for each in without]
+        drafted = sum(each.usage.drafted_tokens for each in with_drafts)
+        accepted = sum(each.usage.accepted_tokens for each in with_drafts)
+        assert drafted > 0
+        assert accepted <= drafted
+        if draft is demo and not options:  # it drafts what it writes, and the last token need not be read
+            assert drafted - accepted <= 2 * len(PEOPLE)
+
+
+def test_a_draft_model_is_asked_no_further_than_it_can_read(demo, dwarf) -> None:
+    long = " ".join(PEOPLE) * 2
+    with_drafts, without = (
+        sk.generate(demo, long, Person, draft=draft, speculate=draft is not None) for draft in (dwarf, None)
+    )
+    assert with_drafts.token_ids == without.token_ids
+
+
+def test_a_stream_with_a_draft_model(demo, dwarf) -> None:
+    assert sk.stream(demo, PEOPLE[0], Person, draft=dwarf).result.value == sk.extract(demo, PEOPLE[0], Person)
+
+
+def test_a_draft_model_that_breaks_fails_its_row(demo) -> None:
+    class Broken(RandomModel):
+        begun = 0
+
+        def session(self):  # type: ignore[no-untyped-def]
+            session = super().session()
+            self.begun += 1
+            if self.begun == 1:
+                session.logits = lambda ids: 1 / 0  # type: ignore[method-assign]
+            return session
+
+    draft = Broken(1, demo.vocabulary)
+    outcomes = sk.extract_many(demo, PEOPLE, Person, draft=draft, return_errors=True)
+    failed = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+    assert [str(error) for error in failed] == [
+        "the draft model broke: ZeroDivisionError: division by zero at `random`"
+    ]
+    assert sum(isinstance(outcome, Person) for outcome in outcomes) == len(PEOPLE) - 1
+
+
+@pytest.mark.parametrize("breaks", ["session", "crop"])
+def test_a_draft_model_may_break_anywhere(demo, breaks: str) -> None:
+    class Broken(RandomModel):
+        def session(self):  # type: ignore[no-untyped-def]
+            session = super().session()
+            if breaks == "session":
+                raise KeyError("no more")
+            session.crop = lambda length: {}["no more"]  # type: ignore[method-assign]
+            return session
+
+    with pytest.raises(sk.ModelFailed, match="the draft model broke: KeyError: 'no more' at `random`"):
+        sk.extract(demo, PEOPLE[0], Person, draft=Broken(1, demo.vocabulary), temperature=1.0, seed=3)
+
+
+def test_models_that_cannot_draft_for_another(demo) -> None:
+    with pytest.raises(sk.GenerationError, match="random has other tokens than demo"):
+        sk.extract(demo, "x", bool, draft=RandomModel())
+    with pytest.raises(sk.GenerationError, match="cannot take back"):
+        sk.extract(RandomModel(), "x", bool, draft=RandomModel())
+    with pytest.raises(TypeError, match="draft must be a model"):
+        sk.extract(demo, "x", bool, draft="small")  # type: ignore[call-overload]
+
+
+def test_models_without_a_cache_that_can_be_cut_have_no_drafts() -> None:
+    result = sk.generate(RandomModel(3), PEOPLE[0], Person, speculate=True, max_tokens=60)
+    assert result.usage.drafted_tokens == 0
+
+
+@pytest.mark.parametrize(("speculate", "error"), [(-1, ValueError), ("yes", TypeError), (2.5, TypeError)])
+def test_what_cannot_be_meant(speculate: object, error: type[Exception]) -> None:
+    with pytest.raises(error, match="speculate"):
+        sk.extract(MODEL, "x", bool, speculate=speculate)  # type: ignore[call-overload]

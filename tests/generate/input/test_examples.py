@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import json
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import AliasPath, BaseModel, Field, SecretStr, computed_field
+
+import structkit as sk
+from structkit.automaton.link import link
+from structkit.automaton.runtime.reader import Reader
+from structkit.generate.input.examples import shots_of
+from structkit.generate.input.options import Writing
+from structkit.generate.input.prompt import build_prompt
+from structkit.schema.markers.json_style import Policy
+from structkit.targets.targets import read_target
+from structkit.testing import ScriptedModel
+from tests.zoo import KINDS
+from tests.zoo.specimen import Specimen
+
+
+class Address(BaseModel):
+    street: str = Field(alias="Straße")
+    zip: str | None = None
+
+
+@sk.configure(order=["born"])
+class Person(BaseModel):
+    name: str
+    born: date
+    home: Address | None = None
+    tags: set[str] = set()
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def initial(self) -> str:
+        return self.name[0]
+
+
+ANA = Person(name="Ana", born=date(2000, 1, 2), home=Address(**{"Straße": "Rua A"}))
+EXAMPLES = [("Ana of Rua A", ANA), ("Bob", {"name": "Bob", "born": "1999-02-01"})]
+
+
+def answers(examples: Any = EXAMPLES, target: Any = Person, **options: Any) -> list[str]:
+    writing = Writing(**options)
+    return [shot.answer for shot in shots_of(examples, read_target(target, policy=writing.policy), writing)]
+
+
+@pytest.mark.parametrize(
+    ("options", "ana", "bob"),
+    [
+        (
+            {},
+            '{"born": "2000-01-02", "name": "Ana", "home": {"Straße": "Rua A", "zip": null}, "tags": []}',
+            '{"born": "1999-02-01", "name": "Bob", "home": null, "tags": []}',
+        ),
+        (
+            {"null": "omit", "whitespace": "compact"},
+            '{"born":"2000-01-02","name":"Ana","home":{"Straße":"Rua A"},"tags":[]}',
+            '{"born":"1999-02-01","name":"Bob","tags":[]}',
+        ),
+        (
+            {"defaults": "may_omit", "order": "declared"},
+            '{"name": "Ana", "born": "2000-01-02", "home": {"Straße": "Rua A"}}',
+            '{"name": "Bob", "born": "1999-02-01"}',
+        ),
+    ],
+)
+def test_answers_are_written_as_the_guide_writes(options: Any, ana: str, bob: str) -> None:
+    assert answers(**options) == [ana, bob]
+
+
+def test_examples_are_turns_of_the_conversation() -> None:
+    model = ScriptedModel(['{"born": "2001-01-01", "name": "Clara", "home": null, "tags": []}'])
+    value = sk.extract(model, "Clara", Person, examples=EXAMPLES[1:], system="Be brief.")
+    assert value.name == "Clara"
+    described = read_target(Person).description()
+    assert model.prompts == [
+        f"system: Be brief.\nuser: Bob\n\nAnswer with {described}\n"
+        'assistant: {"born": "1999-02-01", "name": "Bob", "home": null, "tags": []}\nuser: Clara'
+    ]
+
+
+def test_messages_keep_their_order() -> None:
+    asked = build_prompt(
+        [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}],
+        "x",
+        shots=[("a", "1"), ("b", "2")],
+    )
+    assert isinstance(asked, list)
+    assert [(each["role"], each["content"]) for each in asked] == [
+        ("system", "s"), ("user", "a\n\nAnswer with x"), ("assistant", "1"), ("user", "b"), ("assistant", "2"),
+        ("user", "u"),
+    ]  # fmt: skip
+
+
+class TextModel(ScriptedModel):
+    takes_messages = False
+
+
+def test_a_model_without_a_chat_template_reads_text() -> None:
+    model = TextModel(["3"])
+    assert sk.extract(model, "2 + 1", int, examples=[("1 + 1", 2), ("5 - 1", 4)]) == 3
+    assert model.prompts == [
+        "1 + 1\n\nAnswer with JSON of this type:\nint = integer\n\n2\n\n5 - 1\n\n4\n\n2 + 1\n\n"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("target", "value", "text"),
+    [
+        (sk.Choice(["good", "bad"]), "bad", "bad"),
+        (sk.Choice([1, "x"]), "x", '"x"'),
+        (sk.Regex(r"\d+"), "12", "12"),
+        (
+            {"properties": {"a": {"type": "integer"}, "b": {}}},
+            {"b": 1, "c": 2, "a": 3},
+            '{"a": 3, "b": 1, "c": 2}',
+        ),
+        (Decimal, Decimal("1.50"), '"1.50"'),
+        (int | None, None, "null"),
+        (list[Literal["a", "b"]], ("a", "b"), '["a", "b"]'),
+        (Annotated[str, sk.Quote()], "text", '"text"'),
+        (date, date(2024, 2, 29), '"2024-02-29"'),
+        (dict[str, Any], {"z": 1, "a": [True]}, '{"z": 1, "a": [true]}'),
+        (Address | int, 3, "3"),
+    ],
+)
+def test_all_kinds_of_targets(target: Any, value: Any, text: str) -> None:
+    assert answers([("a text", value)], target) == [text]
+
+
+Kinds = [pytest.param(each, id=name) for kind in KINDS.values() for name, each in kind.items()]
+
+
+@pytest.mark.parametrize("specimen", Kinds)
+def test_what_is_written_of_the_zoo_is_in_its_language(specimen: Specimen) -> None:
+    """Where a value can be written it is written so that the guide allows it and pydantic reads it back."""
+    if specimen.error:
+        return
+    target = read_target(specimen.target)
+    accepts = Reader(link(target.rules())).accepts
+    for value in specimen.accepts[:3]:
+        again = json.dumps(specimen.adapter.dump_python(value, mode="json", by_alias=True))
+        if specimen.texts or specimen.checked or target.value(again) != value:
+            continue  # what pydantic writes is not what it reads
+        (text,) = answers([("x", value)], specimen.target)
+        assert accepts(text.encode()) and target.value(text) == value
+
+
+class Mood(Enum):
+    GOOD = "good"
+
+
+@pytest.mark.parametrize(
+    ("target", "examples", "message"),
+    [
+        (
+            Person,
+            [("a", ANA), ("b", 3)],
+            r"examples\[1\] is no Person: Input should be a valid dictionary .*\[1\]`",
+        ),
+        (
+            Person,
+            [("a", {"name": "x"})],
+            r"examples\[0\] is no Person: Field required at `examples\[0\]\[1\].born`",
+        ),
+        (list[int], [("a", [1, "x"])], r"valid integer.* at `examples\[0\]\[1\]\[1\]`"),
+        (Mood, [("a", "bad")], r"Input should be 'good' at"),
+        (sk.Choice(["a"]), [("a", "b")], r"examples\[0\] cannot be written as Choice of 1 is"),
+        (SecretStr, [("a", "b")], r"examples\[0\] cannot be written as SecretStr is"),
+        (int, [("a", 10**30)], "more digits"),
+        ({"type": "integer"}, [("a", "b")], "cannot be written as JSON Schema is"),
+        (Annotated[str, sk.Quote()], [("Ana", "Bob")], "what it quotes must stand in the text beside it"),
+    ],
+)
+def test_wrong_examples_are_refused(target: Any, examples: Any, message: str) -> None:
+    model = ScriptedModel(["1"])
+    for call in (
+        lambda: sk.extract(model, "x", target, examples=examples),
+        lambda: sk.extract_many(model, ["x"], target, examples=examples, return_errors=True),
+        lambda: sk.preview_prompt(model, "x", target, examples=examples),
+        lambda: list(sk.stream(model, "x", target, examples=examples)),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    assert not model.prompts
+
+
+@pytest.mark.parametrize("examples", ["ab", [3], ["ab"], [("a",)], [(1, 2)], {"a": 1}, 7])
+def test_what_is_no_list_of_pairs_is_refused(examples: Any) -> None:
+    with pytest.raises(TypeError, match="examples"):
+        sk.extract(ScriptedModel([]), "x", int, examples=examples)
+
+
+def test_examples_of_a_batch_are_written_once_for_each_target() -> None:
+    model = ScriptedModel(["1", "2", "true"])
+    found = sk.extract_many(model, ["a", "b", "c"], [int, int, bool], examples=[("zero", 0)])
+    assert found == [1, 2, True]
+    assert [prompt.split("assistant: ")[1].split("\n")[0] for prompt in model.prompts] == ["0", "0", "false"]
+
+
+def test_aliases_that_reach_far_are_told() -> None:
+    class Far(BaseModel):
+        name: str = Field(validation_alias=AliasPath("names", 0))
+
+    with pytest.raises(ValueError, match=r"examples\[0\]"):
+        answers([("a", {"names": ["Ana"]})], Far)
+
+
+def test_calls_of_functions_may_be_examples() -> None:
+    def weather(city: str, days: int = 1) -> str:
+        return f"{city} {days}"
+
+    call = sk.extract(ScriptedModel(['{"city": "Porto", "days": 2}']), "x", weather)
+    for value in (call, {"city": "Porto", "days": 2}):
+        assert answers([("a", value)], weather) == ['{"city": "Porto", "days": 2}']
+    with pytest.raises(ValueError, match=r"examples\[0\]"):
+        answers([("a", {"town": "Porto"})], weather)
+
+
+def test_policies_are_those_of_the_call() -> None:
+    assert json.loads(answers(null="omit")[1]).keys() == {"born", "name", "tags"}
+    assert Policy(null="omit").null_fields == "omit"
+
+
+class Club(BaseModel):
+    names: frozenset[str]
+    sizes: set[int]
+    pairs: set[tuple[str, int]]
+    groups: frozenset[frozenset[str]] | None = None
+    scores: dict[str, set[str]] = {}
+
+
+def test_sets_are_written_in_one_order_in_every_process() -> None:
+    words = [f"w{number:02}" for number in range(40)]
+    value = Club(
+        names=frozenset(words),
+        sizes={3, 20, 100},
+        pairs={("b", 1), ("a", 2)},
+        groups=frozenset({frozenset("cba"), frozenset("xz")}),
+        scores={"z": {"n", "m"}, "a": set("fedcba")},
+    )
+    shot = shots_of([("x", value)], read_target(Club), Writing())[0]
+    assert json.loads(shot.answer) == {
+        "names": words,
+        "sizes": [100, 20, 3],
+        "pairs": [["a", 2], ["b", 1]],
+        "groups": [["a", "b", "c"], ["x", "z"]],
+        "scores": {"z": ["m", "n"], "a": list("abcdef")},
+    }
+
+
+def test_lists_of_different_items_stay_in_the_order_that_is_given() -> None:
+    schema = {"type": "array", "uniqueItems": True, "items": {"type": "string"}}
+    listed = Annotated[list[str], Field(json_schema_extra={"uniqueItems": True})]
+    for target in (schema, listed):
+        assert shots_of([("x", ["b", "a"])], read_target(target), Writing())[0].answer == '["b", "a"]'
+
+
+def test_what_is_no_unicode_is_named() -> None:
+    model = ScriptedModel(["1"])
+    for ask in (sk.preview_prompt, sk.generate):
+        with pytest.raises(ValueError, match=r"examples\[1\]\[0\] is not Unicode: .* '\\ud800' at 1"):
+            ask(model, "x", int, examples=[("a", 1), ("b\ud800", 2)])
+        for prompt in ("a\ud800", [{"role": "user", "content": "\udfff"}]):
+            with pytest.raises(sk.GenerationError, match=r"the prompt is not Unicode: .* at `prompt`"):
+                ask(model, prompt, int)

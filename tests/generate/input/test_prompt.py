@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+
+import structkit as sk
+from structkit.errors import GenerationError
+from structkit.generate.input.prompt import build_prompt, encode_prompt, show_prompt
+from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
+
+TYPE = "JSON of this type:\nA = {}"
+
+
+def test_description_goes_to_the_last_message_of_the_user() -> None:
+    messages = [
+        {"role": "user", "content": "one"},
+        {"role": "assistant", "content": "two"},
+        {"role": "user", "content": "three"},
+        {"role": "assistant", "content": "four"},
+    ]
+    built = build_prompt(messages, TYPE)
+    assert [message["content"] for message in built] == [
+        "one",
+        "two",
+        "three\n\nAnswer with JSON of this type:\nA = {}",
+        "four",
+    ]
+    assert messages[2]["content"] == "three"
+
+
+def test_nothing_is_added_unless_asked() -> None:
+    assert build_prompt("x") == "x"
+    assert build_prompt([{"role": "user", "content": "x"}]) == [{"role": "user", "content": "x"}]
+
+
+def test_system_message_comes_first() -> None:
+    built = build_prompt([{"role": "user", "content": "x"}], TYPE, "Be brief.")
+    assert built[0] == {"role": "system", "content": "Be brief."}
+    assert build_prompt("x", None, "Be brief.")[1] == {"role": "user", "content": "x"}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "system", "message"),
+    [
+        ([{"role": "system", "content": "x"}], None, "role 'user'"),
+        ([{"role": "system", "content": "x"}, {"role": "user", "content": "y"}], "z", "system message"),
+    ],
+)
+def test_messages_that_cannot_be(prompt: list[dict[str, str]], system: str | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        build_prompt(prompt, TYPE, system)
+
+
+@pytest.mark.parametrize(
+    "prompt", [3, None, b"text", [], ["text"], [{"role": "user"}], [{"role": "user", "content": ["part"]}]]
+)
+def test_what_is_no_prompt(prompt: object) -> None:
+    with pytest.raises(TypeError, match="role"):
+        build_prompt(prompt, TYPE)
+
+
+def test_a_prompt_without_room_says_how_much_it_is_too_long() -> None:
+    model = ScriptedModel([], byte_vocabulary(), context_length=10)
+    assert len(encode_prompt(model, "123456789")) == 9
+    with pytest.raises(GenerationError, match="3 tokens too long"):
+        encode_prompt(model, "123456789012")
+    with pytest.raises(GenerationError, match="no tokens"):
+        encode_prompt(model, "")
+
+
+class _Bare:
+    """A model that cannot show its control tokens."""
+
+    vocabulary = byte_vocabulary()
+
+    def encode(self, prompt: str) -> list[int]:
+        return [256, *prompt.encode(), 300]
+
+
+def test_a_model_that_cannot_show_control_tokens_shows_their_ids() -> None:
+    assert show_prompt(_Bare(), "é") == "<256>é<300>"
+
+
+def test_what_is_no_unicode_or_no_model() -> None:
+    with pytest.raises(sk.GenerationError, match="the prompt is not Unicode"):
+        sk.extract(RandomModel(), "\ud800", int)
+    for call in (sk.extract, sk.generate, sk.classify, lambda *args: list(sk.stream(*args))):
+        with pytest.raises(TypeError, match=r"a model is what structkit.load\(\) gives"):
+            call("gpt2", "x", bool)
+    with pytest.raises(TypeError, match=r"a model is what"):
+        sk.extract_many("gpt2", ["x"], bool)
+    with pytest.raises(sk.GenerationError, match="it is 1 token too long"):
+        sk.extract(RandomModel(context_length=3), "abc", int, describe=False)
