@@ -20,11 +20,11 @@ from typing import Any, Literal, cast
 
 import structkit as sk
 from benchmarks.outcome import CLOCKS, Clock
+from structkit.agent.run import driver
+from structkit.agent.run.run import Run
+from structkit.agent.run.state import AgentResult, RunState
 from structkit.messages import User
 from structkit.models.transformers.model import TransformersModel
-from structkit.tools import drive
-from structkit.tools.run import Run
-from structkit.tools.state import AgentResult, RunState
 
 
 def search(words: str) -> str:
@@ -95,7 +95,7 @@ def run(model: TransformersModel, *, keep: bool, clock: Clock) -> Outcome:
     )
     with counting(model) as fed:
         begin = clock()
-        result = drive.drive(Run(agent._setup, state, None), model, keep=keep)
+        result = driver.drive(Run(agent._setup, state, None), model, keep=keep)
         return Outcome(result, clock() - begin, fed[0])
 
 

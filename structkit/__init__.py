@@ -22,6 +22,23 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from structkit import mcp, messages, processors, testing
+    from structkit.agent.agent import Agent
+    from structkit.agent.run.budget import UsageLimits
+    from structkit.agent.run.events import (
+        ArgumentsGrown,
+        CallDone,
+        CallStarted,
+        ResultGrown,
+        RunFinished,
+        StepRefused,
+        TextSaid,
+        Thought,
+    )
+    from structkit.agent.run.state import AgentResult, Pending, RunPaused, RunState, ToolCall
+    from structkit.agent.stream import AgentStream, AsyncAgentStream
+    from structkit.agent.tools.context import Context
+    from structkit.agent.tools.tool import Tool, tool
+    from structkit.agent.tools.toolset import Toolset
     from structkit.api import (
         aextract,
         agenerate,
@@ -73,23 +90,6 @@ if TYPE_CHECKING:
     from structkit.streaming import astream, stream
     from structkit.targets.explain import explain
     from structkit.targets.targets import Choice, JsonSchema, Regex
-    from structkit.tools.agent import Agent
-    from structkit.tools.context import Context
-    from structkit.tools.events import (
-        ArgumentsGrown,
-        CallDone,
-        CallStarted,
-        ResultGrown,
-        RunFinished,
-        StepRefused,
-        TextSaid,
-        Thought,
-    )
-    from structkit.tools.room import UsageLimits
-    from structkit.tools.state import AgentResult, Pending, RunPaused, RunState, ToolCall
-    from structkit.tools.stream import AgentStream, AsyncAgentStream
-    from structkit.tools.tool import Tool, tool
-    from structkit.tools.toolset import Toolset
     from structkit.vocabulary.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -190,19 +190,19 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Agent": "structkit.tools.agent",
-    "AgentResult": "structkit.tools.state",
-    "AgentStream": "structkit.tools.stream",
-    "ArgumentsGrown": "structkit.tools.events",
-    "AsyncAgentStream": "structkit.tools.stream",
+    "Agent": "structkit.agent.agent",
+    "AgentResult": "structkit.agent.run.state",
+    "AgentStream": "structkit.agent.stream",
+    "ArgumentsGrown": "structkit.agent.run.events",
+    "AsyncAgentStream": "structkit.agent.stream",
     "AsyncStream": "structkit.generate.run.stream",
     "Call": "structkit.functions.call",
-    "CallDone": "structkit.tools.events",
-    "CallStarted": "structkit.tools.events",
+    "CallDone": "structkit.agent.run.events",
+    "CallStarted": "structkit.agent.run.events",
     "CheckReport": "structkit.proof.report",
     "Choice": "structkit.targets.targets",
     "Confidence": "structkit.generate.output.confidence",
-    "Context": "structkit.tools.context",
+    "Context": "structkit.agent.tools.context",
     "Counterexample": "structkit.proof.report",
     "Cursor": "structkit.guide.guide",
     "FieldDone": "structkit.generate.run.events",
@@ -214,28 +214,28 @@ _HOMES = {
     "Limits": "structkit.limits",
     "LogitsProcessor": "structkit.integrations.transformers",
     "MaxTokens": "structkit.schema.markers.max_tokens",
-    "Pending": "structkit.tools.state",
+    "Pending": "structkit.agent.run.state",
     "PressureWarning": "structkit.generate.output.confidence",
     "Quote": "structkit.schema.markers.quote",
     "Refusal": "structkit.proof.report",
     "Regex": "structkit.targets.targets",
     "Result": "structkit.generate.output.result",
-    "ResultGrown": "structkit.tools.events",
-    "RunFinished": "structkit.tools.events",
-    "RunPaused": "structkit.tools.state",
-    "RunState": "structkit.tools.state",
+    "ResultGrown": "structkit.agent.run.events",
+    "RunFinished": "structkit.agent.run.events",
+    "RunPaused": "structkit.agent.run.state",
+    "RunState": "structkit.agent.run.state",
     "Span": "structkit.generate.output.spans",
-    "StepRefused": "structkit.tools.events",
+    "StepRefused": "structkit.agent.run.events",
     "Stream": "structkit.generate.run.stream",
     "TextGrown": "structkit.generate.run.events",
-    "TextSaid": "structkit.tools.events",
-    "Thought": "structkit.tools.events",
+    "TextSaid": "structkit.agent.run.events",
+    "Thought": "structkit.agent.run.events",
     "Token": "structkit.generate.output.result",
-    "Tool": "structkit.tools.tool",
-    "ToolCall": "structkit.tools.state",
-    "Toolset": "structkit.tools.toolset",
+    "Tool": "structkit.agent.tools.tool",
+    "ToolCall": "structkit.agent.run.state",
+    "Toolset": "structkit.agent.tools.toolset",
     "Usage": "structkit.generate.output.result",
-    "UsageLimits": "structkit.tools.room",
+    "UsageLimits": "structkit.agent.run.budget",
     "Vocabulary": "structkit.vocabulary.vocabulary",
     "aclassify": "structkit.classify",
     "aextract_many": "structkit.many",
@@ -249,7 +249,7 @@ _HOMES = {
     "generate_many": "structkit.many",
     "sample": "structkit.proof.sample",
     "stream": "structkit.streaming",
-    "tool": "structkit.tools.tool",
+    "tool": "structkit.agent.tools.tool",
 }
 """Where the classes live; errors live in `structkit.errors`, functions in `structkit.api`."""
 

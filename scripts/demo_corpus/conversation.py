@@ -17,12 +17,12 @@ import structkit as sk
 from demo_corpus.example import END
 from demo_corpus.shapes import Shape
 from demo_corpus.targets import python_type
+from structkit.agent.formats.json import JsonFormat
+from structkit.agent.tools.prepared import make_ready
 from structkit.generate.input.options import Settings
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.schema.python.json_codec import json_text_of
 from structkit.targets.targets import read_target
-from structkit.tools.formats import JsonFormat
-from structkit.tools.ready import make_ready
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm

@@ -18,6 +18,9 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from structkit.agent.tools.context import Context
+from structkit.agent.tools.tool import Tool
+from structkit.agent.tools.toolset import Toolset
 from structkit.errors import AgentError, ToolError
 from structkit.generate.sample.sample import check_number, check_whole
 from structkit.mcp.endpoint import Endpoint, Process, Web, check_installed
@@ -25,9 +28,6 @@ from structkit.mcp.output import output_of
 from structkit.mcp.session import Session, list_tools, message_of
 from structkit.messages import User
 from structkit.targets.targets import JsonSchema
-from structkit.tools.context import Context
-from structkit.tools.tool import Tool
-from structkit.tools.toolset import Toolset
 
 if TYPE_CHECKING:
     from mcp.client import Transport

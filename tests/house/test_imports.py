@@ -40,9 +40,7 @@ UPSTREAM = {
     "streaming": {"functions", "generate", "models", "targets"},
     "api": {"compile", "functions", "generate", "models", "regex", "schema", "targets"},
     "many": {"generate", "models", "targets"},
-    "integrations": {"generate", "guide"},
-    "proof": {"compile", "functions", "generate", "guide", "models", "schema", "targets"},
-    "tools": {
+    "agent": {
         "functions",
         "generate",
         "lowering",
@@ -53,9 +51,11 @@ UPSTREAM = {
         "targets",
         "vocabulary",
     },
+    "integrations": {"generate", "guide"},
+    "proof": {"compile", "functions", "generate", "guide", "models", "schema", "targets"},
+    "mcp": {"agent", "generate", "messages", "targets"},
     "testing": {"models", "proof"},
     "cli": {"api", "generate", "models", "proof", "targets"},
-    "mcp": {"generate", "messages", "targets", "tools"},
     "__main__": {"cli"},
 }
 """What each room may import besides itself, `errors` and `limits`. Nobody may import `api` but `cli`."""

@@ -1,0 +1,134 @@
+"""Which format a model's chat template writes calls in, found out by having it write some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal, TypeAlias, get_args
+
+from structkit.agent.formats.base import Format
+from structkit.agent.formats.json import (
+    HermesFormat,
+    JsonFormat,
+    LlamaFormat,
+    MistralFormat,
+    MistralListFormat,
+)
+from structkit.agent.formats.pythonic import PythonicFormat
+from structkit.agent.tools.prepared import Ready
+from structkit.messages import CallPart, Calls, Message, Output, User
+from structkit.models.protocols import LogitsModel, Marking, Templated
+from structkit.schema.markers.json_style import Whitespace
+from structkit.vocabulary.control_tokens import marked, to_text
+from structkit.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["FormatName", "choose_format", "function_of", "vocabulary_of"]
+
+FormatName: TypeAlias = Literal["auto", "json", "hermes", "llama", "mistral", "pythonic"]
+"""`auto` is the format that the model's chat template writes, or `json`."""
+
+_NATIVE: Sequence[tuple[FormatName, str, Format]] = (
+    ("hermes", "<tool_call>", HermesFormat()),
+    ("llama", '"parameters": ', LlamaFormat()),
+    ("mistral", "[ARGS]", MistralFormat()),
+    ("mistral", "[TOOL_CALLS]", MistralListFormat()),
+    ("mistral", "[TOOL_CALLS]", MistralListFormat(space="")),
+    # Such templates tell of the format and write the values of calls in none, so they are given calls as text.
+    ("pythonic", "func_name1(", PythonicFormat(as_text=True)),
+)
+"""Formats of chat templates, each with what such a template says of it."""
+
+_ARGUMENTS = ('{"a": 1, "b": "c d"}', "{}")
+_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "probe",
+        "description": "Nothing.",
+        "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": []},
+    },
+}
+
+
+def choose_format(
+    name: FormatName, model: LogitsModel, whitespace: Whitespace | None, *, tools: bool, text: bool = False
+) -> tuple[Format, bool]:
+    """The format of an agent's calls, and whether the model's chat template writes it.
+
+    Raises:
+        ValueError: There is no format of the name.
+    """
+    if name not in get_args(FormatName):
+        known = ", ".join(map(repr, get_args(FormatName)))
+        raise ValueError(f"format is one of {known}, not {name!r:.60}")
+    plain = JsonFormat(whitespace=whitespace or "spaced")
+    if name == "json" or not tools:
+        return plain, False
+    for known, said, format in _NATIVE:
+        if name in ("auto", known):
+            for native in _ways(model, format, text):
+                if _writes(model, said, native, text):
+                    return _styled(native, plain.whitespace), True
+    asked = next((format for known, _, format in _NATIVE if known == name), None)
+    return plain if asked is None else _styled(asked, plain.whitespace), False
+
+
+def vocabulary_of(model: LogitsModel, format: Format) -> Vocabulary:
+    """The tokens of a model, the marks of a format among them where they are control tokens."""
+    marks = {(_control(model, name), name) for name in format.controls}
+    found = frozenset((token_id, name) for token_id, name in marks if token_id is not None)
+    return marked(model.vocabulary, found) if found else model.vocabulary
+
+
+def function_of(tool: Ready) -> dict[str, object]:
+    """A tool as chat templates take it."""
+    schema = dict(tool.target.json_schema())
+    schema.pop("title", None)
+    described = schema.pop("description", None)
+    said = tool.tool.description or (described if isinstance(described, str) else "")
+    return {"type": "function", "function": {"name": tool.name, "description": said, "parameters": schema}}
+
+
+def _styled(format: Format, whitespace: Whitespace) -> Format:
+    """A format that writes arguments in a style: one that is JSON leaves them as they are."""
+    return replace(format, whitespace=whitespace) if isinstance(format, PythonicFormat) else format
+
+
+def _ways(model: LogitsModel, format: Format, text: bool) -> Iterator[Format]:
+    """The ways in which a template may be told a conversation in a format.
+
+    One that shows no text beside calls is given both as text, if that says the same: control tokens are no text.
+    """
+    controls = frozenset(name for name in format.marks if _control(model, name) is not None)
+    for as_text in (format.as_text, True) if text and not controls else (format.as_text,):
+        for system in (True, False):
+            yield replace(format, controls=controls, system=system, as_text=as_text)
+
+
+def _control(model: LogitsModel, name: str) -> int | None:
+    """The token of a mark that is no text, if the model can say it."""
+    token_id = model.control_token(name) if isinstance(model, Marking) else None
+    vocabulary = model.vocabulary
+    known = token_id is not None and token_id < vocabulary.size and token_id not in vocabulary.end_ids
+    return token_id if known else None
+
+
+def _writes(model: LogitsModel, said: str, native: Format, text: bool) -> bool:
+    """Whether a model's template writes calls in a format, and text before them, in tokens that it can write too."""
+    if not isinstance(model, Templated) or said not in (template := model.chat_template or ""):
+        return False
+    if "tools" not in template:
+        return False
+    parts = [CallPart(id=f"call_{n}", name="probe", arguments=text) for n, text in enumerate(_ARGUMENTS)]
+    calls = Calls(calls=tuple(parts), text="Let me see." if text else "")
+    told = [Output(id=part.id, name=part.name, content=f"output {part.id}") for part in calls.calls]
+    messages: Sequence[Message] = [User(content="question"), calls, *told]
+    try:
+        written = model.encode(native.conversation(messages, "", "instructions", [_TOOL]))
+    except Exception:  # a template that refuses tools, or a model of one's own that knows none
+        return False
+    tokens = vocabulary_of(model, native).tokens
+    shown = to_text(b"".join(tokens[each] for each in written if each < len(tokens)))
+    wanted = [native.shown(calls.calls)] if native.several else [native.shown([part]) for part in parts]
+    wanted[0] = calls.text + native.spoken + wanted[0] if text else wanted[0]
+    wanted += ["instructions", "Nothing.", "question", *(each.content for each in told)]
+    return all(each in shown for each in wanted)

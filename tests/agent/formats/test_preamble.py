@@ -1,0 +1,243 @@
+"""Free text before a call or the result."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+import structkit as sk
+from structkit import messages as stored
+from structkit.agent.formats.json import (
+    HermesFormat,
+    JsonFormat,
+    LlamaFormat,
+    MistralFormat,
+    MistralListFormat,
+)
+from structkit.agent.formats.preamble import Saying, split_said
+from structkit.agent.formats.pythonic import PythonicFormat
+from structkit.errors import AgentError
+from structkit.messages import Answer, Calls, User
+from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
+from tests.reading import reads
+
+FORMATS = {
+    "json": JsonFormat(),
+    "hermes": HermesFormat(),
+    "llama": LlamaFormat(),
+    "mistral": MistralFormat(),
+    "pythonic": PythonicFormat(),
+}
+SAID = ["I will look it up.", 'Well, é 東京:\n  - 1 < 2, "quoted"\n1. {braces} and [brackets] inside', "X"]
+
+
+class Reply(BaseModel):
+    title: str
+    copies: int
+
+
+def count(title: str) -> int:
+    """How many copies there are."""
+    return 3
+
+
+def _step(form: Any, said: str, name: str, **arguments: object) -> str:
+    part = stored.CallPart(id="", name=name, arguments=json.dumps(arguments))
+    return form.step(Calls(calls=(part,), text=said))
+
+
+@pytest.mark.parametrize("said", SAID)
+@pytest.mark.parametrize("name", FORMATS)
+def test_text_comes_before_a_call_and_the_result(name: Any, said: str) -> None:
+    form = FORMATS[name]
+    reply = '{"title": "Salt\\n\\n", "copies": 3}'
+    model = ScriptedModel([_step(form, said, "count", title="Salt"), f"{said}\n\n{reply}"])
+    result = sk.Agent(model, tools=[count], result=Reply, format=name, text=True).run("How many?")
+    assert result.value == Reply(title="Salt\n\n", copies=3)
+    assert [call.output for call in result.calls] == [3]
+    _, called, _, answer = result.messages
+    assert isinstance(called, Calls) and called.text == said
+    assert isinstance(answer, Answer) and (answer.text, answer.content) == (said, reply)
+    assert f"assistant: {_step(form, said, 'count', title='Salt')}" in model.prompts[-1]
+    assert stored.loads(stored.dumps(result.messages)) == result.messages
+    again = ScriptedModel(['{"title": "Salt", "copies": 3}'])
+    sk.Agent(again, tools=[count], result=Reply).run("And now?", messages=result.messages)
+    assert f"assistant: {said}\n\n{reply}" in again.prompts[0]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_text_need_not_be(name: Any) -> None:
+    model = ScriptedModel([_step(FORMATS[name], "", "count", title="Salt"), '"Three."'])
+    result = sk.Agent(model, tools=[count], format=name, text=True).run("How many?")
+    assert result.value == "Three."
+    assert [message.text for message in result.messages if isinstance(message, (Calls, Answer))] == ["", ""]
+
+
+def test_messages_that_were_stored_without_text_are_read() -> None:
+    said = '[{"content":"Hi","kind":"user"},{"content":"1","kind":"answer"}]'
+    assert stored.loads(said) == (User(content="Hi"), Answer(content="1"))
+
+
+class Brief(RandomModel):
+    """Noise that likes to end its lines, and to begin calls after them."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, brevity=3)
+        self._bias[self.vocabulary.spell(b"\n<")] = 7
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_noise_says_something_and_ends_in_a_value(name: Any) -> None:
+    said = calls = 0
+    for seed in range(25):
+        options = {"parallel": 2, "max_steps": 4, "max_tokens": 300, "temperature": 1.0, "seed": seed}
+        agent = sk.Agent(Brief(seed), tools=[count], result=bool, format=name, text=True, **options)
+        result = agent.run("How many?")
+        assert isinstance(result.value, bool)
+        assert result.steps <= 4 and result.usage.generated_tokens <= 300
+        for message in result.messages:
+            if isinstance(message, (Calls, Answer)):
+                said += bool(message.text)
+                assert "\n\n" not in message.text and "<tool_call>" not in message.text
+                assert not message.text.startswith(("{", "[", '"', "<"))
+        calls += len(result.calls)
+    assert said > 10
+    assert calls > 3
+
+
+def _accepts(agent: sk.Agent[Any], text: str) -> bool:
+    setup = agent._setup
+    offers = [offer for tool in setup.tools if (offer := setup.offer(tool, 0))]
+    cursor = sk.compile(setup.target(offers), byte_vocabulary(), cache=False).cursor()
+    return reads(cursor, text.encode())
+
+
+def test_half_a_call_is_no_text() -> None:
+    call = '{"name": "count", "arguments": {"title": "a"}}'
+    agent = sk.Agent(RandomModel(), tools=[count], result=Reply, format="json", text=True)
+    assert _accepts(agent, f"Yes.\n\n{call}")
+    assert _accepts(agent, f"Yes: {{}} [\n- a\n\n{call}")
+    other = '{"name": "other"'
+    for wrong in (other, 'Yes.\n{"', "Yes.\n\n\n", "Yes.\n \n", f"Yes.\n\n{other}", "\nYes", "3 o"):
+        assert not _accepts(agent, wrong), wrong
+    hermes = sk.Agent(RandomModel(), tools=[count], result=Reply, format="hermes", text=True)
+    assert _accepts(hermes, "Is 1 < 2?\n<tool_call>\n{")
+    assert _accepts(hermes, "Yes.\n\n<tool_call>\n{")
+    for wrong in (
+        "Is it <tool_call>",
+        "Is it <t",
+        'Yes.\n<tool_call>\n{"name": "other"',
+    ):
+        assert not _accepts(hermes, wrong), wrong
+
+
+def test_text_has_an_end() -> None:
+    agent = sk.Agent(RandomModel(), tools=[count], result=Reply, format="json", text=True)
+    assert _accepts(agent, "A" * 401) and not _accepts(agent, "A" * 402)
+    assert _accepts(agent, "\n".join("A" * 16)) and not _accepts(agent, "\n".join("A" * 17))
+
+
+def test_where_only_the_result_remains_there_is_no_text() -> None:
+    call = _step(FORMATS["json"], "Hm.", "count", title="Salt")
+    model = ScriptedModel([call, 'Well.\n\n{"title": "a", "copies": 1}'])
+    result = sk.Agent(model, tools=[count], result=Reply, text=True, max_steps=2).run("How many?")
+    assert isinstance(result.messages[-1], Answer) and result.messages[-1].text == ""
+
+
+def test_a_result_that_is_not_json_cannot_be_told_from_text() -> None:
+    with pytest.raises(AgentError, match="text=True"):
+        sk.Agent(RandomModel(), tools=[count], result=sk.Regex("[a-z]+"), text=True)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_stream_tells_the_text_as_it_grows(name: Any) -> None:
+    form = FORMATS[name]
+    model = ScriptedModel(
+        [_step(form, SAID[1], "count", title="Salt"), f'{SAID[1]}\n\n{{"title": "é", "copies": 3}}'],
+        byte_vocabulary(),
+    )
+    agent = sk.Agent(model, tools=[count], result=Reply, format=name, text=True)
+    told: list[str] = []
+    said = [""]
+    partial: object = None
+    for event in agent.stream("How many?"):
+        kind = type(event).__name__
+        if not told or told[-1] != kind:
+            told.append(kind)
+        match event:
+            case sk.TextSaid(text):
+                said[-1] += text
+            case sk.CallDone():
+                said.append("")
+            case sk.ResultGrown(found):
+                partial = found
+    assert said == [SAID[1], SAID[1]]
+    assert told == [
+        "TextSaid",
+        "CallStarted",
+        "ArgumentsGrown",
+        "CallDone",
+        "TextSaid",
+        "ResultGrown",
+        "RunFinished",
+    ]
+    assert partial == Reply(title="é", copies=3)
+
+
+def test_what_is_refused_is_said_anew() -> None:
+    class Odd(BaseModel):
+        n: int
+
+        def model_post_init(self, context: object) -> None:
+            if self.n % 2 == 0:
+                raise ValueError("it is even")
+
+    model = ScriptedModel(['Two.\n\n{"n": 2}', 'Three.\n\n{"n": 3}'])
+    events = list(sk.Agent(model, tools=[count], result=Odd, text=True, retries=1).stream("Odd?"))
+    kinds = [type(event).__name__ for event in events]
+    assert "StepRefused" in kinds
+    finished = events[-1]
+    assert isinstance(finished, sk.RunFinished)
+    assert finished.result.value == Odd(n=3)
+    last = kinds.index("StepRefused")
+    assert "".join(event.text for event in events[last:] if isinstance(event, sk.TextSaid)).endswith("Three.")
+
+
+@pytest.mark.parametrize("controls", [True, False])
+@pytest.mark.parametrize("kind", [HermesFormat, MistralFormat, MistralListFormat])
+def test_what_was_said_is_split_off_wherever_it_is_cut(kind: Any, controls: bool) -> None:
+    form = kind(controls=frozenset(kind.marks) if controls else frozenset())
+    step = _step(form, SAID[1], "count", title="<tool_call>[TOOL_CALLS]")
+    said, rest = split_said(step, form)
+    assert (said, rest) == (SAID[1], _step(form, "", "count", title="<tool_call>[TOOL_CALLS]"))
+    data = step.encode(errors="surrogateescape")
+    for width in (1, 2, 5):
+        saying, text, at, seen = Saying(form), "", 0, 0
+        while not saying.done:
+            seen = min(len(data), seen + width)
+            end, more = saying.read(data[at:seen])
+            at, text = at + end, text + more
+        assert text == SAID[1]
+        assert data[at:] == rest.encode(errors="surrogateescape")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_empty_line_may_stand_before_calls_in_every_format(name: Any) -> None:
+    call = _step(FORMATS[name], "", "count", title="Salt")
+    model = ScriptedModel([f"I will look it up.\n\n{call}", '"Three."'])
+    agent = sk.Agent(model, tools=[count], format=name, text=True)
+    events = list(agent.stream("How many?"))
+    assert "".join(event.text for event in events if isinstance(event, sk.TextSaid)) == "I will look it up."
+    finished = events[-1]
+    assert isinstance(finished, sk.RunFinished)
+    assert [call.output for call in finished.result.calls] == [3]
+    assert "leave a line empty" in model.prompts[0]
+
+
+def test_a_call_is_described_as_it_is_written() -> None:
+    model = ScriptedModel(['"Three."'])
+    sk.Agent(model, tools=[count], format="pythonic").run("How many?")
+    assert '\n[count({"title": string} /* How many copies there are. */)]\n' in model.prompts[0]

@@ -1,0 +1,266 @@
+"""Runs that wait for somebody to decide, and go on here or elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from pydantic import AfterValidator
+
+import structkit as sk
+from structkit.testing import ScriptedModel
+from tests.shared import ROOT
+
+PAID: list[float] = []
+
+
+def pay(euros: float) -> str:
+    """Pay an amount."""
+    PAID.append(euros)
+    return f"paid {euros}"
+
+
+def careful(context: sk.Context[None], euros: float) -> str:
+    """Pay, but ask."""
+    if euros > 100 and not context.approved:
+        raise sk.Pause("more than 100 euros")
+    return f"paid {euros}"
+
+
+def balance() -> int:
+    return 500
+
+
+def call(name: str, /, **arguments: object) -> str:
+    return json.dumps({"name": name, "arguments": arguments})
+
+
+def agent(*replies: str, parallel: int = 1) -> sk.Agent[str]:
+    tools = [sk.tool(pay, requires_approval=True), careful, balance]
+    return sk.Agent(ScriptedModel(replies), tools=tools, parallel=parallel)
+
+
+def paused(run: sk.Agent[str]) -> sk.RunState:
+    with pytest.raises(sk.RunPaused, match=r"call_\d.*agent\.resume") as caught:
+        run.run("Pay.")
+    return caught.value.state
+
+
+@pytest.mark.parametrize(
+    ("raised", "reason"),
+    [
+        (sk.Pause, "the tool asks for a decision"),
+        (sk.Pause(KeyError("name")), "'name'"),
+        (sk.Pause("\udcff.txt"), "?.txt"),
+    ],
+)
+def test_a_tool_pauses_whatever_it_says(raised: Any, reason: str) -> None:
+    def ask() -> None:
+        raise raised
+
+    with pytest.raises(sk.RunPaused) as caught:
+        sk.Agent(ScriptedModel([call("ask")]), [ask]).run("x")
+    (pending,) = sk.RunState.loads(caught.value.state.dumps()).pending
+    assert pending.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [(sk.ToolError, "the call failed"), (sk.ToolError(KeyError("name")), "'name'")],
+)
+def test_an_error_of_a_tool_is_told_whatever_it_was_made_of(raised: Any, told: str) -> None:
+    def fail() -> None:
+        raise raised
+
+    result = sk.Agent(ScriptedModel([call("fail"), '"done"']), [fail]).run("x")
+    assert result.calls[0].error == told
+
+
+def test_an_approved_call_is_made() -> None:
+    PAID.clear()
+    run = agent(call("pay", euros=20), '"done"')
+    state = paused(run)
+    assert (PAID, [(each.id, each.name, each.arguments) for each in state.pending]) == (
+        [],
+        [("call_1", "pay", '{"euros": 20}')],
+    )
+    result = run.resume(state, approvals={"call_1": True})
+    assert (result.value, PAID, result.calls[0].output) == ("done", [20], "paid 20.0")
+
+
+@pytest.mark.parametrize(("decision", "said"), [(False, "nobody approved"), ("too much", "too much")])
+def test_a_denied_call_is_told(decision: bool | str, said: str) -> None:
+    PAID.clear()
+    model = ScriptedModel([call("pay", euros=20), '"no"'])
+    run = agent().with_model(model)
+    result = run.resume(paused(run), approvals={"call_1": decision})
+    assert said in (result.calls[0].error or "")
+    assert f"pay failed: {result.calls[0].error}" in model.prompts[1]
+    assert not PAID
+
+
+def test_a_tool_pauses_by_itself_and_is_told_that_it_may() -> None:
+    run = agent(call("careful", euros=20), call("careful", euros=200), '"done"')
+    with pytest.raises(sk.RunPaused, match="more than 100 euros") as caught:
+        run.run("Pay.")
+    result = asyncio.run(run.aresume(caught.value.state, approvals=True))
+    assert [each.output for each in result.calls] == ["paid 20.0", "paid 200.0"]
+
+
+def test_the_other_calls_of_a_step_are_made_once() -> None:
+    both = f"[{call('pay', euros=1)}, {call('balance')}, {call('careful', euros=200)}]"
+    run = agent(both, '"done"', parallel=3)
+    state = paused(run)
+    assert ([each.id for each in state.done], [each.id for each in state.pending]) == (
+        ["call_2"],
+        ["call_1", "call_3"],
+    )
+    with pytest.raises(sk.RunPaused) as caught:  # nothing was said of the third
+        run.resume(state, approvals={"call_1": True})
+    assert [each.id for each in caught.value.state.pending] == ["call_3"]
+    result = run.resume(caught.value.state, approvals=False)
+    assert [(each.id, each.error is None) for each in result.calls] == [
+        ("call_1", True),
+        ("call_2", True),
+        ("call_3", False),
+    ]
+
+
+def test_which_calls_need_approval_may_depend_on_them() -> None:
+    asks = sk.tool(pay, requires_approval=lambda call: call.arguments["euros"] > 10)  # type: ignore[operator]
+    run = sk.Agent(ScriptedModel([call("pay", euros=5), call("pay", euros=50), '"done"']), tools=[asks])
+    with pytest.raises(sk.RunPaused) as caught:
+        run.run("x")
+    assert [each.arguments for each in caught.value.state.pending] == ['{"euros": 50}']
+
+
+def test_a_run_goes_on_in_another_process(tmp_path: Path) -> None:
+    state = paused(agent(call("pay", euros=20)))
+    (tmp_path / "state.json").write_text(state.dumps())
+    assert sk.RunState.loads(state.dumps()) == state
+    code = (
+        "import sys, structkit as sk\n"
+        "from pathlib import Path\n"
+        "from tests.agent.run.test_approval import agent\n"
+        "state = sk.RunState.loads(Path(sys.argv[1]).read_text())\n"
+        "print(agent('\"done\"').resume(state, approvals=True).calls[0].output)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "state.json")],
+        check=True, capture_output=True, text=True, cwd=ROOT,
+    )  # fmt: skip
+    assert ran.stdout.strip() == "paid 20.0"
+
+
+def test_the_limits_of_a_run_hold_over_its_pauses() -> None:
+    tools = [sk.tool(pay, requires_approval=True, max_calls=1)]
+    run = sk.Agent(ScriptedModel([call("pay", euros=1), call("pay", euros=2)]), tools=tools, max_steps=3)
+    with pytest.raises(sk.RunPaused) as caught:
+        run.run("x")
+    result = run.resume(caught.value.state, approvals=True)
+    assert (len(result.calls), result.steps) == (1, 2)
+
+
+def test_wrong_states_are_refused() -> None:
+    run = agent(call("pay", euros=20), '"done"')
+    state = paused(run)
+    other = sk.Agent(ScriptedModel([]), tools=[sk.tool(pay, requires_approval=True)])
+    with pytest.raises(sk.AgentError, match="other tools or another result"):
+        other.resume(state, approvals=True)
+    with pytest.raises(sk.AgentError, match=r"no call call_7 waits.*call_1"):
+        run.resume(state, approvals={"call_7": True})
+    with pytest.raises(sk.AgentError, match="calls that wait in the state are not those"):
+        run.resume(replace(state, pending=()), approvals=True)
+    with pytest.raises(sk.AgentError, match="no calls to decide"):
+        run.resume(replace(state, messages=state.messages[:1]), approvals=True)
+    with pytest.raises(TypeError, match="RunState"):
+        run.resume({"agent": "x"})  # type: ignore[arg-type]
+    for text in (
+        "",
+        "{}",
+        "[1]",
+        state.dumps().replace("20", '\\"x\\"'),
+        state.dumps().replace('"calls":[', '"calls":[1,'),
+    ):
+        with pytest.raises(sk.AgentError, match="state"):
+            run.resume(sk.RunState.loads(text), approvals=True)
+
+
+def test_calls_that_were_refused_before_a_pause_are_told_after_it() -> None:
+    def odd(number: Annotated[int, AfterValidator(_odd)]) -> int:
+        return number
+
+    tools = [odd, sk.tool(pay, requires_approval=True)]
+    replies = [call("odd", number=2), call("pay", euros=20)]
+    state = paused(sk.Agent(ScriptedModel(replies), tools, retries=0))
+    result = sk.Agent(ScriptedModel(['"done"']), tools, retries=0).resume(state, approvals=True)
+    assert [(each.name, each.arguments) for each in result.calls] == [
+        ("odd", {"number": 2}),
+        ("pay", {"euros": 20}),
+    ]
+
+
+def _odd(number: int) -> int:
+    if number % 2 == 0:
+        raise ValueError("even")
+    return number
+
+
+def test_states_that_were_changed_are_refused() -> None:
+    PAID.clear()
+    run = agent(call("balance"), call("pay", euros=20), '"done"')
+    state = paused(run)
+    _, made, output, due = state.messages
+    other = replace(state.pending[0], arguments='{"euros": 1}')
+    for changed in (
+        replace(state, pending=(other,)),  # what somebody approves of is what is done
+        replace(state, messages=()),
+        replace(state, messages=(made, due)),
+        replace(state, done=(output,)),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(sk.AgentError, match=r"state|no output"):
+            run.resume(changed, approvals=True)
+    for wrong in (None, ["call_2"], "call_2", {"call_2": None}, {"call_2": 1}, {"call_2": 0}):
+        with pytest.raises(TypeError, match="is True, False, or"):
+            run.resume(state, approvals=wrong)  # type: ignore[arg-type]
+    assert PAID == []
+
+
+def test_an_agent_that_asks_is_no_tool() -> None:
+    with pytest.raises(sk.AgentError, match="pay requires approval"):
+        agent().as_tool("payer")
+
+
+def test_a_call_that_nobody_decided_about_is_not_made_again() -> None:
+    asked: list[bool] = []
+
+    def once(context: sk.Context[None]) -> str:
+        asked.append(context.approved)
+        if len(asked) == 1:
+            raise sk.Pause("the first time")
+        return "made"
+
+    run = sk.Agent(ScriptedModel([call("once"), '"done"']), tools=[once])
+    state = paused(run)
+    for _ in range(2):
+        with pytest.raises(sk.RunPaused, match="the first time") as caught:
+            run.resume(state, approvals={})
+        state = caught.value.state
+    assert asked == [False]
+    assert run.resume(state, approvals=True).calls[0].output == "made"
+    assert asked == [False, True]
+
+
+def test_a_state_is_a_value_and_each_resume_is_a_run_of_its_own() -> None:
+    PAID.clear()
+    run = agent(call("pay", euros=20), '"done"')
+    state = paused(run)
+    for _ in range(2):
+        run.with_model(ScriptedModel(['"done"'])).resume(state, approvals=True)
+    assert PAID == [20, 20]

@@ -1,0 +1,190 @@
+"""What a model has read in one step is not read again in the next."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any
+
+import pytest
+from pydantic import AfterValidator
+
+from tests.docs.blocks import needs_demo
+
+pytest.importorskip("torch", reason="torch is not installed")
+
+import structkit as sk
+from structkit.agent.run import driver
+from structkit.agent.run.run import Run
+from structkit.agent.run.state import RunState
+from structkit.generate.run.prefix_cache import KeptRow, keeping
+from structkit.messages import User
+from structkit.models.single_row import SingleRow
+from structkit.testing import ScriptedModel
+from tests.agent.rows import noted_rows
+
+
+def calculate(expression: str) -> int:
+    """Calculate an expression."""
+    return 391
+
+
+def get_weather(city: str) -> str:
+    """The weather in a city."""
+    return "sunny"
+
+
+def fresh(number: int) -> int:
+    """Refuses what the model would say first, and again."""
+    if number in (391, 3910, 1):
+        raise ValueError("say something else")
+    return number
+
+
+@pytest.mark.parametrize("result", [int, Annotated[int, AfterValidator(fresh)]], ids=["int", "refused"])
+def test_a_run_that_remembers_is_the_same_run(result: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_demo()
+    kept = noted_rows(monkeypatch)
+    agent = sk.Agent(sk.load(), tools=[calculate, get_weather], result=result, max_steps=4)
+
+    def run(keep: bool) -> sk.AgentResult[object]:
+        state = RunState(agent="", messages=(User(content="Calculate 17 * 23."),), pending=())
+        return driver.drive(Run(agent._setup, state, None), agent._setup.model, keep=keep)
+
+    with_cache, without = run(True), run(False)
+    assert with_cache.messages == without.messages
+    assert with_cache.steps > 1
+    assert len(kept) == 1
+    read = without.usage.prompt_tokens + without.usage.generated_tokens
+    assert kept[0].read_tokens < 0.8 * read
+
+
+def test_a_model_without_a_chat_template_reads_a_transcript() -> None:
+    needs_demo()
+    demo = sk.load()
+    plain = type(demo)(demo.model, copy.copy(demo.tokenizer), name="plain")
+    plain.tokenizer.chat_template = None
+    agent = sk.Agent(plain, tools=[calculate], result=bool, max_steps=3, instructions="Be brief.")
+    result = agent.run("Calculate 17 * 23.")
+    assert isinstance(result.value, bool)
+    told = agent._setup.turns(result.messages[:-1])
+    assert isinstance(told, str)
+    assert told.startswith("Be brief.\n\nUser: Calculate 17 * 23.\n\nAnswer with JSON.")
+    assert told.endswith("\n\nAssistant:")
+
+
+def test_models_that_begin_anew_each_time_are_left_to_it() -> None:
+    rows = SingleRow(ScriptedModel([]))
+    assert keeping(rows) is rows
+
+
+def turns(agent: sk.Agent[Any], *prompts: str) -> list[sk.AgentResult[Any]]:
+    """A conversation."""
+    results: list[sk.AgentResult[Any]] = []
+    for prompt in prompts:
+        results.append(agent.run(prompt, messages=results[-1].messages if results else ()))
+    return results
+
+
+def conversing(**options: Any) -> sk.Agent[int]:
+    return sk.Agent(sk.load(), tools=[calculate, get_weather], result=int, max_steps=3, **options)
+
+
+PROMPTS = ("Calculate 17 * 23.", "And the weather in Porto?", "And in Braga?")
+
+
+def only(agent: sk.Agent[Any]) -> KeptRow:
+    (row,) = agent._setup.shelf._rows
+    return row
+
+
+def test_a_turn_reads_only_what_is_new() -> None:
+    needs_demo()
+    agent, forgetful = conversing(), conversing(limits=sk.Limits(kept_tokens=0))
+    first = agent.run(PROMPTS[0])
+    row = only(agent)
+    before = row.read_tokens
+    second = agent.run(PROMPTS[1], messages=first.messages)
+    assert only(agent) is row
+    fresh = conversing()
+    fresh.run(PROMPTS[1], messages=first.messages)
+    setup = agent._setup
+    old = len(setup.model.encode(setup.turns(first.messages[:-1])))
+    assert only(fresh).read_tokens - (row.read_tokens - before) > old - 10
+    alone = turns(forgetful, *PROMPTS[:2])
+    assert [each.messages for each in alone] == [first.messages, second.messages]
+    assert len(forgetful._setup.shelf) == 0
+
+
+def test_what_was_read_is_let_go_of() -> None:
+    needs_demo()
+    agent = conversing()
+    for number in range(4):  # other conversations, each of some hundred tokens
+        agent.run(f"Calculate {number} * 23.")
+    kept = [weakref.ref(row) for row in agent._setup.shelf._rows]
+    assert 1 < len(kept) <= 4
+    small = conversing(limits=sk.Limits(kept_tokens=len(only_first(agent).tokens) + 50))
+    for number in range(4):
+        small.run(f"Calculate {number} * 23.")
+    assert len(small._setup.shelf) == 1
+    assert len(agent.with_model(ScriptedModel([]))._setup.shelf) == 0
+    del agent
+    gc.collect()
+    assert [each() for each in kept] == [None] * len(kept)
+
+
+def test_what_is_kept_takes_no_more_memory_than_what_was_read() -> None:
+    needs_demo()
+    agent = conversing()
+    first = agent.run(PROMPTS[0])
+    for _ in range(2):
+        row = only(agent)
+        layers = row._rows._cache.parts  # type: ignore[attr-defined]
+        assert {held.shape[-2] for layer in layers for held in layer.held} == {len(row.tokens)}
+        agent.run(PROMPTS[1], messages=first.messages)  # it grows again
+
+
+def only_first(agent: sk.Agent[Any]) -> KeptRow:
+    return agent._setup.shelf._rows[0]
+
+
+def test_conversations_in_threads_do_not_mix() -> None:
+    needs_demo()
+    agent, forgetful = conversing(), conversing(limits=sk.Limits(kept_tokens=0))
+    cities = ["Porto", "Braga", "Lisbon"]
+    prompts = [(f"The weather in {city}?", "And tomorrow?") for city in cities]
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(lambda each: turns(agent, *each)[-1].messages, prompts))
+    assert together == [turns(forgetful, *each)[-1].messages for each in prompts]
+
+
+def test_a_run_that_failed_leaves_nothing_behind() -> None:
+    needs_demo()
+
+    def broken(expression: str) -> int:
+        raise KeyError(expression)
+
+    tools = [sk.tool(broken, name="calculate", fatal=KeyError), get_weather]
+    agent = sk.Agent(sk.load(), tools=tools, result=int, max_steps=3)
+    with pytest.raises(KeyError):
+        agent.run("Calculate 17 * 23.")
+    assert len(agent._setup.shelf) == 0
+
+
+def test_a_paused_run_goes_on_where_it_was() -> None:
+    needs_demo()
+    agent = sk.Agent(
+        sk.load(),
+        tools=[sk.tool(calculate, requires_approval=True, max_calls=1), get_weather],
+        result=int,
+        max_steps=3,
+    )
+    with pytest.raises(sk.RunPaused) as caught:
+        agent.run("Calculate 17 * 23.")
+    row = only(agent)
+    before = row.read_tokens
+    result = agent.resume(caught.value.state, approvals=True)
+    assert only(agent) is row
+    assert row.read_tokens - before < result.usage.prompt_tokens / 2
