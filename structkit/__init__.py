@@ -81,15 +81,15 @@ if TYPE_CHECKING:
     from structkit.integrations.transformers import LogitsProcessor
     from structkit.limits import Limits
     from structkit.many import aextract_many, agenerate_many, extract_many, generate_many
-    from structkit.proof.check import check
-    from structkit.proof.report import CheckReport, Counterexample, Refusal
-    from structkit.proof.sample import sample
     from structkit.schema.markers.json_style import configure
     from structkit.schema.markers.max_tokens import MaxTokens
     from structkit.schema.markers.quote import Quote
     from structkit.streaming import astream, stream
     from structkit.targets.explain import explain
     from structkit.targets.targets import Choice, JsonSchema, Regex
+    from structkit.testing.proof.check import check
+    from structkit.testing.proof.report import CheckReport, Counterexample, Refusal
+    from structkit.testing.proof.sample import sample
     from structkit.vocabulary.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -199,11 +199,11 @@ _HOMES = {
     "Call": "structkit.functions.call",
     "CallDone": "structkit.agent.run.events",
     "CallStarted": "structkit.agent.run.events",
-    "CheckReport": "structkit.proof.report",
+    "CheckReport": "structkit.testing.proof.report",
     "Choice": "structkit.targets.targets",
     "Confidence": "structkit.generate.output.confidence",
     "Context": "structkit.agent.tools.context",
-    "Counterexample": "structkit.proof.report",
+    "Counterexample": "structkit.testing.proof.report",
     "Cursor": "structkit.guide.guide",
     "FieldDone": "structkit.generate.run.events",
     "FieldRefused": "structkit.generate.run.events",
@@ -217,7 +217,7 @@ _HOMES = {
     "Pending": "structkit.agent.run.state",
     "PressureWarning": "structkit.generate.output.confidence",
     "Quote": "structkit.schema.markers.quote",
-    "Refusal": "structkit.proof.report",
+    "Refusal": "structkit.testing.proof.report",
     "Regex": "structkit.targets.targets",
     "Result": "structkit.generate.output.result",
     "ResultGrown": "structkit.agent.run.events",
@@ -241,13 +241,13 @@ _HOMES = {
     "aextract_many": "structkit.many",
     "agenerate_many": "structkit.many",
     "astream": "structkit.streaming",
-    "check": "structkit.proof.check",
+    "check": "structkit.testing.proof.check",
     "classify": "structkit.classify",
     "configure": "structkit.schema.markers.json_style",
     "explain": "structkit.targets.explain",
     "extract_many": "structkit.many",
     "generate_many": "structkit.many",
-    "sample": "structkit.proof.sample",
+    "sample": "structkit.testing.proof.sample",
     "stream": "structkit.streaming",
     "tool": "structkit.agent.tools.tool",
 }

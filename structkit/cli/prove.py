@@ -9,11 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from structkit.cli.extract import read_schema, read_type
-from structkit.proof.check import check
-from structkit.proof.language import Compiling, Language
-from structkit.proof.sample import texts_and_values
 from structkit.targets.explain import explain
 from structkit.targets.targets import AnyTarget
+from structkit.testing.proof.check import check
+from structkit.testing.proof.language import Compiling, Language
+from structkit.testing.proof.sample import texts_and_values
 
 __all__ = ["COMMANDS", "read_target_of"]
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict, assert_type
 
 import structkit as sk
-from structkit.pytest_plugin import MakeModel
+from structkit.testing.pytest_plugin import MakeModel
 
 T = TypeVar("T")
 Priority = Literal["low", "high"]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from typing_extensions import TypeForm, Unpack
 
-from structkit.proof.language import Compiling, Language
 from structkit.targets.targets import AnyTarget, TextTarget
+from structkit.testing.proof.language import Compiling, Language
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -44,6 +44,6 @@ def strategy(target: AnyTarget, **options: Unpack[Compiling]) -> SearchStrategy[
     ...     assert isinstance(sum(counts.values()), int)
     >>> test_sums_are_numbers()
     """
-    from structkit.proof.search import values
+    from structkit.testing.proof.search import values
 
     return values(Language.of(target, **options))

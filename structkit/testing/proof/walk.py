@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from structkit.errors import GenerationError, TokenRefused
 from structkit.generate.output.json_reader import JsonReader
 from structkit.guide.guide import Cursor, Guide
-from structkit.proof.chance import Chance
-from structkit.proof.words import HOSTILE, WORDS
+from structkit.testing.proof.random_source import Chance
+from structkit.testing.proof.words import HOSTILE, WORDS
 
 __all__ = ["Walks"]
 

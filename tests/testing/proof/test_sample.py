@@ -13,9 +13,9 @@ import pytest
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter
 
 import structkit as sk
-from structkit.proof.chance import Seeded
-from structkit.proof.language import Language
-from structkit.proof.sample import texts_and_values
+from structkit.testing.proof.language import Language
+from structkit.testing.proof.random_source import Seeded
+from structkit.testing.proof.sample import texts_and_values
 from tests.zoo import ZOO
 
 PROBABLE = random.Random("some of the zoo").sample(sorted(ZOO), 12)

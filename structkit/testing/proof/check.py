@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import Unpack
 
-from structkit.proof.language import Compiling, Language
-from structkit.proof.oracle import oracle_of
-from structkit.proof.report import CheckReport, Counterexample, Refusal
 from structkit.schema.python.judge import Refused
 from structkit.targets.targets import AnyTarget
+from structkit.testing.proof.language import Compiling, Language
+from structkit.testing.proof.oracle import oracle_of
+from structkit.testing.proof.report import CheckReport, Counterexample, Refusal
 
 if TYPE_CHECKING:
-    from structkit.proof.search import Bounds
+    from structkit.testing.proof.search import Bounds
 
 __all__ = ["check"]
 
@@ -65,7 +65,7 @@ def check(
     >>> report.ok, report.n, report.refusal_rate
     (True, 100, 0.0)
     """
-    from structkit.proof.search import Bounds, Change, changes, sentences, smallest
+    from structkit.testing.proof.search import Bounds, Change, changes, sentences, smallest
 
     if n < 1:
         raise ValueError(f"n must be 1 or more, not {n}")
@@ -108,7 +108,7 @@ def check(
 
 def _shrunk(text: str, language: Language, is_refused: Callable[[str], bool], bounds: Bounds) -> str:
     """A sentence with smaller parts that is refused as well: as small as its choices are, its values may be larger."""
-    from structkit.proof.search import Change, changes, smallest
+    from structkit.testing.proof.search import Change, changes, smallest
 
     def is_smaller(change: Change) -> bool:
         smaller = _length(change.changed) < _length(text)

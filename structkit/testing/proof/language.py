@@ -11,11 +11,11 @@ from typing_extensions import TypedDict
 from structkit.compile import compile
 from structkit.limits import Limits
 from structkit.models.scripted import byte_vocabulary
-from structkit.proof.chance import Chance
-from structkit.proof.walk import Walks
 from structkit.schema.ir.refs import subschemas
 from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace
 from structkit.targets.targets import AnyTarget, Target, read_target
+from structkit.testing.proof.random_source import Chance
+from structkit.testing.proof.walk import Walks
 
 __all__ = ["Compiling", "Language"]
 
@@ -53,7 +53,7 @@ class Compiling(TypedDict, total=False):
 class Language:
     """The sentences of a target.
 
-    >>> from structkit.proof.chance import Seeded
+    >>> from structkit.testing.proof.random_source import Seeded
     >>> language = Language.of(list[bool])
     >>> language.sentence(Seeded("seed 3")), language.holds("[true]"), language.holds("[1]")
     ('[false, false]', True, False)

@@ -8,9 +8,9 @@ from typing import TypeVar, overload
 from typing_extensions import TypeForm, Unpack
 
 from structkit.errors import ValidationFailed
-from structkit.proof.chance import Seeded
-from structkit.proof.language import Compiling, Language
 from structkit.targets.targets import AnyTarget, TextTarget
+from structkit.testing.proof.language import Compiling, Language
+from structkit.testing.proof.random_source import Seeded
 
 __all__ = ["sample", "texts_and_values"]
 

@@ -12,7 +12,7 @@ import pytest
 
 import structkit as sk
 
-PLUGIN = ("-p", "structkit.pytest_plugin", "-p", "no:cacheprovider")
+PLUGIN = ("-p", "structkit.testing.pytest_plugin", "-p", "no:cacheprovider")
 
 
 @pytest.fixture(autouse=True)
@@ -156,9 +156,9 @@ def test_the_variable_refuses_them_anywhere(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_loading_it_imports_nothing_heavy() -> None:
     code = (
-        "import pytest, sys; before = set(sys.modules); import structkit.pytest_plugin\n"
+        "import pytest, sys; before = set(sys.modules); import structkit.testing.pytest_plugin\n"
         "import json; print(json.dumps(sorted(set(sys.modules) - before)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     imported = {name for name in json.loads(done.stdout) if not name.startswith("json")}
-    assert imported == {"structkit", "structkit.pytest_plugin"}
+    assert imported == {"structkit", "structkit.testing", "structkit.testing.pytest_plugin"}

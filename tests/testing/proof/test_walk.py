@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from structkit.proof.chance import Seeded
-from structkit.proof.language import Language
+from structkit.testing.proof.language import Language
+from structkit.testing.proof.random_source import Seeded
 
 LONGEST = 2_000
 """Bytes: those wished for, at most 1,024, and what still has to be closed then."""

@@ -109,9 +109,9 @@ def test_a_search_ends_when_its_seconds_are_over() -> None:
 
 def test_what_is_accepted_and_not_written_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     # A guide that is too narrow, made by telling the oracle of a wider type than the guide was made from.
-    from structkit.proof import check as module
-    from structkit.proof.oracle import oracle_of
     from structkit.targets.targets import read_target
+    from structkit.testing.proof import check as module
+    from structkit.testing.proof.oracle import oracle_of
 
     wider = Annotated[int, Field(ge=0, le=200)]
     monkeypatch.setattr(module, "oracle_of", lambda target, read: oracle_of(wider, read_target(wider)))

@@ -10,20 +10,19 @@ With pytest there is the fixture `structkit_model`.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from structkit.models.scripted import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
-
 if TYPE_CHECKING:
-    from structkit.proof.strategy import strategy
+    from structkit.models.scripted import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
+    from structkit.testing.proof.strategy import strategy
 
 __all__ = ["RandomModel", "ScriptedModel", "byte_vocabulary", "small_vocabulary", "strategy"]
 
 
 def __getattr__(name: str) -> object:
-    """Import the strategy when it is first used: it needs the kernels, and the models do not."""
-    if name != "strategy":
+    """Import a name when it is first used: pytest imports this package at its start, for the plugin in it."""
+    if name not in __all__:
         raise AttributeError(f"module 'structkit.testing' has no attribute {name!r}")
-    from structkit.proof.strategy import strategy
-
-    return strategy
+    home = "structkit.testing.proof.strategy" if name == "strategy" else "structkit.models.scripted"
+    return getattr(import_module(home), name)

@@ -11,8 +11,8 @@ from random import Random
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from structkit.proof.chance import Chance
-from structkit.proof.language import Language
+from structkit.testing.proof.language import Language
+from structkit.testing.proof.random_source import Chance
 
 try:
     from hypothesis import Phase, Verbosity, find, reject, settings
