@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from structkit.agent.tools.context import Context
     from structkit.agent.tools.tool import Tool, tool
     from structkit.agent.tools.toolset import Toolset
-    from structkit.api import (
+    from structkit.api.classify import aclassify, classify
+    from structkit.api.many import aextract_many, agenerate_many, extract_many, generate_many
+    from structkit.api.single import (
         aextract,
         agenerate,
         compile,
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
         to_json_schema,
         to_regex,
     )
-    from structkit.classify import aclassify, classify
+    from structkit.api.stream import astream, stream
     from structkit.errors import (
         AgentError,
         BudgetTooSmall,
@@ -80,11 +82,9 @@ if TYPE_CHECKING:
     from structkit.guide.guide import Cursor, Guide
     from structkit.integrations.transformers import LogitsProcessor
     from structkit.limits import Limits
-    from structkit.many import aextract_many, agenerate_many, extract_many, generate_many
     from structkit.schema.markers.json_style import configure
     from structkit.schema.markers.max_tokens import MaxTokens
     from structkit.schema.markers.quote import Quote
-    from structkit.streaming import astream, stream
     from structkit.targets.explain import explain
     from structkit.targets.targets import Choice, JsonSchema, Regex
     from structkit.testing.proof.check import check
@@ -237,21 +237,21 @@ _HOMES = {
     "Usage": "structkit.generate.output.result",
     "UsageLimits": "structkit.agent.run.budget",
     "Vocabulary": "structkit.vocabulary.vocabulary",
-    "aclassify": "structkit.classify",
-    "aextract_many": "structkit.many",
-    "agenerate_many": "structkit.many",
-    "astream": "structkit.streaming",
+    "aclassify": "structkit.api.classify",
+    "aextract_many": "structkit.api.many",
+    "agenerate_many": "structkit.api.many",
+    "astream": "structkit.api.stream",
     "check": "structkit.testing.proof.check",
-    "classify": "structkit.classify",
+    "classify": "structkit.api.classify",
     "configure": "structkit.schema.markers.json_style",
     "explain": "structkit.targets.explain",
-    "extract_many": "structkit.many",
-    "generate_many": "structkit.many",
+    "extract_many": "structkit.api.many",
+    "generate_many": "structkit.api.many",
     "sample": "structkit.testing.proof.sample",
-    "stream": "structkit.streaming",
+    "stream": "structkit.api.stream",
     "tool": "structkit.agent.tools.tool",
 }
-"""Where the classes live; errors live in `structkit.errors`, functions in `structkit.api`."""
+"""Where the classes live; errors live in `structkit.errors`, functions in `structkit.api.single`."""
 
 
 def __getattr__(name: str) -> object:
@@ -260,7 +260,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'structkit' has no attribute {name!r}")
     if name in ("mcp", "messages", "processors", "testing"):
         return import_module(f"structkit.{name}")
-    home = _HOMES.get(name, "structkit.errors" if name[0].isupper() else "structkit.api")
+    home = _HOMES.get(name, "structkit.errors" if name[0].isupper() else "structkit.api.single")
     value: object = getattr(import_module(home), name)
     globals()[name] = value
     return value
@@ -275,7 +275,7 @@ class _Package(ModuleType):
 
     def __setattr__(self, name: str, value: object) -> None:
         # Importing structkit.compile would else put that module in the function's place.
-        if not (isinstance(value, ModuleType) and name in ("classify", "compile", "generate")):
+        if not (isinstance(value, ModuleType) and name in ("compile", "generate")):
             super().__setattr__(name, value)
 
 

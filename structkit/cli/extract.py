@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import cast
 
-from structkit.api import generate, load
+from structkit.api.single import generate, load
 from structkit.errors import SchemaError
 from structkit.generate.input.options import Options, Settings
 from structkit.generate.sample.sample import check_whole

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from types import TracebackType
 
-from structkit.api import load
+from structkit.api.single import load
 from structkit.errors import StructkitError
 from structkit.generate.input.options import Batch, Options, Settings
 from structkit.generate.output.result import Result

@@ -48,6 +48,12 @@ class Source:
         return self.path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
     @property
+    def folder(self) -> str:
+        """The folder inside its room, such as `ir`; empty for the files of the room itself."""
+        parts = self.path.relative_to(PACKAGE).parts
+        return parts[1] if len(parts) > 2 else ""
+
+    @property
     def module(self) -> str:
         """Its dotted name, such as `structkit.schema.json_schema.parse`."""
         parts = self.path.relative_to(ROOT).with_suffix("").parts

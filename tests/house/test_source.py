@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 
 import pytest
 
@@ -12,12 +13,26 @@ from tests.house.source import SOURCES, Source
 LONGEST = 500
 """Lines; a file is one room, read in ten minutes."""
 
+MOST_FILES = 13
+"""Files of a folder, its `__init__.py` aside; more are read as folders of their own."""
+
 each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda s: s.place)
 
 
 @each_source
 def test_a_file_is_one_room(source: Source) -> None:
     assert len(source.text.splitlines()) <= LONGEST
+
+
+def test_a_folder_is_read_at_a_glance() -> None:
+    files = Counter(source.path.parent for source in SOURCES if source.path.name != "__init__.py")
+    assert not {folder: count for folder, count in files.items() if count > MOST_FILES}
+
+
+def test_no_folder_is_named_after_nothing() -> None:
+    assert not {"util", "utils", "common", "helpers", "misc"} & {
+        part for source in SOURCES for part in source.path.parts
+    }
 
 
 @each_source
