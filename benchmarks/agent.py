@@ -62,11 +62,11 @@ def made(model: TransformersModel, max_steps: int, kept_tokens: int) -> sk.Agent
     return sk.Agent(
         model,
         tools=[search, order_status, weather],
-        result=bool,
+        output_type=bool,
         max_steps=max_steps,
         max_tokens=600,
         processors=[call],
-        limits=sk.Limits(kept_tokens=kept_tokens),
+        limits=sk.Limits(prefix_cache_tokens=kept_tokens),
     )
 
 
@@ -91,11 +91,11 @@ def run(model: TransformersModel, *, keep: bool, clock: Clock) -> Outcome:
     """One run of the agent."""
     agent = made(model, 8, 0)
     state = RunState(
-        agent="", messages=(User(content="Where is my order 7 of The Silent River?"),), pending=()
+        agent_fingerprint="", messages=(User(content="Where is my order 7 of The Silent River?"),), pending=()
     )
     with counting(model) as fed:
         begin = clock()
-        result = driver.drive(Run(agent._setup, state, None), model, keep=keep)
+        result = driver.drive_sync(Run(agent._config, state, None), model, reuse_prefix=keep)
         return Outcome(result, clock() - begin, fed[0])
 
 

@@ -88,8 +88,8 @@ class _Structkit:
         self._cache = cache
         self._order: Literal["declared", "any"] = order
         self._vocabulary = sk.Vocabulary.from_tokenizer(tokenizer)
-        self._out = np.zeros(self._vocabulary.words, np.uint32)
-        self.end_id = self._vocabulary.end_ids[0]
+        self._out = np.zeros(self._vocabulary.mask_words, np.uint32)
+        self.end_id = self._vocabulary.eos_token_ids[0]
         self.version = sk.__version__
 
     def compile(self, schema: Schema) -> Guide:
@@ -147,7 +147,7 @@ class _StructkitSequence:
     def advance(self, token_id: int) -> bool:
         try:
             self._take(token_id)
-        except sk.TokenRefused:
+        except sk.TokenRejected:
             return False
         return True
 
@@ -208,12 +208,12 @@ class _Xgrammar:
         xgrammar = import_module("xgrammar")
         # The vocabulary in bytes is what both engines are given; xgrammar would read the same from transformers.
         vocabulary = sk.Vocabulary.from_tokenizer(tokenizer)
-        self.end_id = vocabulary.end_ids[0]
+        self.end_id = vocabulary.eos_token_ids[0]
         self._strict = strict
         self._matcher = xgrammar.GrammarMatcher
-        info = xgrammar.TokenizerInfo(list(vocabulary.tokens), stop_token_ids=list(vocabulary.end_ids))
+        info = xgrammar.TokenizerInfo(list(vocabulary.tokens), stop_token_ids=list(vocabulary.eos_token_ids))
         self._compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
-        self._out = np.zeros((1, vocabulary.words), np.int32)
+        self._out = np.zeros((1, vocabulary.mask_words), np.int32)
         self.version = version("xgrammar")
 
     def compile(self, schema: Schema) -> Guide:
@@ -260,13 +260,13 @@ class _OutlinesCore:
         self._regex = import_module("outlines_core.json_schema").build_regex_from_schema
         self._index, self._guide = core.Index, core.Guide
         vocabulary = sk.Vocabulary.from_tokenizer(tokenizer)
-        self.end_id = vocabulary.end_ids[0]
+        self.end_id = vocabulary.eos_token_ids[0]
         ids: dict[bytes, list[int]] = {}
         for token_id, token in enumerate(vocabulary.tokens):
             if token:
                 ids.setdefault(token, []).append(token_id)
         self._vocabulary = core.Vocabulary(self.end_id, ids)
-        self._out = np.zeros(vocabulary.words, np.uint32)
+        self._out = np.zeros(vocabulary.mask_words, np.uint32)
         self.version = version("outlines-core")
 
     def compile(self, schema: Schema) -> Guide:
@@ -307,7 +307,7 @@ class _OutlinesSequence:
 
 
 def _end_id(tokenizer: Tokenizer) -> int:
-    return sk.Vocabulary.from_tokenizer(tokenizer).end_ids[0]
+    return sk.Vocabulary.from_tokenizer(tokenizer).eos_token_ids[0]
 
 
 ENGINES: Mapping[str, Callable[[Tokenizer], Engine]] = {

@@ -193,7 +193,7 @@ def _structkit(
         target,
         batch_size=size,
         max_tokens=setting.most,
-        speculate=speculate,
+        prompt_lookup=speculate,
         progress=False,
     )
     return sum(result.usage.generated_tokens for result in results)
@@ -205,10 +205,10 @@ ENGINES: dict[str, Engine] = {
     "unconstrained": _unconstrained,
     "processor": _processor,
     "no drafts": lambda setting, target, texts, size, _: _structkit(
-        setting, target, texts, size, speculate=False
+        setting, target, texts, size, prompt_lookup=False
     ),
     "drafts": lambda setting, target, texts, size, _: _structkit(
-        setting, target, texts, size, speculate=True
+        setting, target, texts, size, prompt_lookup=True
     ),
 }
 

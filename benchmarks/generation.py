@@ -167,7 +167,7 @@ class Setting:
         import torch
 
         hf: Any = self.model.model
-        ends = self.model.vocabulary.end_ids
+        ends = self.model.vocabulary.eos_token_ids
         width = max(map(len, prompts))
         ids = torch.tensor([[ends[0]] * (width - len(prompt)) + prompt for prompt in prompts])
         mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
@@ -185,7 +185,7 @@ class Setting:
 def unconstrained(setting: Setting, target: type[BaseModel]) -> Run:
     """Transformers alone."""
     results = sk.generate_many(
-        setting.model, PROMPTS, target, max_tokens=setting.most, describe=False, progress=False
+        setting.model, PROMPTS, target, max_tokens=setting.most, include_schema=False, progress=False
     )
     length = sum(result.usage.generated_tokens for result in results) // len(results)
     fixed: dict[str, object] = {"min_new_tokens": length, "max_new_tokens": length}
@@ -203,7 +203,7 @@ def structkit(setting: Setting, target: type[BaseModel]) -> Run:
             target,
             batch_size=size,
             max_tokens=setting.most,
-            describe=False,
+            include_schema=False,
             progress=False,
         )
         return sum(result.usage.generated_tokens for result in results)
@@ -216,7 +216,7 @@ def xgrammar(setting: Setting, target: type[BaseModel]) -> Run:
     module, hf = import_module("xgrammar"), import_module("xgrammar.contrib.hf")
     vocabulary = setting.model.vocabulary
     info = module.TokenizerInfo(
-        [token or b"" for token in vocabulary.tokens], stop_token_ids=list(vocabulary.end_ids)
+        [token or b"" for token in vocabulary.tokens], stop_token_ids=list(vocabulary.eos_token_ids)
     )
     compiled = module.GrammarCompiler(info).compile_json_schema(
         json.dumps(target.model_json_schema()), any_whitespace=False
@@ -230,7 +230,7 @@ def llguidance(setting: Setting, target: type[BaseModel]) -> Run:
     """Llguidance with the few lines of torch that its documentation shows."""
     module, torch_part = import_module("llguidance"), import_module("llguidance.torch")
     backend = setting.model.tokenizer.backend_tokenizer
-    ends = setting.model.vocabulary.end_ids
+    ends = setting.model.vocabulary.eos_token_ids
     tokenizer = module.LLTokenizer(
         backend.to_str(), eos_token=ends[0], slices=module.LLTokenizer.json_slices()
     )

@@ -326,7 +326,7 @@ def _smaller(vocabulary: sk.Vocabulary, size: int) -> sk.Vocabulary:
         token if number < size or len(token) == 1 else b"" for number, token in enumerate(vocabulary.tokens)
     ]
     last = max(number for number, token in enumerate(tokens) if token)
-    return sk.Vocabulary([*tokens[: last + 1], None], end_ids={last + 1})
+    return sk.Vocabulary([*tokens[: last + 1], None], eos_token_ids={last + 1})
 
 
 def _measure(
@@ -336,7 +336,7 @@ def _measure(
     vocabulary: sk.Vocabulary,
     now: Clock,
 ) -> Point:
-    out, steps = np.zeros(vocabulary.words, np.uint32), []
+    out, steps = np.zeros(vocabulary.mask_words, np.uint32), []
     limits = RAISED if point.raised else sk.Limits()
     begin = now()
     try:

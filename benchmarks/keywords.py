@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.data import read_cases
-from structkit.schema.ir.keywords import ANNOTATIONS, IMPLEMENTED, how
+from structkit.schema.ir.keywords import ANNOTATIONS, IMPLEMENTED, keyword_status
 from structkit.schema.ir.refs import subschemas
 
 __all__ = ["main", "table"]
@@ -37,7 +37,7 @@ def table(schemas: Sequence[Mapping[str, object]]) -> str:
     known = sorted(IMPLEMENTED | ANNOTATIONS, key=lambda name: (-counts[name], name))
     lines = ["| keyword | schemas | |", "| --- | ---: | --- |"]
     lines += [
-        f"| `{name}` | {100 * counts[name] / len(schemas):.1f} % | {_SAID.get(how(name), how(name))} |"
+        f"| `{name}` | {100 * counts[name] / len(schemas):.1f} % | {_SAID.get(keyword_status(name), keyword_status(name))} |"
         for name in known
     ]
     return "\n".join(lines)

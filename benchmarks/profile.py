@@ -109,18 +109,18 @@ def _tokens(
         guide = _compiler(case, vocabulary)()
     except sk.StructkitError:
         return
-    out = np.zeros(vocabulary.words, np.uint32)
+    out = np.zeros(vocabulary.mask_words, np.uint32)
     for instance in case.instances:
         cursor = guide.cursor()
         for token in encode(instance.text):
             state, built = cursor.state, len(guide.automaton.built)
             known = state.masks is not None
-            seen = known and token in state.next
+            seen = known and token in state.successors
             begin = time.thread_time_ns()
             try:
                 cursor.fill_mask(out)
                 cursor.advance(token)
-            except sk.TokenRefused:
+            except sk.TokenRejected:
                 break
             seconds = (time.thread_time_ns() - begin) / 1e9
             if len(guide.automaton.built) > built:

@@ -65,7 +65,7 @@ def main() -> None:
 def _measured(
     source: str, vocabulary: sk.Vocabulary, tokenizer: object, clock: Clock
 ) -> tuple[float, float, int]:
-    mask = np.zeros(vocabulary.words, np.uint32)
+    mask = np.zeros(vocabulary.mask_words, np.uint32)
     begin = clock()
     cursor = sk.compile(Entry, vocabulary, source=source).cursor()
     cursor.fill_mask(mask)

@@ -22,8 +22,8 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.generate.sample.select import choose
-from structkit.generate.sample.step import Ask
+from structkit.generate.sample.select import select_tokens
+from structkit.generate.sample.step import SampleRequest
 
 VOCABULARIES = (32_768, 131_072, 200_064)
 BATCHES = (1, 8, 64)
@@ -93,7 +93,7 @@ def _unconstrained(logits: NDArray[np.float32]) -> object:
 
 
 def _structkit(masks: NDArray[np.uint32]) -> Step:
-    return lambda logits: choose(logits, [Ask(token_ids=[], mask=mask) for mask in masks])
+    return lambda logits: select_tokens(logits, [SampleRequest(token_ids=[], mask=mask) for mask in masks])
 
 
 def _xgrammar(masks: NDArray[np.uint32]) -> Step:

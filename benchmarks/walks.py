@@ -70,7 +70,7 @@ def _walk(name: str, seed: int, model: RandomModel, tally: Tally) -> bool:
     except sk.BudgetTooSmall as error:
         tally.ends["too small"] += 1
         return _unfair(error, budget, name)
-    except sk.ValidationFailed as error:
+    except sk.OutputValidationError as error:
         tally.ends["checked"] += 1
         if not specimen.checked:
             print(f"WRONG {name}, seed {seed}: {error.text!r}", flush=True)

@@ -49,7 +49,7 @@ if __name__ == "__main__":
     agent = sk.Agent(
         ScriptedModel(SCRIPT),
         tools=[find_orders, sk.tool(cancel, max_calls=1)],
-        result=Reply,
+        output_type=Reply,
         instructions="You answer the mail of a bookshop.",
     )
     result = agent.run("This is Ana Souza. Please cancel Salt.", deps=database)

@@ -65,7 +65,7 @@ if __name__ == "__main__":
     shop = sqlite3.connect(":memory:")
     shop.execute("create table books (title text, price real)")
     shop.executemany("insert into books values (?, ?)", [("The Silent River", 12.5), ("Salt", 9.0)])
-    agent = sk.Agent(sk.load(), tools=[weather, calculate, calendar, price], result=Reply)
+    agent = sk.Agent(sk.load(), tools=[weather, calculate, calendar, price], output_type=Reply)
     for question in [
         "How warm is it in Porto?",
         "What is 1234 times 56?",

@@ -38,7 +38,7 @@ LAST = "Order from Marta Silva: 2 copies of The Silent River and 1 copy of Green
 if __name__ == "__main__":
     model = sk.load()
 
-    outcomes = sk.extract_many(model, INBOX, Order, return_errors=True, progress=False)
+    outcomes = sk.extract_many(model, INBOX, Order, return_exceptions=True, progress=False)
     orders = [outcome for outcome in outcomes if isinstance(outcome, Order)]
     print(f"{len(orders)} orders, of", " and ".join(order.customer for order in orders))
     for outcome in outcomes:
@@ -48,7 +48,7 @@ if __name__ == "__main__":
     with sk.stream(model, LAST, Order) as stream:
         for event in stream:
             match event:
-                case sk.FieldDone("customer", value):
+                case sk.FieldEnd("customer", value):
                     print("customer =", value)
-                case sk.FieldDone(path, Line() as line):
+                case sk.FieldEnd(path, Line() as line):
                     print(path, "=", line)

@@ -27,7 +27,7 @@ if __name__ == "__main__":
     mask = np.zeros((vocabulary.size + 31) // 32, dtype=np.uint32)
     random = np.random.default_rng(0)
     written = b""
-    while not cursor.can_end:
+    while not cursor.is_accepting:
         logits = random.normal(size=vocabulary.size)  # your model goes here
         cursor.fill_mask(mask)
         allowed = np.unpackbits(mask.view(np.uint8), bitorder="little")[: vocabulary.size].astype(bool)

@@ -22,7 +22,7 @@ from pydantic import Field
 
 from structkit import AgentResult, Call
 from structkit.automaton.core.dfa import DEAD, Dfa
-from structkit.automaton.core.kernels import BITS
+from structkit.automaton.core.kernels import OPERATION_BITS
 from structkit.automaton.link import link
 from structkit.messages import Answer, Calls, Message, Output, User
 from structkit.targets.targets import read_target
@@ -82,7 +82,7 @@ def read_edges(dfa: Dfa) -> Iterator[Edge]:
     for state, targets in enumerate(dfa.targets):
         after = targets[dfa.classes]
         for target in np.unique(after[after != DEAD]):
-            yield Edge(state, int(target) >> BITS, spans(np.flatnonzero(after == target).tolist()))
+            yield Edge(state, int(target) >> OPERATION_BITS, spans(np.flatnonzero(after == target).tolist()))
 
 
 def spans(numbers: list[int]) -> str:

@@ -88,7 +88,7 @@ def answer(model: LogitsModel, example: Example, max_tokens: int, *, forced: boo
     """The model's answer, greedy, as it is written."""
     shape = python_type(example.shape)
     return sk.generate(
-        model, example.text, shape, max_tokens=max_tokens, forced=forced, confidence=False
+        model, example.text, shape, max_tokens=max_tokens, fast_forward=forced, confidence=False
     ).text
 
 
@@ -112,7 +112,7 @@ def run(model: LogitsModel, task: Task) -> RunSaid:
     agent = sk.Agent(
         model,
         task.functions(),
-        result=task.result,
+        output_type=task.result,
         instructions=task.instructions,
         max_steps=5,
         max_tokens=400,

@@ -26,7 +26,7 @@ refused. Where the schema is looser than the type, the type decides.
 
 The page is made from the tests: for each of its {{count}} types the dumps of values are in the language that is
 compiled, what pydantic refuses is not, and 200 random texts of the language are read by pydantic. Where a limit says
-that something is checked after, a text that fails is a `ValidationFailed`, and never returned.
+that something is checked after, a text that fails is a `OutputValidationError`, and never returned.
 """
 
 _COLUMNS = "| Type | JSON Schema | Written | Also read | Refused | Limits |\n|---|---|---|---|---|---|\n"

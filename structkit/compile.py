@@ -9,15 +9,15 @@ from functools import lru_cache
 
 from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
-from structkit.automaton.runtime.lazy_builder import Builder
+from structkit.automaton.runtime.lazy_builder import LazyBuilder
 from structkit.errors import LimitExceeded, StructkitError
 from structkit.guide.guide import Guide
 from structkit.index.disk.store import address_of
-from structkit.index.guide_file import load
+from structkit.index.guide_file import load_guide
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
-from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace
-from structkit.targets.fingerprint import identity_of
+from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
+from structkit.targets.fingerprint import fingerprint_of
 from structkit.targets.targets import AnyTarget, Choice, Regex, Target, read_target
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -48,7 +48,7 @@ def compile(
             at most once (but in unique items, and in objects whose keys are counted besides, where it would be
             ambiguous).
         null: What is written of a field `X | None = None` that has no value: `"always"` writes `null`, `"omit"` leaves
-            it out, `"may_omit"` allows both; by default `defaults` decides. See `structkit.configure`.
+            it out, `"may_omit"` allows both; by default `defaults` decides. See `structkit.json_style`.
         source: The text that fields with `structkit.Quote` are taken from. A guide of quotes is not kept on disk.
         limits: What may be built.
         precompute: Make all masks now instead of when they are first asked for.
@@ -76,7 +76,7 @@ def compile(
         raise TypeError(
             f"compile takes the tokens of a model, such as model.vocabulary, not {vocabulary!r:.60}"
         )
-    policy = Policy(whitespace=whitespace, defaults=defaults, order=order, null=null)
+    policy = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
 
     def rules(target: AnyTarget) -> Rules:
         read = read_target(target, policy=policy, limits=limits)
@@ -85,15 +85,15 @@ def compile(
     if source is not None:
         target = read_target(target, policy=policy, limits=limits)
         cache = cache and not target.has_quotes
-    text = identity_of(target) if cache else None
+    text = fingerprint_of(target) if cache else None
     guide, address = None, ""
     if text is not None:
         style = whitespace or "spaced", order or "declared"
-        address = address_of(vocabulary.fingerprint, *style, _shown(limits), text.text)
-        guide = _kept(address, vocabulary, limits, lambda source: rules(text.read(source)))
+        address = address_of(vocabulary.fingerprint, *style, _limits_key(limits), text.text)
+        guide = _load_guide(address, vocabulary, limits, lambda source: rules(text.deserialize(source)))
     if guide is None:
-        given = text.source() if text is not None else b""
-        guide = _made(rules(target), vocabulary, limits, address=address, source=given, cache=cache)
+        given = text.serialize() if text is not None else b""
+        guide = _build_guide(rules(target), vocabulary, limits, address=address, source=given, cache=cache)
     if precompute:
         guide.precompute()
     if isinstance(target, (Regex, Choice, Target)):
@@ -102,7 +102,7 @@ def compile(
     return guide
 
 
-def _made(
+def _build_guide(
     rules: Rules, vocabulary: Vocabulary, limits: Limits, *, address: str, source: bytes, cache: bool
 ) -> Guide:
     """The guide of what was read: that of a target with the same rules, if it is on disk, else a new one.
@@ -117,25 +117,25 @@ def _made(
     """
     automaton = link(rules, limits)
     if cache and not source:
-        address = address_of(vocabulary.fingerprint, _shown(limits), automaton.builder.fingerprint)
-        if (alike := _alike(address, vocabulary, limits, automaton.builder)) is not None:
+        address = address_of(vocabulary.fingerprint, _limits_key(limits), automaton.builder.fingerprint)
+        if (alike := _load_equivalent(address, vocabulary, limits, automaton.builder)) is not None:
             return alike
     if automaton.tables is not automaton.builder.tables:  # more was built to be compared
         automaton = Automaton(automaton.builder.tables, limits, automaton.builder)
     guide = Guide(automaton, vocabulary, address=address, source=source)
     if address:
         with suppress(StructkitError):  # who asks for the first mask is told
-            guide.begin()
+            guide.warm_up()
             guide.save()
     return guide
 
 
 @lru_cache(maxsize=16)
-def _shown(limits: Limits) -> str:
+def _limits_key(limits: Limits) -> str:
     return repr(limits)
 
 
-def _kept(
+def _load_guide(
     address: str, vocabulary: Vocabulary, limits: Limits, rules: Callable[[bytes], Rules]
 ) -> Guide | None:
     """The guide under an address in the disk cache; `None` if there is none.
@@ -146,30 +146,34 @@ def _kept(
         limits: Its limits.
         rules: The rules of its target, given the source of that.
     """
-    kept = load(address, vocabulary) if address else None
+    kept = load_guide(address, vocabulary) if address else None
     if kept is None:
         return None
     source = kept.source.tobytes()
 
-    def again() -> Builder:
-        builder = Builder(rules(source), limits)
+    def again() -> LazyBuilder:
+        builder = LazyBuilder(rules(source), limits)
         builder.replay(kept.tables)
         return builder
 
     automaton = Automaton(kept.tables, limits, again)
-    return Guide(automaton, vocabulary, address=address, source=source, kept=kept)
+    return Guide(automaton, vocabulary, address=address, source=source, guide_file=kept)
 
 
-def _alike(address: str, vocabulary: Vocabulary, limits: Limits, builder: Builder) -> Guide | None:
+def _load_equivalent(
+    address: str, vocabulary: Vocabulary, limits: Limits, builder: LazyBuilder
+) -> Guide | None:
     """The guide of a Python type in the disk cache; `None` if there is none.
 
     The address says how its automaton begins. Others may begin so, too: what is kept is built again, and compared.
     """
-    kept = load(address, vocabulary) if address else None
+    kept = load_guide(address, vocabulary) if address else None
     if kept is None:
         return None
     # Built in the order of another target, a rule may be too large.
     with suppress(LimitExceeded):
         if builder.replay(kept.tables) and builder.fingerprint.encode() == kept.source.tobytes():
-            return Guide(Automaton(builder.tables, limits, builder), vocabulary, address=address, kept=kept)
+            return Guide(
+                Automaton(builder.tables, limits, builder), vocabulary, address=address, guide_file=kept
+            )
     return None

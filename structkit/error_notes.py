@@ -6,21 +6,21 @@ from collections.abc import Callable
 
 from structkit.errors import GenerationError, StructkitError
 
-__all__ = ["add_note", "add_place"]
+__all__ = ["add_location", "add_note"]
 
 
-def add_place(error: Exception, place: str) -> None:
+def add_location(error: Exception, location: str) -> None:
     """Say where an error of any kind was raised: those of structkit end with their place, others get a note.
 
     >>> error = GenerationError("it is empty", place="token 3")
-    >>> add_place(error, "prompts[1]")
+    >>> add_location(error, "prompts[1]")
     >>> print(error)
     it is empty at `prompts[1], token 3`
     """
     if isinstance(error, StructkitError):
-        error.place = place if error.place is None else f"{place}, {error.place}"
+        error.place = location if error.place is None else f"{location}, {error.place}"
     else:
-        add_note(error, f"it was raised for {place}")
+        add_note(error, f"it was raised for {location}")
 
 
 def add_note(error: Exception, note: str) -> None:

@@ -12,12 +12,12 @@ StructkitError                      ends with its place: "... at `$.items[2].age
 ├─ LimitExceeded                    which limit, its value, what was being built
 ├─ AgentError                       an agent that cannot be made, or that cannot go on from a state
 ├─ ToolError                        raised by a tool: what the model is told instead of an output
-├─ Pause                            raised by a tool: the run stops until somebody has decided
+├─ ApprovalRequired                 raised by a tool: the run stops until somebody has decided
 └─ GenerationError                  something went wrong while decoding
-   ├─ TokenRefused                  a token that the mask forbids
+   ├─ TokenRejected                 a token that the mask forbids
    ├─ BudgetTooSmall                fewer tokens than the shortest value needs
-   ├─ ValidationFailed              pydantic refused the value; every attempt is kept
-   └─ ModelFailed                   the model could not be loaded, or broke while decoding
+   ├─ OutputValidationError         pydantic refused the value; every attempt is kept
+   └─ ModelError                    the model could not be loaded, or broke while decoding
 ```
 """
 
@@ -27,21 +27,21 @@ from collections.abc import Mapping
 
 __all__ = [
     "AgentError",
+    "ApprovalRequired",
     "BudgetTooSmall",
     "GenerationError",
     "GrammarError",
     "LimitExceeded",
-    "ModelFailed",
+    "ModelError",
+    "OutputValidationError",
     "PatternError",
-    "Pause",
     "SchemaError",
     "StructkitError",
-    "TokenRefused",
+    "TokenRejected",
     "ToolError",
     "UnresolvedReference",
     "UnsatisfiableSchema",
     "UnsupportedKeyword",
-    "ValidationFailed",
     "VocabularyError",
 ]
 
@@ -69,16 +69,16 @@ class StructkitError(Exception):
 
 
 def _rebuild(
-    kind: type[StructkitError], args: tuple[object, ...], attributes: Mapping[str, object]
+    error_type: type[StructkitError], args: tuple[object, ...], attributes: Mapping[str, object]
 ) -> StructkitError:
-    error = kind.__new__(kind, *args)
+    error = error_type.__new__(error_type, *args)
     error.args = args
     error.__dict__.update(attributes)
     return error
 
 
-def _shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"
+def _shortened(text: str, max_length: int) -> str:
+    return text if len(text) <= max_length else f"{text[: max_length // 2]} ... {text[-max_length // 2 :]}"
 
 
 class SchemaError(StructkitError):
@@ -184,12 +184,12 @@ class ToolError(StructkitError):
         super().__init__(f"{message}", place=place)
 
 
-class Pause(StructkitError):
-    """Raised by a tool: the run stops, and goes on when somebody has decided; see `structkit.RunPaused`.
+class ApprovalRequired(StructkitError):
+    """Raised by a tool: the run stops, and goes on when somebody has decided; see `structkit.RunSuspended`.
 
     >>> def pay(euros: float) -> None:
     ...     if euros > 100:
-    ...         raise Pause("more than 100 euros")
+    ...         raise ApprovalRequired("more than 100 euros")
     """
 
     def __init__(self, message: object = "the tool asks for a decision", *, place: str | None = None) -> None:
@@ -200,7 +200,7 @@ class GenerationError(StructkitError):
     """Something went wrong while decoding."""
 
 
-class TokenRefused(GenerationError):
+class TokenRejected(GenerationError):
     """A token that the mask forbids was given to `advance`; the cursor is unchanged.
 
     Attributes:
@@ -230,7 +230,7 @@ class BudgetTooSmall(GenerationError):
         self.budget = budget
 
 
-class ValidationFailed(GenerationError):
+class OutputValidationError(GenerationError):
     """The text has the right form, but the type's own validators refuse it.
 
     Attributes:
@@ -257,5 +257,5 @@ class ValidationFailed(GenerationError):
         self.usage = usage
 
 
-class ModelFailed(GenerationError):
+class ModelError(GenerationError):
     """The model could not be loaded, or gave something that is not logits; the cause is chained."""

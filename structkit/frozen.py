@@ -7,20 +7,20 @@ from typing import TypeVar
 
 from typing_extensions import dataclass_transform
 
-__all__ = ["Hashed", "hashed_once", "value"]
+__all__ = ["CachedHash", "cached_hash", "frozen"]
 
 C = TypeVar("C")
-T = TypeVar("T", bound="Hashed")
+T = TypeVar("T", bound="CachedHash")
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def value(cls: type[C]) -> type[C]:
+def frozen(cls: type[C]) -> type[C]:
     """Make a class a dataclass with slots whose objects are not changed.
 
     That they are not is for the type checkers to see: an object that sees to it itself takes two to four times as long
     to make, and a schema becomes thousands of these.
 
-    >>> @value
+    >>> @frozen
     ... class Point:
     ...     x: int
     ...     y: int = 0
@@ -30,7 +30,7 @@ def value(cls: type[C]) -> type[C]:
     return dataclass(slots=True, unsafe_hash=True)(cls)
 
 
-class Hashed:
+class CachedHash:
     """A value with room for its hash."""
 
     __slots__ = ("_hash",)
@@ -43,7 +43,7 @@ class Hashed:
         return None, {name: getattr(self, name) for name in names if name != "_hash"}
 
 
-def hashed_once(cls: type[T]) -> type[T]:
+def cached_hash(cls: type[T]) -> type[T]:
     """Let the objects of a class remember what its own `__hash__` says, so that none is a walk through all inside.
 
     >>> from structkit.schema.ir.nodes import Const

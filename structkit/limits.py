@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 __all__ = ["Limits"]
 
-_MOST_DIGITS = 4_300
+_MAX_INTEGER_DIGITS = 4_300
 """Python's own bound on the digits of an integer that is read or written as text (`sys.int_info`)."""
 
 
@@ -44,14 +44,14 @@ class Limits:
     states: int = 200_000
     """States of one rule's automaton: about 200 bytes and 2 µs each."""
 
-    products: int = 100_000
+    product_states: int = 100_000
     """States of a product (`pattern` with another pattern): about 0.1 µs each for small ones."""
 
-    rounds: int = 10_000_000
+    iterations: int = 10_000_000
     """Rounds that a repetition may need, as `minLength` and `minItems` do; none as long is ever generated. What is
     allowed at most may be more: beyond this it is no bound."""
 
-    configurations: int = 1024
+    parse_states: int = 1024
     """Ways in which one text may be read at once, where those that differ only in what is below them count as one; JSON
     needs one or two."""
 
@@ -63,7 +63,7 @@ class Limits:
     disk_bytes: int = 2**30
     """The size of the disk cache; the files unused for longest are removed first."""
 
-    kept_tokens: int = 8_192
+    prefix_cache_tokens: int = 8_192
     """Tokens of conversations of which an agent keeps what the model has read, for runs that go on with them. In 16
     bits: 32 KiB each in the layout of Llama 3.2 1B, 112 KiB in that of Qwen3 0.6B and 128 KiB in that of Llama 3.1 8B,
     so up to 1 GiB there."""
@@ -79,5 +79,7 @@ class Limits:
     """States looked at to find out whether a vocabulary that lacks bytes can spell the rest of a value."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.integer_digits <= _MOST_DIGITS:
-            raise ValueError(f"integer_digits must be from 1 to {_MOST_DIGITS}, not {self.integer_digits}")
+        if not 1 <= self.integer_digits <= _MAX_INTEGER_DIGITS:
+            raise ValueError(
+                f"integer_digits must be from 1 to {_MAX_INTEGER_DIGITS}, not {self.integer_digits}"
+            )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from structkit.schema.python.json_codec import Form
+from structkit.schema.python.json_codec import JsonCodec
 
 __all__ = ["Answer", "CallPart", "Calls", "Message", "Output", "User", "dumps", "loads"]
 
@@ -85,7 +85,7 @@ def dumps(messages: Sequence[Message]) -> str:
     >>> dumps([User(content="Hi")])
     '[{"content":"Hi","kind":"user"}]'
     """
-    return _form().dumps(tuple(messages))
+    return _json_codec().dumps(tuple(messages))
 
 
 def loads(text: str | bytes) -> tuple[Message, ...]:
@@ -97,9 +97,9 @@ def loads(text: str | bytes) -> tuple[Message, ...]:
     >>> loads('[{"content":"Hi","kind":"user"}]')
     (User(content='Hi', kind='user'),)
     """
-    return _form().loads(text)
+    return _json_codec().loads(text)
 
 
 @lru_cache(maxsize=1)
-def _form() -> Form[tuple[Message, ...]]:
-    return Form(tuple[Message, ...])
+def _json_codec() -> JsonCodec[tuple[Message, ...]]:
+    return JsonCodec(tuple[Message, ...])

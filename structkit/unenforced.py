@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from structkit.frozen import value
+from structkit.frozen import frozen
 
 __all__ = ["Unenforced"]
 
 
-@value
+@frozen
 class Unenforced:
     """A keyword that was left out because it cannot be enforced, or a validator of a type: where, and why."""
 
-    place: str
+    path: str
     keyword: str
     reason: str

@@ -8,32 +8,32 @@ from hypothesis import strategies as st
 
 from structkit.regex.nodes import (
     EMPTY,
-    Alt,
-    Both,
-    Call,
-    Chars,
-    Joined,
-    Multiple,
+    CharClass,
+    Choice,
+    Distinct,
+    Intersection,
+    ListPart,
+    LiteralText,
+    MultipleOf,
     Node,
-    Part,
     Repeat,
+    RuleRef,
     Rules,
+    SeparatedList,
     Seq,
-    Text,
-    Unique,
 )
 from structkit.vocabulary.vocabulary import Vocabulary
 
 ALPHABET = "abé0😀"
 
 _leaves = st.one_of(
-    st.text(ALPHABET, max_size=3).map(Text),
+    st.text(ALPHABET, max_size=3).map(LiteralText),
     st.sampled_from(
         [
-            Chars(((0x61, 0x62),)),
-            Chars(((0x61, 0x61), (0xE9, 0x1F600))),
-            Chars(((0x20, 0xD7FF), (0xE000, 0x10FFFF))),
-            Chars(((0x62, 0x7FF),)),
+            CharClass(((0x61, 0x62),)),
+            CharClass(((0x61, 0x61), (0xE9, 0x1F600))),
+            CharClass(((0x20, 0xD7FF), (0xE000, 0x10FFFF))),
+            CharClass(((0x62, 0x7FF),)),
         ]
     ),
 )
@@ -47,19 +47,21 @@ def _bounds(most: int) -> st.SearchStrategy[tuple[int, int | None]]:
 
 def _larger(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     few = st.lists(inner, min_size=1, max_size=3)
-    part = st.builds(lambda node, bounds: Part(node, *bounds), inner, _bounds(2))
+    part = st.builds(lambda node, bounds: ListPart(node, *bounds), inner, _bounds(2))
     return st.one_of(
         few.map(lambda parts: Seq(tuple(parts))),
-        few.map(lambda parts: Alt(tuple(parts))),
+        few.map(lambda parts: Choice(tuple(parts))),
         st.builds(lambda node, bounds: Repeat(node, *bounds), inner, _bounds(3)),
-        st.builds(lambda parts: Joined(tuple(parts), ","), st.lists(part, min_size=1, max_size=3)),
+        st.builds(lambda parts: SeparatedList(tuple(parts), ","), st.lists(part, min_size=1, max_size=3)),
     )
 
 
 plain_nodes: st.SearchStrategy[Node] = st.recursive(_leaves, _larger, max_leaves=8)
 """Nodes without calls and products."""
 
-nodes: st.SearchStrategy[Node] = plain_nodes | st.builds(Both, plain_nodes, plain_nodes, st.booleans())
+nodes: st.SearchStrategy[Node] = plain_nodes | st.builds(
+    Intersection, plain_nodes, plain_nodes, st.booleans()
+)
 """Nodes without calls."""
 
 texts: st.SearchStrategy[str] = st.text(ALPHABET + ",", max_size=8)
@@ -67,7 +69,7 @@ texts: st.SearchStrategy[str] = st.text(ALPHABET + ",", max_size=8)
 
 def matches(node: Node, text: str) -> bool:
     """Whether the node holds the text, by Python's `re`."""
-    if isinstance(node, Both):
+    if isinstance(node, Intersection):
         return matches(node.left, text) and matches(node.right, text) != node.negate
     return re.fullmatch(pattern(node), text, re.DOTALL) is not None
 
@@ -75,21 +77,23 @@ def matches(node: Node, text: str) -> bool:
 def pattern(node: Node) -> str:
     """A plain node as a pattern for `re`, written as naively as can be."""
     match node:
-        case Text(value):
+        case LiteralText(value):
             return re.escape(value)
-        case Chars(ranges):
+        case CharClass(ranges):
             return (
                 "[" + "".join(f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in ranges) + "]"
             )
         case Seq(parts):
             return "".join(f"(?:{pattern(part)})" for part in parts)
-        case Alt(parts):
+        case Choice(parts):
             return "(?:" + "|".join(map(pattern, parts)) + ")" if parts else "(?!)"
         case Repeat(part, least, most):
             return f"(?:{pattern(part)}){{{least},{'' if most is None else most}}}"
-        case Joined(parts, separator):
-            return _joined([(pattern(p.node), p.least, p.most) for p in parts], re.escape(separator), False)
-        case Both() | Multiple() | Call() | Unique():
+        case SeparatedList(parts, separator):
+            return _joined(
+                [(pattern(p.node), p.min_count, p.max_count) for p in parts], re.escape(separator), False
+            )
+        case Intersection() | MultipleOf() | RuleRef() | Distinct():
             raise ValueError(node)
 
 
@@ -107,49 +111,95 @@ def _joined(parts: list[tuple[str, int, int | None]], separator: str, written: b
     return "(?:" + "|".join(options) + ")"
 
 
-_DIGIT = Chars(((0x30, 0x39),))
-_LETTER = Chars(((0x61, 0x62), (0xE9, 0xE9)))
+_DIGIT = CharClass(((0x30, 0x39),))
+_LETTER = CharClass(((0x61, 0x62), (0xE9, 0xE9)))
 _RULES: dict[str, Node] = {
-    "text": Seq((Repeat(_LETTER), Text('"'))),
-    "short": Seq((Repeat(_LETTER, 2, 90), Text('"'))),
-    "tree": Alt((Text("0"), Seq((Text("["), Joined((Part(Call("tree"), 0, None),), ","), Text("]"))))),
+    "text": Seq((Repeat(_LETTER), LiteralText('"'))),
+    "short": Seq((Repeat(_LETTER, 2, 90), LiteralText('"'))),
+    "tree": Choice(
+        (
+            LiteralText("0"),
+            Seq(
+                (
+                    LiteralText("["),
+                    SeparatedList((ListPart(RuleRef("tree"), 0, None),), ","),
+                    LiteralText("]"),
+                )
+            ),
+        )
+    ),
     "set": Seq(
         (
-            Text("["),
-            Joined((Part(Unique(Alt((Call("tree"), Text("a"), Repeat(_LETTER, 1, 2)))), 0, None),), ","),
-            Text("]"),
+            LiteralText("["),
+            SeparatedList(
+                (
+                    ListPart(
+                        Distinct(Choice((RuleRef("tree"), LiteralText("a"), Repeat(_LETTER, 1, 2)))), 0, None
+                    ),
+                ),
+                ",",
+            ),
+            LiteralText("]"),
         )
     ),
     "few": Seq(
-        (Text("("), Joined((Part(Unique(Alt((Text("a"), Text("ab"), Text("b")))), 2, 3),), ","), Text(")"))
-    ),
-    "names": Seq((Text("["), Joined((Part(Unique(Call("name")), 0, None),), ","), Text("]"))),
-    "name": Alt((Seq((Text('"'), Call("text"))), Text("ab"), Call("set"), Call("pairs"))),
-    "pairs": Seq(
         (
-            Text("("),
-            Joined((Part(Seq((Unique(Seq((Text('"'), Call("text")))), Call("maybe"))), 0, 3),), ","),
-            Text(")"),
+            LiteralText("("),
+            SeparatedList(
+                (ListPart(Distinct(Choice((LiteralText("a"), LiteralText("ab"), LiteralText("b")))), 2, 3),),
+                ",",
+            ),
+            LiteralText(")"),
         )
     ),
-    "maybe": Alt((EMPTY, Call("tree"))),
-    "many": Repeat(Alt((Text("a"), Text("é("))), 0, 90),
-    "even": Seq((Text("("), Call("odd"), Text(")"))),
-    "endless": Seq((Text("("), Alt((Call("endless"), Seq((Text("a"), Call("endless"))))))),
-    "hope": Alt((Call("endless"), Seq((Text("["), Call("tree"), Text("]"))), Call("odd"))),
-    "plus": Seq((Text("("), Call("either"), Repeat(Text("a"), 1, 3), Text(")"))),
-    "minus": Seq((Text("("), Call("either"), Alt((Text("a"), Text("b"))), Text(")"))),
-    "either": Alt((Text("0"), Call("plus"), Call("minus"))),
-    "odd": Alt((Text("a"), Call("even"), Seq((Text('"'), Call("text"))))),
+    "names": Seq(
+        (
+            LiteralText("["),
+            SeparatedList((ListPart(Distinct(RuleRef("name")), 0, None),), ","),
+            LiteralText("]"),
+        )
+    ),
+    "name": Choice(
+        (Seq((LiteralText('"'), RuleRef("text"))), LiteralText("ab"), RuleRef("set"), RuleRef("pairs"))
+    ),
+    "pairs": Seq(
+        (
+            LiteralText("("),
+            SeparatedList(
+                (
+                    ListPart(
+                        Seq((Distinct(Seq((LiteralText('"'), RuleRef("text")))), RuleRef("maybe"))), 0, 3
+                    ),
+                ),
+                ",",
+            ),
+            LiteralText(")"),
+        )
+    ),
+    "maybe": Choice((EMPTY, RuleRef("tree"))),
+    "many": Repeat(Choice((LiteralText("a"), LiteralText("é("))), 0, 90),
+    "even": Seq((LiteralText("("), RuleRef("odd"), LiteralText(")"))),
+    "endless": Seq(
+        (LiteralText("("), Choice((RuleRef("endless"), Seq((LiteralText("a"), RuleRef("endless"))))))
+    ),
+    "hope": Choice(
+        (RuleRef("endless"), Seq((LiteralText("["), RuleRef("tree"), LiteralText("]"))), RuleRef("odd"))
+    ),
+    "plus": Seq((LiteralText("("), RuleRef("either"), Repeat(LiteralText("a"), 1, 3), LiteralText(")"))),
+    "minus": Seq(
+        (LiteralText("("), RuleRef("either"), Choice((LiteralText("a"), LiteralText("b"))), LiteralText(")"))
+    ),
+    "either": Choice((LiteralText("0"), RuleRef("plus"), RuleRef("minus"))),
+    "odd": Choice((LiteralText("a"), RuleRef("even"), Seq((LiteralText('"'), RuleRef("text"))))),
 }
 
 _starts: st.SearchStrategy[Node] = st.recursive(
-    st.sampled_from([Call(name) for name in _RULES]) | st.text("ab0[", max_size=2).map(Text),
+    st.sampled_from([RuleRef(name) for name in _RULES]) | st.text("ab0[", max_size=2).map(LiteralText),
     _larger,
     max_leaves=6,
 )
 recursive_rules: st.SearchStrategy[Rules] = st.builds(
-    lambda start, late: Rules(start, _RULES, late=frozenset(late)),
+    lambda start, late: Rules(start, _RULES, lazy=frozenset(late)),
     _starts,
     st.sets(st.sampled_from(sorted(_RULES))),
 )
@@ -178,4 +228,6 @@ def vocabulary(*extra: bytes) -> Vocabulary:
         b'a","',
         b'"","',
     )
-    return Vocabulary([bytes([byte]) for byte in range(256)] + list(longer) + list(extra), end_ids={300})
+    return Vocabulary(
+        [bytes([byte]) for byte in range(256)] + list(longer) + list(extra), eos_token_ids={300}
+    )

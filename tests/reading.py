@@ -12,6 +12,6 @@ def reads(cursor: sk.Cursor, text: bytes) -> bool:
     try:
         for byte in text:
             cursor.advance(byte)
-    except sk.TokenRefused:
+    except sk.TokenRejected:
         return False
     return True

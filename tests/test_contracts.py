@@ -134,7 +134,7 @@ def test_visible_steps() -> None:
 
 
 def test_vocabulary_by_hand() -> None:
-    vocabulary = sk.Vocabulary(tokens=[b"a", b"b", b"ab"], end_ids={7})
+    vocabulary = sk.Vocabulary(tokens=[b"a", b"b", b"ab"], eos_token_ids={7})
     assert vocabulary.size == 8
     assert vocabulary.tokens[2] == b"ab"
     guide = sk.compile(sk.Regex("(ab)*"), vocabulary)
@@ -149,7 +149,7 @@ def test_vocabulary_by_hand() -> None:
 
 def test_mask_of_more_than_one_word() -> None:
     tokens = [b"x"] * 31 + [b"a", b"b"] + [b"y"] * 40
-    cursor = sk.compile(sk.Regex("[ab]*"), sk.Vocabulary(tokens=tokens, end_ids={64, 100})).cursor()
+    cursor = sk.compile(sk.Regex("[ab]*"), sk.Vocabulary(tokens=tokens, eos_token_ids={64, 100})).cursor()
     out = np.full(4, 7, np.uint32)
     cursor.fill_mask(out)
     assert out.tolist() == [1 << 31, 1 << 0, 1 << 0, 1 << 4]
@@ -160,23 +160,23 @@ def test_mask_of_more_than_one_word() -> None:
     [np.zeros(1, np.int32), np.zeros(2, np.uint32), np.zeros(1, np.uint64), np.zeros((1, 1), np.uint32)],
 )
 def test_mask_of_the_wrong_kind_is_refused(out: Any) -> None:
-    cursor = sk.compile(bool, sk.Vocabulary(tokens=[b"true", b"false"], end_ids={2})).cursor()
+    cursor = sk.compile(bool, sk.Vocabulary(tokens=[b"true", b"false"], eos_token_ids={2})).cursor()
     with pytest.raises(ValueError, match=r"uint32\[1\]"):
         cursor.fill_mask(out)
 
 
 @pytest.mark.parametrize("token", [0, 2, 3, 4, 5, 6, 31, 32, 1_000_000, -1, -2, 2**40])
 def test_refused_token_changes_nothing(token: int) -> None:
-    vocabulary = sk.Vocabulary(tokens=[b"t", b"rue", b"x", None, b""], end_ids={5})
+    vocabulary = sk.Vocabulary(tokens=[b"t", b"rue", b"x", None, b""], eos_token_ids={5})
     cursor = sk.compile(bool, vocabulary, cache=False).cursor()
     cursor.advance(0)
-    before = (allowed(cursor), cursor.token_ids, cursor.can_end, cursor.forced_bytes())
-    with pytest.raises(sk.TokenRefused, match="at `token 1`") as caught:
+    before = (allowed(cursor), cursor.token_ids, cursor.is_accepting, cursor.forced_bytes())
+    with pytest.raises(sk.TokenRejected, match="at `token 1`") as caught:
         cursor.advance(token)
     assert caught.value.token_id == token
-    assert (allowed(cursor), cursor.token_ids, cursor.can_end, cursor.forced_bytes()) == before
+    assert (allowed(cursor), cursor.token_ids, cursor.is_accepting, cursor.forced_bytes()) == before
     cursor.advance(1)
-    assert cursor.can_end
+    assert cursor.is_accepting
 
 
 def test_forced_bytes_fork_and_rollback() -> None:
@@ -210,7 +210,7 @@ def test_random_model_has_a_default_seed_and_repeats_itself() -> None:
 def test_scripted_model_runs_out_with_an_error() -> None:
     model = testing.ScriptedModel(["1"])
     assert sk.extract(model, "", int) == 1
-    with pytest.raises(sk.ModelFailed, match="add one"):
+    with pytest.raises(sk.ModelError, match="add one"):
         sk.extract(model, "", int)
 
 
@@ -379,12 +379,12 @@ CASES: dict[str, Case] = {
 BYTES = [bytes([byte]) for byte in b'{}[]":, truefalsnxyabckidow012-']
 MERGED = [b'": ', b'"}, {"', b'"},{"', b", ", b"true", b"rue]", b"e, ", b"]]", b"[[", b"], [", b'{"a": [', b'"ab"', b'b"', b"12", b"1, 1", b"21", b"aba", b"ull}", b'x"}', b"al", b"se", b", f"]  # fmt: skip
 VOCABULARIES: dict[str, sk.Vocabulary] = {
-    "bytes": sk.Vocabulary(BYTES, end_ids={100}),
-    "merged": sk.Vocabulary([*BYTES, *MERGED], end_ids={0, 64}),
-    "twins and specials": sk.Vocabulary([*MERGED, None, b"", *BYTES, *BYTES[:20], *MERGED[:5], b"</s>"], end_ids={94, 7}),
-    "without quotes": sk.Vocabulary([*(t for t in BYTES if t != b'"'), *MERGED, b'{"', b'"a'], end_ids={99}),
-    "without e, b, comma": sk.Vocabulary([*(t for t in BYTES if t not in (b"e", b"b", b",")), *MERGED, b"fals"], end_ids={99}),
-    "without closing": sk.Vocabulary([*(t for t in BYTES if t not in (b"]", b"}")), *MERGED, b"]}"], end_ids={99}),
+    "bytes": sk.Vocabulary(BYTES, eos_token_ids={100}),
+    "merged": sk.Vocabulary([*BYTES, *MERGED], eos_token_ids={0, 64}),
+    "twins and specials": sk.Vocabulary([*MERGED, None, b"", *BYTES, *BYTES[:20], *MERGED[:5], b"</s>"], eos_token_ids={94, 7}),
+    "without quotes": sk.Vocabulary([*(t for t in BYTES if t != b'"'), *MERGED, b'{"', b'"a'], eos_token_ids={99}),
+    "without e, b, comma": sk.Vocabulary([*(t for t in BYTES if t not in (b"e", b"b", b",")), *MERGED, b"fals"], eos_token_ids={99}),
+    "without closing": sk.Vocabulary([*(t for t in BYTES if t not in (b"]", b"}")), *MERGED, b"]}"], eos_token_ids={99}),
 }  # fmt: skip
 LAWS = [
     pytest.param(case, v, id=f"{name}-{w}") for name, case in CASES.items() for w, v in VOCABULARIES.items()
@@ -413,7 +413,7 @@ def expected(need: dict[bytes, int], vocabulary: sk.Vocabulary, prefix: bytes, b
     tokens = {
         t for t, token in enumerate(vocabulary.tokens) if token and need.get(prefix + token, FAR) < budget
     }
-    return tokens | (set(vocabulary.end_ids) if need[prefix] == 0 else set())
+    return tokens | (set(vocabulary.eos_token_ids) if need[prefix] == 0 else set())
 
 
 def compiled(case: Case, vocabulary: sk.Vocabulary, need: dict[bytes, int]) -> sk.Cursor:
@@ -428,14 +428,14 @@ def prefixes(
     case: Case, vocabulary: sk.Vocabulary, need: dict[bytes, int], most: int
 ) -> Iterator[tuple[bytes, list[int]]]:
     """What tokens can write, breadth first, as far as the members are known."""
-    known = case.longest - case.closing - vocabulary.longest
+    known = case.longest - case.closing - vocabulary.max_token_length
     seen: set[bytes] = {b""}
     pending: list[tuple[bytes, list[int]]] = [(b"", [])]
     for prefix, path in pending:
         if len(prefix) > known or len(seen) > most:
             return
         yield prefix, path
-        for token in sorted(expected(need, vocabulary, prefix) - set(vocabulary.end_ids)):
+        for token in sorted(expected(need, vocabulary, prefix) - set(vocabulary.eos_token_ids)):
             text = prefix + vocabulary.tokens[token]
             if text not in seen:
                 seen.add(text)
@@ -451,10 +451,10 @@ def test_mask_is_what_can_be_completed(case: Case, vocabulary: sk.Vocabulary) ->
         for token in path:
             cursor.advance(token)
         assert allowed(cursor) == expected(need, vocabulary, prefix), prefix
-        assert cursor.can_end == (need[prefix] == 0), prefix
-        assert cursor.must_end == (allowed(cursor) <= set(vocabulary.end_ids)), prefix
+        assert cursor.is_accepting == (need[prefix] == 0), prefix
+        assert cursor.is_finished == (allowed(cursor) <= set(vocabulary.eos_token_ids)), prefix
         forced = cursor.forced_bytes()
-        assert not forced or (not cursor.can_end and prefix + forced[:1] in need), prefix
+        assert not forced or (not cursor.is_accepting and prefix + forced[:1] in need), prefix
         assert not forced or not any(prefix + byte in need for byte in BYTES if byte != forced[:1]), prefix
 
 
@@ -466,7 +466,7 @@ def test_budget_leaves_a_way_and_only_ways(case: Case, vocabulary: sk.Vocabulary
         cursor = start.fork()
         for token in path:
             cursor.advance(token)
-        least = cursor.tokens_to_end()
+        least = cursor.min_tokens_to_end()
         # With items that must differ `tokens_to_end` may tell a little too much, as it says; it never tells too little.
         assert need[prefix] <= least if case.differ else need[prefix] == least, prefix
         for budget in range(least + 3):
@@ -489,14 +489,20 @@ def test_every_budget_is_met_or_refused_with_the_true_least(case: Case, vocabula
                 "a",
                 case.target,
                 max_tokens=budget,
-                describe=False,
+                include_schema=False,
             )
         assert (caught.value.needed, caught.value.budget) == (least, budget)
     for extra in (0, 1, 2, 5):
         for seed in range(2):
             model = testing.RandomModel(seed, vocabulary)
             result = sk.generate(
-                model, "a", case.target, max_tokens=least + extra, describe=False, temperature=1.0, seed=seed
+                model,
+                "a",
+                case.target,
+                max_tokens=least + extra,
+                include_schema=False,
+                temperature=1.0,
+                seed=seed,
             )
             assert len(result.token_ids) == result.usage.generated_tokens <= least + extra
             assert len(result.text) > case.longest or result.text in case.members
@@ -516,7 +522,7 @@ def test_every_budget_is_met_or_refused_with_the_true_least(case: Case, vocabula
 )
 def test_many_unique_texts_within_a_tight_budget(target: Any) -> None:
     vocabulary = testing.small_vocabulary()
-    least = sk.compile(target, vocabulary, cache=False).cursor().tokens_to_end()
+    least = sk.compile(target, vocabulary, cache=False).cursor().min_tokens_to_end()
     for seed in range(6):
         model = testing.RandomModel(seed, vocabulary)
         result = sk.generate(model, "a", target, max_tokens=least + seed, temperature=1.0, seed=seed)

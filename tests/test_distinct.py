@@ -45,7 +45,7 @@ def _guide(target: Any) -> Guide:
 
 def _holds(target: Any, text: str) -> bool:
     cursor = _guide(target).cursor()
-    return reads(cursor, text.encode()) and cursor.can_end
+    return reads(cursor, text.encode()) and cursor.is_accepting
 
 
 @given(values)

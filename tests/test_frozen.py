@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from structkit.regex.nodes import NEVER, Alt, Both, Seq, Text
+from structkit.regex.nodes import NEVER, Choice, Intersection, LiteralText, Seq
 from structkit.schema.ir.nodes import Array, Note, Property, String
 
 
@@ -14,8 +14,8 @@ from structkit.schema.ir.nodes import Array, Note, Property, String
     [
         Array(items=String(max_length=3, note=Note("a")), note=Note("b")),
         Property("a", String(), required=False),
-        Seq((Text("a"), Text("b"))),
-        Alt((Text("a"), Text("b"))),
+        Seq((LiteralText("a"), LiteralText("b"))),
+        Choice((LiteralText("a"), LiteralText("b"))),
     ],
 )
 def test_a_copy_is_equal_and_knows_nothing_of_the_hash(value: object) -> None:
@@ -26,6 +26,6 @@ def test_a_copy_is_equal_and_knows_nothing_of_the_hash(value: object) -> None:
 
 
 def test_a_copy_of_the_empty_language_is_itself() -> None:
-    whole = Both(Text("a"), NEVER)
+    whole = Intersection(LiteralText("a"), NEVER)
     for other in (copy.copy(whole), copy.deepcopy(whole), pickle.loads(pickle.dumps(whole))):
         assert other.right is NEVER

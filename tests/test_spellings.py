@@ -58,12 +58,12 @@ def first_difference(left: Automaton, right: Automaton, most: int = 600) -> byte
     Pairs of the places at which a text can be are compared, breadth first, until there are no more or `most`: with
     recursion there is no end of them.
     """
-    start = left.first(), right.first()
+    start = left.start_frames(), right.start_frames()
     texts = {start: b""}
     queue = deque([start])
     while queue and len(texts) < most:
         pair = queue.popleft()
-        if left.can_end(pair[0]) != right.can_end(pair[1]):
+        if left.is_accepting(pair[0]) != right.is_accepting(pair[1]):
             return texts[pair]
         for byte in telling_bytes((left, pair[0]), (right, pair[1])):
             following = left.step(pair[0], byte), right.step(pair[1], byte)
@@ -98,7 +98,7 @@ def test_two_spellings_are_one_language(schema: object, spell: Any) -> None:
     except (sk.SchemaError, sk.LimitExceeded):
         reject()
     assert (left is None) == (right is None)
-    if left is not None and right is not None and not left.remembers:
+    if left is not None and right is not None and not left.has_distinct:
         assert first_difference(left, right) is None
 
 

@@ -71,11 +71,11 @@ def _forget() -> None:
     """Forget what a process that begins does not know."""
     for cache in (
         row.shared_rows,
-        row.shared_rounds,
+        row.shared_counted_rows,
         compile_rule._shared,
-        compile_rule._alone,
-        trim._alone,
-        token_distance._alone,
+        compile_rule._cached_regular,
+        trim._cached_trim,
+        token_distance._regular_distances,
     ):
         cache.cache_clear()
 
@@ -85,11 +85,11 @@ def _compiled(target: AnyTarget, *, cache: bool, order: str = "declared") -> Gui
 
 
 def _answers(cursor: Cursor, budget: int | None) -> object:
-    out = np.empty(V.words, np.uint32)
+    out = np.empty(V.mask_words, np.uint32)
     cursor.fill_mask(out)
     every = out.tobytes()
     cursor.fill_mask(out, budget)
-    return every, out.tobytes(), cursor.can_end, cursor.must_end, cursor.forced_bytes()
+    return every, out.tobytes(), cursor.is_accepting, cursor.is_finished, cursor.forced_bytes()
 
 
 def _walk(one: Cursor, other: Cursor, steps: int, chance: random.Random, *, budgets: bool = False) -> None:
@@ -99,10 +99,10 @@ def _walk(one: Cursor, other: Cursor, steps: int, chance: random.Random, *, budg
         assert _answers(one, budget) == _answers(other, budget), one.token_ids
         if budgets and step % 5 == 0:
             assert one.fits(40) == other.fits(40)
-        out = np.empty(V.words, np.uint32)
+        out = np.empty(V.mask_words, np.uint32)
         one.fill_mask(out)
         allowed = np.flatnonzero(np.unpackbits(out.view(np.uint8), bitorder="little")).tolist()
-        texts = [token for token in allowed if token not in V.end_ids]
+        texts = [token for token in allowed if token not in V.eos_token_ids]
         if not texts:
             return
         # Structure is rarer among the tokens than text, and leads to more rules.
@@ -126,7 +126,7 @@ def _compare(target: AnyTarget, seed: int, order: str = "declared", *, budgets: 
         cold = _compiled(target, cache=False, order=order)
         for _ in range(2):
             _walk(warm.cursor(), cold.cursor(), 20, chance, budgets=budgets)
-        assert warm.cursor().tokens_to_end() == cold.cursor().tokens_to_end()
+        assert warm.cursor().min_tokens_to_end() == cold.cursor().min_tokens_to_end()
         warm.save()
 
 
@@ -167,17 +167,17 @@ def test_a_kept_guide_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     text = b'{"v": "a", "sub": [{"v": "b"}]}'
     cursor = guide.cursor()
     for byte in text:
-        cursor.fill_mask(np.empty(V.words, np.uint32))
+        cursor.fill_mask(np.empty(V.mask_words, np.uint32))
         cursor.advance(byte)
     guide.save()
     _forget()
-    for name in ("read_target", "link", "Builder"):
+    for name in ("read_target", "link", "LazyBuilder"):
         monkeypatch.setattr(sys.modules["structkit.compile"], name, None)
     again = _compiled(TREE, cache=True).cursor()
     for byte in text:
-        again.fill_mask(np.empty(V.words, np.uint32))
+        again.fill_mask(np.empty(V.mask_words, np.uint32))
         again.advance(byte)
-    assert again.can_end and again.guide.index.made == 0
+    assert again.is_accepting and again.guide.index.unsaved_rows == 0
 
 
 def test_a_rule_that_was_not_kept_is_built_and_kept_then() -> None:
@@ -203,7 +203,7 @@ def test_a_schema_that_is_changed_later_is_the_one_that_was_compiled() -> None:
     cursor = guide.cursor()
     for byte in b'{"v": "a", "sub": [{"v": ""}]}':
         cursor.advance(byte)
-    assert cursor.can_end
+    assert cursor.is_accepting
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_another_process_finds_the_guide_and_builds_the_same_rules(folder: Path)
         "print(guide.index._packed is not None)\n"
         "cursor = guide.cursor()\n"
         'for byte in b\'{"v": "a", "sub": [{"v": ""}]}\': cursor.advance(byte)\n'
-        "print(cursor.can_end)\n"
+        "print(cursor.is_accepting)\n"
     )
     _compiled(TREE, cache=True)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

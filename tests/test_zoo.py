@@ -36,7 +36,7 @@ def _guide(name: str) -> Guide:
 
 def _accepts(name: str, text: str) -> bool:
     cursor = _guide(name).cursor()
-    return reads(cursor, text.encode()) and cursor.can_end
+    return reads(cursor, text.encode()) and cursor.is_accepting
 
 
 def _pydantic_accepts(adapter: TypeAdapter[Any], text: str) -> bool:
@@ -81,7 +81,7 @@ def test_what_is_checked_after_is_rejected_and_not_mended(name: str) -> None:
     for text in specimen.fails:
         assert _accepts(name, text), text
         assert not _pydantic_accepts(specimen.adapter, text), text
-        with pytest.raises(sk.ValidationFailed) as caught:
+        with pytest.raises(sk.OutputValidationError) as caught:
             sk.extract(ScriptedModel([text]), "", specimen.target, retries=0)
         assert caught.value.text == text
 
@@ -105,18 +105,18 @@ def test_random_walks_validate(name: str) -> None:
 def _walk(cursor: Cursor, chance: random.Random) -> str:
     """A text of the language, one byte after the other; a budget ends what does not end by itself."""
     written = bytearray()
-    mask = np.zeros(cursor.guide.vocabulary.words, np.uint32)
+    mask = np.zeros(cursor.guide.vocabulary.mask_words, np.uint32)
     longest = None
     while True:
         for byte in cursor.forced_bytes():
             cursor.advance(byte)
             written.append(byte)
         if longest is None and len(written) > LONG:
-            longest = len(written) + 2 * cursor.tokens_to_end() + LONG
+            longest = len(written) + 2 * cursor.min_tokens_to_end() + LONG
         cursor.fill_mask(mask, None if longest is None else longest - len(written))
         bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
         allowed = [byte for byte in np.flatnonzero(bits).tolist() if byte < 256]
-        if cursor.can_end and (longest is not None or not allowed or chance.random() < 0.3):
+        if cursor.is_accepting and (longest is not None or not allowed or chance.random() < 0.3):
             return written.decode()
         closing = [byte for byte in allowed if byte in b'"]}']
         closes = closing and chance.random() < (0.3 if longest is None else 0.9)

@@ -18,7 +18,7 @@ from demo_corpus.example import END
 from demo_corpus.shapes import Shape
 from demo_corpus.targets import python_type
 from structkit.agent.formats.json import JsonFormat
-from structkit.agent.tools.prepared import make_ready
+from structkit.agent.tools.prepared import prepare_tools
 from structkit.generate.input.options import Settings
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.schema.python.json_codec import json_text_of
@@ -27,7 +27,7 @@ from structkit.targets.targets import read_target
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-WRITING = Settings.read("Agent", {}).writing
+WRITING = Settings.read("Agent", {}).compile_settings
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,9 @@ class Task:
     def pieces(self) -> list[tuple[str, bool]]:
         """The whole conversation as text, and which parts of it the model says."""
         result = read_target(self.result)
-        tools = make_ready(self.functions(), WRITING)
+        tools = prepare_tools(self.functions(), WRITING)
         form = JsonFormat()
-        turns = form.turns(self.messages(), form.described(tools, result, 1), self.instructions)
+        turns = form.turns(self.messages(), form.describe(tools, result, 1), self.instructions)
         pieces: list[tuple[str, bool]] = []
         before = ""
         for turn in turns:

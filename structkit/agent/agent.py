@@ -9,22 +9,22 @@ from typing import Generic, cast, overload
 
 from typing_extensions import TypeForm, TypeVar, Unpack
 
-from structkit.agent.formats.detect import FormatName, choose_format
+from structkit.agent.formats.detect import FormatName, detect_format
 from structkit.agent.run.budget import UsageLimits
-from structkit.agent.run.config import Setup
-from structkit.agent.run.driver import aevents, drive, drive_async, events
+from structkit.agent.run.config import AgentConfig
+from structkit.agent.run.driver import drive_async, drive_events, drive_events_async, drive_sync
 from structkit.agent.run.run import Decisions, Run
-from structkit.agent.run.state import AgentResult, RunPaused, RunState
+from structkit.agent.run.state import AgentResult, RunState, RunSuspended
 from structkit.agent.run.validate import check_history, check_state
 from structkit.agent.stream import AgentStream, AsyncAgentStream
 from structkit.agent.tools.context import Context
-from structkit.agent.tools.prepared import make_ready
+from structkit.agent.tools.prepared import prepare_tools
 from structkit.agent.tools.tool import AnyTool, Tool, tool
 from structkit.agent.tools.toolset import Toolset
 from structkit.errors import AgentError, ToolError
 from structkit.generate.input.options import Options, Settings
-from structkit.generate.run.prefix_cache import Shelf
-from structkit.generate.sample.sample import check_whole
+from structkit.generate.run.prefix_cache import PrefixCache
+from structkit.generate.sample.sample import check_int
 from structkit.messages import Message, User
 from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget, TextTarget, read_target
@@ -33,7 +33,7 @@ __all__ = ["Agent"]
 
 NO_LIMITS = UsageLimits()
 
-_MOST_AT_ONCE = 128
+_MAX_PARALLEL_CALLS = 128
 """Calls in a step: each may have a thread of its own, and the language of several is a node inside a node."""
 
 T = TypeVar("T")
@@ -47,8 +47,8 @@ class AgentOptions(Options, total=False):
 
     instructions: str | None
     max_steps: int
-    parallel: int
-    text: bool
+    max_parallel_calls: int
+    allow_text: bool
     format: FormatName
 
 
@@ -68,7 +68,7 @@ class Agent(Generic[T_co, D_contra]):
     >>> def add(a: int, b: int) -> int:
     ...     return a + b
     >>> model = ScriptedModel(['{"name": "add", "arguments": {"a": 2, "b": 3}}', '"It is 5."'])
-    >>> result = Agent(model, tools=[add], result=str).run("What is 2 + 3?")
+    >>> result = Agent(model, tools=[add], output_type=str).run("What is 2 + 3?")
     >>> result.value, [(call.name, call.arguments, call.output) for call in result.calls]
     ('It is 5.', [('add', {'a': 2, 'b': 3}, 5)])
     """
@@ -88,7 +88,7 @@ class Agent(Generic[T_co, D_contra]):
         model: LogitsModel,
         tools: Iterable[AnyTool | Toolset] = (),
         *,
-        result: TypeForm[T],
+        output_type: TypeForm[T],
         deps_type: TypeForm[D] = object,  # type: ignore[assignment]
         **options: Unpack[AgentOptions],
     ) -> None: ...
@@ -98,7 +98,7 @@ class Agent(Generic[T_co, D_contra]):
         model: LogitsModel,
         tools: Iterable[AnyTool | Toolset] = (),
         *,
-        result: TextTarget[T],
+        output_type: TextTarget[T],
         deps_type: TypeForm[D] = object,  # type: ignore[assignment]
         **options: Unpack[AgentOptions],
     ) -> None: ...
@@ -108,7 +108,7 @@ class Agent(Generic[T_co, D_contra]):
         model: LogitsModel,
         tools: Iterable[AnyTool | Toolset] = (),
         *,
-        result: Mapping[str, object],
+        output_type: Mapping[str, object],
         deps_type: TypeForm[D] = object,  # type: ignore[assignment]
         **options: Unpack[AgentOptions],
     ) -> None: ...
@@ -117,12 +117,12 @@ class Agent(Generic[T_co, D_contra]):
         model: LogitsModel,
         tools: Iterable[AnyTool | Toolset] = (),
         *,
-        result: AnyTarget = str,
+        output_type: AnyTarget = str,
         deps_type: object = object,
         instructions: str | None = None,
         max_steps: int = 8,
-        parallel: int = 1,
-        text: bool = False,
+        max_parallel_calls: int = 1,
+        allow_text: bool = False,
         format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None:
@@ -132,14 +132,16 @@ class Agent(Generic[T_co, D_contra]):
             model: A model, such as `structkit.load()`.
             tools: Functions and methods, sync or async, and toolsets: signature and docstring say what the model is
                 told. What must be said otherwise is said with `structkit.tool`.
-            result: What a run ends with: anything that `structkit.extract` takes.
+            output_type: What a run ends with: anything that `structkit.extract` takes.
             deps_type: The type of the `deps` that runs are given, so that type checkers know it, and that tools which
                 want others are refused.
             instructions: A system message for every run.
             max_steps: How often the model is asked at most, the result included.
-            parallel: How many calls the model may write in one step, where the format has several; they are made at
+            max_parallel_calls: How many calls the model may write in one step, where the format has several; they
+                are made at
                 once, and their outputs are told in order.
-            text: Whether the model may say something before a call, and before a result that it gives although it could
+            allow_text: Whether the model may say something before a call, and before a result that it gives although
+                it could
                 call: free text of up to 16 lines, without an empty one. It is kept in the messages. The value of a
                 run is the result all the same.
             format: How calls are written. `"auto"`: as the model's chat template writes them, or as JSON where it
@@ -161,40 +163,42 @@ class Agent(Generic[T_co, D_contra]):
         if not hasattr(model, "session"):
             raise TypeError(f"the model is such as structkit.load() gives, not {model!r:.60}")
         _check_count("max_steps", max_steps, None)
-        _check_count("parallel", parallel, _MOST_AT_ONCE)
+        _check_count("max_parallel_calls", max_parallel_calls, _MAX_PARALLEL_CALLS)
         if not isinstance(instructions, (str, NoneType)):
             raise TypeError(f"instructions are a text, not {instructions!r:.60}")
-        if not isinstance(text, bool):
-            raise TypeError(f"text must be True or False, not {text!r:.60}")
+        if not isinstance(allow_text, bool):
+            raise TypeError(f"text must be True or False, not {allow_text!r:.60}")
         if "system" in options:
             raise TypeError("an agent's system message is given as instructions=...")
         settings = Settings.read("Agent", options)
-        writing = settings.writing
-        ready = make_ready(Toolset(tools).tools, writing)
+        writing = settings.compile_settings
+        ready = prepare_tools(Toolset(tools).tools, writing)
         for each in ready:
             each.check_deps_type(deps_type)
         self._format: FormatName = format
-        chosen, native = choose_format(format, model, writing.whitespace, tools=bool(ready), text=text)
-        self._setup = Setup(
+        chosen, native = detect_format(
+            format, model, writing.whitespace, tools=bool(ready), allow_text=allow_text
+        )
+        self._config = AgentConfig(
             model=model,
             tools=ready,
-            result=read_target(result, policy=writing.policy, limits=writing.limits),
+            output=read_target(output_type, policy=writing.json_style, limits=writing.limits),
             format=chosen,
-            native=native,
+            uses_chat_template=native,
             instructions=instructions,
             max_steps=max_steps,
-            parallel=parallel,
-            text=text,
+            max_parallel_calls=max_parallel_calls,
+            allow_text=allow_text,
             settings=settings,
             deps_type=deps_type,
-            shelf=Shelf(writing.limits.kept_tokens),
+            prefix_cache=PrefixCache(writing.limits.prefix_cache_tokens),
         )
-        self._setup.check()
+        self._config.check()
 
     @property
     def tools(self) -> tuple[Tool[..., object], ...]:
         """The tools."""
-        return tuple(each.tool for each in self._setup.tools)
+        return tuple(each.tool for each in self._config.tools)
 
     def run(
         self,
@@ -213,15 +217,15 @@ class Agent(Generic[T_co, D_contra]):
             usage_limits: What this run may take, where that is less than the agent allows.
 
         Raises:
-            RunPaused: A call needs approval; its `state` goes on with `resume`.
-            ValidationFailed: Validators refused the result and those written anew.
+            RunSuspended: A call needs approval; its `state` goes on with `resume`.
+            OutputValidationError: Validators refused the result and those written anew.
             BudgetTooSmall: `max_tokens`, or the context, is smaller than the shortest result.
             AgentError: A tool returned what cannot be written as JSON.
             StructkitError: See `structkit.generate`.
             TypeError: The prompt is no text, the messages are none of an agent, or `deps` is not what a tool takes.
             Exception: One that a tool declares as fatal.
         """
-        return self._typed(drive(self._begin(prompt, messages, deps, usage_limits), self._setup.model))
+        return self._typed(drive_sync(self._start(prompt, messages, deps, usage_limits), self._config.model))
 
     async def arun(
         self,
@@ -233,7 +237,7 @@ class Agent(Generic[T_co, D_contra]):
     ) -> AgentResult[T_co]:
         """`run` for async programs: the model, and tools that are not async, work in threads."""
         return self._typed(
-            await drive_async(self._begin(prompt, messages, deps, usage_limits), self._setup.model)
+            await drive_async(self._start(prompt, messages, deps, usage_limits), self._config.model)
         )
 
     def stream(
@@ -247,24 +251,27 @@ class Agent(Generic[T_co, D_contra]):
         """`run`, told while it happens.
 
         Returns:
-            An iterator of `Thought`, `TextSaid`, `CallStarted`, `ArgumentsGrown`, `CallDone`, `ResultGrown`,
-            `StepRefused` and at last `RunFinished`. What is wrong with the run is raised there.
+            An iterator of `ThinkingEvent`, `PreambleDelta`, `ToolCallStart`, `ToolCallDelta`, `ToolResult`,
+            `PartialOutput`,
+            `StepRetracted` and at last `RunEnd`. What is wrong with the run is raised there.
 
         >>> from structkit.testing import ScriptedModel
         >>> def add(a: int, b: int) -> int:
         ...     return a + b
         >>> model = ScriptedModel(['{"name": "add", "arguments": {"a": 2, "b": 3}}', '"It is 5."'])
-        >>> for event in Agent(model, tools=[add], result=str).stream("2 + 3?"):
+        >>> for event in Agent(model, tools=[add], output_type=str).stream("2 + 3?"):
         ...     print(type(event).__name__)
-        CallStarted
-        ArgumentsGrown
+        ToolCallStart
+        ToolCallDelta
         ...
-        CallDone
-        ResultGrown
+        ToolResult
+        PartialOutput
         ...
-        RunFinished
+        RunEnd
         """
-        return AgentStream(events(self._begin(prompt, messages, deps, usage_limits), self._setup.model))
+        return AgentStream(
+            drive_events(self._start(prompt, messages, deps, usage_limits), self._config.model)
+        )
 
     def astream(
         self,
@@ -275,7 +282,9 @@ class Agent(Generic[T_co, D_contra]):
         usage_limits: UsageLimits = NO_LIMITS,
     ) -> AsyncAgentStream[T_co]:
         """`stream` for async programs."""
-        return AsyncAgentStream(aevents(self._begin(prompt, messages, deps, usage_limits), self._setup.model))
+        return AsyncAgentStream(
+            drive_events_async(self._start(prompt, messages, deps, usage_limits), self._config.model)
+        )
 
     def resume(
         self,
@@ -288,7 +297,7 @@ class Agent(Generic[T_co, D_contra]):
         """Go on with a run that was paused, in this process or another.
 
         Args:
-            state: That of `RunPaused`, or of `RunState.loads`.
+            state: That of `RunSuspended`, or of `RunState.loads`.
             approvals: For each call that waits, by its id, whether it may be made; a text says why not, and the model
                 is told. `True` or `False` for all of them. A call that nothing is said of waits on.
             deps: As for `run`.
@@ -301,8 +310,8 @@ class Agent(Generic[T_co, D_contra]):
             TypeError: The state is none, or a decision is neither a bool nor a text.
             Exception: See `run`.
         """
-        run, decisions = self._resumed(state, approvals, deps, usage_limits)
-        return self._typed(drive(run, self._setup.model, decisions))
+        run, decisions = self._resume(state, approvals, deps, usage_limits)
+        return self._typed(drive_sync(run, self._config.model, decisions))
 
     async def aresume(
         self,
@@ -313,8 +322,8 @@ class Agent(Generic[T_co, D_contra]):
         usage_limits: UsageLimits = NO_LIMITS,
     ) -> AgentResult[T_co]:
         """`resume` for async programs."""
-        run, decisions = self._resumed(state, approvals, deps, usage_limits)
-        return self._typed(await drive_async(run, self._setup.model, decisions))
+        run, decisions = self._resume(state, approvals, deps, usage_limits)
+        return self._typed(await drive_async(run, self._config.model, decisions))
 
     def with_model(self, model: LogitsModel) -> Agent[T_co, D_contra]:
         """The same agent with another model, such as a scripted one in a test.
@@ -327,15 +336,17 @@ class Agent(Generic[T_co, D_contra]):
         'Hello.'
         """
         made: Agent[T_co, D_contra] = Agent.__new__(Agent)
-        setup = self._setup
+        setup = self._config
         made._format = self._format
-        writing = setup.settings.writing
-        chosen, native = choose_format(
-            self._format, model, writing.whitespace, tools=bool(setup.tools), text=setup.text
+        writing = setup.settings.compile_settings
+        chosen, native = detect_format(
+            self._format, model, writing.whitespace, tools=bool(setup.tools), allow_text=setup.allow_text
         )
-        shelf = Shelf(writing.limits.kept_tokens)
-        made._setup = replace(setup, model=model, format=chosen, native=native, shelf=shelf)
-        made._setup.check()
+        shelf = PrefixCache(writing.limits.prefix_cache_tokens)
+        made._config = replace(
+            setup, model=model, format=chosen, uses_chat_template=native, prefix_cache=shelf
+        )
+        made._config.check()
         return made
 
     def as_tool(self, name: str, description: str | None = None) -> Tool[..., T_co]:
@@ -351,7 +362,7 @@ class Agent(Generic[T_co, D_contra]):
         Raises:
             AgentError: One of its tools requires approval, for which nobody could be asked.
         """
-        asking = [each.name for each in self._setup.tools if each.tool.requires_approval]
+        asking = [each.name for each in self._config.tools if each.tool.requires_approval]
         if asking:
             raise AgentError(
                 f"{asking[0]} requires approval, so an agent that has it cannot be a tool", place=name
@@ -359,28 +370,28 @@ class Agent(Generic[T_co, D_contra]):
 
         def ask(context: Context[object], prompt: str) -> T_co:
             allowed = UsageLimits(max_tokens=context.tokens_left, timeout=context.seconds_left)
-            run = self._begin(prompt, (), context.deps, allowed)
+            run = self._start(prompt, (), context.deps, allowed)
             try:
-                return self._typed(drive(run, self._setup.model, cancelled=context.ended)).value
-            except RunPaused as paused:
+                return self._typed(drive_sync(run, self._config.model, cancelled=context.cancelled)).value
+            except RunSuspended as paused:
                 reason = paused.state.pending[0].reason
                 raise ToolError(f"it paused ({reason}), and nobody can be asked there") from paused
             finally:
                 context.spend(run.usage)
 
-        ask.__annotations__["context"] = Context[self._setup.deps_wanted]  # type: ignore[name-defined]
-        return tool(ask, name=name, description=description or self._setup.instructions or "")
+        ask.__annotations__["context"] = Context[self._config.expected_deps_type]  # type: ignore[name-defined]
+        return tool(ask, name=name, description=description or self._config.instructions or "")
 
     def __repr__(self) -> str:
         names = ", ".join(tool.name for tool in self.tools)
-        return f"<Agent {self._setup.model.name}: {names} -> {self._setup.result.name}>"
+        return f"<Agent {self._config.model.name}: {names} -> {self._config.output.name}>"
 
-    def _begin(
+    def _start(
         self,
         prompt: str,
         messages: Sequence[Message],
         deps: object,
-        allowed: UsageLimits,
+        usage_limits: UsageLimits,
     ) -> Run:
         if not isinstance(prompt, str):
             raise TypeError(
@@ -388,18 +399,20 @@ class Agent(Generic[T_co, D_contra]):
             )
         history = check_history(messages)
         state = RunState(
-            agent=self._setup.fingerprint,
+            agent_fingerprint=self._config.fingerprint,
             messages=(*history, User(content=prompt)),
             pending=(),
         )
-        return Run(self._setup, state, deps, allowed)
+        return Run(self._config, state, deps, usage_limits)
 
-    def _resumed(
-        self, state: RunState, approvals: bool | Decisions, deps: object, allowed: UsageLimits
+    def _resume(
+        self, state: RunState, approvals: bool | Decisions, deps: object, usage_limits: UsageLimits
     ) -> tuple[Run, Decisions]:
         if not isinstance(state, RunState):
-            raise TypeError(f"resume takes the state of a RunPaused, or of RunState.loads, not {state!r:.60}")
-        state = check_state(state, self._setup, allowed)
+            raise TypeError(
+                f"resume takes the state of a RunSuspended, or of RunState.loads, not {state!r:.60}"
+            )
+        state = check_state(state, self._config, usage_limits)
         waiting = [each.id for each in state.pending]
         decisions = dict.fromkeys(waiting, approvals) if isinstance(approvals, bool) else approvals
         if not isinstance(decisions, Mapping):
@@ -417,15 +430,15 @@ class Agent(Generic[T_co, D_contra]):
                 f"no call {strange or ''} waits in this state; those that do are {', '.join(waiting) or 'none'}",
                 place="approvals",
             )
-        return Run(self._setup, state, deps, allowed), decisions
+        return Run(self._config, state, deps, usage_limits), decisions
 
     def _typed(self, result: AgentResult[object]) -> AgentResult[T_co]:
         return cast("AgentResult[T_co]", result)
 
 
-def _check_count(name: str, count: int | None, most: int | None) -> None:
+def _check_count(name: str, count: int | None, maximum: int | None) -> None:
     if count is None:
         raise TypeError(f"{name} must be a whole number, not None")
-    check_whole(name, count, 1)
-    if most is not None and count > most:
-        raise ValueError(f"{name} must be at most {most}, not {count}")
+    check_int(name, count, 1)
+    if maximum is not None and count > maximum:
+        raise ValueError(f"{name} must be at most {maximum}, not {count}")

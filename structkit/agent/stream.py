@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Generator
 from typing import Generic, TypeVar, cast
 
 from structkit.agent.run.driver import AsyncEvents, Events
-from structkit.agent.run.events import AgentEvent, RunFinished
+from structkit.agent.run.events import AgentEvent, RunEnd
 from structkit.agent.run.state import AgentResult
 from structkit.generate.run.result_stream import AsyncResultStream, ResultStream
 
@@ -26,7 +26,7 @@ class AgentStream(ResultStream["AgentEvent[T_co]", AgentResult[T_co]], Generic[T
 
     @staticmethod
     def _result_of(event: object) -> AgentResult[T_co] | None:
-        return event.result if isinstance(event, RunFinished) else None
+        return event.result if isinstance(event, RunEnd) else None
 
 
 class AsyncAgentStream(AsyncResultStream["AgentEvent[T_co]", AgentResult[T_co]], Generic[T_co]):
@@ -40,4 +40,4 @@ class AsyncAgentStream(AsyncResultStream["AgentEvent[T_co]", AgentResult[T_co]],
 
     @staticmethod
     def _result_of(event: object) -> AgentResult[T_co] | None:
-        return event.result if isinstance(event, RunFinished) else None
+        return event.result if isinstance(event, RunEnd) else None

@@ -12,7 +12,7 @@ from typing_extensions import TypeForm, Unpack
 from structkit.errors import SchemaError
 from structkit.generate.input.options import Options, Settings
 from structkit.generate.input.prompt import Prompt
-from structkit.generate.output.confidence import names_of
+from structkit.generate.output.confidence import member_names
 from structkit.generate.run.batch import run
 from structkit.generate.run.scheduler import in_thread
 from structkit.models.protocols import LogitsModel
@@ -90,7 +90,9 @@ def _classify(
     settings: Settings,
     cancelled: threading.Event | None = None,
 ) -> dict[object, float]:
-    read = read_target(target, policy=settings.writing.policy, limits=settings.writing.limits)
+    read = read_target(
+        target, policy=settings.compile_settings.json_style, limits=settings.compile_settings.limits
+    )
     members = read.choices(()) or ()
     texts = [member for member in members if isinstance(member, str)]
     if not texts or len(texts) < len(members):
@@ -106,6 +108,6 @@ def _classify(
         )
     result = run(model, prompt, target, replace(settings, confidence=True), cancelled)
     chances = result.confidence["$"].choices or {}
-    names = names_of(texts, is_json=read.is_json)
+    names = member_names(texts, is_json=read.is_json)
     found = [chances.get(names[text], 0.0) for text in texts]
     return dict(sorted(zip(values, found, strict=True), key=lambda item: -item[1]))

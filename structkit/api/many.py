@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, TypeVar, cast, overload
 
 from typing_extensions import Required, TypeForm, Unpack
 
-from structkit.generate.input.options import Batch, Options, Settings
+from structkit.generate.input.options import BatchSettings, Options, Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run_many
@@ -35,16 +35,16 @@ class ManyOptions(Options, total=False):
     progress: bool | None
     """Whether a progress bar is shown, by tqdm; by default only in a terminal."""
 
-    return_errors: Literal[False]
+    return_exceptions: Literal[False]
     """By default the first error is raised, and ends all."""
 
 
-class ErrorOptions(Options, total=False):
+class ReturnExceptionsOptions(Options, total=False):
     """Those of calls that return the exception of a prompt that fails in the place of its value."""
 
     batch_size: int
     progress: bool | None
-    return_errors: Required[bool]
+    return_exceptions: Required[bool]
 
 
 @overload
@@ -53,7 +53,7 @@ def extract_many(
 ) -> list[T]: ...
 @overload
 def extract_many(
-    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ErrorOptions]
+    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ReturnExceptionsOptions]
 ) -> list[T | Exception]: ...
 @overload
 def extract_many(
@@ -61,7 +61,7 @@ def extract_many(
 ) -> list[T]: ...
 @overload
 def extract_many(
-    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ErrorOptions]
+    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ReturnExceptionsOptions]
 ) -> list[T | Exception]: ...
 @overload
 def extract_many(
@@ -69,7 +69,7 @@ def extract_many(
 ) -> list[object]: ...
 @overload
 def extract_many(
-    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ErrorOptions]
+    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ReturnExceptionsOptions]
 ) -> list[object]: ...
 def extract_many(
     model: LogitsModel, prompts: Prompts, target: Targets, **options: object
@@ -85,7 +85,7 @@ def extract_many(
         prompts: Texts, or lists of messages.
         target: What to generate, as for `extract`; or a list of targets, one for each prompt.
         **options: Those of `extract`, and: `batch_size`, the sequences computed at once, 8 by default; `progress`,
-            whether a progress bar is shown (it needs tqdm), by default only in a terminal; `return_errors`, whether
+            whether a progress bar is shown (it needs tqdm), by default only in a terminal; `return_exceptions`, whether
             the exception of a prompt that fails takes the place of its value, where else the first one is raised
             and ends all. With a `seed` each prompt draws random numbers of its own, whatever the batch.
 
@@ -110,7 +110,7 @@ def generate_many(
 ) -> list[Result[T]]: ...
 @overload
 def generate_many(
-    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ErrorOptions]
+    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ReturnExceptionsOptions]
 ) -> list[Result[T] | Exception]: ...
 @overload
 def generate_many(
@@ -118,7 +118,7 @@ def generate_many(
 ) -> list[Result[T]]: ...
 @overload
 def generate_many(
-    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ErrorOptions]
+    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ReturnExceptionsOptions]
 ) -> list[Result[T] | Exception]: ...
 @overload
 def generate_many(
@@ -126,7 +126,7 @@ def generate_many(
 ) -> list[Result[object]]: ...
 @overload
 def generate_many(
-    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ErrorOptions]
+    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ReturnExceptionsOptions]
 ) -> list[Result[object] | Exception]: ...
 def generate_many(
     model: LogitsModel, prompts: Prompts, target: Targets, **options: object
@@ -148,7 +148,7 @@ async def aextract_many(
 ) -> list[T]: ...
 @overload
 async def aextract_many(
-    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ErrorOptions]
+    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ReturnExceptionsOptions]
 ) -> list[T | Exception]: ...
 @overload
 async def aextract_many(
@@ -156,7 +156,7 @@ async def aextract_many(
 ) -> list[T]: ...
 @overload
 async def aextract_many(
-    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ErrorOptions]
+    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ReturnExceptionsOptions]
 ) -> list[T | Exception]: ...
 @overload
 async def aextract_many(
@@ -164,7 +164,7 @@ async def aextract_many(
 ) -> list[object]: ...
 @overload
 async def aextract_many(
-    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ErrorOptions]
+    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ReturnExceptionsOptions]
 ) -> list[object]: ...
 async def aextract_many(
     model: LogitsModel, prompts: Prompts, target: Targets, **options: object
@@ -186,7 +186,7 @@ async def agenerate_many(
 ) -> list[Result[T]]: ...
 @overload
 async def agenerate_many(
-    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ErrorOptions]
+    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ReturnExceptionsOptions]
 ) -> list[Result[T] | Exception]: ...
 @overload
 async def agenerate_many(
@@ -194,7 +194,7 @@ async def agenerate_many(
 ) -> list[Result[T]]: ...
 @overload
 async def agenerate_many(
-    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ErrorOptions]
+    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ReturnExceptionsOptions]
 ) -> list[Result[T] | Exception]: ...
 @overload
 async def agenerate_many(
@@ -202,7 +202,7 @@ async def agenerate_many(
 ) -> list[Result[object]]: ...
 @overload
 async def agenerate_many(
-    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ErrorOptions]
+    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ReturnExceptionsOptions]
 ) -> list[Result[object] | Exception]: ...
 async def agenerate_many(
     model: LogitsModel, prompts: Prompts, target: Targets, **options: object
@@ -230,8 +230,10 @@ def _run(
     options: dict[str, object],
     cancelled: threading.Event | None = None,
 ) -> list[Result[object] | Exception]:
-    batch = Batch.read(options)
-    settings = Settings.read(function, cast("Options", options), ("batch_size", "progress", "return_errors"))
+    batch = BatchSettings.read(options)
+    settings = Settings.read(
+        function, cast("Options", options), ("batch_size", "progress", "return_exceptions")
+    )
     if isinstance(prompts, (str, bytes, Mapping)) or not isinstance(prompts, Sequence):
         raise TypeError(f"{function}() takes a list of prompts, not {prompts!r:.60}")
     one = not isinstance(target, (list, tuple))

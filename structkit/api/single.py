@@ -14,18 +14,18 @@ from typing_extensions import TypeForm, Unpack
 
 from structkit.compile import compile
 from structkit.functions.call import Call
-from structkit.generate.input.examples import shots_of
+from structkit.generate.input.examples import render_examples
 from structkit.generate.input.options import Options, Settings
-from structkit.generate.input.prompt import Prompt, show_prompt
+from structkit.generate.input.prompt import Prompt, prompt_text
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run, run_samples
-from structkit.generate.run.request import asked_prompt
+from structkit.generate.run.request import prepare_prompt
 from structkit.generate.run.scheduler import in_thread
 from structkit.limits import Limits
 from structkit.models.protocols import LogitsModel
 from structkit.models.transformers.model import from_transformers, load
-from structkit.regex.print import show
-from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace
+from structkit.regex.print import format_regex
+from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
 from structkit.targets.targets import AnyTarget, TextTarget, read_target
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
     "from_transformers",
     "generate",
     "load",
-    "preview_prompt",
+    "render_prompt",
     "to_json_schema",
     "to_regex",
 ]
@@ -165,8 +165,8 @@ def generate(
         VocabularyError: The model's tokens cannot spell any value.
         LimitExceeded: The target is too large.
         BudgetTooSmall: The shortest value needs more tokens than `max_tokens`, or than the context leaves.
-        ValidationFailed: Validators of the type's own refused the value and those written anew.
-        ModelFailed: The model broke.
+        OutputValidationError: Validators of the type's own refused the value and those written anew.
+        ModelError: The model broke.
         GenerationError: The prompt leaves no room in the context.
         ValueError: An option is out of its range.
         TypeError: An option, or the prompt, is not what it should be.
@@ -220,7 +220,7 @@ async def aextract(
     >>> asyncio.run(aextract(ScriptedModel(["true"]), "Is it?", bool))
     True
     """
-    return (await _in_turn(model, prompt, target, Settings.read("aextract", options))).value
+    return (await _generate_async(model, prompt, target, Settings.read("aextract", options))).value
 
 
 @overload
@@ -288,14 +288,14 @@ async def agenerate(
     """
     settings = Settings.read("agenerate", options, ("n",))
     if n is None:
-        return await _in_turn(model, prompt, target, settings)
+        return await _generate_async(model, prompt, target, settings)
     asked = time.perf_counter()
     return await in_thread(
         lambda cancelled: run_samples(model, prompt, target, settings, n, cancelled, asked)
     )
 
 
-def preview_prompt(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> str:
+def render_prompt(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> str:
     r"""The exact text that the model would read, after its chat template.
 
     Takes what `generate` takes; nothing is generated.
@@ -305,14 +305,14 @@ def preview_prompt(model: LogitsModel, prompt: Prompt, target: AnyTarget, **opti
 
     >>> from structkit.targets.targets import Choice
     >>> from structkit.testing import ScriptedModel
-    >>> preview_prompt(ScriptedModel([]), "Did it work?", Choice(["yes", "no"]))
+    >>> render_prompt(ScriptedModel([]), "Did it work?", Choice(["yes", "no"]))
     'Did it work?\n\nAnswer with one of: yes, no'
     """
-    settings = Settings.read("preview_prompt", options)
-    writing = settings.writing
-    read = read_target(target, policy=writing.policy, limits=writing.limits)
-    shots = shots_of(settings.examples, read, writing, settings.source) if settings.examples else ()
-    return show_prompt(model, asked_prompt(model, prompt, read, settings, shots))
+    settings = Settings.read("render_prompt", options)
+    writing = settings.compile_settings
+    read = read_target(target, policy=writing.json_style, limits=writing.limits)
+    shots = render_examples(settings.examples, read, writing, settings.source) if settings.examples else ()
+    return prompt_text(model, prepare_prompt(model, prompt, read, settings, shots))
 
 
 def to_json_schema(target: AnyTarget) -> dict[str, object]:
@@ -357,14 +357,14 @@ def to_regex(
     >>> print(to_regex(bool))
     true|false
     """
-    policy = Policy(whitespace=whitespace, defaults=defaults, order=order, null=null)
+    policy = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
     target_read = read_target(target, policy=policy, limits=limits)
     # Quotes have no regex, whatever they are taken from.
     rules = target_read.rules(whitespace=whitespace, order=order, source=" ? ", limits=limits)
-    return show(rules, limits)
+    return format_regex(rules, limits)
 
 
-async def _in_turn(
+async def _generate_async(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, settings: Settings
 ) -> Result[object]:
     asked = time.perf_counter()

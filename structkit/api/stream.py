@@ -50,16 +50,16 @@ def stream(
     Takes what `generate` takes. The model works when the next event is asked for; what is wrong is raised there.
 
     Returns:
-        An iterator of `FieldStarted`, `TextGrown`, `FieldDone`, `FieldRefused` and at last `Finished`, with the value
+        An iterator of `FieldStart`, `TextDelta`, `FieldEnd`, `FieldRetracted` and at last `StreamEnd`, with the value
         so far as `partial`.
 
     >>> from structkit.testing import ScriptedModel
     >>> for event in stream(ScriptedModel(['{"name": "Ana", "age": 34}']), "Ana is 34.", dict[str, str | int]):
-    ...     if type(event).__name__ == "FieldDone":
+    ...     if type(event).__name__ == "FieldEnd":
     ...         print(event)
-    FieldDone(path='name', value='Ana')
-    FieldDone(path='age', value=34)
-    FieldDone(path='$', value={'name': 'Ana', 'age': 34})
+    FieldEnd(path='name', value='Ana')
+    FieldEnd(path='age', value=34)
+    FieldEnd(path='$', value={'name': 'Ana', 'age': 34})
     """
     return Stream(model, prompt, target, Settings.read("stream", options))
 

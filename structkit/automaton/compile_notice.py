@@ -12,7 +12,7 @@ import time
 
 from numba.core import event
 
-__all__ = ["Notice", "watch"]
+__all__ = ["CompileNotice", "watch_compilation"]
 
 _PATIENCE = 1.0
 """Seconds of compiling after which it is said."""
@@ -20,24 +20,24 @@ _PATIENCE = 1.0
 _log = logging.getLogger("structkit")
 
 
-class Notice(event.Listener):
+class CompileNotice(event.Listener):
     """Says once, through the logger `structkit`, that numba compiles, and lets Python collect no garbage meanwhile.
 
     Kernels that are read from disk do not count.
 
     Attributes:
         seconds: How long it did so far.
-        said: Whether it was said.
+        reported: Whether it was said.
 
-    >>> Notice().seconds
+    >>> CompileNotice().seconds
     0.0
     """
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self.said = False
+        self.reported = False
         self._open = 0
-        self._begin = 0.0
+        self._start_time = 0.0
         self._collects = False
 
     def on_start(self, event: event.Event) -> None:
@@ -45,7 +45,7 @@ class Notice(event.Listener):
         if not self._open:
             if not _is_ours(event):
                 return
-            self._begin = time.perf_counter()
+            self._start_time = time.perf_counter()
             self._collects = gc.isenabled()
             gc.disable()
         self._open += 1
@@ -56,12 +56,12 @@ class Notice(event.Listener):
             return
         self._open -= 1
         now = time.perf_counter()
-        self.seconds += now - self._begin
-        self._begin = now
+        self.seconds += now - self._start_time
+        self._start_time = now
         if self._collects and not self._open:
             gc.enable()
-        if self.seconds > _PATIENCE and not self.said:
-            self.said = True
+        if self.seconds > _PATIENCE and not self.reported:
+            self.reported = True
             _log.warning("structkit compiles its kernels for this machine, once; that takes about 10 seconds")
 
 
@@ -70,8 +70,8 @@ def _is_ours(event: event.Event) -> bool:
     return module.startswith("structkit.")
 
 
-def watch() -> Notice:
+def watch_compilation() -> CompileNotice:
     """Listen to numba from now on."""
-    notice = Notice()
+    notice = CompileNotice()
     event.register("numba:compile", notice)
     return notice

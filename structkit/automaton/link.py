@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from structkit.automaton.compile_notice import watch
+from structkit.automaton.compile_notice import watch_compilation
 from structkit.automaton.construct.compile_rule import rule_dfa
-from structkit.automaton.core.dfa import Key, node_of
-from structkit.automaton.core.kernels import FAR
+from structkit.automaton.core.dfa import RuleKey, node_of
+from structkit.automaton.core.kernels import UNREACHABLE
 from structkit.automaton.runtime.automaton import Automaton
-from structkit.automaton.runtime.lazy_builder import Builder
+from structkit.automaton.runtime.lazy_builder import LazyBuilder
 from structkit.errors import UnsatisfiableSchema
 from structkit.limits import Limits
-from structkit.regex.lazy_rules import GrowingRules
+from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import Rules
 
 __all__ = ["link"]
 
-watch()  # who uses structkit on a machine for the first time waits here
+watch_compilation()  # who uses structkit on a machine for the first time waits here
 
 
 def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
@@ -25,10 +25,10 @@ def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
         LimitExceeded: An automaton would be too large.
         UnsatisfiableSchema: The language is empty.
     """
-    builder = Builder(rules, limits)
-    if builder.built[0].length >= FAR:
-        if builder.short is not None:
-            name, needed, there = builder.short
+    builder = LazyBuilder(rules, limits)
+    if builder.built[0].min_length >= UNREACHABLE:
+        if builder.shortage is not None:
+            name, needed, there = builder.shortage
             raise UnsatisfiableSchema(
                 f"{needed} different items or keys must be written, and there {'is' if there == 1 else 'are'} only "
                 f"{there}; ask for fewer, or allow more",
@@ -40,13 +40,13 @@ def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
         )
     rule = 1
     while rule < len(builder.keys):
-        if builder.keys[rule] not in rules.late:
+        if builder.keys[rule] not in rules.lazy:
             builder.build(rule)
         rule += 1
     # What only late rules call need not be linked yet, but it must be known that it can be built.
     linked = {key for key in builder.keys if isinstance(key, str)}
-    made = rules.rules.made if type(rules.rules) is GrowingRules else rules.rules
-    pending: list[Key] = [name for name in made if name not in rules.late and name not in linked]
+    made = rules.rules.lowered if type(rules.rules) is LazyRules else rules.rules
+    pending: list[RuleKey] = [name for name in made if name not in rules.lazy and name not in linked]
     while pending:
         dfa = rule_dfa(node_of(rules, pending.pop()), limits)
         pending += [key for key in dfa.callees if not isinstance(key, str)]

@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         SystemExit: With 2, after a mistake in the arguments; with 0, after `--help` and `--version`.
     """
     parsed = _parser().parse_args(arguments)
-    run = _extract if parsed.command == "extract" else _prove
+    run = _extract if parsed.command == "extract" else _run_target_command
     try:
         output, status = run(parsed)
     except structkit.StructkitError as error:
@@ -109,11 +109,11 @@ def _extract(parsed: argparse.Namespace) -> tuple[str, int]:
     return extract(parsed, prompt, options), 0
 
 
-def _prove(parsed: argparse.Namespace) -> tuple[str, int]:
-    from structkit.cli.prove import COMMANDS, read_target_of
+def _run_target_command(parsed: argparse.Namespace) -> tuple[str, int]:
+    from structkit.cli.prove import COMMANDS, target_from_arguments
 
     try:
-        target = read_target_of(parsed)
+        target = target_from_arguments(parsed)
     except structkit.SchemaError as error:
         parsed.parser.error(str(error))
     return COMMANDS[parsed.command](parsed, target)
@@ -148,36 +148,40 @@ def _parser() -> argparse.ArgumentParser:
 def _add_check(command: argparse.ArgumentParser) -> None:
     _add_target(command)
     command.add_argument(
-        "--n", type=_count, default=1000, metavar="N", help="most examples of each search, 1000 by default"
+        "--n",
+        type=_positive_int,
+        default=1000,
+        metavar="N",
+        help="most examples of each search, 1000 by default",
     )
     command.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, other examples")
-    _add_compiling(command)
+    _add_compile_options(command)
     command.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
 def _add_explain(command: argparse.ArgumentParser) -> None:
     _add_target(command)
-    _add_compiling(command)
+    _add_compile_options(command)
     command.add_argument("--json", action="store_true", help="print the rows as JSON")
 
 
 def _add_sample(command: argparse.ArgumentParser) -> None:
     _add_target(command)
-    command.add_argument("--n", type=_count, default=1, metavar="N", help="values, 1 by default")
+    command.add_argument("--n", type=_positive_int, default=1, metavar="N", help="values, 1 by default")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, other values")
-    _add_compiling(command)
+    _add_compile_options(command)
 
 
 def _add_target(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "target",
-        type=_target,
+        type=_target_location,
         metavar="TARGET",
         help="module:Type, path/to/file.py:Type, or a JSON Schema in path/to/file.json",
     )
 
 
-def _add_compiling(
+def _add_compile_options(
     command: argparse.ArgumentParser, *, source: str = "the text that fields with sk.Quote() are taken from"
 ) -> None:
     command.add_argument(
@@ -205,7 +209,10 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
     command.add_argument("prompt", nargs="?", default="-", help="the text; by default standard input")
     target = command.add_mutually_exclusive_group(required=True)
     target.add_argument(
-        "--type", type=_place, metavar="WHERE:NAME", help="a type: path/to/file.py:Person or module:Person"
+        "--type",
+        type=_type_location,
+        metavar="WHERE:NAME",
+        help="a type: path/to/file.py:Person or module:Person",
     )
     target.add_argument("--schema", metavar="FILE", help="a JSON Schema in a file")
     command.add_argument(
@@ -214,7 +221,7 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
     command.add_argument("--max-tokens", type=int, metavar="N", help="the most tokens to write")
     command.add_argument("--temperature", type=float, metavar="T", help="0, the default, is greedy")
     command.add_argument("--seed", type=int, metavar="N", help="makes sampling repeatable")
-    _add_compiling(
+    _add_compile_options(
         command, source="the text that fields with sk.Quote() are taken from; by default the prompt"
     )
     many = command.add_argument_group("a file of prompts")
@@ -231,17 +238,17 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print JSON instead of Python's repr")
 
 
-def _place(where: str) -> tuple[str, str]:
-    source, _, name = where.rpartition(":")
+def _type_location(location: str) -> tuple[str, str]:
+    source, _, name = location.rpartition(":")
     if not source or not name:
-        raise argparse.ArgumentTypeError(f"write path/to/file.py:Name or module:Name, not {where!r}")
+        raise argparse.ArgumentTypeError(f"write path/to/file.py:Name or module:Name, not {location!r}")
     return source, name
 
 
-def _target(where: str) -> str:
-    if not where.endswith(".json"):
-        _place(where)
-    return where
+def _target_location(location: str) -> str:
+    if not location.endswith(".json"):
+        _type_location(location)
+    return location
 
 
 def _source(path: str) -> str:
@@ -251,7 +258,7 @@ def _source(path: str) -> str:
         raise argparse.ArgumentTypeError(f"the source cannot be read: {error}") from error
 
 
-def _count(text: str) -> int:
+def _positive_int(text: str) -> int:
     count = int(text)
     if count < 1:
         raise argparse.ArgumentTypeError(f"must be 1 or more, not {count}")

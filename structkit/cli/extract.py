@@ -14,7 +14,7 @@ from typing import cast
 from structkit.api.single import generate, load
 from structkit.errors import SchemaError
 from structkit.generate.input.options import Options, Settings
-from structkit.generate.sample.sample import check_whole
+from structkit.generate.sample.sample import check_int
 from structkit.targets.targets import AnyTarget
 
 __all__ = ["extract", "read_options", "read_prompt", "read_schema", "read_type"]
@@ -54,7 +54,7 @@ def read_type(source: str, name: str) -> AnyTarget:
         raise SchemaError(f"{source} cannot be imported: {type(error).__name__}: {error}") from error
     for part in name.split("."):
         if not hasattr(found, part):
-            raise SchemaError(f"{source} has no {name!r}; {_names(found)}")
+            raise SchemaError(f"{source} has no {name!r}; {_class_names(found)}")
         found = getattr(found, part)
     return cast("AnyTarget", found)
 
@@ -96,7 +96,7 @@ def read_options(arguments: argparse.Namespace) -> Options:
         raise ValueError("--input and --output go together: a file of prompts, and where to write the values")
     if arguments.input and arguments.prompt != "-":
         raise ValueError("give a prompt or --input, not both")
-    check_whole("--batch-size", arguments.batch_size, 1)
+    check_int("--batch-size", arguments.batch_size, 1)
     options = Options(max_tokens=arguments.max_tokens, seed=arguments.seed)
     if arguments.temperature is not None:
         options["temperature"] = arguments.temperature
@@ -123,7 +123,7 @@ def _import_module(name: str) -> ModuleType:
     return importlib.import_module(name)
 
 
-def _names(found: object) -> str:
+def _class_names(found: object) -> str:
     home = _module_name(found)
     own = sorted(name for name, value in vars(found).items() if getattr(value, "__module__", "") == home)
     return f"its names are {', '.join(own[:10])}" if own else "it defines no types"

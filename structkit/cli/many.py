@@ -12,15 +12,15 @@ from types import TracebackType
 
 from structkit.api.single import load
 from structkit.errors import StructkitError
-from structkit.generate.input.options import Batch, Options, Settings
+from structkit.generate.input.options import BatchSettings, Options, Settings
 from structkit.generate.output.result import Result
-from structkit.generate.run.batch import run_each
+from structkit.generate.run.batch import run_as_completed
 from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget, Choice, Regex
 
 __all__ = ["extract_file"]
 
-_CHUNK = 16
+_BATCHES_PER_CHUNK = 16
 """Batches whose prompts are sorted by their length together."""
 
 
@@ -40,10 +40,10 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
     model, size, failed, written = load(arguments.model), arguments.batch_size, 0, 0
     settings = Settings.read("extract_many", options)
     try:
-        with source.open(encoding="utf-8") as lines, _Output(sink) as output:
-            before = output.found
+        with source.open(encoding="utf-8") as lines, _OutputFile(sink) as output:
+            before = output.existing
             rest = ((number, line) for number, line in enumerate(lines) if not output.has(number))
-            while chunk := dict(islice(rest, _CHUNK * size)):
+            while chunk := dict(islice(rest, _BATCHES_PER_CHUNK * size)):
                 with closing(_answers(model, chunk, target, settings, size)) as answers:
                     for number, answer in answers:
                         output.put(number, answer)
@@ -55,73 +55,73 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
     return f"{written} lines written to {sink}, {failed} of them errors{skipped}"
 
 
-class _Output:
+class _OutputFile:
     """The file of answers. They come in any order, and are written in that of the lines, each as soon as it can be.
 
     Those that come before their turn wait in a file beside it, so that nothing that was answered is lost when the
     machine stops. What is there already is gone on with.
 
     Attributes:
-        found: How many answers were there.
+        existing: How many answers were there.
     """
 
     def __init__(self, path: Path) -> None:
-        self._waiting: dict[int, str] = {}
-        self._beside = path.with_name(path.name + ".waiting")
-        self._next = _whole_lines(path)
+        self._pending: dict[int, str] = {}
+        self._pending_path = path.with_name(path.name + ".waiting")
+        self._next = _count_complete_lines(path)
         if not path.exists():
-            self._beside.unlink(missing_ok=True)
-        elif _whole_lines(self._beside):
-            self._find()
-        self.found = self._next + len(self._waiting)
+            self._pending_path.unlink(missing_ok=True)
+        elif _count_complete_lines(self._pending_path):
+            self._recover()
+        self.existing = self._next + len(self._pending)
         self._file = path.open("a", encoding="utf-8", errors="backslashreplace")
-        self._part = self._beside.open("a", encoding="utf-8", errors="backslashreplace")
+        self._pending_file = self._pending_path.open("a", encoding="utf-8", errors="backslashreplace")
         self._write()
 
     def has(self, number: int) -> bool:
         """Whether there is the answer to a line."""
-        return number < self._next or number in self._waiting
+        return number < self._next or number in self._pending
 
     def put(self, number: int, answer: dict[str, object]) -> None:
         """Take the answer to a line."""
-        text = self._waiting[number] = json.dumps(answer, ensure_ascii=False)
+        text = self._pending[number] = json.dumps(answer, ensure_ascii=False)
         if number == self._next:
             self._write()
         else:
-            self._part.write(f"{number} {text}\n")
-            self._part.flush()
+            self._pending_file.write(f"{number} {text}\n")
+            self._pending_file.flush()
 
-    def _find(self) -> None:
+    def _recover(self) -> None:
         """Read what waits; a line that is no answer is left out, so that its prompt is asked again."""
-        with self._beside.open(encoding="utf-8", errors="replace") as lines:
+        with self._pending_path.open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 number, _, text = line.rstrip("\n").partition(" ")
                 with suppress(ValueError, RecursionError):
                     json.loads(text)
-                    self._waiting[int(number)] = text
-        self._waiting = {number: text for number, text in self._waiting.items() if number >= self._next}
+                    self._pending[int(number)] = text
+        self._pending = {number: text for number, text in self._pending.items() if number >= self._next}
 
     def _write(self) -> None:
-        while (text := self._waiting.pop(self._next, None)) is not None:
+        while (text := self._pending.pop(self._next, None)) is not None:
             self._file.write(text + "\n")
             self._next += 1
         self._file.flush()
-        if not self._waiting:
-            self._part.truncate(0)
+        if not self._pending:
+            self._pending_file.truncate(0)
 
-    def __enter__(self) -> _Output:
+    def __enter__(self) -> _OutputFile:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
-        self._part.close()
-        if not self._waiting:
-            self._beside.unlink()
+        self._pending_file.close()
+        if not self._pending:
+            self._pending_path.unlink()
 
 
-def _whole_lines(sink: Path) -> int:
+def _count_complete_lines(sink: Path) -> int:
     """The lines of a file, if there is one; a last one that is not whole is taken back."""
     if not sink.exists():
         return 0
@@ -144,9 +144,9 @@ def _answers(
             yield number, _answer(prompt, names[number], is_json=False)
         else:
             prompts[number] = prompt
-    batch = Batch(size=size, progress=None, keep_errors=True)
-    is_json = not isinstance(target, Regex) and not (isinstance(target, Choice) and target.raw)
-    for number, result in run_each(model, prompts, [target] * len(prompts), settings, batch):  # type: ignore[arg-type]
+    batch = BatchSettings(size=size, progress=None, return_exceptions=True)
+    is_json = not isinstance(target, Regex) and not (isinstance(target, Choice) and target.is_raw)
+    for number, result in run_as_completed(model, prompts, [target] * len(prompts), settings, batch):  # type: ignore[arg-type]
         yield number, _answer(result, names[number], is_json=is_json)
 
 

@@ -12,13 +12,13 @@ from structkit.cli.extract import read_schema, read_type
 from structkit.targets.explain import explain
 from structkit.targets.targets import AnyTarget
 from structkit.testing.proof.check import check
-from structkit.testing.proof.language import Compiling, Language
+from structkit.testing.proof.language import CompileOptions, Language
 from structkit.testing.proof.sample import texts_and_values
 
-__all__ = ["COMMANDS", "read_target_of"]
+__all__ = ["COMMANDS", "target_from_arguments"]
 
 
-def read_target_of(arguments: argparse.Namespace) -> AnyTarget:
+def target_from_arguments(arguments: argparse.Namespace) -> AnyTarget:
     """The target that was named: a JSON Schema in a file, or a type by its place.
 
     Raises:
@@ -33,29 +33,29 @@ def read_target_of(arguments: argparse.Namespace) -> AnyTarget:
 
 def _check(arguments: argparse.Namespace, target: AnyTarget) -> tuple[str, int]:
     """The report, and 1 if there is a counterexample."""
-    report = check(target, n=arguments.n, seed=arguments.seed, **_compiling(arguments))
+    report = check(target, n=arguments.n, seed=arguments.seed, **_compile_options(arguments))
     if arguments.json:
-        known = {"ok": report.ok, "refused": report.refused, "refusal_rate": report.refusal_rate}
+        known = {"ok": report.ok, "refused": report.rejected, "refusal_rate": report.rejection_rate}
         return _json({**known, **asdict(report)}), int(not report.ok)
-    return _shown(str(report)), int(not report.ok)
+    return _escape_for_terminal(str(report)), int(not report.ok)
 
 
 def _explain(arguments: argparse.Namespace, target: AnyTarget) -> tuple[str, int]:
     """The table, and 1 if something is refused."""
-    found = explain(target, **_compiling(arguments))
+    found = explain(target, **_compile_options(arguments))
     refused = any(row.how == "refused" for row in found.rows)
     if arguments.json:
         return _json({"enforced": found.enforced, **asdict(found)}), int(refused)
-    return _shown(str(found)), int(refused)
+    return _escape_for_terminal(str(found)), int(refused)
 
 
 def _sample(arguments: argparse.Namespace, target: AnyTarget) -> tuple[str, int]:
     """A line of JSON for each value."""
-    language = Language.of(target, **_compiling(arguments))
+    language = Language.compile(target, **_compile_options(arguments))
     texts = [text for text, _ in texts_and_values(language, arguments.seed, arguments.n)]
     if not language.target.is_json:
         texts = [json.dumps(text, ensure_ascii=False) for text in texts]
-    return "\n".join(map(_shown, texts)), 0
+    return "\n".join(map(_escape_for_terminal, texts)), 0
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace, AnyTarget], tuple[str, int]]] = {
@@ -66,8 +66,8 @@ COMMANDS: dict[str, Callable[[argparse.Namespace, AnyTarget], tuple[str, int]]] 
 """What each command prints, and its exit status."""
 
 
-def _compiling(arguments: argparse.Namespace) -> Compiling:
-    return Compiling(
+def _compile_options(arguments: argparse.Namespace) -> CompileOptions:
+    return CompileOptions(
         defaults=arguments.defaults,
         order=arguments.order,
         null=arguments.null,
@@ -77,9 +77,9 @@ def _compiling(arguments: argparse.Namespace) -> Compiling:
 
 
 def _json(value: object) -> str:
-    return _shown(json.dumps(value, ensure_ascii=False, indent=2))
+    return _escape_for_terminal(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def _shown(text: str) -> str:
+def _escape_for_terminal(text: str) -> str:
     """A text for a terminal: what would move the cursor or turn the writing round is an escape, as JSON has them."""
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)

@@ -44,7 +44,7 @@ class Call(Generic[R_co]):
         made = self.function(**self.arguments)
         if not inspect.isawaitable(made):
             return cast("R_co", made)
-        awaited = _awaited(cast("Awaitable[R_co]", made))
+        awaited = _run_awaitable(cast("Awaitable[R_co]", made))
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -64,5 +64,5 @@ class Call(Generic[R_co]):
         return f"Call({self.name}({arguments}))"
 
 
-async def _awaited(made: Awaitable[R_co]) -> R_co:
-    return await made
+async def _run_awaitable(awaitable: Awaitable[R_co]) -> R_co:
+    return await awaitable

@@ -13,8 +13,8 @@ from structkit.errors import SchemaError
 from structkit.functions.call import Call
 from structkit.functions.signature import Signature, read_signature
 from structkit.limits import Limits
-from structkit.schema.algebra.string_oracle import UNDECIDED, Texts
-from structkit.schema.markers.json_style import Policy
+from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
+from structkit.schema.markers.json_style import JsonStyle
 from structkit.schema.python.arguments import arguments_type
 from structkit.schema.python.output import OutputType
 
@@ -33,7 +33,7 @@ class FunctionOutput(OutputType[object]):
     def __init__(self, arguments: OutputType[object], signature: Signature) -> None:
         super().__init__(arguments._adapter, signature.name, arguments.document)
         self.signature = signature
-        self.described = arguments.described
+        self.full_json_schema = arguments.full_json_schema
 
     @classmethod
     def read(
@@ -41,9 +41,9 @@ class FunctionOutput(OutputType[object]):
         signature: Signature,
         *,
         description: str | None = None,
-        policy: Policy = Policy(),  # noqa: B008
+        policy: JsonStyle = JsonStyle(),  # noqa: B008
         limits: Limits = Limits(),  # noqa: B008
-        texts: Texts = UNDECIDED,
+        texts: StringOracle = UNDECIDED,
     ) -> FunctionOutput:
         """Read the parameters of a function. One that has a default may be left out, as in any call.
 
@@ -71,22 +71,22 @@ class FunctionOutput(OutputType[object]):
             said,
         )
         try:
-            read = OutputType.of(made, policy=policy, limits=limits, texts=texts)
+            read = OutputType.of(made, policy=policy, limits=limits, oracle=texts)
         except SchemaError as error:
-            raise _placed(signature, error, limits) from error
+            raise _with_parameter(signature, error, limits) from error
         return cls(read, signature)
 
     @classmethod
     def of_function(
-        cls, function: Callable[..., object], *, policy: Policy, limits: Limits, texts: Texts
+        cls, function: Callable[..., object], *, policy: JsonStyle, limits: Limits, texts: StringOracle
     ) -> FunctionOutput:
         """Read a function; see `read`."""
         return cls.read(read_signature(function), policy=policy, limits=limits, texts=texts)
 
-    def dumps(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+    def serialize(self, value: object, *, exclude_unset: bool = False) -> Iterator[tuple[object, object]]:
         """The arguments of a call, or those given as a dict, as JSON."""
         given = dict(value.arguments) if isinstance(value, Call) else value
-        for _, dump in super().dumps(given, sparse=sparse):
+        for _, dump in super().serialize(given, exclude_unset=exclude_unset):
             with suppress(ValueError):
                 yield self.validate(json.dumps(dump)), dump
 
@@ -101,7 +101,7 @@ class FunctionOutput(OutputType[object]):
         return Call(self.signature.function, self.signature.name, arguments)
 
 
-def _placed(signature: Signature, error: SchemaError, limits: Limits) -> SchemaError:
+def _with_parameter(signature: Signature, error: SchemaError, limits: Limits) -> SchemaError:
     """The error with the name of the first parameter that is at fault."""
     for each in signature.parameters:
         try:

@@ -16,7 +16,7 @@ from structkit.errors import SchemaError
 from structkit.functions.docstring import read_docstring
 from structkit.schema.python.arguments import is_field
 
-__all__ = ["Parameter", "Signature", "is_function", "read_signature", "refuse_object"]
+__all__ = ["Parameter", "Signature", "is_function", "read_signature", "reject_callable_object"]
 
 _KINDS = {
     inspect.Parameter.VAR_POSITIONAL: "stands for any number of arguments; take a list",
@@ -57,20 +57,20 @@ class Signature:
         name: Its name.
         description: What its docstring says before the first section.
         parameters: Those that a model writes.
-        first: The annotation of the first parameter, if that is given by the caller and not by the model.
-        first_name: Its name, if it can be given by that alone.
+        context_type: The annotation of the first parameter, if that is given by the caller and not by the model.
+        context_name: Its name, if it can be given by that alone.
     """
 
     function: Callable[..., object]
     name: str
     description: str
     parameters: tuple[Parameter, ...]
-    first: object = None
-    first_name: str | None = None
+    context_type: object = None
+    context_name: str | None = None
 
-    def arguments(self, written: Mapping[str, object]) -> dict[str, object]:
+    def arguments(self, values: Mapping[str, object]) -> dict[str, object]:
         """The arguments of a call: those that were written, and the defaults of the others."""
-        return {each.name: written.get(each.name, each.default) for each in self.parameters}
+        return {each.name: values.get(each.name, each.default) for each in self.parameters}
 
 
 def is_function(given: object) -> TypeGuard[Callable[..., object]]:
@@ -82,7 +82,7 @@ def is_function(given: object) -> TypeGuard[Callable[..., object]]:
     return inspect.isroutine(given) or (isinstance(given, partial) and is_function(given.func))
 
 
-def refuse_object(given: object) -> None:
+def reject_callable_object(given: object) -> None:
     """Say what to give in the place of an object of a class with `__call__`, which is neither a type nor a function.
 
     Raises:
@@ -140,7 +140,7 @@ def read_signature(
         )
     parameters = list(_parameters(function, called))
     hints = _hints(inner, parameters, called)
-    first = _plain(hints.get(parameters[0].name)) if parameters else None
+    first = _without_annotated(hints.get(parameters[0].name)) if parameters else None
     is_given = given is not None and (first is given or get_origin(first) is given)
     docstring = read_docstring(inspect.getdoc(inner))
     return Signature(
@@ -181,7 +181,7 @@ def _parameters(function: Callable[..., object], called: str) -> list[inspect.Pa
 
 
 def _hints(
-    function: Callable[..., object], parameters: list[inspect.Parameter], called: str
+    function: Callable[..., object], parameters: list[inspect.Parameter], name: str
 ) -> dict[str, object]:
     """The annotations of the parameters; that of what is returned may be anything."""
     inner = inspect.unwrap(getattr(function, "__func__", function))
@@ -196,8 +196,8 @@ def _hints(
         )
     except (NameError, TypeError, SyntaxError, AttributeError) as error:
         raise SchemaError(
-            f"an annotation of {called} cannot be resolved: {error}; define the type at the top of its module",
-            place=called,
+            f"an annotation of {name} cannot be resolved: {error}; define the type at the top of its module",
+            place=name,
         ) from error
 
 
@@ -212,22 +212,27 @@ def _closure(function: Callable[..., object]) -> dict[str, object]:
 
 
 def _parameter(
-    parameter: inspect.Parameter, hints: Mapping[str, object], called: str, described: Mapping[str, str]
+    parameter: inspect.Parameter,
+    hints: Mapping[str, object],
+    function_name: str,
+    described: Mapping[str, str],
 ) -> Parameter:
-    name, place = parameter.name, f"{called}({parameter.name})"
+    name, place = parameter.name, f"{function_name}({parameter.name})"
     if parameter.kind in _KINDS:
-        raise SchemaError(f"the parameter {name} of {called} {_KINDS[parameter.kind]}", place=place)
+        raise SchemaError(f"the parameter {name} of {function_name} {_KINDS[parameter.kind]}", place=place)
     if name == "self" and name not in hints:
-        raise SchemaError(f"{called} is the method of a class; give that of an instance", place=place)
+        raise SchemaError(f"{function_name} is the method of a class; give that of an instance", place=place)
     if name not in hints:
         raise SchemaError(
-            f"the parameter {name} of {called} has no annotation; write its type, such as {name}: str",
+            f"the parameter {name} of {function_name} has no annotation; write its type, such as {name}: str",
             place=place,
         )
-    reason = _not_written(hints[name])
+    reason = _unwritable_reason(hints[name])
     if reason is not None:
-        raise SchemaError(f"the parameter {name} of {called} {reason}; no model writes it", place=place)
-    annotation: Any = _listed(hints[name], f"the parameter {name} of {called}", place)
+        raise SchemaError(
+            f"the parameter {name} of {function_name} {reason}; no model writes it", place=place
+        )
+    annotation: Any = _iterable_as_list(hints[name], f"the parameter {name} of {function_name}", place)
     if is_field(parameter.default):  # its own default, if it has one, is filled in with the values
         said = parameter.default.description or described.get(name)
         return Parameter(name, Annotated[annotation, parameter.default], True, None, said)
@@ -236,31 +241,31 @@ def _parameter(
     return Parameter(name, annotation, required, default, described.get(name))
 
 
-def _plain(annotation: Any) -> Any:
+def _without_annotated(annotation: Any) -> Any:
     """Without what `Annotated` says of it."""
-    return _plain(annotation.__origin__) if get_origin(annotation) is Annotated else annotation
+    return _without_annotated(annotation.__origin__) if get_origin(annotation) is Annotated else annotation
 
 
-def _not_written(annotation: Any) -> str | None:
+def _unwritable_reason(annotation: Any) -> str | None:
     """Why no model writes a type, or one of a union."""
-    kind = _plain(annotation)
+    kind = _without_annotated(annotation)
     if get_origin(kind) in (Union, UnionType):
-        return next(filter(None, map(_not_written, get_args(kind))), None)
-    reason = getattr(get_origin(kind) or kind, "not_written", None)
+        return next(filter(None, map(_unwritable_reason, get_args(kind))), None)
+    reason = getattr(get_origin(kind) or kind, "unwritable_reason", None)
     return reason if isinstance(reason, str) else None
 
 
-def _listed(annotation: Any, what: str, place: str) -> Any:
+def _iterable_as_list(annotation: Any, what: str, path: str) -> Any:
     """With a list for an `Iterable`: pydantic's own looks at items when they are asked for, and gives them once."""
     origin, parts = get_origin(annotation) or annotation, get_args(annotation)
     if origin is Iterable:
         return list[parts[0]] if parts else list  # type: ignore[valid-type]
     if origin is Generator:
-        raise SchemaError(f"{what} is a generator, which no value is read as; take a list", place=place)
+        raise SchemaError(f"{what} is a generator, which no value is read as; take a list", place=path)
     if origin is Annotated:
-        said = (_listed(parts[0], what, place), *annotation.__metadata__)
+        said = (_iterable_as_list(parts[0], what, path), *annotation.__metadata__)
         of: Any = Annotated
         return of[said]
     if origin in (Union, UnionType):
-        return Union[tuple(_listed(each, what, place) for each in parts)]  # noqa: UP007
+        return Union[tuple(_iterable_as_list(each, what, path) for each in parts)]  # noqa: UP007
     return annotation

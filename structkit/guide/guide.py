@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.stack import Frame
-from structkit.errors import TokenRefused, VocabularyError
+from structkit.errors import TokenRejected, VocabularyError
 from structkit.guide.budget import Budgets
-from structkit.guide.state import State, look
-from structkit.index.guide_file import Kept
-from structkit.index.index import FAR, Index
-from structkit.index.rows.mask import write
+from structkit.guide.state import State, masks_of
+from structkit.index.guide_file import GuideFile
+from structkit.index.index import UNREACHABLE, Index
+from structkit.index.rows.mask import write_union
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Cursor", "Guide"]
@@ -39,7 +39,7 @@ class Guide:
         reader: Reads texts against it.
         compile_seconds: How long making it took.
         is_json: Whether its texts are JSON.
-        end_mask: uint32[words], the end tokens.
+        eos_mask: uint32[words], the end tokens.
     """
 
     def __init__(
@@ -49,44 +49,44 @@ class Guide:
         *,
         address: str = "",
         source: bytes = b"",
-        kept: Kept | None = None,
+        guide_file: GuideFile | None = None,
     ) -> None:
         self.vocabulary = vocabulary
         self.automaton = automaton
         self.compile_seconds = 0.0
         self.is_json = True
-        self.index = Index(automaton, vocabulary, address=address, source=source, kept=kept)
+        self.index = Index(automaton, vocabulary, address=address, source=source, guide_file=guide_file)
         self.reader = self.index.reader
         self.budgets = Budgets(self.index, self._step)
-        self.end_mask = _packed(vocabulary)
-        self._spells_all = vocabulary.spells_bytes
+        self.eos_mask = _packed(vocabulary)
+        self._has_all_bytes = vocabulary.has_all_bytes
         self._texts = vocabulary.tokens
-        self._most_states = max(256, min(_STATES, automaton.limits.row_bytes // (4 * vocabulary.words)))
+        self._max_states = max(256, min(_STATES, automaton.limits.row_bytes // (4 * vocabulary.mask_words)))
         self._states: dict[tuple[frozenset[Frame], bytes], State] = {}
-        self._start = self._state(automaton.first(), b"")
+        self._start = self._state(automaton.start_frames(), b"")
         # Where every byte is a token every text can be spelled, and there is one; marks are tokens of their own.
-        unsure = not self._spells_all and self.budgets.need(self._start) >= FAR
-        if unsure and self.budgets.fewest(self._start) >= FAR:
-            raise VocabularyError(_unspelled(automaton, vocabulary))
+        unsure = not self._has_all_bytes and self.budgets.upper_bound(self._start) >= UNREACHABLE
+        if unsure and self.budgets.min_tokens(self._start) >= UNREACHABLE:
+            raise VocabularyError(_unspellable_message(automaton, vocabulary))
 
     def cursor(self) -> Cursor:
         """A new sequence at the start of the language."""
         return Cursor(self, self._start)
 
-    def begin(self) -> None:
+    def warm_up(self) -> None:
         """Make the first mask, which every sequence asks for."""
-        look(self._start, self.index)
+        masks_of(self._start, self.index)
 
-    def precompute(self, most: int = 10_000) -> int:
-        """Make the masks of every state that tokens reach, up to `most` states, and save them.
+    def precompute(self, max_states: int = 10_000) -> int:
+        """Make the masks of every state that tokens reach, up to `max_states` states, and save them.
 
         Returns:
             How many states there were.
         """
         seen, pending = {self._start}, [self._start]
-        while pending and len(seen) < most:
+        while pending and len(seen) < max_states:
             state = pending.pop()
-            for token in self.budgets.groups(state).first.tolist():
+            for token in self.budgets.groups(state).representatives.tolist():
                 after = self._step(state, token)
                 if after not in seen:
                     seen.add(after)
@@ -100,28 +100,28 @@ class Guide:
 
     def advance(self, state: State, token_id: int) -> State | None:
         """The state after a token, or `None` if the mask forbids it; end tokens are the cursor's affair."""
-        after = state.next.get(token_id)
+        after = state.successors.get(token_id)
         if after is None:
             if not 0 <= token_id < len(self._texts) or not self._texts[token_id]:
                 return None
             after = self._reached(state, token_id)
-        if not after.frames or not (self._spells_all or self._leads_on(state, token_id)):
+        if not after.frames or not (self._has_all_bytes or self._can_complete_after(state, token_id)):
             return None
         if state.searched:
-            self.budgets.inherit(state, token_id, after)
+            self.budgets.inherit_completion(state, token_id, after)
         return after
 
-    def read(self, state: State, text: bytes) -> State:
+    def advance_bytes(self, state: State, text: bytes) -> State:
         """The state after a text; one without frames if the language does not allow it."""
-        return self._state(*self.reader.read(state.frames, state.kept, text))
+        return self._state(*self.reader.read(state.frames, state.buffer, text))
 
-    def forced(self, state: State) -> bytes:
+    def forced_bytes(self, state: State) -> bytes:
         """The bytes that must come next; see `Cursor.forced_bytes`."""
         if state.forced is None:
-            frames, kept = state.frames, state.kept
+            frames, kept = state.frames, state.buffer
             forced = bytearray()
-            while not self.automaton.can_end(frames) and len(forced) < _FORCED:
-                byte = self.automaton.only_byte(frames)
+            while not self.automaton.is_accepting(frames) and len(forced) < _FORCED:
+                byte = self.automaton.sole_byte(frames)
                 if byte is None:
                     break
                 forced.append(byte)
@@ -129,59 +129,59 @@ class Guide:
             state.forced = bytes(forced)
         return state.forced
 
-    def fill(self, state: State, budget: int | None, out: NDArray[np.uint32]) -> None:
+    def fill_mask(self, state: State, budget: int | None, out: NDArray[np.uint32]) -> None:
         """Write the tokens that may come next, without the end tokens; see `Cursor.fill_mask`."""
         masks = state.masks
         if masks is None:
-            masks = look(state, self.index)
-        if budget is None and self._spells_all:
-            write(masks, out)
+            masks = masks_of(state, self.index)
+        if budget is None and self._has_all_bytes:
+            write_union(masks, out)
             return
-        left = FAR - 1 if budget is None else min(budget, FAR) - 1
-        if self.budgets.has_room(state, left):
-            write(masks, out)
+        left = UNREACHABLE - 1 if budget is None else min(budget, UNREACHABLE) - 1
+        if self.budgets.every_token_fits(state, left):
+            write_union(masks, out)
         else:
             out[:] = self.budgets.mask(state, left)
 
-    def goes_on(self, state: State) -> bool:
+    def has_continuation(self, state: State) -> bool:
         """Whether any token but the end tokens may come next."""
-        if self._spells_all:
-            return any(mask.any() for mask in look(state, self.index))
-        return bool(self.budgets.mask(state, FAR - 1).any())
+        if self._has_all_bytes:
+            return any(mask.any() for mask in masks_of(state, self.index))
+        return bool(self.budgets.mask(state, UNREACHABLE - 1).any())
 
-    def _forget(self) -> None:
+    def _clear_states(self) -> None:
         """Forget what was found for all states; those still in use are values and find it again."""
         for state in self._states.values():
-            state.next.clear()
+            state.successors.clear()
             state.masks = None
         self._states.clear()
-        self.automaton.forget()
+        self.automaton.clear_frames()
 
-    def _leads_on(self, state: State, token_id: int) -> bool:
+    def _can_complete_after(self, state: State, token_id: int) -> bool:
         """Whether tokens spell a rest of a value after the token, which the language allows."""
-        if self.budgets.has_room(state, FAR - 1):
+        if self.budgets.every_token_fits(state, UNREACHABLE - 1):
             return True
-        return bool(int(self.budgets.mask(state, FAR - 1)[token_id >> 5]) >> (token_id & 31) & 1)
+        return bool(int(self.budgets.mask(state, UNREACHABLE - 1)[token_id >> 5]) >> (token_id & 31) & 1)
 
     def _step(self, state: State, token_id: int) -> State:
         """The state after a token; one without frames if the language does not allow it."""
-        return state.next.get(token_id) or self._reached(state, token_id)
+        return state.successors.get(token_id) or self._reached(state, token_id)
 
     def _reached(self, state: State, token_id: int) -> State:
         """The state after a token that was not taken from here before."""
-        after = self._state(*self.reader.read(state.frames, state.kept, self._texts[token_id]))
+        after = self._state(*self.reader.read(state.frames, state.buffer, self._texts[token_id]))
         if after.frames:
-            state.next[token_id] = after
-            if state.way and state.way[0] == token_id and not after.way:
-                after.way = state.way[1:]
+            state.successors[token_id] = after
+            if state.completion and state.completion[0] == token_id and not after.completion:
+                after.completion = state.completion[1:]
         return after
 
-    def _state(self, frames: frozenset[Frame], kept: bytes) -> State:
-        state = self._states.get((frames, kept))
+    def _state(self, frames: frozenset[Frame], buffer: bytes) -> State:
+        state = self._states.get((frames, buffer))
         if state is None:
-            if len(self._states) >= self._most_states:
-                self._forget()
-            state = self._states[frames, kept] = State(frames, kept, self.automaton.can_end(frames))
+            if len(self._states) >= self._max_states:
+                self._clear_states()
+            state = self._states[frames, buffer] = State(frames, buffer, self.automaton.is_accepting(frames))
         return state
 
 
@@ -203,7 +203,7 @@ class Cursor:
         self.guide = guide
         self._states = [state]
         self._tokens: list[int] = []
-        self._ended = False
+        self._terminated = False
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -216,25 +216,25 @@ class Cursor:
         return self._states[-1]
 
     @property
-    def pending(self) -> bytes:
+    def pending_prompt(self) -> bytes:
         """The end of the prompt, as far as it must still be spelled again; see `HealedCursor`."""
         return b""
 
     @property
-    def can_end(self) -> bool:
+    def is_accepting(self) -> bool:
         """Whether the value is complete, so that an end token is allowed."""
-        return self._states[-1].can_end
+        return self._states[-1].is_accepting
 
     @property
-    def ended(self) -> bool:
+    def is_terminated(self) -> bool:
         """Whether an end token was taken."""
-        return self._ended
+        return self._terminated
 
     @property
-    def must_end(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether nothing but an end token can follow."""
         state = self._states[-1]
-        return self._ended or (state.can_end and not self.guide.goes_on(state))
+        return self._terminated or (state.is_accepting and not self.guide.has_continuation(state))
 
     def fill_mask(self, out: NDArray[np.uint32], budget: int | None = None) -> None:
         """Write the tokens that may come next.
@@ -250,37 +250,37 @@ class Cursor:
         """
         self._check(out)
         state = self._states[-1]
-        if self._ended or (budget is not None and budget <= 0):
+        if self._terminated or (budget is not None and budget <= 0):
             out[:] = 0
         else:
-            self.guide.fill(state, budget, out)
-        if state.can_end:
-            out |= self.guide.end_mask
+            self.guide.fill_mask(state, budget, out)
+        if state.is_accepting:
+            out |= self.guide.eos_mask
 
     def advance(self, token_id: int) -> None:
         """Take a token.
 
         Raises:
-            TokenRefused: The mask forbids it; the cursor is unchanged.
+            TokenRejected: The mask forbids it; the cursor is unchanged.
         """
         state = self._states[-1]
-        if token_id in self.guide.vocabulary.end_ids:
-            if not (state.can_end or self._ended):
-                raise self._refused(token_id, "the value is not complete")
-            self._ended = True
+        if token_id in self.guide.vocabulary.eos_token_ids:
+            if not (state.is_accepting or self._terminated):
+                raise self._rejected(token_id, "the value is not complete")
+            self._terminated = True
             self._states.append(state)
         else:
-            after = None if self._ended else self.guide.advance(state, token_id)
+            after = None if self._terminated else self.guide.advance(state, token_id)
             if after is None:
-                raise self._refused(
-                    token_id, "the text has ended" if self._ended else "the language does not allow it"
+                raise self._rejected(
+                    token_id, "the text has ended" if self._terminated else "the language does not allow it"
                 )
             self._states.append(after)
         self._tokens.append(token_id)
 
-    def tokens_to_end(self) -> int:
+    def min_tokens_to_end(self) -> int:
         """The fewest tokens that complete the value from here, the end token not counted."""
-        return self.guide.budgets.fewest(self._states[-1])
+        return self.guide.budgets.min_tokens(self._states[-1])
 
     def fits(self, budget: int) -> bool:
         """Whether the value can be completed within `budget` more tokens."""
@@ -288,7 +288,7 @@ class Cursor:
 
     def forced_bytes(self) -> bytes:
         """The bytes that must come next, whatever is chosen; empty where there is a choice or the value may end."""
-        return b"" if self._ended else self.guide.forced(self._states[-1])
+        return b"" if self._terminated else self.guide.forced_bytes(self._states[-1])
 
     def fork(self) -> Cursor:
         """A second cursor at the same place, with the same past."""
@@ -306,36 +306,36 @@ class Cursor:
             raise ValueError(f"cannot take back {n} of {len(self._tokens)} tokens")
         if n:
             del self._states[-n:], self._tokens[-n:]
-            self._ended = bool(self._tokens) and self._tokens[-1] in self.guide.vocabulary.end_ids
+            self._terminated = bool(self._tokens) and self._tokens[-1] in self.guide.vocabulary.eos_token_ids
 
     def _take_over(self, other: Cursor) -> None:
         self._states = other._states.copy()
         self._tokens = other._tokens.copy()
-        self._ended = other._ended
+        self._terminated = other._terminated
 
     def _check(self, out: NDArray[np.uint32]) -> None:
-        shape = self.guide.end_mask.shape
+        shape = self.guide.eos_mask.shape
         if out.shape != shape or out.dtype != _UINT32:
             raise ValueError(f"out must be uint32[{shape[0]}], not {out.dtype}{list(out.shape)}")
 
-    def _refused(self, token_id: int, reason: str) -> TokenRefused:
+    def _rejected(self, token_id: int, reason: str) -> TokenRejected:
         vocabulary = self.guide.vocabulary
         text = vocabulary.tokens[token_id] if 0 <= token_id < vocabulary.size else None
         name = f"token {token_id}" if text is None else f"token {token_id} ({text!r})"
-        return TokenRefused(token_id, f"{name} is refused: {reason}", place=f"token {len(self._tokens)}")
+        return TokenRejected(token_id, f"{name} is refused: {reason}", place=f"token {len(self._tokens)}")
 
 
 @lru_cache(maxsize=4)
 def _packed(vocabulary: Vocabulary) -> NDArray[np.uint32]:
     """uint32[words]: the end tokens."""
-    ends = np.zeros(32 * vocabulary.words, bool)
-    ends[list(vocabulary.end_ids)] = True
+    ends = np.zeros(32 * vocabulary.mask_words, bool)
+    ends[list(vocabulary.eos_token_ids)] = True
     packed = np.packbits(ends, bitorder="little").view(np.uint32)
     packed.setflags(write=False)
     return packed
 
 
-def _unspelled(automaton: Automaton, vocabulary: Vocabulary) -> str:
+def _unspellable_message(automaton: Automaton, vocabulary: Vocabulary) -> str:
     missing = bytes(
         sorted(automaton.bytes_used() - {token[0] for token in vocabulary.tokens if len(token) == 1})
     )

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.runtime.distinct import ahead
-from structkit.automaton.runtime.stack import Below, Fork, Frame, under
+from structkit.automaton.runtime.distinct import forbidden_suffixes
+from structkit.automaton.runtime.stack import Below, Frame, FrameSet, return_frames
 from structkit.index.index import Index
-from structkit.index.rows.mask import Mask, few, union, write
+from structkit.index.rows.mask import Mask, sparse_mask, union, write_union
 from structkit.index.rows.row import Row
 
-__all__ = ["State", "downwards", "growth_of", "look", "mask_of", "suspects", "walks"]
+__all__ = ["State", "mask_of", "masks_of", "max_cost_of", "possible_repeats", "reachable_rows", "rows_below"]
 
 
 class State:
@@ -21,52 +21,63 @@ class State:
 
     Attributes:
         frames: The frames.
-        kept: The text since the first unique text began that is still open; empty without one.
-        can_end: Whether the text may end here.
+        buffer: The text since the first unique text began that is still open; empty without one.
+        is_accepting: Whether the text may end here.
         forced: The bytes that must come next, once asked for.
-        next: The states after tokens taken from here before.
+        successors: The states after tokens taken from here before.
         masks: What the allowed tokens are the union of, without the end tokens, once asked for.
-        growth: The most tokens that may be needed to an end after any allowed token, once asked for.
-        tight: Whether that was counted exactly.
-        way: Tokens that lead to an end, a promise that the states along them inherit; empty if none were found.
+        max_cost_after: The most tokens that may be needed to an end after any allowed token, once asked for.
+        is_exact: Whether that was counted exactly.
+        completion: Tokens that lead to an end, a promise that the states along them inherit; empty if none were found.
         searched: Whether a budget allowed tokens here for the ways of others that lead to the same frames.
     """
 
-    __slots__ = ("can_end", "forced", "frames", "growth", "kept", "masks", "next", "searched", "tight", "way")
+    __slots__ = (
+        "buffer",
+        "completion",
+        "forced",
+        "frames",
+        "is_accepting",
+        "is_exact",
+        "masks",
+        "max_cost_after",
+        "searched",
+        "successors",
+    )
 
-    def __init__(self, frames: frozenset[Frame], kept: bytes, can_end: bool) -> None:
+    def __init__(self, frames: frozenset[Frame], buffer: bytes, is_accepting: bool) -> None:
         self.frames = frames
-        self.kept = kept
-        self.can_end = can_end
+        self.buffer = buffer
+        self.is_accepting = is_accepting
         self.forced: bytes | None = None
-        self.next: dict[int, State] = {}
+        self.successors: dict[int, State] = {}
         self.masks: tuple[Mask, ...] | None = None
-        self.growth: int | None = None
-        self.tight = False
-        self.way: tuple[int, ...] | None = None
+        self.max_cost_after: int | None = None
+        self.is_exact = False
+        self.completion: tuple[int, ...] | None = None
         self.searched = False
 
 
-def look(state: State, index: Index) -> tuple[Mask, ...]:
+def masks_of(state: State, index: Index) -> tuple[Mask, ...]:
     """The masks of the state, which are made if they were not yet."""
     masks = state.masks
     if masks is None:
-        parts = [row.mask for _, _, row in walks(state, index)]
-        if index.automaton.remembers:
+        parts = [row.mask for _, _, row in reachable_rows(state, index)]
+        if index.automaton.has_distinct:
             parts = _without_repeats(parts, state, index)
         masks = state.masks = union(parts)
     return masks
 
 
-def growth_of(state: State, index: Index) -> int:
+def max_cost_of(state: State, index: Index) -> int:
     """The most tokens that may be needed to an end after any token that the state allows."""
-    growth = state.growth
+    growth = state.max_cost_after
     if growth is None:
-        state.tight = index.tight
-        growth = state.growth = max(
+        state.is_exact = index.is_exact
+        growth = state.max_cost_after = max(
             (
-                row.growth + index.pending(frame) + index.need(frame.below)
-                for _, frame, row in walks(state, index)
+                row.max_cost_after + index.pending_tokens(frame) + index.upper_bound(frame.below)
+                for _, frame, row in reachable_rows(state, index)
             ),
             default=0,
         )
@@ -75,12 +86,12 @@ def growth_of(state: State, index: Index) -> int:
 
 def mask_of(state: State, index: Index) -> NDArray[np.uint32]:
     """uint32[words]: the tokens that the state allows, without the end tokens."""
-    mask = np.empty(index.vocabulary.words, np.uint32)
-    write(look(state, index), mask)
+    mask = np.empty(index.vocabulary.mask_words, np.uint32)
+    write_union(masks_of(state, index), mask)
     return mask
 
 
-def walks(state: State, index: Index) -> list[tuple[NDArray[np.int32] | None, Frame, Row]]:
+def reachable_rows(state: State, index: Index) -> list[tuple[NDArray[np.int32] | None, Frame, Row]]:
     """What the mask is made of: for each frame its row, then those of the frames below it that a token can reach.
 
     With each the exits that it reads on from, `None` for the start of every token.
@@ -89,42 +100,44 @@ def walks(state: State, index: Index) -> list[tuple[NDArray[np.int32] | None, Fr
     for frame in state.frames:
         row = index.row(frame)
         found.append((None, frame, row))
-        if len(row.exits):
-            found += downwards(row.exits, frame.below, index.after)
+        if len(row.exit_nodes):
+            found += rows_below(row.exit_nodes, frame.below, index.continuation_row)
     return found
 
 
-def downwards(
-    exits: NDArray[np.int32], below: Below, after: Callable[[NDArray[np.int32], Frame], Row]
+def rows_below(
+    exit_nodes: NDArray[np.int32], below: Below, row_at: Callable[[NDArray[np.int32], Frame], Row]
 ) -> list[tuple[NDArray[np.int32], Frame, Row]]:
-    """What tokens can reach below a frame whose rule they leave at `exits`; with each frame its own exits and row."""
+    """What tokens can reach below a frame whose rule they leave at `exit_nodes`; with each frame its own exits and
+    row.
+    """
     found: list[tuple[NDArray[np.int32], Frame, Row]] = []
-    while isinstance(below, Frame) and len(exits):
-        row = after(exits, below)
-        found.append((exits, below, row))
-        exits, below = row.exits, below.below
+    while isinstance(below, Frame) and len(exit_nodes):
+        row = row_at(exit_nodes, below)
+        found.append((exit_nodes, below, row))
+        exit_nodes, below = row.exit_nodes, below.below
     level: dict[Frame, list[NDArray[np.int32]]] = {}
-    if isinstance(below, Fork) and len(exits):
-        level = {frame: [exits] for frame in below.frames}
+    if isinstance(below, FrameSet) and len(exit_nodes):
+        level = {frame: [exit_nodes] for frame in below.frames}
     while level:
         following: dict[Frame, list[NDArray[np.int32]]] = {}
         for frame, lists in level.items():
             reached = _union(lists)
-            row = after(reached, frame)
+            row = row_at(reached, frame)
             found.append((reached, frame, row))
-            for under_it in under(frame) if len(row.exits) else ():
-                following.setdefault(under_it, []).append(row.exits)
+            for under_it in return_frames(frame) if len(row.exit_nodes) else ():
+                following.setdefault(under_it, []).append(row.exit_nodes)
         level = following
     return found
 
 
 def _without_repeats(masks: list[Mask], state: State, index: Index) -> list[Mask]:
     """Without the tokens that end a unique text as one seen before, or lead where no other end is left."""
-    tokens = suspects(state, index, ended=True)
+    tokens = possible_repeats(state, index, finished_only=True)
     if not tokens:
         return masks
-    narrow = np.empty(index.vocabulary.words, np.uint32)
-    write(masks, narrow)
+    narrow = np.empty(index.vocabulary.mask_words, np.uint32)
+    write_union(masks, narrow)
     allowed = [token for token in tokens if int(narrow[token >> 5]) >> (token & 31) & 1]
     repeating = list(_repeating(allowed, state, index))
     if not repeating:
@@ -132,13 +145,13 @@ def _without_repeats(masks: list[Mask], state: State, index: Index) -> list[Mask
     for token in repeating:
         narrow[token >> 5] &= ~np.uint32(1 << (token & 31))
     words = np.flatnonzero(narrow)
-    return [few(words, narrow[words], len(narrow))]
+    return [sparse_mask(words, narrow[words], len(narrow))]
 
 
 def _repeating(tokens: list[int], state: State, index: Index) -> Iterator[int]:
     """Those of the tokens that lead nowhere; what several of them begin with is read once."""
     texts = index.vocabulary.tokens
-    before, path = b"", [(state.frames, state.kept)]
+    before, path = b"", [(state.frames, state.buffer)]
     for token in sorted(tokens, key=texts.__getitem__):
         text = texts[token]
         shared = next((i for i, (a, b) in enumerate(zip(text, before, strict=False)) if a != b), None)
@@ -150,21 +163,25 @@ def _repeating(tokens: list[int], state: State, index: Index) -> Iterator[int]:
             yield token
 
 
-def _opening(frame: Frame, index: Index, *, ended: bool) -> Iterator[int]:
+def _opening(frame: Frame, index: Index, *, finished_only: bool) -> Iterator[int]:
     """Of the tokens that a frame allows, with those below it, which begin a unique text, or end it there."""
     row = index.row(frame)
-    opening = index.opening(None, None, frame, row, ended=ended)
+    opening = index.distinct_start_row(None, None, frame, row, finished_only=finished_only)
     yield from opening.mask.tokens()
-    level = {below: [(row.exits, opening.exits)] for below in under(frame)} if len(row.exits) else {}
+    level = (
+        {below: [(row.exit_nodes, opening.exit_nodes)] for below in return_frames(frame)}
+        if len(row.exit_nodes)
+        else {}
+    )
     while level:
         following: dict[Frame, list[tuple[NDArray[np.int32], NDArray[np.int32]]]] = {}
         for at, ways in level.items():
             exits, plain = (_union(lists) for lists in zip(*ways, strict=True))
-            row = index.after(exits, at)
-            opening = index.opening(exits, plain, at, row, ended=ended)
+            row = index.continuation_row(exits, at)
+            opening = index.distinct_start_row(exits, plain, at, row, finished_only=finished_only)
             yield from opening.mask.tokens()
-            for below in under(at) if len(row.exits) else ():
-                following.setdefault(below, []).append((row.exits, opening.exits))
+            for below in return_frames(at) if len(row.exit_nodes) else ():
+                following.setdefault(below, []).append((row.exit_nodes, opening.exit_nodes))
         level = following
 
 
@@ -173,26 +190,27 @@ def _union(lists: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
     return lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists))
 
 
-def suspects(state: State, index: Index, *, ended: bool = False) -> set[int]:
+def possible_repeats(state: State, index: Index, *, finished_only: bool = False) -> set[int]:
     """The tokens that may repeat a unique text seen before, perhaps with others.
 
     Rows know nothing of what was seen, so these are tried one by one: those that begin a unique text or must be
-    followed by one, and those along the texts seen before where one of them may be repeated. With `ended`, texts count
+    followed by one, and those along the texts seen before where one of them may be repeated. With `finished_only`,
+    texts count
     only where they end, or where there is an end of what they may go on with: else not all of it was seen.
     """
     found: set[int] = set()
     automaton = index.automaton
     for frame in state.frames:
-        found.update(_opening(frame, index, ended=ended))
+        found.update(_opening(frame, index, finished_only=finished_only))
     for frame in state.frames:
         above, at = frame, frame.below
-        while isinstance(at, Frame) and at.opened:
+        while isinstance(at, Frame) and at.inside_distinct:
             rule = automaton.rule_of[above.state]
-            if ended and index.reader.unique.is_free(rule):
-                found.update(index.beginning(ahead(at, state.kept)))
+            if finished_only and index.reader.unique.is_unrestricted(rule):
+                found.update(index.extension_tokens(forbidden_suffixes(at, state.buffer)))
             # A key of its own has one text, and was not entered if that was written before.
-            elif automaton.only_text(rule) is None:
-                for rest in ahead(at, state.kept):
-                    found.update(index.along(rest))
+            elif automaton.sole_text(rule) is None:
+                for rest in forbidden_suffixes(at, state.buffer):
+                    found.update(index.prefix_and_extension_tokens(rest))
             above, at = at, at.below
     return found

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from structkit.lowering.strings.rfc import KNOWN_FORMATS
-from structkit.lowering.strings.strings import LATE_TEXT
-from structkit.lowering.usage import Use
+from structkit.lowering.strings.strings import MAX_LAZY_LENGTH
+from structkit.lowering.usage import Usage
 from structkit.schema.ir.nodes import (
     Anything,
     Array,
@@ -22,15 +22,15 @@ from structkit.schema.ir.nodes import (
     Union,
 )
 
-__all__ = ["is_plain", "postponed"]
+__all__ = ["deferrable", "is_small"]
 
-_LARGE = 200
+_MIN_DOCUMENT_SIZE = 200
 """Schemas in the definitions of a document of which some are postponed; fewer are as soon lowered as told apart."""
 
 _WORTH = 4
 """Schemas in a definition that is postponed."""
 
-_DEEPEST = 16
+_MAX_DEPTH = 16
 """Schemas nested in schemas: where a text comes to them the stack may be deep already."""
 
 _DIGITS = 10**15
@@ -42,33 +42,33 @@ _LETTERS = 100
 _ALL_LETTERS = 20_000
 """Characters of the constants of one choice."""
 
-_ROUNDS = 64
+_MAX_REPETITIONS = 64
 """Items that are counted."""
 
 _MAY_BE_LARGE = (Object, Array, Const, Union, Integer, Number)
 
 
-def postponed(definitions: Mapping[str, Schema], uses: Mapping[str, Use], most: int) -> set[str]:
+def deferrable(definitions: Mapping[str, Schema], uses: Mapping[str, Usage], max_size: int) -> set[str]:
     """The definitions that need not be lowered before a text comes to them.
 
     Args:
         definitions: The schemas.
         uses: How they are used.
-        most: Schemas that the automaton of one rule may hold and still be built late.
+        max_size: Schemas that the automaton of one rule may hold and still be built late.
     """
-    if sum(use.size for use in uses.values()) < _LARGE:
+    if sum(use.size for use in uses.values()) < _MIN_DOCUMENT_SIZE:
         return set()
     return {
-        name for name, use in uses.items() if _WORTH <= use.size <= most and _is_simple(definitions[name])
+        name for name, use in uses.items() if _WORTH <= use.size <= max_size and _is_simple(definitions[name])
     }
 
 
-def is_plain(schema: Schema) -> bool:
+def is_small(schema: Schema) -> bool:
     """Whether the automaton of a schema, what is inside it apart, has no more states than its nodes have characters.
 
     Patterns, counts and combinations may need any number of states, so what has them is built before it is called.
 
-    >>> is_plain(Array(items=Const("1"))), is_plain(Array(items=Const("1"), max_items=1_000))
+    >>> is_small(Array(items=Const("1"))), is_small(Array(items=Const("1"), max_items=1_000))
     (True, False)
     """
     if not isinstance(schema, _MAY_BE_LARGE):
@@ -78,12 +78,16 @@ def is_plain(schema: Schema) -> bool:
             return len(text) <= _LETTERS
         case Object():
             required = sum(prop.required for prop in schema.properties)
-            counts = schema.min_properties > required or schema.max_properties is not None or schema.some
+            counts = (
+                schema.min_properties > required
+                or schema.max_properties is not None
+                or schema.required_groups
+            )
             named = all(group.names == String() for group in schema.additional)
             return named and not counts and all(len(prop.name) <= _LETTERS for prop in schema.properties)
         case Array():
             rounds = max(schema.min_items, schema.max_items or 0)
-            return rounds <= _ROUNDS and not schema.contains
+            return rounds <= _MAX_REPETITIONS and not schema.contains
         case Union(branches):
             return sum(len(branch.text) for branch in branches if isinstance(branch, Const)) <= _ALL_LETTERS
         case Integer():
@@ -97,7 +101,7 @@ def is_plain(schema: Schema) -> bool:
 def _is_simple(schema: Schema) -> bool:
     """Whether it has texts unless what it refers to has none, nothing in it is refused, and its automata are small."""
     level, depth = [schema], 0
-    while level and depth <= _DEEPEST:
+    while level and depth <= _MAX_DEPTH:
         if not all(map(_is_simple_itself, level)):
             return False
         level, depth = [inner for node in level for inner in _inside(node)], depth + 1
@@ -108,23 +112,23 @@ def _is_simple_itself(node: Schema) -> bool:
     """The same, but for what is inside."""
     match node:
         case Object():
-            return is_plain(node) and not node.any_order and all(p.name.isascii() for p in node.properties)
+            return is_small(node) and not node.any_order and all(p.name.isascii() for p in node.properties)
         case Array():
-            return is_plain(node) and not node.unique
+            return is_small(node) and not node.unique_items
         case Union(branches):
-            return is_plain(node) and _differ(branches)
+            return is_small(node) and _differ(branches)
         case String(format=None):
             free = String(min_length=node.min_length, max_length=node.max_length)
-            return node == free and node.min_length <= LATE_TEXT
+            return node == free and node.min_length <= MAX_LAZY_LENGTH
         case String(format=name):
             return name in KNOWN_FORMATS and node == String(format=name)
         case Integer():
             ends = [end for end in (node.minimum, node.maximum) if end is not None]
-            return is_plain(node) and all(abs(end) < _DIGITS for end in ends)
+            return is_small(node) and all(abs(end) < _DIGITS for end in ends)
         case Number():
             return node == Number()
         case Const():
-            return is_plain(node)
+            return is_small(node)
         case Ref() | Anything() | Boolean() | Null():
             return True
         case _:

@@ -11,39 +11,39 @@ from functools import partial
 
 from structkit.errors import LimitExceeded, PatternError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.lowering.alternatives import options
+from structkit.lowering.alternatives import alternation
 from structkit.lowering.containers.any_json import any_json
-from structkit.lowering.containers.contains import containing, prefixed
+from structkit.lowering.containers.contains import contains_items, prefix_items
 from structkit.lowering.containers.notation import JSON, Notation, keywords_of
-from structkit.lowering.containers.objects import LATE, Objects
-from structkit.lowering.lazy import is_plain, postponed
-from structkit.lowering.numbers.floats import ALL_FIGURES, APART_FIGURES
-from structkit.lowering.numbers.integers import constant
-from structkit.lowering.numbers.numbers import numbers, whole_numbers, without_multiples
-from structkit.lowering.strings.strings import Strings
-from structkit.lowering.usage import Use, uses
-from structkit.regex.json_string import spaced
-from structkit.regex.lazy_rules import GrowingRules
+from structkit.lowering.containers.objects import MAX_LAZY_SIZE, ObjectLowerer
+from structkit.lowering.lazy import deferrable, is_small
+from structkit.lowering.numbers.floats import DISTINCT_DIGITS, ROUND_TRIP_DIGITS
+from structkit.lowering.numbers.integers import constant_spellings
+from structkit.lowering.numbers.numbers import integral_numbers, numbers, without_multiples
+from structkit.lowering.strings.strings import StringLowerer
+from structkit.lowering.usage import Usage, usages
+from structkit.regex.json_string import with_separators
+from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
-    Alt,
-    Call,
-    Joined,
+    Choice,
+    Distinct,
+    ListPart,
+    LiteralText,
     Node,
-    Part,
     Repeat,
+    RuleRef,
     Rules,
-    Text,
-    Unique,
-    alt,
+    SeparatedList,
+    choice,
     seq,
 )
-from structkit.regex.size_bound import begin_apart
-from structkit.regex.walk import is_larger
-from structkit.schema.algebra.distinct import apart
+from structkit.regex.size_bound import have_distinct_starts
+from structkit.regex.walk import exceeds_size
+from structkit.schema.algebra.distinct import disjoint_branches
 from structkit.schema.algebra.membership import expand
-from structkit.schema.algebra.weaken import relaxed
+from structkit.schema.algebra.weaken import relaxations
 from structkit.schema.ir.nodes import (
     Anything,
     Array,
@@ -68,7 +68,7 @@ __all__ = ["lower"]
 
 _SEPARATORS = {"spaced": (", ", ": "), "compact": (",", ":")}
 
-_SMALL = 64
+_MAX_INLINE_NODES = 64
 """Nodes that a definition used more than once may have and still be copied to where it is used."""
 
 _RANGE = 8
@@ -108,7 +108,7 @@ def lower(
 
     >>> from structkit.schema.ir.nodes import Document, Null, Object, Property
     >>> lower(Document(Object((Property("a", Null()),)))).start
-    Text(value='{"a": null}')
+    LiteralText(value='{"a": null}')
 
     Raises:
         UnsatisfiableSchema: No value satisfies the schema.
@@ -123,16 +123,19 @@ def lower(
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting of the schema") from None
     if start is NEVER:
-        reason, place = lowering.nothing or ("no value satisfies the schema", "$")
+        reason, place = lowering.empty_reason or ("no value satisfies the schema", "$")
         raise UnsatisfiableSchema(reason, place=place)
     unenforced = (*document.unenforced, *dict.fromkeys(lowering.unenforced))
-    rules, unmade = lowering.rules, lowering.unmade
+    rules, unmade = lowering.rules, lowering.deferred
     return Rules(
-        start, GrowingRules(rules, unmade, lowering.make) if unmade else rules, unenforced, lowering.late
+        start,
+        LazyRules(rules, unmade, lowering.lower_deferred) if unmade else rules,
+        unenforced,
+        lowering.lazy,
     )
 
 
-def _once(name: str) -> str:
+def _canonical_rule_name(name: str) -> str:
     """The rule of a definition, or of any JSON, in which each value is written in one way only."""
     return f"#{name} once"
 
@@ -152,44 +155,44 @@ class _Lowering:
         self.source = source
         self.strict = strict
         self.unenforced: list[Unenforced] = []
-        self.uses = uses(document, any_order=order == "any")
+        self.uses = usages(document, any_order=order == "any")
         self.order = order
         self.bounded = document.bounded
         self.limits = limits
         self.comma, self.colon = _SEPARATORS[whitespace]
         self.rules: dict[str, Node] = {}
-        self.late: set[str] = set()
-        self.plain = True
+        self.lazy: set[str] = set()
+        self.small = True
         self.size = 0
         self.definitions = document.definitions
-        self.known: dict[str, tuple[Node, int, bool, int]] = {}
-        self.unmade: set[str] = set()
-        self.nothing: tuple[str, str] | None = None
+        self.lowered: dict[str, tuple[Node, int, bool, int]] = {}
+        self.deferred: set[str] = set()
+        self.empty_reason: tuple[str, str] | None = None
         self.count = 0
-        self.once = False
-        self.waiting: list[str] = []
+        self.canonical = False
+        self.pending: list[str] = []
         self.notation = JSON
         self.keywords = False
         self.depth = 0
-        self.deepest = 0
-        self.strings = Strings(self)
-        self.objects = Objects(self)
+        self.max_depth = 0
+        self.strings = StringLowerer(self)
+        self.objects = ObjectLowerer(self)
 
     def run(self, root: Schema) -> Node:
         """The texts of the root; the rules it calls are then in `rules`."""
         simple = self.uses and self.order == "declared"
-        may_wait = postponed(self.definitions, self.uses, LATE) if simple else ()
+        may_wait = deferrable(self.definitions, self.uses, MAX_LAZY_SIZE) if simple else ()
         for name, use in self.uses.items():
-            if name in may_wait and not any(self.is_nothing(callee) for callee in use.callees):
-                self.postpone(name, use)
+            if name in may_wait and not any(self.is_empty(callee) for callee in use.callees):
+                self.defer(name, use)
             else:
                 self.define(name, use)
-        start = self.arguments(root) if self.notation.call else self.node(root, "$")
-        self.once = True
-        while self.waiting:
-            name = self.waiting.pop()
+        start = self.arguments(root) if self.notation.python_call else self.node(root, "$")
+        self.canonical = True
+        while self.pending:
+            name = self.pending.pop()
             self.depth = 0
-            self.rules[_once(name)] = self.node(self.definitions[name], self.uses[name].place)
+            self.rules[_canonical_rule_name(name)] = self.node(self.definitions[name], self.uses[name].path)
         self.strings.finish()
         return start
 
@@ -197,259 +200,272 @@ class _Lowering:
         """The arguments of a call of Python."""
         named = keywords_of(Document(root, self.definitions)) if self.strict else None
         if named is None:
-            return seq(Text("**"), self.node(root, "$"))
+            return seq(LiteralText("**"), self.node(root, "$"))
         self.keywords = True
         return self.node(named, "$")
 
-    def is_nothing(self, name: str) -> bool:
+    def is_empty(self, name: str) -> bool:
         """Whether it is known that a definition has no texts."""
-        return name in self.known and self.known[name][0] is NEVER
+        return name in self.lowered and self.lowered[name][0] is NEVER
 
-    def postpone(self, name: str, use: Use) -> None:
+    def defer(self, name: str, use: Usage) -> None:
         """Let a definition be a rule that is made when it is asked for."""
-        self.charge(use.size, use.place)
-        self.unmade.add(rule := f"#{name}")
-        self.late.add(rule)
-        self.known[name] = Call(rule), 0, True, 1
+        self.charge(use.size, use.path)
+        self.deferred.add(rule := f"#{name}")
+        self.lazy.add(rule)
+        self.lowered[name] = RuleRef(rule), 0, True, 1
 
-    def make(self, rule: str) -> None:
+    def lower_deferred(self, rule: str) -> None:
         """Make a rule that was postponed."""
         name = rule[1:]
-        self.once = self.keywords = False
-        self.count = self.depth = self.deepest = self.size = 0
-        self.plain = True
-        self.rules[rule] = self.node(self.definitions[name], self.uses[name].place)
-        self.unmade.discard(rule)
+        self.canonical = self.keywords = False
+        self.count = self.depth = self.max_depth = self.size = 0
+        self.small = True
+        self.rules[rule] = self.node(self.definitions[name], self.uses[name].path)
+        self.deferred.discard(rule)
 
-    def define(self, name: str, use: Use) -> None:
+    def define(self, name: str, use: Usage) -> None:
         """Lower a definition once, and decide whether its uses are copies or calls."""
-        self.depth = self.deepest = 0
-        self.plain, self.size = True, 0
-        node = self.node(self.definitions[name], use.place)
-        large = use.count > 1 and is_larger(node, _SMALL)
-        if use.recursive or (node is not NEVER and (large or self.deepest >= _HEIGHT)):
+        self.depth = self.max_depth = 0
+        self.small, self.size = True, 0
+        node = self.node(self.definitions[name], use.path)
+        large = use.count > 1 and exceeds_size(node, _MAX_INLINE_NODES)
+        if use.recursive or (node is not NEVER and (large or self.max_depth >= _HEIGHT)):
             self.add(f"#{name}", node)
-            self.known[name] = Call(f"#{name}"), 0, True, 1
+            self.lowered[name] = RuleRef(f"#{name}"), 0, True, 1
         else:
-            self.known[name] = node, self.deepest, self.plain, self.size
-        self.depth = self.deepest = 0
-        self.plain, self.size = True, 0
+            self.lowered[name] = node, self.max_depth, self.small, self.size
+        self.depth = self.max_depth = 0
+        self.small, self.size = True, 0
 
-    def node(self, schema: Schema, place: str) -> Node:
+    def node(self, schema: Schema, path: str) -> Node:
         """The texts of one schema, or of a larger one where that is allowed and it cannot be enforced."""
         try:
-            return self.exactly(schema, place)
+            return self.lower_exact(schema, path)
         except (UnsupportedKeyword, PatternError) as error:
             if self.strict:
                 raise
-            self.unenforced.append(Unenforced(error.place or place, keyword_of(error), error.message))
-            return self.larger(schema, place)
+            self.unenforced.append(Unenforced(error.place or path, keyword_of(error), error.message))
+            return self.relax(schema, path)
 
-    def larger(self, schema: Schema, place: str) -> Node:
+    def relax(self, schema: Schema, path: str) -> Node:
         """The texts of a schema that asks less."""
-        for larger in relaxed(schema):
+        for larger in relaxations(schema):
             try:
-                return self.exactly(larger, place)
+                return self.lower_exact(larger, path)
             except (UnsupportedKeyword, PatternError):
                 continue
-        return self.exactly(Anything(), place)
+        return self.lower_exact(Anything(), path)
 
-    def charge(self, schemas: int, place: str) -> None:
+    def charge(self, count: int, path: str) -> None:
         """Count what is lowered."""
-        self.count += schemas
+        self.count += count
         if self.count > self.limits.regex_nodes:
-            raise LimitExceeded(
-                "regex_nodes", self.limits.regex_nodes, "the regex of the schema", place=place
-            )
+            raise LimitExceeded("regex_nodes", self.limits.regex_nodes, "the regex of the schema", place=path)
 
-    def exactly(self, schema: Schema, place: str) -> Node:
+    def lower_exact(self, schema: Schema, path: str) -> Node:
         """The texts of one schema."""
-        self.charge(1, place)
+        self.charge(1, path)
         if isinstance(schema, (Object, Array, Union)):
-            return self.nested(schema, place)
-        self.plain = self.plain and is_plain(schema)
+            return self.nested(schema, path)
+        self.small = self.small and is_small(schema)
         self.size += 1
         match schema:
             case Const(text) if text[0] == '"':  # of all there are the most; in any style it is spelled so
-                return Text(text)
+                return LiteralText(text)
             case String():
-                return self.strings.string(schema, place)
+                return self.strings.string(schema, path)
             case Integer():
-                return self.integer(schema, place)
+                return self.integer(schema, path)
             case Number():
-                return self.number(schema, place)
+                return self.number(schema, path)
             case Boolean():
-                return Alt((Text(self.notation.true), Text(self.notation.false)))
+                return Choice((LiteralText(self.notation.true), LiteralText(self.notation.false)))
             case Null():
-                return Text(self.notation.null)
-            case Const(text) if self.order == "any" and not self.once and text[0] in "[{" and "," in text:
-                return self.node(expand(schema), place)
+                return LiteralText(self.notation.null)
+            case Const(text) if (
+                self.order == "any" and not self.canonical and text[0] in "[{" and "," in text
+            ):
+                return self.node(expand(schema), path)
             case Const(text):
-                text = self.notation.spelled(spaced(text, self.comma, self.colon))
-                return Text(text) if self.bounded or self.once else constant(text)
+                text = self.notation.render(with_separators(text, self.comma, self.colon))
+                return LiteralText(text) if self.bounded or self.canonical else constant_spellings(text)
             case Anything():
                 return self.anything()
-            case Ref(name) if self.once and (self.bounded or self.uses[name].several):
-                return self.written_once(name)
+            case Ref(name) if self.canonical and (self.bounded or self.uses[name].multiple_spellings):
+                return self.canonical_definition(name)
             case Ref(name):
-                node, height, plain, size = self.known.get(name, (Call(f"#{name}"), 0, True, 1))
-                self.deepest = max(self.deepest, self.depth + height)
-                self.plain = self.plain and plain
+                node, height, plain, size = self.lowered.get(name, (RuleRef(f"#{name}"), 0, True, 1))
+                self.max_depth = max(self.max_depth, self.depth + height)
+                self.small = self.small and plain
                 self.size += size
                 return node
             case Never(reason):
-                self.nothing = self.nothing or (reason, place)
+                self.empty_reason = self.empty_reason or (reason, path)
                 return NEVER
 
-    def written_once(self, name: str) -> Node:
+    def canonical_definition(self, name: str) -> Node:
         """A definition inside unique items, where each value is written in one way only."""
-        rule = _once(name)
+        rule = _canonical_rule_name(name)
         if rule not in self.rules:
             self.rules[rule] = NEVER
-            self.waiting.append(name)
-        return Call(rule)
+            self.pending.append(name)
+        return RuleRef(rule)
 
-    def nested(self, schema: Object | Array | Union, place: str) -> Node:
+    def nested(self, schema: Object | Array | Union, path: str) -> Node:
         """Go one level down; every so many levels begin a rule."""
-        outer, plain, size = (self.depth, self.deepest), self.plain, self.size
-        self.plain, self.size = is_plain(schema), 1
+        outer, plain, size = (self.depth, self.max_depth), self.small, self.size
+        self.small, self.size = is_small(schema), 1
         begins_rule = self.depth == _HEIGHT
         self.depth = 0 if begins_rule else self.depth + 1
-        self.deepest = self.depth if begins_rule else max(self.depth, self.deepest)
+        self.max_depth = self.depth if begins_rule else max(self.depth, self.max_depth)
         match schema:
             case Object():
-                node = self.objects.object(schema, place)
+                node = self.objects.object(schema, path)
             case Array():
-                node = self.array(schema, place)
+                node = self.array(schema, path)
             case Union(branches):
-                alternatives = apart(branches, self.definitions) if self.once and self.bounded else branches
-                nodes = [self.node(branch, place) for branch in alternatives]
-                self.plain = self.plain and begin_apart(nodes)
+                alternatives = (
+                    disjoint_branches(branches, self.definitions)
+                    if self.canonical and self.bounded
+                    else branches
+                )
+                nodes = [self.node(branch, path) for branch in alternatives]
+                self.small = self.small and have_distinct_starts(nodes)
                 # A constant is far less than another schema.
                 self.size -= 7 * sum(isinstance(branch, Const) for branch in branches) // 8
-                node = options(nodes, partial(self.rule, plain=True), place)
+                node = alternation(nodes, partial(self.rule, small=True), path)
         if begins_rule:
-            self.depth, self.deepest = outer
-            node = self.rule(node, place)
+            self.depth, self.max_depth = outer
+            node = self.rule(node, path)
         else:
             self.depth = outer[0]
-        self.plain = plain and (self.plain or isinstance(node, Call))
-        self.size = size + (1 if isinstance(node, Call) else self.size)
+        self.small = plain and (self.small or isinstance(node, RuleRef))
+        self.size = size + (1 if isinstance(node, RuleRef) else self.size)
         return node
 
-    def rule(self, node: Node, place: str, *, plain: bool | None = None) -> Node:
+    def rule(self, node: Node, path: str, *, small: bool | None = None) -> Node:
         """A call to `node` under a name of its own."""
         if node is NEVER:
             return node
-        name = f"#{place}"
+        name = f"#{path}"
         while self.rules.get(name, node) != node or name[1:] in self.definitions:
             name += "'"
-        self.add(name, node, plain=plain)
-        return Call(name)
+        self.add(name, node, small=small)
+        return RuleRef(name)
 
-    def add(self, name: str, node: Node, *, plain: bool | None = None) -> None:
+    def add(self, name: str, node: Node, *, small: bool | None = None) -> None:
         """Add a rule; it may be built late if it is plain, or if everything lowered for it so far is."""
         self.rules[name] = node
-        if (self.plain and self.size <= LATE) if plain is None else plain:
-            self.late.add(name)
+        if (self.small and self.size <= MAX_LAZY_SIZE) if small is None else small:
+            self.lazy.add(name)
 
-    def integer(self, schema: Integer, place: str) -> Node:
+    def integer(self, schema: Integer, path: str) -> Node:
         """A whole number; any is a rule, whose masks all targets share, and so is a range."""
         written = partial(
-            whole_numbers, schema, bounded=self.bounded, once=self.once, limits=self.limits, place=place
+            integral_numbers,
+            schema,
+            bounded=self.bounded,
+            canonical=self.canonical,
+            limits=self.limits,
+            path=path,
         )
-        if self.once or schema != Integer():
-            return self.of_range(written(), schema, place)
+        if self.canonical or schema != Integer():
+            return self.range_rule(written(), schema, path)
         if "integer" not in self.rules:
-            self.add("integer", written(), plain=True)
-        return Call("integer")
+            self.add("integer", written(), small=True)
+        return RuleRef("integer")
 
-    def number(self, schema: Number, place: str) -> Node:
+    def number(self, schema: Number, path: str) -> Node:
         """A number; any is a rule, as any whole number is."""
-        if self.once or schema != Number():
+        if self.canonical or schema != Number():
             # What is no multiple is told by its digits, so it is written without an exponent.
-            once = self.once or bool(schema.not_multiple_of)
+            once = self.canonical or bool(schema.not_multiple_of)
             # Where items must differ, no two texts may be the same float.
-            figures = APART_FIGURES if self.once else ALL_FIGURES
+            figures = DISTINCT_DIGITS if self.canonical else ROUND_TRIP_DIGITS
             node = numbers(
-                schema, bounded=self.bounded, once=once, figures=figures, limits=self.limits, place=place
+                schema, bounded=self.bounded, canonical=once, precision=figures, limits=self.limits, path=path
             )
-            node = without_multiples(node, schema.not_multiple_of, self.limits, place)
-            return self.of_range(node, schema, place)
+            node = without_multiples(node, schema.not_multiple_of, self.limits, path)
+            return self.range_rule(node, schema, path)
         if "number" not in self.rules:
-            self.add("number", numbers(schema, bounded=self.bounded, limits=self.limits), plain=True)
-        return Call("number")
+            self.add("number", numbers(schema, bounded=self.bounded, limits=self.limits), small=True)
+        return RuleRef("number")
 
-    def of_range(self, node: Node, schema: Integer | Number, place: str) -> Node:
+    def range_rule(self, node: Node, schema: Integer | Number, path: str) -> Node:
         """Numbers as a rule, unless they are all there is or soon written: many schemas have the same, built once."""
-        if self.once or place == "$" or not is_larger(node, _RANGE):
+        if self.canonical or path == "$" or not exceeds_size(node, _RANGE):
             return node
-        return self.rule(node, place, plain=is_plain(schema))
+        return self.rule(node, path, small=is_small(schema))
 
     def anything(self) -> Node:
         """Any JSON value: a rule that calls itself."""
-        name = _once("json") if self.once else "json"
+        name = _canonical_rule_name("json") if self.canonical else "json"
         if name not in self.rules:
             kinds: list[Schema] = [Number()]
             if self.bounded:
                 # An int of Python has more digits than the whole numbers among its floats.
-                kinds = apart([Integer(), *kinds]) if self.once else [*kinds, Integer()]
+                kinds = disjoint_branches([Integer(), *kinds]) if self.canonical else [*kinds, Integer()]
             self.rules[name] = any_json(
-                Call(name),
-                self.strings.text(0, None),
-                alt(self.node(kind, "$") for kind in kinds),
+                RuleRef(name),
+                self.strings.free_text(0, None),
+                choice(self.node(kind, "$") for kind in kinds),
                 self.comma,
                 self.colon,
-                differ=self.bounded,
-                most=1 if self.once else None,
+                distinct_keys=self.bounded,
+                max_entries=1 if self.canonical else None,
                 notation=self.notation,
             )
-            self.late.add(name)
-        return Call(name)
+            self.lazy.add(name)
+        return RuleRef(name)
 
-    def array(self, schema: Array, place: str) -> Node:
+    def array(self, schema: Array, path: str) -> Node:
         """The items in brackets."""
-        prefix = [self.items(schema, f"{place}[{index}]", item) for index, item in enumerate(schema.prefix)]
+        prefix = [self.items(schema, f"{path}[{index}]", item) for index, item in enumerate(schema.prefix)]
         most = schema.max_items
         if NEVER in prefix:
             most = min(prefix.index(NEVER), len(prefix) if most is None else most)
-        items = NEVER if most is not None and most <= len(prefix) else self.items(schema, f"{place}[]")
+        items = NEVER if most is not None and most <= len(prefix) else self.items(schema, f"{path}[]")
         if items is NEVER and not schema.contains:
             most = len(prefix) if most is None else min(most, len(prefix))
         if most is not None and schema.min_items > most:
             return NEVER
         least = max(schema.min_items - len(prefix), 0)
         more = None if most is None else max(most - len(prefix), 0)
-        rule = None if schema.unique else self.rule
+        rule = None if schema.unique_items else self.rule
         inside: Node
         if schema.contains:
-            inside = containing(
+            inside = contains_items(
                 schema,
-                partial(self.contained, schema, place),
+                partial(self.contains_item, schema, path),
                 comma=self.comma,
                 rule=rule,
-                place=place,
+                path=path,
             )
         elif more == 0:
             inside = EMPTY
         elif prefix:
-            inside = Repeat(seq(Text(self.comma), items), least, more)
+            inside = Repeat(seq(LiteralText(self.comma), items), least, more)
         else:
-            inside = Joined((Part(items, least, more),), self.comma)
-        inside = prefixed(prefix[:most], inside, schema.min_items, comma=self.comma, rule=rule, place=place)
-        array = seq(Text("["), inside, Text("]"))
-        return self.rule(array, place) if schema.unique else array
+            inside = SeparatedList((ListPart(items, least, more),), self.comma)
+        inside = prefix_items(prefix[:most], inside, schema.min_items, comma=self.comma, rule=rule, path=path)
+        array = seq(LiteralText("["), inside, LiteralText("]"))
+        return self.rule(array, path) if schema.unique_items else array
 
-    def items(self, schema: Array, place: str, item: Schema | None = None) -> Node:
+    def items(self, schema: Array, path: str, item: Schema | None = None) -> Node:
         """One item, after the prefix if none is given."""
-        outer = self.once
+        outer = self.canonical
         # Pydantic merges equal items, which only matters where there must be several.
-        self.once = outer or (schema.unique and (schema.min_items > 1 or not self.bounded))
-        node = self.node(schema.items if item is None else item, place)
-        self.once = outer
-        return Unique(node) if schema.unique and node is not NEVER else node
+        self.canonical = outer or (schema.unique_items and (schema.min_items > 1 or not self.bounded))
+        node = self.node(schema.items if item is None else item, path)
+        self.canonical = outer
+        return Distinct(node) if schema.unique_items and node is not NEVER else node
 
-    def contained(self, schema: Array, place: str, item: Schema) -> Node:
+    def contains_item(self, schema: Array, path: str, item: Schema) -> Node:
         """One item of an array that must contain some; it may be copied to many places."""
-        node = self.items(schema, f"{place}[]", item)
-        return self.rule(node, f"{place}[]") if not schema.unique and is_larger(node, _SMALL) else node
+        node = self.items(schema, f"{path}[]", item)
+        return (
+            self.rule(node, f"{path}[]")
+            if not schema.unique_items and exceeds_size(node, _MAX_INLINE_NODES)
+            else node
+        )

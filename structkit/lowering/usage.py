@@ -6,39 +6,40 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from structkit.errors import UnresolvedReference
-from structkit.lowering.strings.registry import has_several
+from structkit.lowering.strings.registry import has_multiple_spellings
 from structkit.schema.ir.nodes import Anything, Array, Document, Number, Object, Ref, Schema, String, Union
-from structkit.schema.ir.path import step
+from structkit.schema.ir.path import path_step
 
-__all__ = ["Use", "children", "uses"]
+__all__ = ["Usage", "children", "usages"]
 
 _HOLDING = (Object, Array, Union, String)
 """What may have subschemas."""
 
 
 @dataclass(slots=True)
-class Use:
+class Usage:
     """How a definition is used.
 
     Attributes:
-        place: The schema path of the first reference to it.
+        path: The schema path of the first reference to it.
         count: How many references lead to it.
         recursive: Whether it contains itself, directly or through others.
-        several: Whether some value may be written in several ways: a fraction with or without trailing zeros, a moment
+        multiple_spellings: Whether some value may be written in several ways: a fraction with or without trailing
+            zeros, a moment
             with several offsets, additional keys in any order.
         callees: The definitions that it refers to.
         size: How many schemas are in it.
     """
 
-    place: str
+    path: str
     count: int = 0
     recursive: bool = False
-    several: bool = False
+    multiple_spellings: bool = False
     callees: list[str] = field(default_factory=list)
     size: int = 0
 
 
-def children(schema: Schema, place: str) -> Iterator[tuple[Schema, str]]:
+def children(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
     """The direct subschemas, each with its path.
 
     >>> from structkit.schema.ir.nodes import Null
@@ -48,38 +49,41 @@ def children(schema: Schema, place: str) -> Iterator[tuple[Schema, str]]:
     match schema:
         case Object():
             for prop in schema.properties:
-                yield prop.value, place + step(prop.name)
-            for group in (*schema.additional, *(group for choice in schema.some for group in choice)):
-                yield group.value, f"{place}[]"
+                yield prop.value, path + path_step(prop.name)
+            for group in (
+                *schema.additional,
+                *(group for choice in schema.required_groups for group in choice),
+            ):
+                yield group.value, f"{path}[]"
         case Array():
             for index, item in enumerate(schema.prefix):
-                yield item, f"{place}[{index}]"
-            yield schema.items, f"{place}[]"
+                yield item, f"{path}[{index}]"
+            yield schema.items, f"{path}[]"
             for contains in schema.contains:
-                yield contains.hits, f"{place}[]"
-                yield contains.misses, f"{place}[]"
+                yield contains.matching, f"{path}[]"
+                yield contains.others, f"{path}[]"
         case Union():
             for branch in schema.branches:
-                yield branch, place
+                yield branch, path
         case String(content=content) if content is not None:
-            yield content, place
+            yield content, path
 
 
-def uses(document: Document, *, any_order: bool = False) -> dict[str, Use]:
+def usages(document: Document, *, any_order: bool = False) -> dict[str, Usage]:
     """The definitions that the root reaches, each after those it refers to where that is possible.
 
     With `any_order`, declared keys may come in any order too.
 
     >>> document = Document(Ref("a"), {"a": Array(items=Ref("a")), "unused": Ref("a")})
-    >>> uses(document)
-    {'a': Use(place='$', count=2, recursive=True, several=False, callees=['a'], size=2)}
+    >>> usages(document)
+    {'a': Usage(path='$', count=2, recursive=True, multiple_spellings=False, callees=['a'], size=2)}
 
     Raises:
         UnresolvedReference: There are definitions, and a reference leads to none of them.
     """
     if not document.definitions:
         return {}  # as of most schemas: there is nothing to refer to
-    found: dict[str, Use] = {}
+    found: dict[str, Usage] = {}
     roots, _ = _references(document.root, "$", document, found)
     read: set[str] = set()
     pending = list(roots)
@@ -88,21 +92,23 @@ def uses(document: Document, *, any_order: bool = False) -> dict[str, Use]:
         if name not in read:
             read.add(name)
             use = found[name]
-            use.callees, use.size = _references(document.definitions[name], use.place, document, found)
-            use.several = _several(document.definitions[name], any_order)
+            use.callees, use.size = _references(document.definitions[name], use.path, document, found)
+            use.multiple_spellings = _has_multiple_spellings(document.definitions[name], any_order)
             pending += use.callees
     order = _callees_first(roots, found)
     _spread(order, found)
     return {name: found[name] for name in order}
 
 
-def _several(schema: Schema, any_order: bool) -> bool:
+def _has_multiple_spellings(schema: Schema, any_order: bool) -> bool:
     """Whether the schema itself, without what it refers to, lets a value be written in several ways."""
     pending = [schema]
     while pending:
         current = pending.pop()
         if isinstance(current, Anything | Number) or (
-            isinstance(current, String) and current.format is not None and has_several(current.format)
+            isinstance(current, String)
+            and current.format is not None
+            and has_multiple_spellings(current.format)
         ):
             return True
         if isinstance(current, Object) and (
@@ -113,37 +119,39 @@ def _several(schema: Schema, any_order: bool) -> bool:
     return False
 
 
-def _spread(order: list[str], found: dict[str, Use]) -> None:
+def _spread(order: list[str], usages: dict[str, Usage]) -> None:
     """Let `several` of a definition hold for those that refer to it; only cycles take more than one round."""
     changed = True
     while changed:
         changed = False
         for name in order:
-            use = found[name]
-            if not use.several and any(found[callee].several for callee in use.callees):
-                use.several = changed = True
+            use = usages[name]
+            if not use.multiple_spellings and any(
+                usages[callee].multiple_spellings for callee in use.callees
+            ):
+                use.multiple_spellings = changed = True
 
 
 def _references(
-    schema: Schema, place: str, document: Document, found: dict[str, Use]
+    schema: Schema, path: str, document: Document, usages: dict[str, Usage]
 ) -> tuple[list[str], int]:
-    """The definitions referred to inside one schema, counted in `found`; and how many schemas are in it."""
+    """The definitions referred to inside one schema, counted in `usages`; and how many schemas are in it."""
     names: dict[str, None] = {}
-    pending, size = [(schema, place)], 0
+    pending, size = [(schema, path)], 0
     while pending:
         current, where = pending.pop()
         size += 1
         if isinstance(current, Ref):
             if current.name not in document.definitions:
                 raise UnresolvedReference(f"there is no definition {current.name!r}", place=where)
-            found.setdefault(current.name, Use(where)).count += 1
+            usages.setdefault(current.name, Usage(where)).count += 1
             names[current.name] = None
         elif isinstance(current, _HOLDING):
             pending += reversed(list(children(current, where)))
     return list(names), size
 
 
-def _callees_first(roots: list[str], found: dict[str, Use]) -> list[str]:
+def _callees_first(roots: list[str], usages: dict[str, Usage]) -> list[str]:
     """Strongly connected components (Tarjan 1972), without recursion; marks the recursive definitions."""
     order: list[str] = []
     index: dict[str, int] = {}
@@ -156,7 +164,7 @@ def _callees_first(roots: list[str], found: dict[str, Use]) -> list[str]:
         index[root] = low[root] = len(index)
         stack.append(root)
         on_stack.add(root)
-        walk = [(root, iter(found[root].callees))]
+        walk = [(root, iter(usages[root].callees))]
         while walk:
             name, callees = walk[-1]
             for callee in callees:
@@ -164,7 +172,7 @@ def _callees_first(roots: list[str], found: dict[str, Use]) -> list[str]:
                     index[callee] = low[callee] = len(index)
                     stack.append(callee)
                     on_stack.add(callee)
-                    walk.append((callee, iter(found[callee].callees)))
+                    walk.append((callee, iter(usages[callee].callees)))
                     break
                 if callee in on_stack:
                     low[name] = min(low[name], index[callee])
@@ -178,6 +186,6 @@ def _callees_first(roots: list[str], found: dict[str, Use]) -> list[str]:
                         component.append(stack.pop())
                     on_stack.difference_update(component)
                     for member in component:
-                        found[member].recursive = len(component) > 1 or member in found[member].callees
+                        usages[member].recursive = len(component) > 1 or member in usages[member].callees
                     order += component
     return order

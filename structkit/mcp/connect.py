@@ -22,10 +22,10 @@ from structkit.agent.tools.context import Context
 from structkit.agent.tools.tool import Tool
 from structkit.agent.tools.toolset import Toolset
 from structkit.errors import AgentError, ToolError
-from structkit.generate.sample.sample import check_number, check_whole
-from structkit.mcp.endpoint import Endpoint, Process, Web, check_installed
-from structkit.mcp.output import output_of
-from structkit.mcp.session import Session, list_tools, message_of
+from structkit.generate.sample.sample import check_int, check_number
+from structkit.mcp.endpoint import Endpoint, HttpEndpoint, ProcessEndpoint, check_installed
+from structkit.mcp.output import tool_result
+from structkit.mcp.session import Session, error_message, list_tools
 from structkit.messages import User
 from structkit.targets.targets import JsonSchema
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Connection", "connect"]
 
-_PATIENCE = 3.0
+_RECONNECT_SECONDS = 3.0
 """Seconds for connecting again to a server behind a URL that was lost: whoever watches it may start it again."""
 
-_PAUSE = 0.2
+_RETRY_SECONDS = 0.2
 """Seconds between two attempts."""
 
-_AGAIN = (
+_RECONNECTED = (
     "the connection to the server was lost in this call, so nobody knows whether it was made; it is there again, and "
     "has forgotten what was before"
 )
@@ -82,20 +82,20 @@ def connect(
     """
     check_installed()
     if timeout is not None:
-        check_number("timeout", timeout, 0, float("inf"), above=True)
-    check_whole("max_characters", max_characters, 1)
+        check_number("timeout", timeout, 0, float("inf"), exclusive=True)
+    check_int("max_characters", max_characters, 1)
     if isinstance(server, str):
         if not re.match(r"https?://", server):
             raise TypeError(f"{server!r:.80} is no URL; a command is a list, such as ['python', 'server.py']")
         if env is not None or cwd is not None:
             raise TypeError("env and cwd are for a command; a URL has headers")
-        endpoint: Endpoint = Web(server, headers)
+        endpoint: Endpoint = HttpEndpoint(server, headers)
     elif headers is not None:
         raise TypeError("headers are for a URL; a command has env")
     elif isinstance(server, Sequence):
         if not server or not all(isinstance(part, str) for part in server):
             raise TypeError(f"a command is a list of texts, not {server!r:.80}")
-        endpoint = Process(server, env, cwd)
+        endpoint = ProcessEndpoint(server, env, cwd)
     elif env is not None or cwd is not None:
         raise TypeError("env and cwd are for a command")
     else:
@@ -112,13 +112,13 @@ class Connection:
         name: The command or the URL, for messages.
     """
 
-    def __init__(self, endpoint: Endpoint, timeout: float | None, most: int) -> None:
+    def __init__(self, endpoint: Endpoint, timeout: float | None, max_characters: int) -> None:
         self.name = endpoint.name
         self._endpoint = endpoint
         self._timeout = timeout
-        self._most = most
+        self._max_characters = max_characters
         self._session = Session(endpoint)
-        self._begun = self._ended = False
+        self._started = self._closed = False
         self._lock = Lock()
 
     def tools(self, *, strict: bool = True) -> Toolset:
@@ -139,26 +139,28 @@ class Connection:
             AgentError: The server does not answer, its list has no end, or two of its tools have one name.
         """
         if self._state == "gone":
-            self._is_there_again()
+            self._reconnect()
         try:
-            listed = self._session.ask(list_tools).result(self._timeout)
+            listed = self._session.submit(list_tools).result(self._timeout)
         except Late as error:
-            raise self._unanswered() from error
+            raise self._timeout_error() from error
         except Exception as error:  # what a server answers, and how its client breaks, is anyone's
-            raise self._unlisted(error) from error
-        return self._made(listed, strict)
+            raise self._list_error(error) from error
+        return self._make_toolset(listed, strict)
 
     async def atools(self, *, strict: bool = True) -> Toolset:
         """`tools` for async programs."""
         if self._state == "gone":
-            await asyncio.to_thread(self._is_there_again)
+            await asyncio.to_thread(self._reconnect)
         try:
-            listed = await asyncio.wait_for(asyncio.wrap_future(self._session.ask(list_tools)), self._timeout)
+            listed = await asyncio.wait_for(
+                asyncio.wrap_future(self._session.submit(list_tools)), self._timeout
+            )
         except asyncio.TimeoutError as error:
-            raise self._unanswered() from error
+            raise self._timeout_error() from error
         except Exception as error:  # what a server answers, and how its client breaks, is anyone's
-            raise self._unlisted(error) from error
-        return self._made(listed, strict)
+            raise self._list_error(error) from error
+        return self._make_toolset(listed, strict)
 
     @property
     def log(self) -> str:
@@ -166,12 +168,12 @@ class Connection:
         return self._endpoint.log
 
     def __enter__(self) -> Connection:
-        opened = self._begin()
+        opened = self._start()
         try:
             opened.result(self._timeout)
         except Late as error:
             self._session.close()
-            raise self._unanswered() from error
+            raise self._timeout_error() from error
         except BaseException:  # whatever it was, an interrupt too: no process is left behind
             self._session.close()
             raise
@@ -180,15 +182,15 @@ class Connection:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._end().close()
+        self._close().close()
 
     async def __aenter__(self) -> Connection:
-        opened = self._begin()
+        opened = self._start()
         try:
             await asyncio.wait_for(asyncio.wrap_future(opened), self._timeout)
         except asyncio.TimeoutError as error:
             await asyncio.to_thread(self._session.close)
-            raise self._unanswered() from error
+            raise self._timeout_error() from error
         except BaseException:  # whatever it was, a cancelled task too: no process is left behind
             await asyncio.to_thread(self._session.close)
             raise
@@ -197,37 +199,37 @@ class Connection:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await asyncio.to_thread(self._end().close)
+        await asyncio.to_thread(self._close().close)
 
-    def _begin(self) -> Future[None]:
+    def _start(self) -> Future[None]:
         """Open the session.
 
         Raises:
             AgentError: It was opened before.
         """
         with self._lock:
-            if self._begun:
+            if self._started:
                 raise AgentError(
                     "a connection is opened once; call connect again for another one", place=self.name
                 )
-            self._begun = True
+            self._started = True
             return self._session.open()
 
-    def _end(self) -> Session:
+    def _close(self) -> Session:
         with self._lock:
-            self._ended = True
+            self._closed = True
             return self._session
 
-    def _is_there_again(self) -> bool:
+    def _reconnect(self) -> bool:
         """Whether a server that was lost can be connected to again, soon; once for all who notice.
 
         The specification (Streamable HTTP, session management) has a client that gets 404 for its session start a new
         one, and a service that runs for long outlives the servers that are deployed again behind its URLs.
         """
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + _RECONNECT_SECONDS
         while True:
             with self._lock:
-                if self._ended or not self._endpoint.lasts:
+                if self._closed or not self._endpoint.is_persistent:
                     return False
                 if self._session.state == "gone":
                     self._session = Session(self._endpoint)
@@ -237,7 +239,7 @@ class Connection:
                 return True
             if time.monotonic() > until:
                 return False
-            time.sleep(_PAUSE)
+            time.sleep(_RETRY_SECONDS)
 
     def __repr__(self) -> str:
         return f"<Connection to {self.name}: {self._state}>"
@@ -246,49 +248,49 @@ class Connection:
     def _state(self) -> str:
         """That of the session; one that is being opened again is gone until it is open."""
         state = self._session.state
-        if self._ended:
+        if self._closed:
             return "closed"
-        return "gone" if state == "new" and self._begun else state
+        return "gone" if state == "new" and self._started else state
 
-    async def _call(self, called: str, /, **arguments: object) -> object:
+    async def _call(self, tool_name: str, /, **arguments: object) -> object:
         session = self._session
         try:
             result = await asyncio.wrap_future(
-                session.ask(lambda client: client.call_tool(called, arguments))
+                session.submit(lambda client: client.call_tool(tool_name, arguments))
             )
         except Exception as error:  # a server is anyone's
             if isinstance(error, AgentError) and self._state != "gone":
                 raise  # nobody has opened the connection, or it was closed
-            if self._state == "gone" and await asyncio.to_thread(self._is_there_again):
-                raise ToolError(_AGAIN) from error
-            raise ToolError(session.reason(error)) from error
-        return output_of(result, self._most)
+            if self._state == "gone" and await asyncio.to_thread(self._reconnect):
+                raise ToolError(_RECONNECTED) from error
+            raise ToolError(session.failure_message(error)) from error
+        return tool_result(result, self._max_characters)
 
-    def _available(self, context: Context[object]) -> bool | Awaitable[bool]:
+    def _is_available(self, context: Context[object]) -> bool | Awaitable[bool]:
         """Whether the tools can be called: not any more in a run in which the server went.
 
         Raises:
             AgentError: A run begins, and the server is gone and cannot be reached again, or the connection is closed.
         """
         begins = isinstance(context.messages[-1], User)
-        return self._reached() if begins and self._state == "gone" else self._usable(begins)
+        return self._reconnect_for_run() if begins and self._state == "gone" else self._is_usable(begins)
 
-    async def _reached(self) -> bool:
+    async def _reconnect_for_run(self) -> bool:
         """Whether they can be called in a run that begins while the server is lost."""
-        await asyncio.to_thread(self._is_there_again)
-        return self._usable(begins=True)
+        await asyncio.to_thread(self._reconnect)
+        return self._is_usable(run_starts=True)
 
-    def _usable(self, begins: bool) -> bool:
+    def _is_usable(self, run_starts: bool) -> bool:
         state = self._state
-        if state == "closed" or (state == "gone" and begins):
-            raise self._session.refusal(state)
+        if state == "closed" or (state == "gone" and run_starts):
+            raise self._session.unavailable_error(state)
         return state == "open"
 
-    def _made(self, listed: Sequence[Listed], strict: bool) -> Toolset:
+    def _make_toolset(self, listed: Sequence[Listed], strict: bool) -> Toolset:
         names: dict[str, str] = {}
         tools: list[Tool[..., object]] = []
         for each in listed:
-            name = _name(each.name)
+            name = _tool_name(each.name)
             if name in names:
                 raise AgentError(
                     f"the server lists two tools that are called {name}: {names[name]!r:.80} and {each.name!r:.80}, so "
@@ -302,28 +304,28 @@ class Connection:
                     name=name,
                     description=each.description or each.title,
                     timeout=self._timeout,
-                    fatal=(AgentError,),
-                    available=self._available,
+                    reraise=(AgentError,),
+                    available=self._is_available,
                     schema=JsonSchema(each.input_schema, additional="closed", strict=strict),
                 )
             )
         return Toolset(tools)
 
-    def _unanswered(self) -> AgentError:
+    def _timeout_error(self) -> AgentError:
         return AgentError(
-            f"the server did not answer within {self._timeout:g} seconds{self._endpoint.said()}",
+            f"the server did not answer within {self._timeout:g} seconds{self._endpoint.log_suffix()}",
             place=self.name,
         )
 
-    def _unlisted(self, error: Exception) -> AgentError:
+    def _list_error(self, error: Exception) -> AgentError:
         if isinstance(error, AgentError):
             return error
         if self._state == "gone":
-            return self._session.refusal("gone")
-        return AgentError(f"the server does not tell its tools: {message_of(error)}", place=self.name)
+            return self._session.unavailable_error("gone")
+        return AgentError(f"the server does not tell its tools: {error_message(error)}", place=self.name)
 
 
-def _name(listed: str) -> str:
+def _tool_name(listed: str) -> str:
     """A name as a `Tool` may have it."""
     name = re.sub(r"[^\w.-]", "_", listed)
     return (name if re.match(r"[^\W\d]", name) else f"_{name}")[:64]

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from mcp.client import Transport
     from mcp.server import MCPServer
 
-__all__ = ["Endpoint", "Process", "Web", "check_installed"]
+__all__ = ["Endpoint", "HttpEndpoint", "ProcessEndpoint", "check_installed"]
 
-_LOG = 4_000
+_MAX_LOG = 4_000
 """Bytes kept of what a process writes to its standard error."""
 
 
@@ -40,16 +40,16 @@ class Endpoint:
 
     Attributes:
         name: For messages.
-        lasts: Whether the server is there without the connection, so that it can be connected to again.
+        is_persistent: Whether the server is there without the connection, so that it can be connected to again.
     """
 
-    lasts = False
+    is_persistent = False
 
     def __init__(self, name: str, server: Transport | MCPServer | None = None) -> None:
         self.name = name
         self._server = server
 
-    async def enter(self, stack: AsyncExitStack) -> Client:
+    async def connect(self, stack: AsyncExitStack) -> Client:
         """Connect."""
         from mcp import Client
 
@@ -60,22 +60,22 @@ class Endpoint:
         """What it wrote to its standard error."""
         return ""
 
-    def said(self) -> str:
+    def log_suffix(self) -> str:
         """What it said last, for the end of a message."""
         return f"; it said:\n{self.log[-1000:]}" if self.log else ""
 
 
-class Web(Endpoint):
+class HttpEndpoint(Endpoint):
     """A server behind a URL."""
 
-    lasts = True
+    is_persistent = True
 
     def __init__(self, url: str, headers: Mapping[str, str] | None) -> None:
         super().__init__(re.sub(r"//[^/]*@|[?#].*", lambda found: "//" if found[0][0] == "/" else "", url))
         self._url = url
         self._headers = dict(headers or {})
 
-    async def enter(self, stack: AsyncExitStack) -> Client:
+    async def connect(self, stack: AsyncExitStack) -> Client:
         """Connect."""
         from httpx2 import AsyncClient, Timeout
         from mcp import Client
@@ -89,7 +89,7 @@ class Web(Endpoint):
         )
 
 
-class Process(Endpoint):
+class ProcessEndpoint(Endpoint):
     """A server that is started."""
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str] | None, cwd: str | Path | None) -> None:
@@ -100,14 +100,14 @@ class Process(Endpoint):
         self._log = b""
         self._reader: Thread | None = None
 
-    async def enter(self, stack: AsyncExitStack) -> Client:
+    async def connect(self, stack: AsyncExitStack) -> Client:
         """Start the process and connect."""
         from mcp import Client, StdioServerParameters, stdio_client
 
         first, *rest = self._command
         parameters = StdioServerParameters(command=first, args=rest, env=self._env, cwd=self._cwd)
         read, write = os.pipe()  # a notebook's standard error is no file that a process could write to
-        self._reader = Thread(target=self._keep, args=(read,), daemon=True, name="structkit-mcp-log")
+        self._reader = Thread(target=self._collect_log, args=(read,), daemon=True, name="structkit-mcp-log")
         self._reader.start()
         with os.fdopen(write, "w") as errors:
             return await stack.enter_async_context(Client(stdio_client(parameters, errlog=errors)))
@@ -117,13 +117,13 @@ class Process(Endpoint):
         """What it wrote to its standard error."""
         return self._log.decode(errors="replace").strip()
 
-    def said(self) -> str:
+    def log_suffix(self) -> str:
         """What it said last, for the end of a message."""
         if self._reader is not None:
             self._reader.join(0.2)  # a process that has ended has said all
-        return super().said()
+        return super().log_suffix()
 
-    def _keep(self, read: int) -> None:
+    def _collect_log(self, read: int) -> None:
         with os.fdopen(read, "rb", buffering=0) as pipe:
-            while chunk := pipe.read(_LOG):
-                self._log = (self._log + chunk)[-_LOG:]
+            while chunk := pipe.read(_MAX_LOG):
+                self._log = (self._log + chunk)[-_MAX_LOG:]

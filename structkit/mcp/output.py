@@ -10,28 +10,28 @@ from structkit.errors import ToolError
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, ContentBlock
 
-__all__ = ["output_of"]
+__all__ = ["tool_result"]
 
 
-def output_of(result: CallToolResult, most: int) -> object:
+def tool_result(result: CallToolResult, max_characters: int) -> object:
     """What a call returned: structured content, or a text.
 
     Raises:
         ToolError: The tool says that it failed.
     """
-    text = "\n".join(_shown(block) for block in result.content)
+    text = "\n".join(_block_text(block) for block in result.content)
     if result.is_error:
         raise ToolError(text or "it failed, and did not say why")
     if result.structured_content is None or any(block.type != "text" for block in result.content):
-        return _cut(text, most)
+        return _truncate(text, max_characters)
     value: object = result.structured_content
     if isinstance(value, dict) and value.keys() == {"result"}:
         value = value["result"]  # servers wrap what is no object, as the protocol wanted it
     written = json.dumps(value, ensure_ascii=False)
-    return value if len(written) <= most else _cut(written, most)
+    return value if len(written) <= max_characters else _truncate(written, max_characters)
 
 
-def _shown(block: ContentBlock) -> str:
+def _block_text(block: ContentBlock) -> str:
     """A block of content as a text; what is no text is only named."""
     if block.type == "text":
         return block.text
@@ -50,5 +50,9 @@ def _size(base64: str) -> str:
     return f"{len(base64.rstrip('=')) * 3 // 4:,} bytes"
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]} ... ({len(text) - most} more characters)"
+def _truncate(text: str, max_characters: int) -> str:
+    return (
+        text
+        if len(text) <= max_characters
+        else f"{text[:max_characters]} ... ({len(text) - max_characters} more characters)"
+    )

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = [
-    "Batching",
+    "Batch",
     "Conversation",
-    "Conversing",
+    "HasChatTemplate",
     "Logits",
     "LogitsModel",
-    "Marking",
     "Message",
-    "Noise",
-    "ReadsAhead",
-    "Rows",
+    "RandomLogits",
     "Session",
-    "Shrinking",
-    "Templated",
-    "Thinking",
+    "SupportsBatching",
+    "SupportsControlTokens",
+    "SupportsLookahead",
+    "SupportsMessages",
+    "SupportsShrink",
+    "SupportsThinking",
 ]
 
 Logits: TypeAlias = "NDArray[np.float32] | torch.Tensor"
@@ -48,16 +48,16 @@ class Message(TypedDict):
     content: str
     """What was said. Control tokens spelled in it are ordinary text."""
 
-    calls: NotRequired[Sequence[tuple[str, str, str]]]
+    tool_calls: NotRequired[Sequence[tuple[str, str, str]]]
     """The calls that an assistant's content is: ids, names, and arguments as JSON. Only in a `Conversation`."""
 
-    said: NotRequired[str]
+    text: NotRequired[str]
     """What the assistant said before its calls. Only in a `Conversation`."""
 
     name: NotRequired[str]
     """The tool whose output the content is. Only in a `Conversation`."""
 
-    id: NotRequired[str]
+    tool_call_id: NotRequired[str]
     """The call whose output the content is. Only in a `Conversation`."""
 
 
@@ -101,7 +101,7 @@ class Session(Protocol):
             float32[width]; the width may differ from the vocabulary's size, and neither NaN nor all -inf.
 
         Raises:
-            ModelFailed: The model broke, or the sequence is longer than it can read.
+            ModelError: The model broke, or the sequence is longer than it can read.
         """
         ...
 
@@ -145,11 +145,11 @@ class LogitsModel(Protocol):
         ...
 
 
-class Rows(Protocol):
+class Batch(Protocol):
     """Sequences being written side by side, numbered from 0, and what the model remembers of them."""
 
     @property
-    def most(self) -> int | None:
+    def max_rows(self) -> int | None:
         """How many there may be at once, if there is a bound."""
         ...
 
@@ -165,7 +165,7 @@ class Rows(Protocol):
             float[sequences, width], the logits of the tokens that follow them.
 
         Raises:
-            ModelFailed: The model broke, or a sequence is longer than it can read.
+            ModelError: The model broke, or a sequence is longer than it can read.
         """
         ...
 
@@ -176,7 +176,7 @@ class Rows(Protocol):
             float[rows, width], the logits of the tokens that follow them.
 
         Raises:
-            ModelFailed: The model broke, or a sequence is longer than it can read.
+            ModelError: The model broke, or a sequence is longer than it can read.
         """
         ...
 
@@ -189,20 +189,20 @@ class Rows(Protocol):
         """
         ...
 
-    def back(self, row: int, count: int) -> None:
+    def rollback(self, row: int, count: int) -> None:
         """Take back the last `count` tokens of a row."""
         ...
 
-    def keep(self, rows: Sequence[int]) -> None:
+    def select(self, rows: Sequence[int]) -> None:
         """Let go of all rows but these, which are numbered anew in the order given."""
         ...
 
 
 @runtime_checkable
-class ReadsAhead(Protocol):
+class SupportsLookahead(Protocol):
     """A batch that tells the logits of several tokens of each row at once, and takes tokens back at little cost."""
 
-    def read(self, token_ids: Sequence[Sequence[int]], last: int) -> Logits:
+    def feed_multi(self, token_ids: Sequence[Sequence[int]], logits_to_keep: int) -> Logits:
         """Feed tokens to each row; see `Rows.feed`.
 
         Returns:
@@ -210,13 +210,13 @@ class ReadsAhead(Protocol):
             meaning where it was fed fewer.
 
         Raises:
-            ModelFailed: See `Rows.feed`.
+            ModelError: See `Rows.feed`.
         """
         ...
 
 
 @runtime_checkable
-class Shrinking(Protocol):
+class SupportsShrink(Protocol):
     """A batch that holds more memory than its tokens need, so that they may grow, and can let go of it."""
 
     def shrink(self) -> None:
@@ -225,10 +225,10 @@ class Shrinking(Protocol):
 
 
 @runtime_checkable
-class Batching(Protocol):
+class SupportsBatching(Protocol):
     """A model that computes several sequences at once."""
 
-    def rows(self, prefix: Sequence[int] = ()) -> Rows | None:
+    def batch(self, prefix: Sequence[int] = ()) -> Batch | None:
         """Begin a batch without rows; `None` if this model can only write one sequence after the other.
 
         Args:
@@ -238,7 +238,7 @@ class Batching(Protocol):
 
 
 @runtime_checkable
-class Conversing(Protocol):
+class SupportsMessages(Protocol):
     """A model that knows whether it takes messages, and not only texts; one that does not know takes both."""
 
     @property
@@ -248,7 +248,7 @@ class Conversing(Protocol):
 
 
 @runtime_checkable
-class Templated(Protocol):
+class HasChatTemplate(Protocol):
     """A model whose chat template is known; its `encode` takes a `Conversation`.
 
     An agent has such a model write calls as its template does, if it can write all that stands in them.
@@ -261,7 +261,7 @@ class Templated(Protocol):
 
 
 @runtime_checkable
-class Marking(Protocol):
+class SupportsControlTokens(Protocol):
     """A model that can write control tokens; without it, calls whose marks are such tokens are written as JSON."""
 
     def control_token(self, name: str) -> int | None:
@@ -270,17 +270,17 @@ class Marking(Protocol):
 
 
 @runtime_checkable
-class Noise(Protocol):
+class RandomLogits(Protocol):
     """A model that writes at random: it wants nothing, so no target fights it."""
 
     @property
-    def is_noise(self) -> bool:
+    def is_random(self) -> bool:
         """It is."""
         ...
 
 
 @runtime_checkable
-class Thinking(Protocol):
+class SupportsThinking(Protocol):
     """A model that can think before it answers."""
 
     def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import ModelFailed
+from structkit.errors import ModelError
 from structkit.models.protocols import Message
 from structkit.vocabulary.control_tokens import to_bytes
 from structkit.vocabulary.vocabulary import Vocabulary
@@ -20,7 +20,7 @@ __all__ = ["RandomModel", "Reply", "ScriptedModel", "byte_vocabulary", "small_vo
 Reply: TypeAlias = "str | NDArray[np.float32] | Callable[[str], str]"
 """A text, the logits of each step (float32[steps, width]), or a function from the prompt to a text."""
 
-_WANTED, _LIKED, _ENDING = 20.0, 10.0, 5.0
+_REPLY_LOGIT, _RELATED_LOGIT, _CLOSING_LOGIT = 20.0, 10.0, 5.0
 """Logits of tokens that spell the reply, that spell it in other white space, and that end it."""
 
 _CLOSING = tuple(bytes([byte]) for byte in b'"]}')
@@ -33,7 +33,7 @@ null, true, false, Ana Maria John Smith Monday January Porto London nurse teache
 open closed positive negative
 """.split()
 
-_MARKS = """
+_JSON_PIECES = """
 {" "} {} [] [{ }] }, ], ]} }} "] ": ", {"name ["a "," ":" "," "}] 00 10 20 19 12 2024 2025 -01 -0 .0 .5 ing ed
 er es ly tion th he in an re on st en nd or ou ea ti it ar te al ll is ss un co de
 """.split()
@@ -45,7 +45,7 @@ def byte_vocabulary() -> Vocabulary:
     >>> byte_vocabulary()
     <Vocabulary of 256 tokens, size 257, ends 256>
     """
-    return Vocabulary([bytes([byte]) for byte in range(256)], end_ids=[256])
+    return Vocabulary([bytes([byte]) for byte in range(256)], eos_token_ids=[256])
 
 
 def small_vocabulary() -> Vocabulary:
@@ -55,13 +55,13 @@ def small_vocabulary() -> Vocabulary:
     (b'{"', b'"}', b'{}')
     """
     spaced = ['", "', '": "', '": ', ", ", '"}, {"', "  ", ". "]
-    pieces = [*_MARKS, *spaced, *_WORDS, *(f" {word}" for word in _WORDS)]
+    pieces = [*_JSON_PIECES, *spaced, *_WORDS, *(f" {word}" for word in _WORDS)]
     tokens: list[bytes | None] = [bytes([byte]) for byte in range(256)]
     tokens += [piece.encode() for piece in dict.fromkeys(pieces) if len(piece) > 1]
-    return Vocabulary([*tokens, None], end_ids=[len(tokens) + 1, len(tokens) + 2])
+    return Vocabulary([*tokens, None], eos_token_ids=[len(tokens) + 1, len(tokens) + 2])
 
 
-class _Weightless:
+class _WeightlessModel:
     """What both models share: a vocabulary, spelling, and a memory of prompts."""
 
     def __init__(self, vocabulary: Vocabulary | None, context_length: int | None, name: str) -> None:
@@ -90,13 +90,13 @@ class _Weightless:
         """Spell a prompt; messages become lines such as `user: Hi`. Bytes without a token are left out."""
         lines = [prompt] if isinstance(prompt, str) else [f"{m['role']}: {m['content']}" for m in prompt]
         text = "\n".join(lines)
-        spelled = self._speller.spell(text.encode())
+        spelled = self._tokenizer.encode(text.encode())
         self._last = (text, spelled)
         return spelled
 
     def encode_text(self, text: str) -> list[int]:
         """Spell a text, the longest token first; bytes that are in no token are left out."""
-        return self._speller.spell(text.encode())
+        return self._tokenizer.encode(text.encode())
 
     def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:
         """Spell a prompt; the reply begins with the thoughts, and `</think>` ends them."""
@@ -107,21 +107,21 @@ class _Weightless:
         """The tokens of `</think>`."""
         return tuple(self.encode_text("</think>"))
 
-    def show(self, token_ids: Sequence[int]) -> str:
+    def decode(self, token_ids: Sequence[int]) -> str:
         """The text of tokens."""
         return b"".join(self._vocabulary.tokens[i] for i in token_ids).decode("utf-8", errors="replace")
 
     @cached_property
-    def _speller(self) -> _Speller:
-        return _Speller(self._vocabulary)
+    def _tokenizer(self) -> _GreedyTokenizer:
+        return _GreedyTokenizer(self._vocabulary)
 
-    def _begin(self) -> tuple[str, list[int]]:
+    def _start(self) -> tuple[str, list[int]]:
         """Note that a sequence begins, and give its prompt and the tokens of it."""
         self.prompts.append(self._last[0])
         return self._last
 
 
-class ScriptedModel(_Weightless):
+class ScriptedModel(_WeightlessModel):
     """A model that wants to write the texts it was given, in order: one for each generation, and one for each attempt.
 
     Its logits favour tokens that spell the reply from where the text stands, then the end token. Where the
@@ -161,34 +161,34 @@ class ScriptedModel(_Weightless):
         if isinstance(replies, str):
             raise TypeError(f"replies is a list with one reply for each generation; write [{replies!r:.40}]")
         self._replies = list(replies)
-        self._begun = 0
+        self._started = 0
 
-    def session(self) -> _ScriptedSession | _GivenSession:
+    def session(self) -> _ScriptedSession | _ArraySession:
         """Begin the next reply.
 
         Raises:
-            ModelFailed: There are no more.
+            ModelError: There are no more.
         """
-        prompt, prompt_ids = self._begin()
-        reply = self._following(prompt)
+        prompt, prompt_ids = self._start()
+        reply = self._next_reply(prompt)
         if isinstance(reply, np.ndarray):
-            return _GivenSession(reply, len(prompt_ids))
-        following = partial(self._following, prompt)
+            return _ArraySession(reply, len(prompt_ids))
+        following = partial(self._next_reply, prompt)
         before = b"".join(self._vocabulary.tokens[i] for i in prompt_ids)
-        return _ScriptedSession(to_bytes(reply), self._vocabulary, self._speller, before, following)
+        return _ScriptedSession(to_bytes(reply), self._vocabulary, self._tokenizer, before, following)
 
-    def _following(self, prompt: str) -> str | NDArray[np.float32]:
-        self._begun += 1
-        if self._begun > len(self._replies):
-            raise ModelFailed(
-                f"generation {self._begun} was begun, and the script has {len(self._replies)} replies; add one",
+    def _next_reply(self, prompt: str) -> str | NDArray[np.float32]:
+        self._started += 1
+        if self._started > len(self._replies):
+            raise ModelError(
+                f"generation {self._started} was begun, and the script has {len(self._replies)} replies; add one",
                 place=self.name,
             )
-        reply = self._replies[self._begun - 1]
+        reply = self._replies[self._started - 1]
         return reply(prompt) if callable(reply) else reply
 
 
-class RandomModel(_Weightless):
+class RandomModel(_WeightlessModel):
     """A model whose logits are Gaussian noise: the same for the same seed, sequence and position.
 
     >>> import structkit as sk
@@ -222,81 +222,85 @@ class RandomModel(_Weightless):
         # Every step is a window on one pool of noise: to draw 128,000 numbers a step takes a millisecond.
         self._pool = np.random.default_rng(seed).standard_normal(2 * width + 4096, dtype=np.float32)
         self._bias = np.zeros(width, np.float32)
-        self._bias[[*self._speller.closing, *self._vocabulary.end_ids]] = brevity
+        self._bias[[*self._tokenizer.closing_ids, *self._vocabulary.eos_token_ids]] = brevity
         self._biased = brevity != 0
 
     @property
-    def is_noise(self) -> bool:
-        """It wants nothing, so no `PressureWarning` is given."""
+    def is_random(self) -> bool:
+        """It wants nothing, so no `LowAgreementWarning` is given."""
         return True
 
     def session(self) -> _RandomSession:
         """Begin a sequence with noise of its own."""
-        self._begin()
+        self._start()
         bias = self._bias if self._biased else None
         return _RandomSession(self._pool, bias, (self._seed, next(self._sessions)))
 
 
-class _Fed:
+class _FedTokens:
     """The tokens that a session was fed."""
 
     def __init__(self) -> None:
-        self.fed: list[int] = []
+        self.token_ids: list[int] = []
 
     @property
     def length(self) -> int:
         """How many there are."""
-        return len(self.fed)
+        return len(self.token_ids)
 
     def crop(self, length: int) -> None:
         """Forget all but the first `length`."""
-        del self.fed[length:]
+        del self.token_ids[length:]
 
 
-class _ScriptedSession(_Fed):
+class _ScriptedSession(_FedTokens):
     """One reply being written; see `Session`."""
 
     def __init__(
         self,
         reply: bytes,
         vocabulary: Vocabulary,
-        speller: _Speller,
+        tokenizer: _GreedyTokenizer,
         prompt: bytes,
-        following: Callable[[], str | NDArray[np.float32]],
+        next_reply: Callable[[], str | NDArray[np.float32]],
     ) -> None:
         super().__init__()
         self._reply = reply
-        self._following = following
+        self._next_reply = next_reply
         self._vocabulary = vocabulary
-        self._speller = speller
+        self._tokenizer = tokenizer
         self._prompt = prompt
 
-    def again(self) -> None:
+    def retry(self) -> None:
         """What was written was refused: go on with the next reply of the script."""
-        reply = self._following()
+        reply = self._next_reply()
         self._reply = to_bytes(reply) if isinstance(reply, str) else b""
 
     def logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
         """Feed tokens; the logits favour what spells the rest of the reply."""
-        self.fed += token_ids
+        self.token_ids += token_ids
         tokens = self._vocabulary.tokens
-        text = b"".join(tokens[i] for i in self.fed)
-        rest = self._prompt[len(text) :] + _rest(self._reply, text[len(self._prompt) :])
+        text = b"".join(tokens[i] for i in self.token_ids)
+        rest = self._prompt[len(text) :] + _remaining(self._reply, text[len(self._prompt) :])
         logits = np.zeros(self._vocabulary.size, np.float32)
-        logits[self._speller.closing] = _ENDING
+        logits[self._tokenizer.closing_ids] = _CLOSING_LOGIT
         if not rest:  # all was written, or what was written is something else
-            logits[list(self._vocabulary.end_ids)] = _WANTED
+            logits[list(self._vocabulary.eos_token_ids)] = _REPLY_LOGIT
             return logits
         stripped = rest.lstrip(b" \n\r\t")
         if not stripped:
-            logits[list(self._vocabulary.end_ids)] = _LIKED
-        for text, logit in ((stripped, _LIKED), (b" " + stripped, _LIKED), (rest, _WANTED)):
-            for token_id in self._speller.beginnings(text):
+            logits[list(self._vocabulary.eos_token_ids)] = _RELATED_LOGIT
+        for text, logit in (
+            (stripped, _RELATED_LOGIT),
+            (b" " + stripped, _RELATED_LOGIT),
+            (rest, _REPLY_LOGIT),
+        ):
+            for token_id in self._tokenizer.prefixes(text):
                 logits[token_id] = logit + len(tokens[token_id]) / 256
         return logits
 
 
-class _GivenSession(_Fed):
+class _ArraySession(_FedTokens):
     """Logits that a test gave; see `Session`."""
 
     def __init__(self, rows: NDArray[np.float32], prompt_tokens: int) -> None:
@@ -306,13 +310,13 @@ class _GivenSession(_Fed):
 
     def logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
         """Feed tokens; the row of the step, counted from the end of the prompt."""
-        self.fed += token_ids
-        step = min(max(len(self.fed) - self._prompt_tokens, 0), len(self._rows) - 1)
+        self.token_ids += token_ids
+        step = min(max(len(self.token_ids) - self._prompt_tokens, 0), len(self._rows) - 1)
         row: NDArray[np.float32] = self._rows[step].astype(np.float32)
         return row
 
 
-class _RandomSession(_Fed):
+class _RandomSession(_FedTokens):
     """Noise; see `Session`."""
 
     def __init__(
@@ -325,15 +329,15 @@ class _RandomSession(_Fed):
 
     def logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
         """Feed tokens; the noise of the position."""
-        self.fed += token_ids
-        generator = np.random.default_rng([*self._seed, len(self.fed)])
+        self.token_ids += token_ids
+        generator = np.random.default_rng([*self._seed, len(self.token_ids)])
         width = (len(self._pool) - 4096) // 2
         start = int(generator.integers(len(self._pool) - width))
         window = self._pool[start : start + width]
         return window if self._bias is None else window + self._bias
 
 
-class _Speller:
+class _GreedyTokenizer:
     """Texts to tokens, the longest token first."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -341,7 +345,7 @@ class _Speller:
         self._ids = {token: i for i, token in reversed(list(enumerate(vocabulary.tokens))) if token}
         self._lengths = sorted({len(token) for token in self._ids}, reverse=True)
 
-    def spell(self, text: bytes) -> list[int]:
+    def encode(self, text: bytes) -> list[int]:
         """The tokens of a text; bytes that are in no token are left out."""
         spelled: list[int] = []
         start = 0
@@ -352,27 +356,27 @@ class _Speller:
             start += found or 1
         return spelled
 
-    def beginnings(self, text: bytes) -> list[int]:
+    def prefixes(self, text: bytes) -> list[int]:
         """The tokens that a text begins with, the shortest first."""
         lengths = [length for length in reversed(self._lengths) if length <= len(text)]
         return [self._ids[text[:length]] for length in lengths if text[:length] in self._ids]
 
     @cached_property
-    def closing(self) -> list[int]:
+    def closing_ids(self) -> list[int]:
         """The tokens that begin with a mark that closes something in JSON."""
         return [token_id for token, token_id in self._ids.items() if token.startswith(_CLOSING)]
 
 
-def _rest(reply: bytes, written: bytes) -> bytes:
+def _remaining(reply: bytes, text: bytes) -> bytes:
     """What of the reply is still to be written; empty if all was, or if something else was.
 
     White space that only one of them has is passed over.
 
-    >>> _rest(b'{"a":1}', b'{"a": ')
+    >>> _remaining(b'{"a":1}', b'{"a": ')
     b'1}'
     """
     position = 0
-    for byte in written:
+    for byte in text:
         while position < len(reply) and reply[position] != byte and reply[position : position + 1].isspace():
             if bytes([byte]).isspace():
                 break

@@ -8,62 +8,62 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import ModelFailed, StructkitError
-from structkit.models.protocols import Batching, Logits, LogitsModel, Rows, Session
+from structkit.errors import ModelError, StructkitError
+from structkit.models.protocols import Batch, Logits, LogitsModel, Session, SupportsBatching
 
-__all__ = ["SingleRow", "asked", "logits_of", "rows_of"]
+__all__ = ["SingleRowBatch", "call_model", "checked_logits", "new_batch"]
 
 R = TypeVar("R")
 
 
-def rows_of(model: LogitsModel, prefix: Sequence[int] = ()) -> Rows:
+def new_batch(model: LogitsModel, prefix: Sequence[int] = ()) -> Batch:
     """A batch of a model, of many rows where the model can; see `Batching`."""
-    rows = model.rows(prefix) if isinstance(model, Batching) else None
-    return SingleRow(model) if rows is None else rows
+    rows = model.batch(prefix) if isinstance(model, SupportsBatching) else None
+    return SingleRowBatch(model) if rows is None else rows
 
 
-def asked(ask: Callable[[], R], place: str | None = None, *, who: str = "the model") -> R:
+def call_model(call: Callable[[], R], location: str | None = None, *, subject: str = "the model") -> R:
     """What a model answers, or a processor of its logits.
 
     Raises:
-        ModelFailed: It raised something.
+        ModelError: It raised something.
         StructkitError: It raised that.
     """
     try:
-        return ask()
+        return call()
     except StructkitError:
         raise
     except Exception as error:  # it is anyone's code
-        raise ModelFailed(f"{who} broke: {type(error).__name__}: {error}", place=place) from error
+        raise ModelError(f"{subject} broke: {type(error).__name__}: {error}", place=location) from error
 
 
-def logits_of(ask: Callable[[], Logits], rows: int) -> Logits:
+def checked_logits(call: Callable[[], Logits], rows: int) -> Logits:
     """float[rows, width]: the logits that a batch answers with.
 
     Raises:
-        ModelFailed: It raised something, or answered something else.
+        ModelError: It raised something, or answered something else.
         StructkitError: It raised that.
     """
-    logits = asked(ask)
+    logits = call_model(call)
     shape = getattr(logits, "shape", type(logits).__name__)
     if len(shape) != 2 or shape[0] != rows:
-        raise ModelFailed(
+        raise ModelError(
             f"the model gave logits of shape {[*shape]} for {rows} rows; give float32[rows, width]"
         )
     return logits
 
 
 @runtime_checkable
-class _Scripted(Protocol):
+class _SupportsRetry(Protocol):
     """A session that must be told that what it wrote was refused."""
 
-    def again(self) -> None: ...
+    def retry(self) -> None: ...
 
 
-class SingleRow:
+class SingleRowBatch:
     """A session as the only row; see `Rows`."""
 
-    most = 1
+    max_rows = 1
     overhead = 1_000
 
     def __init__(self, model: LogitsModel) -> None:
@@ -82,18 +82,18 @@ class SingleRow:
             self._session = self._model.session()
         row = self._logits(ids)
         if not isinstance(row, np.ndarray):
-            raise ModelFailed(
+            raise ModelError(
                 f"the model gave a {type(row).__name__} as logits; give an array, float32[width]"
             )
         if row.ndim != 1:
-            raise ModelFailed(
+            raise ModelError(
                 f"the model gave logits of shape {list(row.shape)}; give one row, float32[width]"
             )
         return row[None].astype(np.float32)  # a copy, for a row of a user's model is not ours to write on
 
     def score(self, row: int, branches: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
         """What the model thinks of several ways to go on; see `Rows.score`."""
-        length = self._begun.length
+        length = self._active_session.length
         scores = []
         for branch in branches:
             score = np.zeros(len(branch), np.float32)
@@ -103,30 +103,30 @@ class SingleRow:
                 total = top + np.log(np.exp(logits - top).sum())
                 token = branch[position]  # past the width it is one that the model cannot say
                 score[position] = logits[token] - total if token < len(logits) else -np.inf
-            self._begun.crop(length)
+            self._active_session.crop(length)
             scores.append(score)
         return scores
 
-    def back(self, row: int, count: int) -> None:
+    def rollback(self, row: int, count: int) -> None:
         """Take back tokens; see `Rows.back`."""
-        if count == self._begun.length:
+        if count == self._active_session.length:
             self._session = None  # another attempt, from its first token on
         elif count:
-            self._begun.crop(self._begun.length - count)
-            if isinstance(self._begun, _Scripted):
-                self._begun.again()
+            self._active_session.crop(self._active_session.length - count)
+            if isinstance(self._active_session, _SupportsRetry):
+                self._active_session.retry()
 
-    def keep(self, rows: Sequence[int]) -> None:
+    def select(self, rows: Sequence[int]) -> None:
         """Let go of the sequence, or not; see `Rows.keep`."""
         if not rows:
             self._session = None
 
     @property
-    def _begun(self) -> Session:
+    def _active_session(self) -> Session:
         if self._session is None:
-            raise ModelFailed("no sequence was begun")
+            raise ModelError("no sequence was begun")
         return self._session
 
     def _logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        session = self._begun
-        return asked(lambda: session.logits(token_ids), f"position {session.length}")
+        session = self._active_session
+        return call_model(lambda: session.logits(token_ids), f"position {session.length}")

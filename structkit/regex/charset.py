@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from structkit.regex.nodes import Chars
+from structkit.regex.nodes import CharClass
 
-__all__ = ["ANY", "DIGIT", "chars", "complement", "contains", "intersection", "one", "union"]
+__all__ = ["ANY", "DIGIT", "char_class", "complement", "contains", "intersection", "single_char", "union"]
 
 _LAST = 0x10FFFF
 _SURROGATES = (0xD800, 0xDFFF)
 
 
-def chars(ranges: Iterable[tuple[int, int]]) -> Chars:
+def char_class(ranges: Iterable[tuple[int, int]]) -> CharClass:
     """The code points of the ranges (ends included), in the normal form of `Chars`.
 
-    >>> chars([(0x62, 0x63), (0x61, 0x61), (0xD700, 0xE000)])
-    Chars(ranges=((97, 99), (55040, 55295), (57344, 57344)))
+    >>> char_class([(0x62, 0x63), (0x61, 0x61), (0xD700, 0xE000)])
+    CharClass(ranges=((97, 99), (55040, 55295), (57344, 57344)))
     """
     merged: list[tuple[int, int]] = []
     for first, last in sorted(_without_surrogates(ranges)):
@@ -25,7 +25,7 @@ def chars(ranges: Iterable[tuple[int, int]]) -> Chars:
             merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
         else:
             merged.append((first, last))
-    return Chars(tuple(merged))
+    return CharClass(tuple(merged))
 
 
 def _without_surrogates(ranges: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
@@ -36,32 +36,32 @@ def _without_surrogates(ranges: Iterable[tuple[int, int]]) -> Iterable[tuple[int
                 yield a, b
 
 
-ANY = chars([(0, _LAST)])
+ANY = char_class([(0, _LAST)])
 """Every code point that text can hold."""
 
-DIGIT = chars([(0x30, 0x39)])
+DIGIT = char_class([(0x30, 0x39)])
 """The ten ASCII digits."""
 
 
-def one(character: str) -> Chars:
+def single_char(character: str) -> CharClass:
     """The set of one character; empty for a surrogate.
 
-    >>> one("a")
-    Chars(ranges=((97, 97),))
+    >>> single_char("a")
+    CharClass(ranges=((97, 97),))
     """
-    return chars([(ord(character), ord(character))])
+    return char_class([(ord(character), ord(character))])
 
 
-def union(sets: Iterable[Chars]) -> Chars:
+def union(sets: Iterable[CharClass]) -> CharClass:
     """The code points in any of the sets.
 
-    >>> union([one("a"), one("b")])
-    Chars(ranges=((97, 98),))
+    >>> union([single_char("a"), single_char("b")])
+    CharClass(ranges=((97, 98),))
     """
-    return chars([pair for each in sets for pair in each.ranges])
+    return char_class([pair for each in sets for pair in each.ranges])
 
 
-def complement(these: Chars) -> Chars:
+def complement(charset: CharClass) -> CharClass:
     """The code points not in the set.
 
     >>> complement(complement(DIGIT)) == DIGIT
@@ -69,18 +69,18 @@ def complement(these: Chars) -> Chars:
     """
     gaps: list[tuple[int, int]] = []
     start = 0
-    for first, last in these.ranges:
+    for first, last in charset.ranges:
         gaps.append((start, first - 1))
         start = last + 1
     gaps.append((start, _LAST))
-    return chars((first, last) for first, last in gaps if first <= last)
+    return char_class((first, last) for first, last in gaps if first <= last)
 
 
-def intersection(left: Chars, right: Chars) -> Chars:
+def intersection(left: CharClass, right: CharClass) -> CharClass:
     """The code points in both sets.
 
-    >>> intersection(DIGIT, one("7"))
-    Chars(ranges=((55, 55),))
+    >>> intersection(DIGIT, single_char("7"))
+    CharClass(ranges=((55, 55),))
     """
     common: list[tuple[int, int]] = []
     i = j = 0
@@ -93,13 +93,13 @@ def intersection(left: Chars, right: Chars) -> Chars:
             i += 1
         else:
             j += 1
-    return Chars(tuple(common))
+    return CharClass(tuple(common))
 
 
-def contains(these: Chars, code: int) -> bool:
+def contains(charset: CharClass, code: int) -> bool:
     """Whether the code point is in the set.
 
     >>> contains(DIGIT, ord("x"))
     False
     """
-    return any(first <= code <= last for first, last in these.ranges)
+    return any(first <= code <= last for first, last in charset.ranges)

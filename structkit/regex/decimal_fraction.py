@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structkit.regex.nodes import Node, Repeat, Text, seq
+from structkit.regex.nodes import LiteralText, Node, Repeat, seq
 
 __all__ = ["fraction_of"]
 
@@ -10,7 +10,7 @@ __all__ = ["fraction_of"]
 def fraction_of(part: int, shift: int) -> Node:
     """The fraction `part / 10 ** shift` with its point, from its shortest spelling to `shift` digits."""
     figures = f"{part:0{shift}}".rstrip("0")
-    zeros = Repeat(Text("0"), 0, shift - len(figures))
+    zeros = Repeat(LiteralText("0"), 0, shift - len(figures))
     if not figures:
-        return Repeat(seq(Text("."), Repeat(Text("0"), 1, shift)), 0, 1)
-    return seq(Text("." + figures), zeros) if len(figures) < shift else Text("." + figures)
+        return Repeat(seq(LiteralText("."), Repeat(LiteralText("0"), 1, shift)), 0, 1)
+    return seq(LiteralText("." + figures), zeros) if len(figures) < shift else LiteralText("." + figures)

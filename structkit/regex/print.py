@@ -9,56 +9,56 @@ from typing import TypeAlias
 
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
-from structkit.regex.charset import ANY, DIGIT, chars, complement, union
+from structkit.regex.charset import ANY, DIGIT, char_class, complement, union
 from structkit.regex.decimal_fraction import fraction_of
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
-    Alt,
-    Both,
-    Call,
-    Chars,
-    Joined,
-    Multiple,
+    AnyOrder,
+    CharClass,
+    Choice,
+    Distinct,
+    Intersection,
+    ListPart,
+    LiteralText,
+    MultipleOf,
     Node,
-    Part,
     Repeat,
+    RuleRef,
     Rules,
+    SeparatedList,
     Seq,
     Substring,
-    Text,
-    Unique,
-    Unordered,
-    alt,
+    choice,
     seq,
 )
 from structkit.regex.walk import is_recursive
 
-__all__ = ["show"]
+__all__ = ["format_regex"]
 
 _CHOICE, _SEQUENCE, _REPEATED, _ATOM = range(4)
 """How tightly a printed piece holds together; a looser piece is put into a group."""
 
 _Piece: TypeAlias = "tuple[str, int]"
 
-_LEADING = chars([(0x31, 0x39)])
+_LEADING = char_class([(0x31, 0x39)])
 
 _MULTIPLES = "the printed regex of `multipleOf`"
 
-_WHOLE = MappingProxyType({0: ""})
+_INTEGRAL_ENDINGS = MappingProxyType({0: ""})
 """A whole number ends where nothing remains, with nothing more."""
 
 _NAMED_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\f": r"\f", "\v": r"\v"}
 
 
-def show(rules: Rules, limits: Limits = Limits()) -> str:  # noqa: B008
+def format_regex(rules: Rules, limits: Limits = Limits()) -> str:  # noqa: B008
     r"""Print rules as a regex.
 
     Without recursion the text is a pattern for `re.fullmatch`, which then accepts exactly the language (of texts
     without surrogates). With recursion no regex can say it: every rule is printed on a line of its own, with `<name>`
     for a call, for people to read.
 
-    >>> print(show(Rules(seq(Text("[1, "), Call("digits"), Text("]")), {"digits": Repeat(Chars(((48, 57),)), 1, 3)})))
+    >>> print(format_regex(Rules(seq(LiteralText("[1, "), RuleRef("digits"), LiteralText("]")), {"digits": Repeat(CharClass(((48, 57),)), 1, 3)})))
     \[1, [0-9]{1,3}\]
 
     Raises:
@@ -78,7 +78,7 @@ class _Printer:
         self.rules = rules.rules
         self.limits = limits
         self.inline = inline
-        self.written_out: dict[str, _Piece] = {}
+        self.inlined: dict[str, _Piece] = {}
         self.groups = 0
 
     def text(self, node: Node) -> str:
@@ -87,58 +87,58 @@ class _Printer:
     def piece(self, node: Node) -> _Piece:
         """Print a node, and say how tightly its text holds together."""
         match node:
-            case Text(value):
+            case LiteralText(value):
                 return _literal(value), _ATOM if len(value) == 1 else _SEQUENCE
-            case Chars():
+            case CharClass():
                 return _class(node), _ATOM
             case Seq(parts):
-                piece = "".join(self.inside(part, _SEQUENCE) for part in parts), _SEQUENCE
-            case Alt():
+                piece = "".join(self.parenthesize(part, _SEQUENCE) for part in parts), _SEQUENCE
+            case Choice():
                 piece = self.choice(node)
             case Repeat():
                 piece = self.repeat(node)
-            case Both(left, right, negate, end):
+            case Intersection(left, right, negate, end):
                 look = "(?!" if negate else "(?="
                 piece = (
-                    f"{look}{self.inside(right, _SEQUENCE)}{end}){self.inside(left, _SEQUENCE)}",
+                    f"{look}{self.parenthesize(right, _SEQUENCE)}{end}){self.parenthesize(left, _SEQUENCE)}",
                     _SEQUENCE,
                 )
-            case Multiple(of, places):
+            case MultipleOf(of, places):
                 piece = self.decimals(of, places) if places else self.multiple(of), _CHOICE
-            case Joined():
-                piece = self.joined(node)
-            case Call(rule):
-                piece = self.call(rule)
+            case SeparatedList():
+                piece = self.separated_list(node)
+            case RuleRef(rule):
+                piece = self.rule_ref(rule)
             case Substring():
                 raise SchemaError(
                     "the quotes of a source have no regex that could be printed; leave out the fields with Quote"
                 )
-            case Unordered():
+            case AnyOrder():
                 raise SchemaError(
                     "keys in any order have no regex that could be printed; use order='declared'"
                 )
-            case Unique(inner):
+            case Distinct(inner):
                 piece = self.piece(inner)
         if len(piece[0]) > self.limits.regex_nodes:
             raise LimitExceeded("regex_nodes", self.limits.regex_nodes, "the printed regex")
         return piece
 
-    def inside(self, node: Node, tightness: int) -> str:
-        """Print a node, in a group if it does not hold together as `tightness` wants."""
+    def parenthesize(self, node: Node, precedence: int) -> str:
+        """Print a node, in a group if it does not hold together as `precedence` wants."""
         text, own = self.piece(node)
-        return text if own >= tightness else f"(?:{text})"
+        return text if own >= precedence else f"(?:{text})"
 
-    def choice(self, node: Alt) -> _Piece:
+    def choice(self, node: Choice) -> _Piece:
         if node is NEVER:
             return "(?!)", _ATOM
         single = [
             part
             for part in node.parts
-            if isinstance(part, Chars) or (isinstance(part, Text) and len(part.value) == 1)
+            if isinstance(part, CharClass) or (isinstance(part, LiteralText) and len(part.value) == 1)
         ]
         rest = [part for part in node.parts if part not in single and part != EMPTY]
         merged = union(
-            part if isinstance(part, Chars) else Chars(((ord(part.value),) * 2,)) for part in single
+            part if isinstance(part, CharClass) else CharClass(((ord(part.value),) * 2,)) for part in single
         )
         pieces = [self.piece(part) for part in rest]
         if merged.ranges:
@@ -147,73 +147,75 @@ class _Printer:
         return _suffixed(piece, "?") if EMPTY in node.parts else piece
 
     def repeat(self, node: Repeat) -> _Piece:
-        if node.most == 0:
+        if node.max_count == 0:
             return "", _SEQUENCE
         piece = self.piece(node.part)
-        least, most = node.least, node.most
+        least, most = node.min_count, node.max_count
         if least == most:
             return piece if least == 1 else _suffixed(piece, f"{{{least}}}")
         short = {(0, None): "*", (1, None): "+", (0, 1): "?"}
         return _suffixed(piece, short.get((least, most), f"{{{least},{'' if most is None else most}}}"))
 
-    def call(self, rule: str) -> _Piece:
+    def rule_ref(self, rule: str) -> _Piece:
         if not self.inline:
             return f"<{rule}>", _ATOM
-        piece = self.written_out.get(rule)
+        piece = self.inlined.get(rule)
         if piece is None:
             piece = self.piece(self.rules[rule])
             if "(?P<" not in piece[0]:  # a group name may be used only once
-                self.written_out[rule] = piece
+                self.inlined[rule] = piece
         return piece
 
-    def joined(self, node: Joined) -> _Piece:
-        parts = [part for part in node.parts if part.most != 0]
+    def separated_list(self, node: SeparatedList) -> _Piece:
+        parts = [part for part in node.parts if part.max_count != 0]
         if not parts:
             return "", _SEQUENCE
-        some = self.some(parts, Text(node.separator))
-        return some if any(part.least for part in parts) else _suffixed(some, "?")
+        some = self.nonempty_list(parts, LiteralText(node.separator))
+        return some if any(part.min_count for part in parts) else _suffixed(some, "?")
 
-    def some(self, parts: Sequence[Part], separator: Text) -> _Piece:
+    def nonempty_list(self, parts: Sequence[ListPart], separator: LiteralText) -> _Piece:
         """At least one part is written, and nothing was before: n log n of the size of the parts."""
         if len(parts) == 1:
             (part,) = parts
-            more = Part(part.node, max(part.least - 1, 0), None if part.most is None else part.most - 1)
-            distinct = self.distinct(part.node, separator) if more.most != 0 else ""
+            more = ListPart(
+                part.node, max(part.min_count - 1, 0), None if part.max_count is None else part.max_count - 1
+            )
+            distinct = self.distinct(part.node, separator) if more.max_count != 0 else ""
             return (
-                f"{distinct}{self.inside(part.node, _SEQUENCE)}{self.more(more, separator, False)}",
+                f"{distinct}{self.parenthesize(part.node, _SEQUENCE)}{self.list_continuation(more, separator, False)}",
                 _SEQUENCE,
             )
         front, back = parts[: len(parts) // 2], parts[len(parts) // 2 :]
-        begun = self.grouped(self.some(front, separator)) + "".join(
-            self.more(part, separator, True) for part in back
+        begun = self.grouped(self.nonempty_list(front, separator)) + "".join(
+            self.list_continuation(part, separator, True) for part in back
         )
-        if any(part.least for part in front):
+        if any(part.min_count for part in front):
             return begun, _SEQUENCE
-        return f"{begun}|{self.some(back, separator)[0]}", _CHOICE
+        return f"{begun}|{self.nonempty_list(back, separator)[0]}", _CHOICE
 
-    def more(self, part: Part, separator: Text, first: bool) -> str:
+    def list_continuation(self, part: ListPart, separator: LiteralText, first: bool) -> str:
         """The part where something was written before; `first` if that was not the part itself."""
-        if part.most == 0:
+        if part.max_count == 0:
             return ""
         entry = seq(separator, part.node)
-        distinct = self.distinct(part.node, separator, separator) if first and part.most != 1 else ""
-        return distinct + self.grouped(self.repeat(Repeat(entry, part.least, part.most)))
+        distinct = self.distinct(part.node, separator, separator) if first and part.max_count != 1 else ""
+        return distinct + self.grouped(self.repeat(Repeat(entry, part.min_count, part.max_count)))
 
     def grouped(self, piece: _Piece) -> str:
         return piece[0] if piece[1] >= _SEQUENCE else f"(?:{piece[0]})"
 
-    def distinct(self, entry: Node, separator: Text, before: Node = EMPTY) -> str:
+    def distinct(self, entry: Node, separator: LiteralText, before: Node = EMPTY) -> str:
         """A lookahead that no two of the entries that follow have the same `Unique` text; empty if they have none."""
         parts = entry.parts if isinstance(entry, Seq) else (entry,)
-        index = next((i for i, part in enumerate(parts) if isinstance(part, Unique)), None)
+        index = next((i for i, part in enumerate(parts) if isinstance(part, Distinct)), None)
         if index is None:
             return ""
         self.groups += 1
         name, comma = f"unique{self.groups}", _literal(separator.value)
         head, tail = seq(*parts[:index]), seq(*parts[index + 1 :])
-        skip, again = (f"(?:{self.inside(entry, _SEQUENCE)}{comma})*" for _ in range(2))
-        first = f"{self.inside(head, _SEQUENCE)}(?P<{name}>{self.text(parts[index])}){self.inside(tail, _SEQUENCE)}"
-        second = f"{self.inside(head, _SEQUENCE)}(?P={name}){self.inside(tail, _SEQUENCE)}"
+        skip, again = (f"(?:{self.parenthesize(entry, _SEQUENCE)}{comma})*" for _ in range(2))
+        first = f"{self.parenthesize(head, _SEQUENCE)}(?P<{name}>{self.text(parts[index])}){self.parenthesize(tail, _SEQUENCE)}"
+        second = f"{self.parenthesize(head, _SEQUENCE)}(?P={name}){self.parenthesize(tail, _SEQUENCE)}"
         return rf"(?!{self.text(before)}{skip}{first}{comma}{again}{second}(?:{comma}|[\]}}]))"
 
     def multiple(self, of: int) -> str:
@@ -223,15 +225,17 @@ class _Printer:
             while rest % prime == 0:
                 rest //= prime
         if rest == of:
-            return self.remainders(of, _WHOLE)
+            return self.remainders(of, _INTEGRAL_ENDINGS)
         if rest > 1:
-            return f"(?=(?:{self.remainders(rest, _WHOLE)})(?![0-9]))(?:{self.multiple(of // rest)})"
+            return (
+                f"(?=(?:{self.remainders(rest, _INTEGRAL_ENDINGS)})(?![0-9]))(?:{self.multiple(of // rest)})"
+            )
         size = next((size for size in range(6) if 10**size % of == 0), None)
         if size is None:
-            return self.remainders(of, _WHOLE)
-        short = [Text(str(value)) for value in range(0, 10**size, of)]
-        tails = alt(Text(f"{value:0{size}}" if size else "") for value in range(0, 10**size, of))
-        return self.text(alt([*short, seq(_LEADING, Repeat(DIGIT), tails)]))
+            return self.remainders(of, _INTEGRAL_ENDINGS)
+        short = [LiteralText(str(value)) for value in range(0, 10**size, of)]
+        tails = choice(LiteralText(f"{value:0{size}}" if size else "") for value in range(0, 10**size, of))
+        return self.text(choice([*short, seq(_LEADING, Repeat(DIGIT), tails)]))
 
     def decimals(self, of: int, places: int) -> str:
         """By what remains before the point, and the fractions that make up for it."""
@@ -243,7 +247,9 @@ class _Printer:
             parts.setdefault(-part % of, []).append(fraction_of(part, places))
         different = of // math.gcd(of, units)
         needed = {remainder: parts.get(remainder * units % of) for remainder in range(different)}
-        return self.remainders(different, {key: self.text(alt(each)) for key, each in needed.items() if each})
+        return self.remainders(
+            different, {key: self.text(choice(each)) for key, each in needed.items() if each}
+        )
 
     def remainders(self, of: int, ends: Mapping[int, str]) -> str:
         """The automaton of remainders as a regex (Kleene 1956): remainders are eliminated one after the other.
@@ -306,7 +312,7 @@ def _literal(text: str) -> str:
     return "".join(_character(ord(character), r".^$*+?{}[]\|()") for character in text)
 
 
-def _class(node: Chars) -> str:
+def _class(node: CharClass) -> str:
     """A class, negated where that is what a person would write."""
     if node == ANY:
         return "(?s:.)"
@@ -319,7 +325,7 @@ def _class(node: Chars) -> str:
     return f"[{_ranges(node)}]"
 
 
-def _ranges(node: Chars) -> str:
+def _ranges(node: CharClass) -> str:
     return "".join(_range(first, last) for first, last in node.ranges)
 
 

@@ -6,84 +6,84 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from structkit.regex.nodes import Alt, Both, Call, Chars, Node, Repeat, Seq, Text
+from structkit.regex.nodes import CharClass, Choice, Intersection, LiteralText, Node, Repeat, RuleRef, Seq
 
-__all__ = ["begin_apart", "is_plain_text"]
+__all__ = ["have_distinct_starts", "is_small_string"]
 
-_FEW = 12
+_MAX_TRIVIAL_SIZE = 12
 """Characters of a pattern whose automaton, at 2 ** 12 states, is small in any case."""
 
-_MANY = 1_000
+_MAX_SIZE = 1_000
 """Characters of a pattern that is looked at closely."""
 
-_MANY_COUNTED = 100
+_MAX_COUNTED_SIZE = 100
 """The same, of a pattern that stands beside a length: the two are multiplied."""
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 
-def begin_apart(branches: Iterable[Node]) -> bool:
+def have_distinct_starts(branches: Iterable[Node]) -> bool:
     """Whether alternatives are told apart by how they begin; texts and calls need not be.
 
-    >>> begin_apart([Seq((Text('"a'), Call("b"))), Text('"c'), Seq((Text("["), Call("d")))])
+    >>> have_distinct_starts([Seq((LiteralText('"a'), RuleRef("b"))), LiteralText('"c'), Seq((LiteralText("["), RuleRef("d")))])
     True
     """
     seen: set[str] = set()
     for branch in branches:
-        if isinstance(branch, (Text, Call)):
+        if isinstance(branch, (LiteralText, RuleRef)):
             continue
-        beginnings = _beginnings(branch)
+        beginnings = _first_characters(branch)
         if beginnings & seen:
             return False
         seen |= beginnings
     return True
 
 
-def _beginnings(node: Node) -> set[str]:
+def _first_characters(node: Node) -> set[str]:
     match node:
-        case Text() | Call():
+        case LiteralText() | RuleRef():
             return set()
-        case Alt(parts):
-            return set().union(*map(_beginnings, parts))
-        case Seq((Text(value), *_)):
+        case Choice(parts):
+            return set().union(*map(_first_characters, parts))
+        case Seq((LiteralText(value), *_)):
             return {value[:1]}
         case Seq((first, *_)):
-            return _beginnings(first) or {"call"}
+            return _first_characters(first) or {"call"}
         case _:
             return {"number"}
 
 
-def is_plain_text(body: Node) -> bool:
+def is_small_string(body: Node) -> bool:
     """Whether the automaton of a pattern's texts has about as many states as the pattern has characters.
 
     It has if at each character it is known from this one alone where in the pattern it is (one-unambiguous
     expressions, Brüggemann-Klein and Wood 1998). Patterns with few characters are small in any case.
 
-    >>> is_plain_text(Seq((Repeat(Chars(((97, 122),))), Text("-"))))
+    >>> is_small_string(Seq((Repeat(CharClass(((97, 122),))), LiteralText("-"))))
     True
-    >>> is_plain_text(Seq((Repeat(Chars(((97, 122),))), Repeat(Text("x"), 20, 20))))
+    >>> is_small_string(Seq((Repeat(CharClass(((97, 122),))), Repeat(LiteralText("x"), 20, 20))))
     False
     """
-    most = _MANY
-    if isinstance(body, Both) and not body.negate and isinstance(body.right, Repeat):
-        body, most = body.left, _MANY_COUNTED
+    most = _MAX_SIZE
+    if isinstance(body, Intersection) and not body.negate and isinstance(body.right, Repeat):
+        body, most = body.left, _MAX_COUNTED_SIZE
     size = _size(body)
-    return size <= _FEW or (size <= most and _ends(body) is not None)
+    return size <= _MAX_TRIVIAL_SIZE or (size <= most and _ends(body) is not None)
 
 
 def _size(node: Node) -> int:
     """The characters of a pattern, repetitions written out; more than `_MANY` where that is not known."""
     match node:
-        case Text(value):
+        case LiteralText(value):
             return len(value)
-        case Chars():
+        case CharClass():
             return 1
         case Repeat(part, least, most):
             return _size(part) * max(least, most or 1)
-        case Seq(parts) | Alt(parts):
+        case Seq(parts) | Choice(parts):
             return sum(map(_size, parts))
         case _:
-            return _MANY + 1
+            return _MAX_SIZE + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,51 +91,51 @@ class _Ends:
     """How texts begin, what may go on after one, and whether there is an empty one."""
 
     first: Ranges
-    more: Ranges
-    empty: bool
+    follow: Ranges
+    nullable: bool
 
 
 def _ends(node: Node) -> _Ends | None:
     """The ends of a pattern that is one-unambiguous, `None` for another."""
     match node:
-        case Text(value):
+        case LiteralText(value):
             return _Ends(((ord(value[0]),) * 2,) if value else (), (), not value)
-        case Chars(ranges):
+        case CharClass(ranges):
             return _Ends(ranges, (), False)
         case Repeat(part, least, most):
             ends = _ends(part)
             if ends is None or most == 1 or most == 0:
-                return ends and _Ends(ends.first, ends.more, ends.empty or not least)
-            more = _apart(ends.more, ends.first)
-            if most is not None and ends.empty:
+                return ends and _Ends(ends.first, ends.follow, ends.nullable or not least)
+            more = _disjoint_union(ends.follow, ends.first)
+            if most is not None and ends.nullable:
                 more = None
-            return None if more is None else _Ends(ends.first, more, ends.empty or not least)
+            return None if more is None else _Ends(ends.first, more, ends.nullable or not least)
         case Seq(parts):
             whole: _Ends | None = _Ends((), (), True)
             for part in parts:
-                whole = whole and _followed(whole, _ends(part))
+                whole = whole and _concatenate(whole, _ends(part))
             return whole
-        case Alt(parts):
+        case Choice(parts):
             first: Ranges | None = ()
             every = [_ends(part) for part in parts]
             for ends in every:
-                first = None if first is None or ends is None else _apart(first, ends.first)
+                first = None if first is None or ends is None else _disjoint_union(first, ends.first)
             found = [ends for ends in every if ends is not None]
-            more = tuple(span for ends in found for span in ends.more)
-            return None if first is None else _Ends(first, more, any(ends.empty for ends in found))
+            more = tuple(span for ends in found for span in ends.follow)
+            return None if first is None else _Ends(first, more, any(ends.nullable for ends in found))
         case _:
             return None
 
 
-def _followed(whole: _Ends, part: _Ends | None) -> _Ends | None:
-    if part is None or _apart(whole.more, part.first) is None:
+def _concatenate(left: _Ends, right: _Ends | None) -> _Ends | None:
+    if right is None or _disjoint_union(left.follow, right.first) is None:
         return None
-    first = _apart(whole.first, part.first) if whole.empty else whole.first
-    more = (*part.more, *part.first, *whole.more) if part.empty else part.more
-    return None if first is None else _Ends(first, more, whole.empty and part.empty)
+    first = _disjoint_union(left.first, right.first) if left.nullable else left.first
+    more = (*right.follow, *right.first, *left.follow) if right.nullable else right.follow
+    return None if first is None else _Ends(first, more, left.nullable and right.nullable)
 
 
-def _apart(left: Ranges, right: Ranges) -> Ranges | None:
+def _disjoint_union(left: Ranges, right: Ranges) -> Ranges | None:
     """Both, or `None` if they share a character."""
     shared = any(a <= d and c <= b for a, b in left for c, d in right)
     return None if shared else (*left, *right)

@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 
 from structkit.regex.nodes import Substring
 
-__all__ = ["END", "INSIDE", "MAYBE", "Boundaries", "Spelling", "boundaries", "find", "spelling", "substrings"]
+__all__ = [
+    "END",
+    "INSIDE",
+    "MAYBE",
+    "Boundaries",
+    "EncodedSource",
+    "boundaries",
+    "encode_source",
+    "find",
+    "substrings",
+]
 
 INSIDE, MAYBE, END = 0, 1, 2
 """Whether a quote may end at a place: never, whatever follows; depending on what follows, and it does not; yes."""
@@ -33,7 +43,7 @@ def substrings(words: bool = True, source: str | None = None) -> Substring:
     """The language of the quotes of a source.
 
     >>> substrings(source="Ana")
-    Substring(source='Ana', words=True, spelled=False, closed=False)
+    Substring(source='Ana', whole_words=True, json_escaped=False, with_end_quote=False)
     """
     return Substring(source or "", words)
 
@@ -44,25 +54,25 @@ class Boundaries(NamedTuple):
     Attributes:
         starts: bool[characters + 1].
         ends: uint8[characters + 1], `INSIDE`, `MAYBE` or `END`.
-        broken: bool[characters], those that no text can hold: halves of surrogate pairs.
+        surrogate: bool[characters], those that no text can hold: halves of surrogate pairs.
     """
 
     starts: NDArray[np.bool_]
     ends: NDArray[np.uint8]
-    broken: NDArray[np.bool_]
+    surrogate: NDArray[np.bool_]
 
 
-def boundaries(source: str, *, words: bool) -> Boundaries:
+def boundaries(source: str, *, whole_words: bool) -> Boundaries:
     """Where quotes may begin and end.
 
-    >>> found = boundaries("Ana, 34", words=True)
+    >>> found = boundaries("Ana, 34", whole_words=True)
     >>> found.starts.nonzero()[0].tolist(), (found.ends == END).nonzero()[0].tolist()
     ([0, 3, 5], [3, 4, 7])
     """
     codes = _codes(source)
     broken = (codes >= 0xD800) & (codes <= 0xDFFF)
     starts, ends = np.zeros(len(codes) + 1, bool), np.full(len(codes) + 1, INSIDE, np.uint8)
-    if not words:
+    if not whole_words:
         starts[:-1] = ~broken
         ends[1:][~broken] = END
         return Boundaries(starts, ends, broken)
@@ -76,50 +86,50 @@ def boundaries(source: str, *, words: bool) -> Boundaries:
     return Boundaries(starts, ends, broken)
 
 
-class Spelling(NamedTuple):
+class EncodedSource(NamedTuple):
     """A source in bytes, as it is written, and where quotes may begin and end, by the byte that follows.
 
     Attributes:
         codes: int16[bytes + 1], the bytes, -1 where no quote goes on.
         starts: int32[...], positions.
         ends: uint8[bytes + 1], as in `Boundaries`.
-        within: bool[bytes + 1], whether the byte is not the first of a character.
+        continuation: bool[bytes + 1], whether the byte is not the first of a character.
     """
 
     codes: NDArray[np.int16]
     starts: NDArray[np.int32]
     ends: NDArray[np.uint8]
-    within: NDArray[np.bool_]
+    continuation: NDArray[np.bool_]
 
 
 @lru_cache(maxsize=2)
-def spelling(node: Substring) -> Spelling:
+def encode_source(node: Substring) -> EncodedSource:
     """The source of a node in bytes."""
-    found = boundaries(node.source, words=node.words)
-    codes = np.where(found.broken, 0xFFFD, _codes(node.source)).astype("<u4")
+    found = boundaries(node.source, whole_words=node.whole_words)
+    codes = np.where(found.surrogate, 0xFFFD, _codes(node.source)).astype("<u4")
     whole = codes.tobytes().decode("utf-32-le")
     distinct, number = np.unique(codes, return_inverse=True)
-    sizes = np.array([len(_spelled(chr(code), node)) for code in distinct.tolist()], np.int64)
+    sizes = np.array([len(_encode(chr(code), node)) for code in distinct.tolist()], np.int64)
     begin = np.concatenate([[0], np.cumsum(sizes[number.reshape(-1)])])
-    content = np.frombuffer(_spelled(whole, node), np.uint8)
+    content = np.frombuffer(_encode(whole, node), np.uint8)
     spelled = np.full(len(content) + 1, -1, np.int16)
     spelled[:-1] = content
-    for at in np.flatnonzero(found.broken).tolist():
+    for at in np.flatnonzero(found.surrogate).tolist():
         spelled[begin[at] : begin[at + 1]] = -1
     ends = np.full(len(content) + 1, INSIDE, np.uint8)
     ends[begin] = found.ends
     within = np.ones(len(content) + 1, bool)
     within[begin] = False
-    return Spelling(spelled, begin[found.starts].astype(np.int32), ends, within)
+    return EncodedSource(spelled, begin[found.starts].astype(np.int32), ends, within)
 
 
-def find(source: str, quote: str, *, words: bool) -> int:
+def find(source: str, quote: str, *, whole_words: bool) -> int:
     """The first character at which a quote stands in its source; -1 if it stands nowhere.
 
-    >>> find("Savannah and Anna", "Anna", words=True), find("Savannah and Anna", "nna", words=False)
+    >>> find("Savannah and Anna", "Anna", whole_words=True), find("Savannah and Anna", "nna", whole_words=False)
     (13, 4)
     """
-    found = boundaries(source, words=words)
+    found = boundaries(source, whole_words=whole_words)
     at = source.find(quote) if quote else -1
     while at >= 0 and not (found.starts[at] and found.ends[at + len(quote)] == END):
         at = source.find(quote, at + 1)
@@ -131,8 +141,8 @@ def _codes(source: str) -> NDArray[np.uint32]:
     return np.frombuffer(source.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint32)
 
 
-def _spelled(text: str, node: Substring) -> bytes:
-    if node.spelled:
+def _encode(text: str, node: Substring) -> bytes:
+    if node.json_escaped:
         text = json.dumps(text, ensure_ascii=False)[1:-1]
     return text.encode()
 

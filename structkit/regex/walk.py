@@ -6,104 +6,106 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from structkit.regex.nodes import (
-    Alt,
-    Both,
-    Call,
-    Chars,
-    Entry,
-    Joined,
+    AnyOrder,
+    AnyOrderEntry,
+    CharClass,
+    Choice,
+    Distinct,
+    Intersection,
+    ListPart,
+    LiteralText,
     Node,
-    Part,
     Repeat,
+    RuleRef,
     Rules,
+    SeparatedList,
     Seq,
-    Text,
-    Unique,
-    Unordered,
 )
 
-__all__ = ["calls", "children", "is_larger", "is_recursive", "mapped"]
+__all__ = ["children", "exceeds_size", "is_recursive", "map_children", "referenced_rules"]
 
 
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes directly inside a node.
 
-    >>> children(Repeat(Call("a")))
-    (Call(rule='a'),)
+    >>> children(Repeat(RuleRef("a")))
+    (RuleRef(rule='a'),)
     """
     match node:
-        case Seq(parts) | Alt(parts):
+        case Seq(parts) | Choice(parts):
             return parts
-        case Repeat(part) | Unique(part):
+        case Repeat(part) | Distinct(part):
             return (part,)
-        case Both(left, right):
+        case Intersection(left, right):
             return left, right
-        case Joined(parts):
+        case SeparatedList(parts):
             return tuple(part.node for part in parts)
-        case Unordered(entries):
-            return tuple(node for entry in entries for node in (entry.key, entry.rest))
+        case AnyOrder(entries):
+            return tuple(node for entry in entries for node in (entry.key, entry.value))
         case _:
             return ()
 
 
-def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
+def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
     """A node with each of the nodes directly inside it changed.
 
-    >>> mapped(Repeat(Call("a")), lambda inner: Text("b"))
-    Repeat(part=Text(value='b'), least=0, most=None)
+    >>> map_children(Repeat(RuleRef("a")), lambda inner: LiteralText("b"))
+    Repeat(part=LiteralText(value='b'), min_count=0, max_count=None)
     """
     match node:
         case Seq(parts):
             return Seq(tuple(change(part) for part in parts))
-        case Alt(parts):
-            return Alt(tuple(change(part) for part in parts)) if parts else node
+        case Choice(parts):
+            return Choice(tuple(change(part) for part in parts)) if parts else node
         case Repeat(part):
             return replace(node, part=change(part))
-        case Unique(inner):
-            return Unique(change(inner))
-        case Both(left, right):
+        case Distinct(inner):
+            return Distinct(change(inner))
+        case Intersection(left, right):
             return replace(node, left=change(left), right=change(right))
-        case Joined(members):
+        case SeparatedList(members):
             return replace(
-                node, parts=tuple(Part(change(each.node), each.least, each.most) for each in members)
+                node,
+                parts=tuple(ListPart(change(each.node), each.min_count, each.max_count) for each in members),
             )
-        case Unordered(entries):
+        case AnyOrder(entries):
             changed = (
-                Entry(Unique(change(each.key.node)), change(each.rest), each.counts) for each in entries
+                AnyOrderEntry(Distinct(change(each.key.node)), change(each.value), each.counted)
+                for each in entries
             )
             return replace(node, entries=tuple(changed))
         case _:
             return node
 
 
-def is_larger(node: Node, count: int) -> bool:
+def exceeds_size(node: Node, count: int) -> bool:
     """Whether there are more nodes than `count`; no more than that are looked at.
 
-    >>> is_larger(Repeat(Call("a")), 1)
+    >>> exceeds_size(Repeat(RuleRef("a")), 1)
     True
     """
     found = [node]
     for current in found:
-        if isinstance(current, (Seq, Alt)):
+        if isinstance(current, (Seq, Choice)):
             found += current.parts
-        elif not isinstance(current, (Text, Call, Chars)):
+        elif not isinstance(current, (LiteralText, RuleRef, CharClass)):
             found += children(current)
         if len(found) > count:
             return True
     return False
 
 
-def calls(node: Node) -> set[str]:
+def referenced_rules(node: Node) -> set[str]:
     """The rules that a node calls directly.
 
-    >>> calls(Repeat(Call("a")))
+    >>> referenced_rules(Repeat(RuleRef("a")))
     {'a'}
     """
     found: set[str] = set()
     pending = [node]
     while pending:
         current = pending.pop()
-        if isinstance(current, Call):
+        if isinstance(current, RuleRef):
             found.add(current.rule)
         pending += children(current)
     return found
@@ -112,12 +114,12 @@ def calls(node: Node) -> set[str]:
 def is_recursive(rules: Rules) -> bool:
     """Whether a rule that the start reaches calls itself, directly or through others.
 
-    >>> is_recursive(Rules(Call("a"), {"a": Repeat(Call("a"))}))
+    >>> is_recursive(Rules(RuleRef("a"), {"a": Repeat(RuleRef("a"))}))
     True
     """
     done: set[str] = set()
     opened: set[str] = set()
-    walk: list[tuple[str | None, set[str]]] = [(None, calls(rules.start))]
+    walk: list[tuple[str | None, set[str]]] = [(None, referenced_rules(rules.start))]
     while walk:
         name, callees = walk[-1]
         if callees:
@@ -126,7 +128,7 @@ def is_recursive(rules: Rules) -> bool:
                 return True
             if callee not in done:
                 opened.add(callee)
-                walk.append((callee, calls(rules.rules[callee])))
+                walk.append((callee, referenced_rules(rules.rules[callee])))
         else:
             walk.pop()
             if name is not None:

@@ -10,27 +10,27 @@ from typing import Literal, TypeAlias
 from structkit.errors import PatternError, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
-from structkit.schema.ir.descend import step_text
-from structkit.schema.ir.keywords import DEPENDENTS, how
-from structkit.schema.ir.path import joined, step
-from structkit.schema.ir.refs import References, Target, subschemas
+from structkit.schema.ir.descend import format_step
+from structkit.schema.ir.keywords import DEPENDENT_KEYWORDS, keyword_status
+from structkit.schema.ir.path import join_path, path_step
+from structkit.schema.ir.refs import References, ReferenceTarget, subschemas
 from structkit.schema.json_schema.relax_unsupported import keyword_of
-from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace
+from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
 from structkit.targets.targets import AnyTarget, JsonSchema, read_target
 from structkit.unenforced import Unenforced
 
-__all__ = ["Cost", "Explanation", "How", "Row", "explain"]
+__all__ = ["Cost", "Explanation", "KeywordRow", "KeywordStatus", "explain"]
 
-How: TypeAlias = Literal["enforced", "checked after", "refused", "annotation", "unknown"]
+KeywordStatus: TypeAlias = Literal["enforced", "checked after", "refused", "annotation", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class KeywordRow:
     """One keyword at one place of the target's JSON Schema, and the reason where it is not enforced."""
 
-    place: str
+    path: str
     keyword: str
-    how: How
+    how: KeywordStatus
     reason: str = ""
 
 
@@ -55,7 +55,7 @@ class Explanation:
     """
 
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[KeywordRow, ...]
     cost: Cost | None
 
     @property
@@ -66,7 +66,7 @@ class Explanation:
     def __str__(self) -> str:
         """A table."""
         cells = [("place", "keyword", "how", "reason")]
-        cells += [(row.place, row.keyword, row.how, row.reason) for row in self.rows]
+        cells += [(row.path, row.keyword, row.how, row.reason) for row in self.rows]
         widths = [min(max(len(row[column]) for row in cells), 60) for column in range(3)]
         lines = [
             "  ".join(
@@ -111,9 +111,9 @@ def explain(
         SchemaError: The target is no schema, or no value satisfies it.
         LimitExceeded: It is too large.
     """
-    policy = Policy(whitespace=whitespace, defaults=defaults, order=order, null=null)
+    policy = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
     schema: Mapping[str, object] = {}
-    left: How = "checked after"  # what a type itself checks
+    left: KeywordStatus = "checked after"  # what a type itself checks
     if isinstance(target, Mapping):
         target = JsonSchema(target)
     if isinstance(target, JsonSchema):
@@ -137,39 +137,45 @@ def explain(
     return Explanation(name, rows, None if any(row.how == "refused" for row in rows) else cost)
 
 
-def _cost(rules: Rules, limits: Limits, begin: float) -> Cost:
+def _cost(rules: Rules, limits: Limits, start_time: float) -> Cost:
     # What only reads a schema should not load the kernels.
     from structkit.automaton.link import link
 
-    automaton = link(rules, limits).complete()
-    seconds = time.perf_counter() - begin
+    automaton = link(rules, limits).build_all()
+    seconds = time.perf_counter() - start_time
     return Cost(len(automaton.start), len(automaton.row), automaton.nbytes, seconds)
 
 
-def _rows(schema: Mapping[str, object], unenforced: Sequence[Unenforced], left: How) -> Iterator[Row]:
+def _rows(
+    schema: Mapping[str, object], unenforced: Sequence[Unenforced], fallback: KeywordStatus
+) -> Iterator[KeywordRow]:
     """The keywords of a schema and of all inside, outer ones first; then what stands for none of them."""
     paths = {_path(pointer): pointer for pointer, _ in _keywords(schema)} if unenforced else {}
     reasons: dict[tuple[tuple[str, ...], str], str] = {}
     for one in unenforced:
-        found = {paths[one.place]} if one.place in paths else set()
+        found = {paths[one.path]} if one.path in paths else set()
         # A place that was found with the automaton goes through the value.
-        for pointer in found | _at_value(schema, one.place):
-            for keyword in (one.keyword, *DEPENDENTS.get(one.keyword, ())):
+        for pointer in found | _at_value(schema, one.path):
+            for keyword in (one.keyword, *DEPENDENT_KEYWORDS.get(one.keyword, ())):
                 reasons[pointer, keyword] = one.reason
     told = set[str]()
     for pointer, keyword in _keywords(schema):
         reason = reasons.get((pointer, keyword))
         if reason is None:
-            yield Row(_path(pointer), keyword, how(keyword), _REASONS.get(how(keyword), ""))
+            yield KeywordRow(
+                _path(pointer), keyword, keyword_status(keyword), _REASONS.get(keyword_status(keyword), "")
+            )
         else:
             told.add(reason)
-            yield Row(_path(pointer), keyword, left, reason)
+            yield KeywordRow(_path(pointer), keyword, fallback, reason)
     for one in unenforced:
         if one.reason not in told:
-            yield Row(one.place, one.keyword, left, one.reason)
+            yield KeywordRow(one.path, one.keyword, fallback, one.reason)
 
 
-_REASONS: Mapping[How, str] = {"unknown": "the specification says that unknown keywords are ignored"}
+_REASONS: Mapping[KeywordStatus, str] = {
+    "unknown": "the specification says that unknown keywords are ignored"
+}
 
 
 def _keywords(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -182,16 +188,16 @@ def _keywords(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], s
 
 
 def _path(pointer: Sequence[str]) -> str:
-    return "$" + joined([step(int(part) if part.isdigit() else part) for part in pointer])
+    return "$" + join_path([path_step(int(part) if part.isdigit() else part) for part in pointer])
 
 
-def _at_value(schema: Mapping[str, object], place: str) -> set[tuple[str, ...]]:
+def _at_value(schema: Mapping[str, object], target_path: str) -> set[tuple[str, ...]]:
     """The subschemas for the part of a value that a path such as `$.people[].age` names."""
     references = References(schema)
-    pending, done = [("$", references.root)], set[tuple[str, Target]]()
+    pending, done = [("$", references.root)], set[tuple[str, ReferenceTarget]]()
     while pending:
         path, current = pending.pop()
-        if place.startswith(path) and (path, current) not in done:
+        if target_path.startswith(path) and (path, current) not in done:
             done.add((path, current))
-            pending += [(path + step_text(step), inner) for _, step, inner in references.inside(current)]
-    return {target.pointer for path, target in done if path == place}
+            pending += [(path + format_step(step), inner) for _, step, inner in references.inside(current)]
+    return {target.pointer for path, target in done if path == target_path}

@@ -18,25 +18,25 @@ from typing_extensions import TypeForm, Unpack
 
 from structkit.errors import SchemaError
 from structkit.functions.output import FunctionOutput
-from structkit.functions.signature import is_function, refuse_object
+from structkit.functions.signature import is_function, reject_callable_object
 from structkit.limits import Limits
-from structkit.lowering.alternatives import option_text, options
+from structkit.lowering.alternatives import alternation, option_text
 from structkit.lowering.lower import lower
-from structkit.lowering.strings.oracle import AutomatonTexts
-from structkit.regex.nodes import Call, Node, Rules, Text
+from structkit.lowering.strings.oracle import AutomatonOracle
+from structkit.regex.nodes import LiteralText, Node, RuleRef, Rules
 from structkit.regex.pattern.parse import parse
-from structkit.schema.ir.json_values import hint_of
+from structkit.schema.ir.json_values import target_hint
 from structkit.schema.ir.nodes import Document
-from structkit.schema.json_schema.document_keys import headed
-from structkit.schema.json_schema.parse import read
+from structkit.schema.json_schema.document_keys import with_document_keys
+from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.json_schema.validate import check
-from structkit.schema.markers.annotations import said_at, says
-from structkit.schema.markers.json_style import Order, Policy, Whitespace
-from structkit.schema.markers.max_tokens import field_limits
+from structkit.schema.markers.annotations import annotations_at, has_annotation
+from structkit.schema.markers.json_style import JsonStyle, Order, Whitespace
+from structkit.schema.markers.max_tokens import field_token_limits
 from structkit.schema.markers.quote import QUOTE_KEYWORD, Quote
 from structkit.schema.python.output import OutputType
-from structkit.schema.python.validators import Part
-from structkit.schema.view.canonicalize import fitted
+from structkit.schema.python.validators import PartValidator
+from structkit.schema.view.canonicalize import canonicalize
 from structkit.schema.view.choices import Member, choices_at
 from structkit.schema.view.describe import describe
 
@@ -45,16 +45,16 @@ __all__ = [
     "Choice",
     "JsonSchema",
     "Regex",
-    "Style",
+    "RulesOptions",
     "Target",
     "TextTarget",
-    "given_of",
     "read_target",
+    "spec_of",
 ]
 
 T_co = TypeVar("T_co", covariant=True)
 
-_SHOWN = 40
+_MAX_SHOWN_LENGTH = 40
 """Characters of a target that its name shows; names are for messages."""
 
 
@@ -86,9 +86,9 @@ class Choice(TextTarget[T_co]):
 
     If all are strings they are written as they are; otherwise each is written as its JSON text.
 
-    >>> Choice(["yes", "no"]).texts()
+    >>> Choice(["yes", "no"]).values_by_text()
     {'yes': 'yes', 'no': 'no'}
-    >>> Choice(["none", 1, [2, 3]]).texts()
+    >>> Choice(["none", 1, [2, 3]]).values_by_text()
     {'"none"': 'none', '1': 1, '[2, 3]': [2, 3]}
     """
 
@@ -110,20 +110,20 @@ class Choice(TextTarget[T_co]):
         object.__setattr__(self, "options", tuple(options))
         if not self.options:
             raise SchemaError("Choice needs at least one option")
-        self.texts()
+        self.values_by_text()
 
     @property
-    def raw(self) -> bool:
+    def is_raw(self) -> bool:
         """Whether the options are written as they are, without quotes."""
         return all(isinstance(option, str) for option in self.options)
 
-    def texts(self, whitespace: Whitespace = "spaced") -> dict[str, T_co]:
+    def values_by_text(self, whitespace: Whitespace = "spaced") -> dict[str, T_co]:
         """Each option by the text that is written for it."""
         texts: dict[str, T_co] = {}
-        raw = self.raw
+        raw = self.is_raw
         for position, option in enumerate(self.options):
             place = f"options[{position}]"
-            text = option_text(option, whitespace, raw=raw, place=place)
+            text = option_text(option, whitespace, is_raw=raw, path=place)
             if text in texts:
                 raise SchemaError(f"the option {text!r} is given twice; each must be different", place=place)
             texts[text] = option
@@ -139,7 +139,7 @@ class JsonSchema(TextTarget[object]):
         additional: `"open"` is the specification: objects may have keys that are not declared unless the schema says
             otherwise. `"closed"` refuses them wherever the schema is silent, as strict structured outputs do.
         strict: Whether a keyword that cannot be enforced while decoding is an error. Otherwise it is checked after
-            decoding, by the package `jsonschema`, and a value that fails raises `ValidationFailed`.
+            decoding, by the package `jsonschema`, and a value that fails raises `OutputValidationError`.
         resources: Other documents that the schema refers to, by their URIs. Nothing is ever fetched.
 
     >>> JsonSchema({"type": "object"}, additional="closed").additional
@@ -166,7 +166,7 @@ AnyTarget: TypeAlias = (
 """What `read_target` takes."""
 
 
-class Style(TypedDict, total=False):
+class RulesOptions(TypedDict, total=False):
     """How the values of a target are written: the options of `Target.rules`.
 
     Attributes:
@@ -195,7 +195,7 @@ class Target(ABC, Generic[T_co]):
         """The JSON Schema of the target's values."""
 
     @abstractmethod
-    def rules(self, **style: Unpack[Style]) -> Rules:
+    def rules(self, **style: Unpack[RulesOptions]) -> Rules:
         """The language of the target's texts."""
 
     @abstractmethod
@@ -206,7 +206,7 @@ class Target(ABC, Generic[T_co]):
             ValueError: The type's own validators refuse it (a `pydantic.ValidationError` is one).
         """
 
-    def part(self) -> Part | None:
+    def validators(self) -> PartValidator | None:
         """The validators of the parts of a value; `None` where the texts are all that is known."""
         return None
 
@@ -214,7 +214,7 @@ class Target(ABC, Generic[T_co]):
         """The texts of the values that are possible at a place of a value; see `choices_at`."""
         return None
 
-    def forms(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+    def json_forms(self, value: object, *, exclude_unset: bool = False) -> Iterator[tuple[object, object]]:
         """The JSON values that may be written for a value that a person gives, each with what it is read as.
 
         Raises:
@@ -222,12 +222,12 @@ class Target(ABC, Generic[T_co]):
         """
         yield value, value
 
-    def fitted(self, value: object) -> object:
+    def canonicalize(self, value: object) -> object:
         """A JSON value in the form in which it is written; see `structkit.schema.view.canonicalize.fitted`."""
         return value
 
     @property
-    def own_whitespace(self) -> Whitespace | None:
+    def default_whitespace(self) -> Whitespace | None:
         """The style that the target itself asks for, if it does."""
         return None
 
@@ -238,11 +238,11 @@ class Target(ABC, Generic[T_co]):
     @cached_property
     def has_quotes(self) -> bool:
         """Whether there are parts of a source in it, so that its texts depend on that."""
-        return says(self.json_schema(), QUOTE_KEYWORD)
+        return has_annotation(self.json_schema(), QUOTE_KEYWORD)
 
     def quote(self, path: Sequence[str | int]) -> Quote | None:
         """What the value at a place is quoted from, if it is a quote."""
-        found = said_at(self.json_schema(), QUOTE_KEYWORD, path)
+        found = annotations_at(self.json_schema(), QUOTE_KEYWORD, path)
         return Quote.read(found[0]) if found else None
 
     @property
@@ -258,7 +258,7 @@ class Target(ABC, Generic[T_co]):
 def read_target(
     target: AnyTarget,
     *,
-    policy: Policy = Policy(),  # noqa: B008
+    policy: JsonStyle = JsonStyle(),  # noqa: B008
     limits: Limits = Limits(),  # noqa: B008
 ) -> Target[object]:
     """Read what a user asked for.
@@ -282,11 +282,11 @@ def read_target(
     if isinstance(target, (dict, Mapping)):  # a dict is told several times faster
         target = JsonSchema(target)
     if isinstance(target, JsonSchema):
-        texts = AutomatonTexts(python=False, limits=limits)
-        document = read(
+        texts = AutomatonOracle(python=False, limits=limits)
+        document = parse_schema(
             target.schema,
             limits=limits,
-            texts=texts,
+            oracle=texts,
             closed=target.additional == "closed",
             strict=target.strict,
             resources=target.resources,
@@ -299,7 +299,7 @@ def read_target(
     if isinstance(target, Choice):
         return _ChoiceTarget(target)
     given: object = target
-    texts = AutomatonTexts(python=True, limits=limits)
+    texts = AutomatonOracle(python=True, limits=limits)
     if is_function(given):
         return _TypeTarget(FunctionOutput.of_function(given, policy=policy, limits=limits, texts=texts))
     if isinstance(given, OutputType):
@@ -307,21 +307,21 @@ def read_target(
     if isinstance(given, (str, bytes, int, float, list, tuple, set)):
         raise SchemaError(
             f"{_short(repr(given))} is no target; give a type, a function, a JSON Schema as a dict, "
-            f"structkit.Regex(...) or structkit.Choice([...]){hint_of(given)}"
+            f"structkit.Regex(...) or structkit.Choice([...]){target_hint(given)}"
         )
-    refuse_object(given)
+    reject_callable_object(given)
     form = cast("TypeForm[object]", given)
-    return _TypeTarget(OutputType.of(form, policy=policy, limits=limits, texts=texts))
+    return _TypeTarget(OutputType.of(form, policy=policy, limits=limits, oracle=texts))
 
 
-def given_of(target: AnyTarget) -> Regex | Choice[object] | JsonSchema | None:
+def spec_of(target: AnyTarget) -> Regex | Choice[object] | JsonSchema | None:
     """What a user gave who gave no Python type, also if it was read since.
 
-    >>> given_of({"type": "integer"})
+    >>> spec_of({"type": "integer"})
     JsonSchema(schema={'type': 'integer'}, additional='open', strict=True, resources={})
     """
     if isinstance(target, (_SchemaTarget, _ChoiceTarget, _RegexTarget)):
-        return target.given
+        return target.spec
     if isinstance(target, Mapping):
         return JsonSchema(target)
     return target if isinstance(target, (Regex, Choice, JsonSchema)) else None
@@ -338,34 +338,34 @@ class _TypeTarget(Target[object]):
     def json_schema(self) -> dict[str, object]:
         return self.output.json_schema
 
-    def rules(self, **style: Unpack[Style]) -> Rules:
-        style["whitespace"] = style.get("whitespace") or self.own_whitespace
+    def rules(self, **style: Unpack[RulesOptions]) -> Rules:
+        style["whitespace"] = style.get("whitespace") or self.default_whitespace
         return lower(self.output.document, **style)
 
     @cached_property
     def has_quotes(self) -> bool:
-        return says(self.output.described, QUOTE_KEYWORD)
+        return has_annotation(self.output.full_json_schema, QUOTE_KEYWORD)
 
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
-        return field_limits(self.output.json_schema)
+        return field_token_limits(self.output.json_schema)
 
     def value(self, text: str) -> object:
         return self.output.validate(text)
 
-    def forms(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
-        for meant, dump in self.output.dumps(value, sparse=sparse):
+    def json_forms(self, value: object, *, exclude_unset: bool = False) -> Iterator[tuple[object, object]]:
+        for meant, dump in self.output.serialize(value, exclude_unset=exclude_unset):
             for sort in (True, False):  # a list of which all items must differ keeps its order
-                yield meant, fitted(self.output.document, dump, sort=sort)
+                yield meant, canonicalize(self.output.document, dump, sort_sets=sort)
 
-    def fitted(self, value: object) -> object:
-        return fitted(self.output.document, value)
+    def canonicalize(self, value: object) -> object:
+        return canonicalize(self.output.document, value)
 
     @property
-    def own_whitespace(self) -> Whitespace | None:
+    def default_whitespace(self) -> Whitespace | None:
         return self.output.whitespace
 
-    def part(self) -> Part:
-        return self.output.part
+    def validators(self) -> PartValidator:
+        return self.output.validators
 
     def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
         return choices_at(self.output.document, path)
@@ -376,37 +376,39 @@ class _TypeTarget(Target[object]):
 
 @dataclass(frozen=True)
 class _SchemaTarget(Target[object]):
-    given: JsonSchema
+    spec: JsonSchema
     document: Document
 
     @property
     def name(self) -> str:
-        title = self.given.schema.get("title")
+        title = self.spec.schema.get("title")
         return title if isinstance(title, str) and title else "JSON Schema"
 
     def json_schema(self) -> dict[str, object]:
-        return dict(self.given.schema)
+        return dict(self.spec.schema)
 
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
-        return field_limits(self.given.schema)
+        return field_token_limits(self.spec.schema)
 
     def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
         return choices_at(self.document, path)
 
-    def rules(self, **style: Unpack[Style]) -> Rules:
+    def rules(self, **style: Unpack[RulesOptions]) -> Rules:
         document = self.document
         if style.get("order") != "any":
-            document = headed(document, AutomatonTexts(python=False, limits=style.get("limits", Limits())))
-        return lower(document, strict=self.given.strict, **style)
+            document = with_document_keys(
+                document, AutomatonOracle(python=False, limits=style.get("limits", Limits()))
+            )
+        return lower(document, strict=self.spec.strict, **style)
 
     def value(self, text: str) -> object:
         value: object = json.loads(text)
-        if not self.given.strict:
-            check(value, self.given.schema, self.given.resources)
+        if not self.spec.strict:
+            check(value, self.spec.schema, self.spec.resources)
         return value
 
-    def forms(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
-        yield value, fitted(self.document, value)
+    def json_forms(self, value: object, *, exclude_unset: bool = False) -> Iterator[tuple[object, object]]:
+        yield value, canonicalize(self.document, value)
 
     def description(self) -> str:
         return f"JSON of this type:\n{describe(self.document)}"
@@ -414,18 +416,18 @@ class _SchemaTarget(Target[object]):
 
 @dataclass(frozen=True)
 class _RegexTarget(Target[str]):
-    given: Regex
+    spec: Regex
 
     @property
     def name(self) -> str:
-        return f"Regex({_short(repr(self.given.pattern))})"
+        return f"Regex({_short(repr(self.spec.pattern))})"
 
     def json_schema(self) -> dict[str, object]:
-        return {"type": "string", "pattern": f"^(?:{self.given.pattern})$"}
+        return {"type": "string", "pattern": f"^(?:{self.spec.pattern})$"}
 
-    def rules(self, **style: Unpack[Style]) -> Rules:
+    def rules(self, **style: Unpack[RulesOptions]) -> Rules:
         limits = style.get("limits", Limits())
-        return Rules(parse(self.given.pattern, search=False, unicode=True, limits=limits), {})
+        return Rules(parse(self.spec.pattern, search=False, unicode=True, limits=limits), {})
 
     def value(self, text: str) -> str:
         return text
@@ -435,47 +437,49 @@ class _RegexTarget(Target[str]):
         return False
 
     def description(self) -> str:
-        return f"text matching /{self.given.pattern}/"
+        return f"text matching /{self.spec.pattern}/"
 
 
 @dataclass(frozen=True)
 class _ChoiceTarget(Target[object]):
-    given: Choice[object]
+    spec: Choice[object]
 
     @property
     def name(self) -> str:
-        return f"Choice of {len(self.given.options)}"
+        return f"Choice of {len(self.spec.options)}"
 
     def json_schema(self) -> dict[str, object]:
-        return {"enum": list(self.given.options)}
+        return {"enum": list(self.spec.options)}
 
     def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
-        return None if path else tuple(self.given.texts())
+        return None if path else tuple(self.spec.values_by_text())
 
-    def rules(self, **style: Unpack[Style]) -> Rules:
+    def rules(self, **style: Unpack[RulesOptions]) -> Rules:
         rules: dict[str, Node] = {}
 
         def rule(node: Node, name: str) -> Node:
             rules[name] = node
-            return Call(name)
+            return RuleRef(name)
 
-        start = options(map(Text, self.given.texts(style.get("whitespace") or "spaced")), rule, "$")
-        return Rules(start, rules, late=frozenset(rules))
+        start = alternation(
+            map(LiteralText, self.spec.values_by_text(style.get("whitespace") or "spaced")), rule, "$"
+        )
+        return Rules(start, rules, lazy=frozenset(rules))
 
     def value(self, text: str) -> object:
-        return (self.given.texts("spaced") | self.given.texts("compact"))[text]
+        return (self.spec.values_by_text("spaced") | self.spec.values_by_text("compact"))[text]
 
     @property
     def is_json(self) -> bool:
-        return not self.given.raw
+        return not self.spec.is_raw
 
     def description(self) -> str:
-        texts = list(self.given.texts())
+        texts = list(self.spec.values_by_text())
         # Texts that hold what separates them are quoted, so that the model sees where each one ends.
-        if self.given.raw and any(set(text) & set(',\n"') or not text for text in texts):
+        if self.spec.is_raw and any(set(text) & set(',\n"') or not text for text in texts):
             texts = [json.dumps(text, ensure_ascii=False) for text in texts]
         return f"one of: {', '.join(texts)}"
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    return text if len(text) <= _MAX_SHOWN_LENGTH else f"{text[: _MAX_SHOWN_LENGTH - 3]}..."

@@ -12,22 +12,22 @@ from functools import lru_cache
 
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["MARK", "control", "marked", "readable", "to_bytes", "to_text"]
+__all__ = ["CONTROL_BYTE", "control_text", "display_text", "to_bytes", "to_text", "with_control_tokens"]
 
-MARK = b"\xff"
+CONTROL_BYTE = b"\xff"
 """What a mark begins with."""
 
-_SIGN = "\udcff"
+_CONTROL_CHARACTER = "\udcff"
 """The same in a text."""
 
 
-def control(name: str) -> str:
+def control_text(name: str) -> str:
     r"""A mark in a text.
 
-    >>> to_bytes(control("[TOOL_CALLS]"))
+    >>> to_bytes(control_text("[TOOL_CALLS]"))
     b'\xff[TOOL_CALLS]'
     """
-    return _SIGN + name
+    return _CONTROL_CHARACTER + name
 
 
 def to_bytes(text: str) -> bytes:
@@ -40,29 +40,29 @@ def to_text(text: bytes) -> str:
     return text.decode(errors="surrogateescape")
 
 
-def readable(text: str) -> str:
+def display_text(text: str) -> str:
     """A text with marks as people read them.
 
-    >>> readable(control("[TOOL_CALLS]") + "[]")
+    >>> display_text(control_text("[TOOL_CALLS]") + "[]")
     '[TOOL_CALLS][]'
     """
-    return text.replace(_SIGN, "")
+    return text.replace(_CONTROL_CHARACTER, "")
 
 
 @lru_cache(maxsize=8)
-def marked(vocabulary: Vocabulary, marks: Set[tuple[int, str]]) -> Vocabulary:
+def with_control_tokens(vocabulary: Vocabulary, control_tokens: Set[tuple[int, str]]) -> Vocabulary:
     r"""A vocabulary in which some control tokens are marks.
 
     The byte that marks begin with is in no other token of it: so a mark is spelled by its token, and by no other.
 
     Args:
         vocabulary: The tokens; those of the marks have no bytes there.
-        marks: The ids and names of the marks.
+        control_tokens: The ids and names of the marks.
 
-    >>> marked(Vocabulary([b"a", b"\xff", None], end_ids={3}), frozenset({(2, "[X]")})).tokens
+    >>> with_control_tokens(Vocabulary([b"a", b"\xff", None], eos_token_ids={3}), frozenset({(2, "[X]")})).tokens
     (b'a', b'', b'\xff[X]', b'')
     """
-    tokens = [b"" if MARK in token else token for token in vocabulary.tokens]
-    for token_id, name in marks:
-        tokens[token_id] = MARK + name.encode()
-    return Vocabulary(tokens, vocabulary.end_ids)
+    tokens = [b"" if CONTROL_BYTE in token else token for token in vocabulary.tokens]
+    for token_id, name in control_tokens:
+        tokens[token_id] = CONTROL_BYTE + name.encode()
+    return Vocabulary(tokens, vocabulary.eos_token_ids)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["UNDERSCORE", "is_control", "read_byte_level", "read_metaspace"]
+__all__ = ["METASPACE", "is_control", "read_byte_level", "read_metaspace"]
 
-UNDERSCORE = "\N{LOWER ONE EIGHTH BLOCK}"
+METASPACE = "\N{LOWER ONE EIGHTH BLOCK}"
 """What sentencepiece writes for a space."""
 
 _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
@@ -48,7 +48,7 @@ def read_metaspace(pieces: Sequence[str], *, byte_fallback: bool) -> list[bytes]
     read: list[bytes] = []
     for piece in pieces:
         byte = _BYTE_PIECE.fullmatch(piece) if byte_fallback else None
-        read.append(bytes([int(byte[1], 16)]) if byte else piece.replace(UNDERSCORE, " ").encode())
+        read.append(bytes([int(byte[1], 16)]) if byte else piece.replace(METASPACE, " ").encode())
     return read
 
 

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 
 from structkit.errors import VocabularyError
-from structkit.vocabulary.pieces import UNDERSCORE
+from structkit.vocabulary.pieces import METASPACE
 
 __all__ = ["check_round_trip"]
 
@@ -42,11 +42,11 @@ def check_round_trip(
     """
     spelled = 0
     for sample in (*_SAMPLES, *_every_byte()):
-        text = normalize(sample).replace(UNDERSCORE, " ")
+        text = normalize(sample).replace(METASPACE, " ")
         if _difference(text, encode(text), tokens) is None:
             spelled += len(text)
             continue
-        text = "".join(c for c in text if _spellable(c, encode(c), tokens))
+        text = "".join(c for c in text if _is_encodable(c, encode(c), tokens))
         spelled += len(text)
         found = _difference(text, encode(text), tokens)
         if found is not None:
@@ -59,11 +59,11 @@ def _every_byte() -> list[str]:
     """Texts in which every byte that UTF-8 uses occurs."""
     starts = [code << 6 for code in range(3, 0x20)] + [0x800] + [code << 12 for code in range(1, 0x10)]
     leads = [*starts, 0x10000, *(code << 18 for code in range(1, 5))]
-    text = "".join([*map(chr, range(0xC0)), *map(_plainest, leads)])
+    text = "".join([*map(chr, range(0xC0)), *map(_simplest_character, leads)])
     return [text[start : start + 32] for start in range(0, len(text), 32)]
 
 
-def _plainest(start: int) -> str:
+def _simplest_character(start: int) -> str:
     """A character with the same first byte as `start`, if possible a letter that no normalizer changes."""
     lead = chr(start).encode()[0]
     letters = (letter for letter in map(chr, range(start, start + 0x1000)) if letter.isalpha())
@@ -71,7 +71,7 @@ def _plainest(start: int) -> str:
     return next(stable, chr(start))
 
 
-def _spellable(character: str, ids: Sequence[int], tokens: Sequence[bytes]) -> bool:
+def _is_encodable(character: str, ids: Sequence[int], tokens: Sequence[bytes]) -> bool:
     """Whether a tokenizer has all of a character: some drop what they lack, some write an unknown token for it."""
     read = [tokens[token_id] for token_id in ids]
     return all(read) and sum(map(len, read)) >= len(character.encode())

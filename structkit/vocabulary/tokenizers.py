@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, cast, runtime_checkable
 
 from structkit.errors import VocabularyError
-from structkit.vocabulary.pieces import UNDERSCORE, is_control, read_byte_level, read_metaspace
+from structkit.vocabulary.pieces import METASPACE, is_control, read_byte_level, read_metaspace
 from structkit.vocabulary.selftest import check_round_trip
 
-__all__ = ["find_end_ids", "read_tokens"]
+__all__ = ["find_eos_token_ids", "read_tokens"]
 
-_TURN_ENDS = (
+_END_OF_TURN_TOKENS = (
     "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|end|>", "<|return|>", "<|end_of_turn|>", "<end_of_turn>",
     "<turn|>", "<|endofturn|>", "<|END_OF_TURN_TOKEN|>",
 )  # fmt: skip
@@ -47,21 +47,21 @@ def read_tokens(tokenizer: object) -> list[bytes]:
     return reading.tokens
 
 
-def find_end_ids(tokenizer: object) -> frozenset[int]:
+def find_eos_token_ids(tokenizer: object) -> frozenset[int]:
     """Find the ids that end a text, and those that end a turn if the chat template uses them.
 
     >>> from tokenizers import Tokenizer, models
     >>> tokenizer = Tokenizer(models.BPE(vocab={"a": 0}, merges=[]))
     >>> _ = tokenizer.add_special_tokens(["<|endoftext|>"])
-    >>> sorted(find_end_ids(tokenizer))
+    >>> sorted(find_eos_token_ids(tokenizer))
     [1]
     """
     if isinstance(tokenizer, _Transformers):
         template = str(tokenizer.chat_template or "")
-        turns = [tokenizer.added_tokens_encoder.get(name) for name in _TURN_ENDS if name in template]
+        turns = [tokenizer.added_tokens_encoder.get(name) for name in _END_OF_TURN_TOKENS if name in template]
         return _ids(tokenizer.eos_token_id, *turns)
     tokenizer = _unwrapped(tokenizer)
-    names = (*_TURN_ENDS, *_TEXT_ENDS)
+    names = (*_END_OF_TURN_TOKENS, *_TEXT_ENDS)
     if isinstance(tokenizer, _Tokenizers):
         return _ids(*map(tokenizer.token_to_id, names))
     if isinstance(tokenizer, _Tiktoken):
@@ -204,7 +204,7 @@ def _read(tokenizer: object) -> _Reading:
 def _read_tokenizers(tokenizer: _Tokenizers) -> _Reading:
     vocabulary = tokenizer.get_vocab(with_added_tokens=False)
     added = tokenizer.get_added_tokens_decoder()
-    tokens = _placed(vocabulary.values(), _reader(tokenizer, vocabulary)(list(vocabulary)), added)
+    tokens = _tokens_by_id(vocabulary.values(), _reader(tokenizer, vocabulary)(list(vocabulary)), added)
     unknown = getattr(tokenizer.model, "unk_token", None)
     if unknown in vocabulary:
         tokens[vocabulary[unknown]] = b""
@@ -234,7 +234,7 @@ def _reader(tokenizer: _Tokenizers, vocabulary: Mapping[str, int]) -> Callable[[
     kinds = {part["type"] for part in parts}
     if "ByteLevel" in kinds:
         return read_byte_level
-    if "Metaspace" in kinds or any(UNDERSCORE in json.dumps(part, ensure_ascii=False) for part in parts):
+    if "Metaspace" in kinds or any(METASPACE in json.dumps(part, ensure_ascii=False) for part in parts):
         declared = "ByteFallback" in kinds or getattr(tokenizer.model, "byte_fallback", False)
         fallback = bool(declared) or all(f"<0x{byte:02X}>" in vocabulary for byte in range(256))
         return lambda pieces: read_metaspace(pieces, byte_fallback=fallback)
@@ -260,14 +260,14 @@ def _parts(component: object) -> Iterator[Mapping[str, object]]:
     yield from _flattened(described)
 
 
-def _flattened(described: object) -> Iterator[Mapping[str, object]]:
-    if isinstance(described, list):
-        for item in described:
+def _flattened(component: object) -> Iterator[Mapping[str, object]]:
+    if isinstance(component, list):
+        for item in component:
             yield from _flattened(item)
-    elif isinstance(described, dict):
-        if "type" in described:
-            yield described
-        for item in described.values():
+    elif isinstance(component, dict):
+        if "type" in component:
+            yield component
+        for item in component.values():
             yield from _flattened(item)
 
 
@@ -297,7 +297,7 @@ def _read_slow_sentencepiece(tokenizer: _SlowSentencePiece) -> _Reading:
     added = tokenizer.added_tokens_decoder
     vocabulary = {piece: index for piece, index in tokenizer.get_vocab().items() if index not in added}
     inner = [tokenizer.sp_model.piece_to_id(piece) for piece in vocabulary]
-    tokens = _placed(vocabulary.values(), _sentencepiece_tokens(tokenizer.sp_model, inner), added)
+    tokens = _tokens_by_id(vocabulary.values(), _sentencepiece_tokens(tokenizer.sp_model, inner), added)
 
     def encode(text: str) -> list[int]:
         return tokenizer.encode(text, add_special_tokens=False)
@@ -324,9 +324,11 @@ def _read_mistral_common(tokenizer: _MistralCommon) -> _Reading:
     return _Reading([b""] * missing + inner.tokens, encode, inner.normalize)
 
 
-def _placed(ids: Iterable[int], read: Sequence[bytes], added: Mapping[int, _AddedToken]) -> list[bytes]:
+def _tokens_by_id(
+    ids: Iterable[int], token_bytes: Sequence[bytes], added: Mapping[int, _AddedToken]
+) -> list[bytes]:
     """Put each token in the place of its id; added tokens that are text are matched literally."""
-    by_id = dict(zip(ids, read, strict=True))
+    by_id = dict(zip(ids, token_bytes, strict=True))
     for token_id, token in added.items():
         if token.special or is_control(token.content):
             by_id[token_id] = b""

@@ -30,7 +30,7 @@ class Trie:
         depth: int32[n], how many bytes lead to the node; 0 at the root.
         end: int32[n], one past the last node of the subtree.
         first: int32[n + 1], the tokens that end exactly at node i are `ids[first[i]:first[i + 1]]`.
-        ids: int32[m], token ids, ascending where several end at one node.
+        token_ids: int32[m], token ids, ascending where several end at one node.
         child_first: int32[n], where the node's children begin in the two arrays below, which hold all nodes but the
             root by depth: so looking for a byte among many children reads a run of bytes.
         child_count: int32[n], how many there are.
@@ -42,7 +42,7 @@ class Trie:
     depth: NDArray[np.int32]
     end: NDArray[np.int32]
     first: NDArray[np.int32]
-    ids: NDArray[np.int32]
+    token_ids: NDArray[np.int32]
     child_first: NDArray[np.int32]
     child_count: NDArray[np.int32]
     child_byte: NDArray[np.uint8]
@@ -58,7 +58,7 @@ class Trie:
         >>> trie = Trie.build([b"ab", b"b", b"", b"abc"])
         >>> bytes(trie.byte), trie.depth.tolist()
         (b'\x00abcb', [0, 1, 2, 3, 1])
-        >>> trie.end.tolist(), trie.first.tolist(), trie.ids.tolist()
+        >>> trie.end.tolist(), trie.first.tolist(), trie.token_ids.tolist()
         ([5, 4, 4, 4, 5], [0, 0, 0, 1, 2, 3], [0, 3, 1])
         """
         ids = sorted((token_id for token_id, token in enumerate(tokens) if token), key=tokens.__getitem__)
@@ -90,7 +90,7 @@ class Trie:
             child_byte=_frozen(byte[by_depth[1:]]),
             child_node=_frozen(by_depth[1:]),
             first=_frozen(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)),
-            ids=_frozen(np.array(ids, np.int32)),
+            token_ids=_frozen(np.array(ids, np.int32)),
         )
 
     def __len__(self) -> int:
@@ -98,7 +98,7 @@ class Trie:
         return len(self.byte)
 
     def __repr__(self) -> str:
-        return f"<Trie of {len(self)} nodes over {len(self.ids)} tokens>"
+        return f"<Trie of {len(self)} nodes over {len(self.token_ids)} tokens>"
 
 
 def _shared_with_previous(

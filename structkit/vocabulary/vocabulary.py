@@ -10,12 +10,12 @@ from typing import SupportsIndex
 import numpy as np
 
 from structkit.errors import VocabularyError
-from structkit.vocabulary.tokenizers import find_end_ids, read_tokens
+from structkit.vocabulary.tokenizers import find_eos_token_ids, read_tokens
 from structkit.vocabulary.trie import Trie
 
 __all__ = ["Vocabulary"]
 
-_MOST_IDS = 1 << 24
+_MAX_TOKEN_IDS = 1 << 24
 """Sixty times the largest vocabulary in use; every id up to the last takes 8 bytes, so a stray one must not count."""
 
 _UTF8_BYTES = frozenset({*range(0xC0), *range(0xC2, 0xF5)})
@@ -28,27 +28,35 @@ class Vocabulary:
     A token without bytes (`None` or `b""`) is not text: a control token or an unused id, which no mask ever
     allows. End ids are never text, whatever bytes they are given.
 
-    >>> vocabulary = Vocabulary([b"a", b"ab", None], end_ids={3})
+    >>> vocabulary = Vocabulary([b"a", b"ab", None], eos_token_ids={3})
     >>> vocabulary
     <Vocabulary of 2 tokens, size 4, ends 3>
     >>> vocabulary.tokens
     (b'a', b'ab', b'', b'')
     """
 
-    __slots__ = ("_end_ids", "_fingerprint", "_longest", "_spells_bytes", "_tokens", "_trie", "_words")
+    __slots__ = (
+        "_eos_token_ids",
+        "_fingerprint",
+        "_has_all_bytes",
+        "_mask_words",
+        "_max_token_length",
+        "_tokens",
+        "_trie",
+    )
 
-    def __init__(self, tokens: Iterable[bytes | None], end_ids: Iterable[int]) -> None:
+    def __init__(self, tokens: Iterable[bytes | None], eos_token_ids: Iterable[int]) -> None:
         """Make a vocabulary by hand.
 
         Args:
             tokens: The bytes of each token; the id is the position.
-            end_ids: The ids that end a sequence; they may lie past `tokens`.
+            eos_token_ids: The ids that end a sequence; they may lie past `tokens`.
 
         Raises:
             VocabularyError: No token is text, there is no end id, or one of them is not what it should be.
         """
         listed = [b"" if token is None else token for token in tokens]
-        ends = sorted({_token_id(end) for end in end_ids})
+        ends = sorted({_token_id(end) for end in eos_token_ids})
         _check(listed, ends)
         listed += [b""] * (ends[-1] + 1 - len(listed))
         for end in ends:
@@ -56,23 +64,23 @@ class Vocabulary:
         if not any(listed):
             raise VocabularyError("no token is text; give the tokens' bytes, for example [b'a', b'b']")
         self._tokens = tuple(listed)
-        self._end_ids = tuple(ends)
-        self._words = (len(listed) + 31) // 32
-        self._longest: int | None = None
+        self._eos_token_ids = tuple(ends)
+        self._mask_words = (len(listed) + 31) // 32
+        self._max_token_length: int | None = None
         self._fingerprint: str | None = None
-        self._spells_bytes: bool | None = None
+        self._has_all_bytes: bool | None = None
         self._trie: Trie | None = None
 
     @classmethod
     def from_tokenizer(
-        cls, tokenizer: object, *, end_ids: Iterable[int] | None = None, size: int | None = None
+        cls, tokenizer: object, *, eos_token_ids: Iterable[int] | None = None, size: int | None = None
     ) -> Vocabulary:
         """Read a tokenizer's own tables, and check on sample texts that they mean what they seem to.
 
         Args:
             tokenizer: A tokenizer of transformers, a `tokenizers.Tokenizer`, a `tiktoken.Encoding`, a
                 `sentencepiece.SentencePieceProcessor`, or a tokenizer of mistral-common.
-            end_ids: The ids that end a sequence, instead of those that the tokenizer names.
+            eos_token_ids: The ids that end a sequence, instead of those that the tokenizer names.
             size: The width of the model's logits, where it is not the tokenizer's size. Ids past the tokenizer's
                 last are not text; ids from `size` on, which such a model cannot say, are left out.
 
@@ -87,7 +95,7 @@ class Vocabulary:
         <Vocabulary of 256 tokens, size 257, ends 256>
         """
         tokens = read_tokens(tokenizer)
-        ends = find_end_ids(tokenizer) if end_ids is None else frozenset(end_ids)
+        ends = find_eos_token_ids(tokenizer) if eos_token_ids is None else frozenset(eos_token_ids)
         if size is not None:
             _token_id(size)
             tokens = tokens[:size] + [b""] * (size - len(tokens))
@@ -102,9 +110,9 @@ class Vocabulary:
         return self._tokens
 
     @property
-    def end_ids(self) -> tuple[int, ...]:
+    def eos_token_ids(self) -> tuple[int, ...]:
         """The ids that end a sequence, ascending; at least one."""
-        return self._end_ids
+        return self._eos_token_ids
 
     @property
     def size(self) -> int:
@@ -112,29 +120,29 @@ class Vocabulary:
         return len(self._tokens)
 
     @property
-    def words(self) -> int:
+    def mask_words(self) -> int:
         """How many 32-bit words a mask has: `ceil(size / 32)`."""
-        return self._words
+        return self._mask_words
 
     @property
-    def longest(self) -> int:
+    def max_token_length(self) -> int:
         """The length of the longest token, in bytes."""
-        if self._longest is None:
-            self._longest = int(self.trie.depth.max())
-        return self._longest
+        if self._max_token_length is None:
+            self._max_token_length = int(self.trie.depth.max())
+        return self._max_token_length
 
     @property
-    def spells_bytes(self) -> bool:
+    def has_all_bytes(self) -> bool:
         """Whether every byte that UTF-8 can hold is a token of its own, so that every text can be spelled."""
-        if self._spells_bytes is None:
-            self._spells_bytes = {token[0] for token in self._tokens if len(token) == 1} >= _UTF8_BYTES
-        return self._spells_bytes
+        if self._has_all_bytes is None:
+            self._has_all_bytes = {token[0] for token in self._tokens if len(token) == 1} >= _UTF8_BYTES
+        return self._has_all_bytes
 
     @property
     def fingerprint(self) -> str:
         """The SHA-256 of the content, in hexadecimal: two vocabularies are equal if and only if these are."""
         if self._fingerprint is None:
-            self._fingerprint = _digest(self._tokens, self._end_ids)
+            self._fingerprint = _digest(self._tokens, self._eos_token_ids)
         return self._fingerprint
 
     @property
@@ -144,13 +152,13 @@ class Vocabulary:
             self._trie = Trie.build(self._tokens)
         return self._trie
 
-    def spell(self, text: bytes) -> list[int]:
+    def tokenize(self, text: bytes) -> list[int]:
         """Spell a text with the fewest tokens; a model's own tokenizer may well choose others.
 
         Raises:
             VocabularyError: A byte of the text is in no token that fits.
 
-        >>> Vocabulary([b"a", b"ab", b"bc"], end_ids={3}).spell(b"abc")
+        >>> Vocabulary([b"a", b"ab", b"bc"], eos_token_ids={3}).tokenize(b"abc")
         [0, 2]
         """
         fewest: list[tuple[int, int, int]] = [(0, 0, -1)]
@@ -188,7 +196,9 @@ class Vocabulary:
 
     def __repr__(self) -> str:
         texts = sum(map(bool, self._tokens))
-        ends = ", ".join(map(str, self._end_ids[:8])) + (", ..." if len(self._end_ids) > 8 else "")
+        ends = ", ".join(map(str, self._eos_token_ids[:8])) + (
+            ", ..." if len(self._eos_token_ids) > 8 else ""
+        )
         return f"<Vocabulary of {texts} tokens, size {self.size}, ends {ends}>"
 
 
@@ -197,25 +207,25 @@ def _token_id(value: SupportsIndex) -> int:
         token_id = operator.index(value)
     except TypeError:
         token_id = -1
-    if 0 <= token_id < _MOST_IDS:
+    if 0 <= token_id < _MAX_TOKEN_IDS:
         return token_id
     raise VocabularyError(f"{value!r} is no token id; ids are whole numbers from 0", place="end_ids")
 
 
-def _check(tokens: list[bytes], ends: list[int]) -> None:
+def _check(tokens: list[bytes], eos_token_ids: list[int]) -> None:
     for token_id, token in enumerate(tokens):
         if not isinstance(token, bytes):
             raise VocabularyError(
                 f"the token {token!r} is not bytes; write it as b'...', and as None if it is not text",
                 place=f"tokens[{token_id}]",
             )
-    if not ends:
+    if not eos_token_ids:
         raise VocabularyError("there is no end id, so no text could ever end; pass end_ids={...}")
 
 
-def _digest(tokens: tuple[bytes, ...], end_ids: tuple[int, ...]) -> str:
+def _digest(tokens: tuple[bytes, ...], eos_token_ids: tuple[int, ...]) -> str:
     digest = hashlib.sha256(b"structkit vocabulary 1\n")
-    for numbers in ([len(tokens), len(end_ids)], end_ids, list(map(len, tokens))):
+    for numbers in ([len(tokens), len(eos_token_ids)], eos_token_ids, list(map(len, tokens))):
         digest.update(np.array(numbers, "<i8").tobytes())
     digest.update(b"".join(tokens))
     return digest.hexdigest()

@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 
 from structkit.agent.run import driver
-from structkit.generate.run.prefix_cache import KeptRow, keeping
-from structkit.models.protocols import Rows
+from structkit.generate.run.prefix_cache import CachedRow, with_cached_row
+from structkit.models.protocols import Batch
 
 __all__ = ["noted_rows"]
 
 
-def noted_rows(monkeypatch: pytest.MonkeyPatch) -> list[KeptRow]:
+def noted_rows(monkeypatch: pytest.MonkeyPatch) -> list[CachedRow]:
     """Every row that is kept from now on, as it is made."""
-    kept: list[KeptRow] = []
+    kept: list[CachedRow] = []
 
-    def noted(rows: Rows) -> Rows:
-        made = keeping(rows)
-        if isinstance(made, KeptRow):
+    def noted(rows: Batch) -> Batch:
+        made = with_cached_row(rows)
+        if isinstance(made, CachedRow):
             kept.append(made)
         return made
 
-    monkeypatch.setattr(driver, "keeping", noted)
+    monkeypatch.setattr(driver, "with_cached_row", noted)
     return kept

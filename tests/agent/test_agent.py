@@ -59,7 +59,7 @@ ANSWER = '{"city": "Porto", "celsius": 18}'
 
 def test_a_run_calls_tools_and_ends_with_a_typed_value() -> None:
     model = ScriptedModel([call("weather", city="Porto"), call("weather", city="Braga", days=3), ANSWER])
-    result = sk.Agent(model, tools=[weather], result=Answer, max_steps=8).run("How warm is Porto?")
+    result = sk.Agent(model, tools=[weather], output_type=Answer, max_steps=8).run("How warm is Porto?")
     assert result.value == Answer(city="Porto", celsius=18)
     assert [(each.name, each.arguments, each.output, each.error) for each in result.calls] == [
         ("weather", {"city": "Porto", "days": 1}, {"celsius": 18}, None),
@@ -112,16 +112,16 @@ def test_results_of_every_kind() -> None:
     ]
     for target, text, value in targets:
         model = ScriptedModel([call("weather", city="Porto"), text])
-        result = sk.Agent(model, tools=[weather], result=target).run("x")
+        result = sk.Agent(model, tools=[weather], output_type=target).run("x")
         assert (result.value, len(result.calls)) == (value, 1)
 
 
 def test_only_the_result_remains_in_the_last_step() -> None:
     model = ScriptedModel([call("weather", city="Porto")] * 2 + [ANSWER])
-    result = sk.Agent(model, tools=[weather], result=Answer, max_steps=3).run("x")
+    result = sk.Agent(model, tools=[weather], output_type=Answer, max_steps=3).run("x")
     assert (len(result.calls), result.steps, result.finish_reason) == (2, 3, "steps")
     assert model.prompts[-1].endswith("No function can be called any more; give the answer.")
-    alone = sk.Agent(ScriptedModel([ANSWER]), tools=[weather], result=Answer, max_steps=1).run("x")
+    alone = sk.Agent(ScriptedModel([ANSWER]), tools=[weather], output_type=Answer, max_steps=1).run("x")
     assert (alone.value.celsius, alone.finish_reason) == (18, "steps")
     assert sk.Agent(ScriptedModel(['"Hi"'])).run("x").finish_reason == "stop"
 
@@ -133,7 +133,7 @@ def test_a_tool_that_reached_its_limit_disappears() -> None:
     def add(a: int) -> int:
         return a + 1
 
-    result = sk.Agent(model, tools=[once, add], result=Answer).run("x")
+    result = sk.Agent(model, tools=[once, add], output_type=Answer).run("x")
     first, *others = [each.name for each in result.calls]
     assert first == "weather" not in others
     assert "weather cannot be called any more." in model.prompts[1]
@@ -144,7 +144,7 @@ def test_errors_are_told_and_the_run_goes_on() -> None:
         raise sk.ToolError(f"nobody is called {name}")
 
     model = ScriptedModel([call("lookup", name="Ana"), call("fail", text="x"), ANSWER])
-    result = sk.Agent(model, tools=[lookup, fail], result=Answer).run("x")
+    result = sk.Agent(model, tools=[lookup, fail], output_type=Answer).run("x")
     assert [each.error for each in result.calls] == ["nobody is called Ana", "KeyError: 'x'"]
     assert isinstance(result.calls[1].raised, KeyError)
     assert "lookup failed: nobody is called Ana" in model.prompts[1]
@@ -153,12 +153,12 @@ def test_errors_are_told_and_the_run_goes_on() -> None:
 
 def test_a_tool_that_keeps_failing_disappears() -> None:
     model = ScriptedModel([call("fail", text="x")] * 2 + [ANSWER])
-    result = sk.Agent(model, tools=[sk.tool(fail, retries=1)], result=Answer).run("x")
+    result = sk.Agent(model, tools=[sk.tool(fail, retries=1)], output_type=Answer).run("x")
     assert (len(result.calls), result.finish_reason) == (2, "steps")
 
 
 def test_fatal_errors_end_the_run() -> None:
-    agent = sk.Agent(ScriptedModel([call("fail", text="x")]), tools=[sk.tool(fail, fatal=LookupError)])
+    agent = sk.Agent(ScriptedModel([call("fail", text="x")]), tools=[sk.tool(fail, reraise=LookupError)])
     with pytest.raises(KeyError):
         agent.run("x")
 
@@ -288,13 +288,15 @@ def test_a_call_tells_its_typed_arguments_and_its_seconds() -> None:
 
 def test_several_turns_and_messages_as_json() -> None:
     first = sk.Agent(
-        ScriptedModel([call("weather", city="Porto"), ANSWER]), tools=[weather], result=Answer
+        ScriptedModel([call("weather", city="Porto"), ANSWER]), tools=[weather], output_type=Answer
     ).run("Porto?")
     text = messages.dumps(first.messages)
     assert json.loads(text)[1]["calls"][0]["arguments"] == '{"city": "Porto"}'
     assert messages.loads(text) == first.messages
     model = ScriptedModel([call("weather", city="Braga"), ANSWER])
-    second = sk.Agent(model, tools=[weather], result=Answer).run("And Braga?", messages=messages.loads(text))
+    second = sk.Agent(model, tools=[weather], output_type=Answer).run(
+        "And Braga?", messages=messages.loads(text)
+    )
     assert second.messages[: len(first.messages)] == first.messages
     assert [each.id for each in second.calls] == ["call_2"]
     assert model.prompts[0].count("To call a function") == 1
@@ -325,10 +327,10 @@ def test_instructions_come_first() -> None:
 
 def test_the_result_is_repaired_as_everywhere() -> None:
     hot = '{"city": "Porto", "celsius": 99}'
-    result = sk.Agent(ScriptedModel([hot, ANSWER]), tools=[weather], result=Answer).run("x")
+    result = sk.Agent(ScriptedModel([hot, ANSWER]), tools=[weather], output_type=Answer).run("x")
     assert result.value.celsius == 18
-    with pytest.raises(sk.ValidationFailed, match="no city is that hot"):
-        sk.Agent(ScriptedModel([hot]), tools=[weather], result=Answer, retries=0).run("x")
+    with pytest.raises(sk.OutputValidationError, match="no city is that hot"):
+        sk.Agent(ScriptedModel([hot]), tools=[weather], output_type=Answer, retries=0).run("x")
 
 
 def even(number: int) -> int:
@@ -364,7 +366,7 @@ def test_parallel_calls_run_at_once_and_are_told_in_order() -> None:
         return name
 
     three = "[" + ", ".join([call("meet", name="a"), call("ameet", name="b"), call("meet", name="c")]) + "]"
-    agent = sk.Agent(ScriptedModel([three, '"met"'] * 2), tools=[meet, ameet], parallel=3)
+    agent = sk.Agent(ScriptedModel([three, '"met"'] * 2), tools=[meet, ameet], max_parallel_calls=3)
     for result in (agent.run("x"), asyncio.run(agent.arun("x"))):
         assert [each.output for each in result.calls] == ["a", "b", "c"]
         assert [each.id for each in result.calls] == ["call_1", "call_2", "call_3"]
@@ -373,7 +375,10 @@ def test_parallel_calls_run_at_once_and_are_told_in_order() -> None:
 
 def test_one_call_of_several_possible_ones_is_written_as_it_is() -> None:
     agent = sk.Agent(
-        ScriptedModel([call("weather", city="Porto"), ANSWER]), tools=[weather], result=Answer, parallel=3
+        ScriptedModel([call("weather", city="Porto"), ANSWER]),
+        tools=[weather],
+        output_type=Answer,
+        max_parallel_calls=3,
     )
     assert len(agent.run("x").calls) == 1
 
@@ -384,19 +389,24 @@ def test_a_list_of_calls_keeps_to_the_limits_of_each_tool() -> None:
     once = sk.tool(weather, max_calls=2)
     a, b = call("weather", city="A"), call("other")
     agent = sk.Agent(
-        ScriptedModel([f"[{a}, {b}, {a}, {a}]", ANSWER]), tools=[once, other], result=Answer, parallel=4
+        ScriptedModel([f"[{a}, {b}, {a}, {a}]", ANSWER]),
+        tools=[once, other],
+        output_type=Answer,
+        max_parallel_calls=4,
     )
     assert [each.name for each in agent.run("x").calls].count("weather") == 2
 
 
 def test_a_budget_for_the_whole_run_leaves_room_for_the_result() -> None:
-    shortest = sk.Agent(RandomModel(), tools=[weather], result=Plain)._setup.need
+    shortest = sk.Agent(RandomModel(), tools=[weather], output_type=Plain)._config.min_output_tokens
     for budget in (shortest, shortest + 5, shortest + 40, 150):
         for seed in range(5):
-            result = sk.Agent(RandomModel(seed), tools=[weather], result=Plain, max_tokens=budget).run("x")
+            result = sk.Agent(RandomModel(seed), tools=[weather], output_type=Plain, max_tokens=budget).run(
+                "x"
+            )
             assert result.usage.generated_tokens <= budget
     with pytest.raises(sk.BudgetTooSmall):
-        sk.Agent(RandomModel(), tools=[weather], result=Plain, max_tokens=shortest - 1).run("x")
+        sk.Agent(RandomModel(), tools=[weather], output_type=Plain, max_tokens=shortest - 1).run("x")
 
 
 @pytest.mark.parametrize("context", [300, 500, 1_000])
@@ -406,7 +416,7 @@ def test_a_short_context_is_enough(context: int) -> None:
 
     for seed in range(8):
         model = RandomModel(seed, brevity=3, context_length=context)
-        result = sk.Agent(model, tools=[essay], result=Plain, max_steps=20).run("x")
+        result = sk.Agent(model, tools=[essay], output_type=Plain, max_steps=20).run("x")
         assert isinstance(result.value, Plain)
         for each in result.messages:
             assert not isinstance(each, messages.Output) or "..." in each.content
@@ -426,7 +436,9 @@ def test_a_seed_makes_a_run_the_same_and_its_steps_differ() -> None:
 
     def run(seed: int) -> list[object]:
         model = ScriptedModel([lambda _: ""] * 6)
-        agent = sk.Agent(model, tools=[say], result=Literal["end"], max_steps=6, temperature=5.0, seed=seed)  # type: ignore[arg-type]
+        agent = sk.Agent(
+            model, tools=[say], output_type=Literal["end"], max_steps=6, temperature=5.0, seed=seed
+        )  # type: ignore[arg-type]
         return [each.arguments["word"] for each in agent.run("x").calls]
 
     assert run(1) == run(1)
@@ -434,7 +446,9 @@ def test_a_seed_makes_a_run_the_same_and_its_steps_differ() -> None:
 
 
 def test_guides_are_compiled_once() -> None:
-    agent = sk.Agent(ScriptedModel([call("weather", city="A"), ANSWER] * 2), tools=[weather], result=Answer)
+    agent = sk.Agent(
+        ScriptedModel([call("weather", city="A"), ANSWER] * 2), tools=[weather], output_type=Answer
+    )
     assert agent.run("x").usage.compile_seconds == agent.run("x").usage.compile_seconds == 0
 
 
@@ -488,24 +502,24 @@ def unwritable(x: Callable[[], int]) -> None: ...
         (lambda m: sk.Agent(m, tools=None), TypeError, "list of functions, not None$"),
         (lambda m: sk.Agent(m, tools=weather), TypeError, r"list of functions.*write \[weather\]"),
         (
-            lambda m: sk.Agent(m, tools=[weather], result=Callish),
+            lambda m: sk.Agent(m, tools=[weather], output_type=Callish),
             sk.AgentError,
             "taken|written like a call of weather",
         ),
         (
-            lambda m: sk.Agent(m, tools=[weather], result=dict[str, Any]),
+            lambda m: sk.Agent(m, tools=[weather], output_type=dict[str, Any]),
             sk.AgentError,
             "like a call of weather",
         ),
         (
-            lambda m: sk.Agent(m, tools=[weather], result=list[Callish], parallel=2),
+            lambda m: sk.Agent(m, tools=[weather], output_type=list[Callish], max_parallel_calls=2),
             sk.AgentError,
             "like a call",
         ),
-        (lambda m: sk.Agent(m, tools=[weather], result=Callable[[], int]), sk.SchemaError, "JSON"),
+        (lambda m: sk.Agent(m, tools=[weather], output_type=Callable[[], int]), sk.SchemaError, "JSON"),
         (lambda m: sk.Agent(m, max_steps=0), ValueError, "max_steps"),
-        (lambda m: sk.Agent(m, parallel=0), ValueError, "parallel"),
-        (lambda m: sk.Agent(m, parallel=129), ValueError, "parallel must be at most 128"),
+        (lambda m: sk.Agent(m, max_parallel_calls=0), ValueError, "max_parallel_calls"),
+        (lambda m: sk.Agent(m, max_parallel_calls=129), ValueError, "max_parallel_calls must be at most 128"),
         (lambda m: sk.Agent(m, max_steps=None), TypeError, "max_steps must be a whole number"),
         (lambda m: sk.tool(weather, max_calls=0), ValueError, "max_calls"),
         (lambda m: sk.Agent(m, system="x"), TypeError, "instructions"),
@@ -525,7 +539,7 @@ def unwritable(x: Callable[[], int]) -> None: ...
         ),
         (lambda m: sk.Agent(m, [sk.Agent(m)]), sk.AgentError, r"of an agent give agent\.as_tool\(name\)"),
         (lambda m: sk.Agent(m, instructions=3), TypeError, "instructions are a text"),
-        (lambda m: sk.Agent(m, text="yes"), TypeError, "text must be True or False"),
+        (lambda m: sk.Agent(m, allow_text="yes"), TypeError, "text must be True or False"),
         (
             lambda m: sk.Agent(m).run("x", usage_limits=None),
             TypeError,
@@ -545,14 +559,16 @@ def test_a_result_that_merely_resembles_a_call_is_fine() -> None:
         name: str
         age: int
 
-    agent = sk.Agent(ScriptedModel(['{"name": "weather", "age": 3}']), tools=[weather], result=Named)
+    agent = sk.Agent(ScriptedModel(['{"name": "weather", "age": 3}']), tools=[weather], output_type=Named)
     assert agent.run("x").value.name == "weather"
-    sk.Agent(ScriptedModel([]), tools=[weather], result=list[Callish])  # no lists of calls without parallel
+    sk.Agent(
+        ScriptedModel([]), tools=[weather], output_type=list[Callish]
+    )  # no lists of calls without parallel
 
 
 def test_quotes_come_from_the_source_of_the_agent() -> None:
     agent = sk.Agent(
-        ScriptedModel(['"Ana Souza"']), result=Annotated[str, sk.Quote()], source="Ana Souza is 34."
+        ScriptedModel(['"Ana Souza"']), output_type=Annotated[str, sk.Quote()], source="Ana Souza is 34."
     )
     assert agent.run("Who?").value == "Ana Souza"
 
@@ -570,7 +586,7 @@ def test_an_async_tool_that_does_not_end_is_left_to_itself() -> None:
     for function in (deaf, busy):
         called = json.dumps({"name": function.__name__, "arguments": {}})
         model = ScriptedModel([called, '"done"'])
-        agent = sk.Agent(model, tools=[sk.tool(function, timeout=0.1)], result=str)
+        agent = sk.Agent(model, tools=[sk.tool(function, timeout=0.1)], output_type=str)
         begin = time.perf_counter()
         (call,) = agent.run("x").calls
         assert "no output within 0.1 seconds" in (call.error or "")
@@ -578,7 +594,7 @@ def test_an_async_tool_that_does_not_end_is_left_to_itself() -> None:
     agent = sk.Agent(
         ScriptedModel(['{"name": "deaf", "arguments": {}}', '"done"']),
         tools=[sk.tool(deaf, timeout=0.1)],
-        result=str,
+        output_type=str,
     )
     assert "no output" in (asyncio.run(agent.arun("x")).calls[0].error or "")
 
@@ -604,7 +620,7 @@ def test_what_a_tool_does_to_its_arguments_and_how_its_errors_speak() -> None:
         '{"name": "mute", "arguments": {}}',
         '"done"',
     ]
-    agent = sk.Agent(ScriptedModel(script), tools=[clear, cancelled, mute], result=str)
+    agent = sk.Agent(ScriptedModel(script), tools=[clear, cancelled, mute], output_type=str)
     for result in (agent.run("x"), asyncio.run(agent.with_model(ScriptedModel(script)).arun("x"))):
         assert [call.arguments for call in result.calls] == [{"names": ["a"]}, {}, {}]
         assert [call.error for call in result.calls] == [None, "the call was cancelled", "Mute"]

@@ -27,7 +27,11 @@ def test_a_scripted_model_that_says_what_is_taught_makes_the_right_calls(corpus:
     for _, task in zip(range(25), stream, strict=False):
         model = scripted(task)
         agent = sk.Agent(
-            model, tools=task.functions(), result=task.result, instructions=task.instructions, max_steps=6
+            model,
+            tools=task.functions(),
+            output_type=task.result,
+            instructions=task.instructions,
+            max_steps=6,
         )
         result = agent.run(task.question)
         assert task.is_right(conversation.RunSaid.of(result.messages))

@@ -46,45 +46,45 @@ def story(events: list[sk.AgentEvent[Answer]]) -> list[object]:
     """The events with growing arguments put together."""
     told: list[object] = []
     for event in events:
-        if isinstance(event, sk.ArgumentsGrown):
+        if isinstance(event, sk.ToolCallDelta):
             if isinstance(told[-1], str):
                 told[-1] += event.text
             else:
                 told.append(event.text)
-        elif isinstance(event, sk.CallDone):
+        elif isinstance(event, sk.ToolResult):
             told.append((event.call.output, event.call.error))
-        elif not isinstance(event, sk.ResultGrown):
-            told.append(event if isinstance(event, sk.CallStarted) else type(event).__name__)
+        elif not isinstance(event, sk.PartialOutput):
+            told.append(event if isinstance(event, sk.ToolCallStart) else type(event).__name__)
     return told
 
 
 WANTED = [
-    sk.CallStarted("call_1", "weather"),
+    sk.ToolCallStart("call_1", "weather"),
     '{"city": "nowhere"}',
     (None, "there is no such city"),
-    sk.CallStarted("call_2", "weather"),
+    sk.ToolCallStart("call_2", "weather"),
     '{"city": "Évora"}',
     (18, None),
-    "RunFinished",
+    "RunEnd",
 ]
 
 
 def test_a_run_is_told_while_it_happens() -> None:
-    agent = sk.Agent(ScriptedModel(REPLIES), tools=[weather], result=Answer)
+    agent = sk.Agent(ScriptedModel(REPLIES), tools=[weather], output_type=Answer)
     with agent.stream("Warm?") as stream:
         events = list(stream)
         assert story(events) == WANTED
         assert stream.result.value == Answer(city="Porto", celsius=18)
-    partials = [event.partial for event in events if isinstance(event, sk.ResultGrown)]
+    partials = [event.partial for event in events if isinstance(event, sk.PartialOutput)]
     assert all(isinstance(partial, Answer) for partial in partials)
     assert not hasattr(partials[0], "celsius")
     assert partials[-1] == stream.result.value
-    assert events.index(partials and next(e for e in events if isinstance(e, sk.CallStarted))) == 0
+    assert events.index(partials and next(e for e in events if isinstance(e, sk.ToolCallStart))) == 0
 
 
 def test_the_same_in_async_programs() -> None:
     async def main() -> list[sk.AgentEvent[Answer]]:
-        agent = sk.Agent(ScriptedModel(REPLIES), tools=[weather], result=Answer)
+        agent = sk.Agent(ScriptedModel(REPLIES), tools=[weather], output_type=Answer)
         async with agent.astream("Warm?") as stream:
             events = [event async for event in stream]
             assert (await stream.result()).value.celsius == 18
@@ -96,37 +96,40 @@ def test_the_same_in_async_programs() -> None:
 def test_several_calls_and_texts_that_are_no_json() -> None:
     both = f"[{call('weather', city='A')}, {call('weather', city='B')}]"
     agent = sk.Agent(
-        ScriptedModel([both, "yes"]), tools=[weather], result=sk.Choice(["yes", "no"]), parallel=2
+        ScriptedModel([both, "yes"]),
+        tools=[weather],
+        output_type=sk.Choice(["yes", "no"]),
+        max_parallel_calls=2,
     )
     events = list(agent.stream("x"))
-    assert [event.id for event in events if isinstance(event, sk.CallStarted)] == ["call_1", "call_2"]
-    assert [event.call.output for event in events if isinstance(event, sk.CallDone)] == [18, 18]
+    assert [event.id for event in events if isinstance(event, sk.ToolCallStart)] == ["call_1", "call_2"]
+    assert [event.call.output for event in events if isinstance(event, sk.ToolResult)] == [18, 18]
     last = events[-1]
-    assert isinstance(last, sk.RunFinished)
+    assert isinstance(last, sk.RunEnd)
     assert last.result.value == "yes"
 
 
 def test_what_is_refused_is_taken_back() -> None:
     hot = '{"city": "Porto", "celsius": 99}'
-    events = list(sk.Agent(ScriptedModel([hot, ANSWER]), tools=[weather], result=Answer).stream("x"))
-    assert [type(event).__name__ for event in events if not isinstance(event, sk.ResultGrown)] == [
-        "StepRefused",
-        "RunFinished",
+    events = list(sk.Agent(ScriptedModel([hot, ANSWER]), tools=[weather], output_type=Answer).stream("x"))
+    assert [type(event).__name__ for event in events if not isinstance(event, sk.PartialOutput)] == [
+        "StepRetracted",
+        "RunEnd",
     ]
 
 
 def test_thoughts_are_told() -> None:
     model = ScriptedModel([f"It is sunny.</think>{ANSWER}"])
-    events = list(sk.Agent(model, tools=[weather], result=Answer, thinking=20).stream("x"))
-    assert sk.Thought("It is sunny.") in events
+    events = list(sk.Agent(model, tools=[weather], output_type=Answer, thinking=20).stream("x"))
+    assert sk.ThinkingEvent("It is sunny.") in events
 
 
 def test_a_stream_that_fails_says_why_whenever_it_is_asked() -> None:
-    stream = sk.Agent(ScriptedModel([]), tools=[weather], result=Answer).stream("x")
+    stream = sk.Agent(ScriptedModel([]), tools=[weather], output_type=Answer).stream("x")
     for _ in range(2):
-        with pytest.raises(sk.ModelFailed, match="0 replies"):
+        with pytest.raises(sk.ModelError, match="0 replies"):
             _ = stream.result
-    closed = sk.Agent(ScriptedModel(REPLIES), tools=[weather], result=Answer).stream("x")
+    closed = sk.Agent(ScriptedModel(REPLIES), tools=[weather], output_type=Answer).stream("x")
     next(closed)
     closed.close()
     with pytest.raises(sk.GenerationError, match="closed before its end"):
@@ -135,17 +138,17 @@ def test_a_stream_that_fails_says_why_whenever_it_is_asked() -> None:
 
 def test_a_stream_pauses_as_a_run_does() -> None:
     asks = sk.tool(weather, requires_approval=True)
-    stream = sk.Agent(ScriptedModel(REPLIES), tools=[asks], result=Answer).stream("x")
-    with pytest.raises(sk.RunPaused):
+    stream = sk.Agent(ScriptedModel(REPLIES), tools=[asks], output_type=Answer).stream("x")
+    with pytest.raises(sk.RunSuspended):
         list(stream)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_stream_tells_what_a_run_returns(seed: int) -> None:
-    agent = sk.Agent(RandomModel(), tools=[weather], result=int, max_tokens=150, parallel=2)
+    agent = sk.Agent(RandomModel(), tools=[weather], output_type=int, max_tokens=150, max_parallel_calls=2)
     run = agent.with_model(RandomModel(seed, brevity=2)).run("x")
     stream = agent.with_model(RandomModel(seed, brevity=2)).stream("x")
-    told = "".join(event.text for event in stream if isinstance(event, sk.ArgumentsGrown))
+    told = "".join(event.text for event in stream if isinstance(event, sk.ToolCallDelta))
     assert stream.result.messages == run.messages
     written = [part.arguments for message in run.messages for part in getattr(message, "calls", ())]
     assert told == "".join(written)
@@ -188,7 +191,7 @@ def test_a_call_whose_arguments_are_refused_for_good_is_done_too(retries: int) -
     model = ScriptedModel([*odd, '"end"'])
     agent = sk.Agent(model, tools=[half], retries=retries)
     stream = agent.stream("x")
-    done = [event.call for event in stream if isinstance(event, sk.CallDone)]
+    done = [event.call for event in stream if isinstance(event, sk.ToolResult)]
     assert tuple(done) == stream.result.calls
     assert "refused" in (done[0].error or "")
 
@@ -201,25 +204,25 @@ def test_what_was_called_before_a_pause_is_told() -> None:
     tools = [weather, sk.tool(pay, requires_approval=True)]
 
     def agent() -> sk.Agent[str]:
-        return sk.Agent(ScriptedModel([both]), tools, parallel=2)
+        return sk.Agent(ScriptedModel([both]), tools, max_parallel_calls=2)
 
     events: list[sk.AgentEvent[str]] = []
-    with pytest.raises(sk.RunPaused) as caught, agent().stream("x") as stream:
+    with pytest.raises(sk.RunSuspended) as caught, agent().stream("x") as stream:
         events.extend(stream)
 
     async def main() -> None:
         async for event in agent().astream("x"):
             events.append(event)
 
-    with pytest.raises(sk.RunPaused):
+    with pytest.raises(sk.RunSuspended):
         asyncio.run(main())
-    assert [event.call.output for event in events if isinstance(event, sk.CallDone)] == [18, 18]
-    assert [each.id for each in caught.value.state.done] == ["call_1"]
+    assert [event.call.output for event in events if isinstance(event, sk.ToolResult)] == [18, 18]
+    assert [each.id for each in caught.value.state.tool_results] == ["call_1"]
 
 
 def test_a_stream_that_is_given_up_leaves_the_model_to_others() -> None:
     model = RandomModel(3, brevity=2)
-    agent = sk.Agent(model, tools=[weather], result=int, max_tokens=200)
+    agent = sk.Agent(model, tools=[weather], output_type=int, max_tokens=200)
     for events in range(1, 8):
         with agent.stream("Warm?") as stream:
             for _, event in zip(range(events), stream, strict=False):
@@ -233,7 +236,7 @@ def test_a_stream_that_is_given_up_leaves_the_model_to_others() -> None:
 
 
 def test_an_async_run_that_is_cancelled_leaves_the_model_to_others() -> None:
-    agent = sk.Agent(RandomModel(3, brevity=0), tools=[weather], result=int, max_tokens=4_000)
+    agent = sk.Agent(RandomModel(3, brevity=0), tools=[weather], output_type=int, max_tokens=4_000)
 
     async def main(seconds: float) -> object:
         task = asyncio.create_task(agent.arun("Warm?"))
@@ -241,7 +244,7 @@ def test_an_async_run_that_is_cancelled_leaves_the_model_to_others() -> None:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-        return await asyncio.wait_for(agent.with_model(agent._setup.model).arun("Warm?"), 60)
+        return await asyncio.wait_for(agent.with_model(agent._config.model).arun("Warm?"), 60)
 
     for seconds in (0.0, 0.01, 0.1):
         assert isinstance(asyncio.run(main(seconds)), sk.AgentResult)

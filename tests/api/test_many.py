@@ -50,8 +50,8 @@ def demo():
 @pytest.mark.parametrize("size", [1, 3, 8])
 @pytest.mark.parametrize("forced", [True, False])
 def test_a_batch_writes_what_each_row_writes_alone(demo, size: int, forced: bool) -> None:
-    one_by_one = [sk.generate(demo, prompt, Person, forced=forced) for prompt in PEOPLE]
-    together = sk.generate_many(demo, PEOPLE, Person, batch_size=size, forced=forced)
+    one_by_one = [sk.generate(demo, prompt, Person, fast_forward=forced) for prompt in PEOPLE]
+    together = sk.generate_many(demo, PEOPLE, Person, batch_size=size, fast_forward=forced)
     assert [each.token_ids for each in together] == [each.token_ids for each in one_by_one]
     assert [each.value for each in together] == [each.value for each in one_by_one]
     assert all(each.usage.model_seconds > 0 for each in together)
@@ -77,16 +77,16 @@ def test_a_seed_gives_each_row_its_own_numbers_whatever_the_batch(demo) -> None:
 
 def test_one_that_fails_does_not_lose_the_others() -> None:
     model = ScriptedModel(['{"value": 2}', '{"value": 3}', '{"value": 4}'])
-    first, second, third = sk.extract_many(model, ["a", "b", "c"], Even, return_errors=True, retries=0)
+    first, second, third = sk.extract_many(model, ["a", "b", "c"], Even, return_exceptions=True, retries=0)
     assert (first, third) == (Even(value=2), Even(value=4))
-    assert isinstance(second, sk.ValidationFailed)
-    with pytest.raises(sk.ValidationFailed, match="it is odd"):
+    assert isinstance(second, sk.OutputValidationError)
+    with pytest.raises(sk.OutputValidationError, match="it is odd"):
         sk.extract_many(ScriptedModel(['{"value": 2}', '{"value": 3}']), ["a", "b"], Even)
 
 
 def test_prompts_that_do_not_fit_fail_alone(demo) -> None:
     prompts = [PEOPLE[0], "Ana " * 3000, PEOPLE[1]]
-    first, second, third = sk.extract_many(demo, prompts, Person, return_errors=True)
+    first, second, third = sk.extract_many(demo, prompts, Person, return_exceptions=True)
     assert isinstance(first, Person)
     assert isinstance(third, Person)
     assert isinstance(second, sk.GenerationError)
@@ -96,7 +96,7 @@ def test_prompts_that_do_not_fit_fail_alone(demo) -> None:
 def test_a_target_that_cannot_be_compiled_fails_alone() -> None:
     targets = [int, {"type": "integer", "minimum": 3, "maximum": 2}, bool]
     first, second, third = sk.extract_many(
-        ScriptedModel(["7", "true"]), ["a", "b", "c"], targets, return_errors=True
+        ScriptedModel(["7", "true"]), ["a", "b", "c"], targets, return_exceptions=True
     )
     assert (first, third) == (7, True)
     assert isinstance(second, sk.UnsatisfiableSchema)
@@ -111,11 +111,11 @@ def test_a_model_that_breaks_fails_what_it_was_writing(demo, monkeypatch: pytest
             raise RuntimeError("out of memory")
         return forward(self, *args, **kwargs)
 
-    rows = demo.rows()
+    rows = demo.batch()
     monkeypatch.setattr(type(demo.model), "forward", breaking)
-    monkeypatch.setattr(demo, "rows", lambda prefix=(): rows)  # its parameters were read already
-    outcomes = sk.extract_many(demo, PEOPLE, Person, batch_size=2, return_errors=True)
-    assert sum(isinstance(outcome, sk.ModelFailed) for outcome in outcomes) == 2
+    monkeypatch.setattr(demo, "batch", lambda prefix=(): rows)  # its parameters were read already
+    outcomes = sk.extract_many(demo, PEOPLE, Person, batch_size=2, return_exceptions=True)
+    assert sum(isinstance(outcome, sk.ModelError) for outcome in outcomes) == 2
     assert sum(isinstance(outcome, Person) for outcome in outcomes) == len(PEOPLE) - 2
 
 
@@ -132,7 +132,7 @@ def test_nothing_to_do() -> None:
         (["a"], int, {"batch_size": 0}, ValueError, "batch_size"),
         (["a"], int, {"batch_size": None}, TypeError, "batch_size must be a whole number, not None"),
         (["a"], int, {"progress": "yes"}, TypeError, "progress"),
-        (["a"], int, {"return_errors": 1}, TypeError, "return_errors"),
+        (["a"], int, {"return_exceptions": 1}, TypeError, "return_exceptions"),
         (["a"], int, {"tokens": 1}, TypeError, "extract_many\\(\\) has no argument 'tokens'.*batch_size"),
     ],
 )
@@ -164,7 +164,7 @@ def test_a_progress_bar_that_cannot_be_shown(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_error_names_its_prompt() -> None:
-    with pytest.raises(sk.ModelFailed, match=r"at `prompts\[1\], scripted`"):
+    with pytest.raises(sk.ModelError, match=r"at `prompts\[1\], scripted`"):
         sk.extract_many(ScriptedModel(["1"]), ["a", "b"], int)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, TypeAdapter, model_validator
 
 import structkit as sk
-from structkit.generate.run.request import MAX_TOKENS
+from structkit.generate.run.request import DEFAULT_MAX_TOKENS
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 
 
@@ -145,11 +145,11 @@ def test_the_prompt_ends_with_the_description() -> None:
     model = ScriptedModel([ANA] * 3)
     described = 'Ana\n\nAnswer with JSON of this type:\nPerson = {"name": string, "age": integer, "job": string | null}'
     sk.extract(model, "Ana", Person)
-    sk.extract(model, "Ana", Person, describe=False)
+    sk.extract(model, "Ana", Person, include_schema=False)
     sk.extract(model, [{"role": "user", "content": "Ana"}], Person, system="Be brief.")
     assert model.prompts == [described, "Ana", f"system: Be brief.\nuser: {described}"]
-    assert sk.preview_prompt(model, "Ana", Person) == described
-    assert sk.preview_prompt(model, "Ana", Person, describe=False) == "Ana"
+    assert sk.render_prompt(model, "Ana", Person) == described
+    assert sk.render_prompt(model, "Ana", Person, include_schema=False) == "Ana"
     assert len(model.prompts) == 3
 
 
@@ -159,9 +159,9 @@ def test_the_prompt_ends_with_the_description() -> None:
 def test_the_budget_is_the_context_or_a_thousand_tokens() -> None:
     endless = ["x" * 5000]
     result = sk.generate(ScriptedModel(['"' + endless[0]], byte_vocabulary()), "x", str)
-    assert (result.usage.generated_tokens, result.finish_reason) == (MAX_TOKENS, "budget")
+    assert (result.usage.generated_tokens, result.finish_reason) == (DEFAULT_MAX_TOKENS, "budget")
     model = ScriptedModel(['"' + endless[0]], byte_vocabulary(), context_length=60)
-    result = sk.generate(model, "x", str, describe=False)
+    result = sk.generate(model, "x", str, include_schema=False)
     assert (result.usage.generated_tokens, result.finish_reason) == (59, "budget")
     long = sk.Regex("a{2000,}")
     result = sk.generate(ScriptedModel(["a" * 3000], byte_vocabulary()), "x", long)
@@ -174,7 +174,7 @@ def test_a_budget_below_the_shortest_value_is_refused_before_the_model_is_asked(
         sk.extract(model, "x", Person, max_tokens=10)
     assert (caught.value.needed, caught.value.budget) == (len('{"name": "", "age": 0, "job": ""}'), 10)
     with pytest.raises(sk.BudgetTooSmall):
-        sk.extract(ScriptedModel([], byte_vocabulary(), context_length=20), "x", Person, describe=False)
+        sk.extract(ScriptedModel([], byte_vocabulary(), context_length=20), "x", Person, include_schema=False)
     with pytest.raises(sk.GenerationError, match="tokens too long"):
         sk.extract(ScriptedModel([], byte_vocabulary(), context_length=20), "x" * 30, Person)
 
@@ -184,7 +184,7 @@ def test_a_budget_below_the_shortest_value_is_refused_before_the_model_is_asked(
 
 def test_a_validator_that_refuses_is_reported_with_the_text() -> None:
     text = '{"low": 3, "high": 1}'
-    with pytest.raises(sk.ValidationFailed, match="low is above high") as caught:
+    with pytest.raises(sk.OutputValidationError, match="low is above high") as caught:
         sk.extract(ScriptedModel([text]), "x", Span)
     assert (caught.value.text, caught.value.attempts) == (text, (text,))
     assert type(caught.value.error).__name__ == "ValidationError"
@@ -210,7 +210,7 @@ def test_mistakes_are_found_before_the_model_is_asked(target: Any, error: type[E
 
 def test_a_vocabulary_that_cannot_spell_the_target() -> None:
     with pytest.raises(sk.VocabularyError):
-        sk.extract(ScriptedModel([], sk.Vocabulary([b"a"], end_ids=[1])), "a", bool)
+        sk.extract(ScriptedModel([], sk.Vocabulary([b"a"], eos_token_ids=[1])), "a", bool)
 
 
 def test_wrong_arguments_are_mistakes_of_python() -> None:
@@ -244,7 +244,7 @@ def test_seeds_repeat_and_async_is_sync(
             "max_tokens": budget,
             "seed": seed,
             "temperature": temperature,
-            "forced": forced,
+            "fast_forward": forced,
         }
         model = RandomModel(seed, brevity=2.0)
         try:

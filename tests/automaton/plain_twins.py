@@ -7,28 +7,28 @@ from collections.abc import Iterable
 import numpy as np
 
 from structkit.automaton.construct import determinize
-from structkit.automaton.construct.compile_rule import Ambiguous
+from structkit.automaton.construct.compile_rule import AmbiguousIteration
 from structkit.automaton.construct.nfa import Nfa
-from structkit.automaton.core.dfa import DEAD, Dfa, Key
-from structkit.automaton.core.kernels import BITS, OPERATION
+from structkit.automaton.core.dfa import DEAD, Dfa, RuleKey
+from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK
 
 __all__ = ["determinise", "product"]
 
 
 def determinise(nfa: Nfa) -> Dfa:
     """Subset construction (Rabin and Scott 1959): each new state is the set of old ones a text may be in."""
-    classes, width = determinize.byte_classes(nfa.every_edge)
-    all_edges, all_calls = nfa.every_edge.tolist(), nfa.call_table.tolist()
+    classes, width = determinize.byte_classes(nfa.all_edges)
+    all_edges, all_calls = nfa.all_edges.tolist(), nfa.call_table.tolist()
 
     def closed(states: Iterable[int]) -> frozenset[int]:
-        return frozenset(state for state in nfa.closure(states) if state in leaving)
+        return frozenset(state for state in nfa.epsilon_closure(states) if state in leaving)
 
     leaving = {source for source, *_ in all_edges} | {source for source, *_ in all_calls} | {nfa.final}
     queue = [closed([0])]
     numbers = {queue[0]: 0}
     rows: list[list[int]] = []
     calls: list[tuple[int, int, int, int]] = []
-    callees: dict[Key, int] = {}
+    callees: dict[RuleKey, int] = {}
     keys = list(nfa.callees)
 
     def number(states: frozenset[int]) -> int:
@@ -48,8 +48,10 @@ def determinise(nfa: Nfa) -> Dfa:
             ]
             operations = {operation for _, operation in moves}
             if len(operations) > 1:
-                raise Ambiguous
-            row.append(number(closed(t for t, _ in moves)) << BITS | operations.pop() if moves else DEAD)
+                raise AmbiguousIteration
+            row.append(
+                number(closed(t for t, _ in moves)) << OPERATION_BITS | operations.pop() if moves else DEAD
+            )
         rows.append(row)
         leaves = sorted((call for call in all_calls if call[0] in members), key=lambda call: call[0])
         for key, operation in dict.fromkeys((key, operation) for _, key, _, operation in leaves):
@@ -59,7 +61,7 @@ def determinise(nfa: Nfa) -> Dfa:
     final = np.array([nfa.final in members for members in queue])
     targets = np.array(rows, np.int32).reshape(len(queue), width)
     table = np.array(calls, np.int32).reshape(-1, 4)
-    return Dfa(classes, targets, final, table, tuple(callees), nfa.least, nfa.most)
+    return Dfa(classes, targets, final, table, tuple(callees), nfa.min_count, nfa.max_count)
 
 
 def product(left: Dfa, right: Dfa, *, negate: bool) -> Dfa:
@@ -69,7 +71,7 @@ def product(left: Dfa, right: Dfa, *, negate: bool) -> Dfa:
 
     def after(dfa: Dfa, state: int, byte: int) -> tuple[int, int]:
         target = int(dfa.targets[state, dfa.classes[byte]]) if state >= 0 else DEAD
-        return (target >> BITS, target & OPERATION) if target != DEAD else (-1, 0)
+        return (target >> OPERATION_BITS, target & OPERATION_MASK) if target != DEAD else (-1, 0)
 
     queue = [(0, 0)]
     rows: list[list[int]] = []
@@ -82,8 +84,8 @@ def product(left: Dfa, right: Dfa, *, negate: bool) -> Dfa:
                 continue
             if (to, other) not in queue:
                 queue.append((to, other))
-            row.append(queue.index((to, other)) << BITS | operation)
+            row.append(queue.index((to, other)) << OPERATION_BITS | operation)
         rows.append(row)
     final = np.array([bool(left.final[a]) and (b >= 0 and bool(right.final[b])) != negate for a, b in queue])
     targets = np.array(rows, np.int32)
-    return Dfa(classes.astype(np.uint8), targets, final, least=right.least, most=right.most)
+    return Dfa(classes.astype(np.uint8), targets, final, min_count=right.min_count, max_count=right.max_count)

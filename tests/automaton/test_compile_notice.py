@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from structkit.automaton import compile_notice as module
-from structkit.automaton.compile_notice import Notice
+from structkit.automaton.compile_notice import CompileNotice
 
 
 def _event(where: str) -> SimpleNamespace:
@@ -19,7 +19,7 @@ def test_it_is_said_once_that_kernels_are_compiled(
 ) -> None:
     now = [0.0]
     monkeypatch.setattr(module.time, "perf_counter", lambda: now[0])
-    notice = Notice()
+    notice = CompileNotice()
     with caplog.at_level(logging.WARNING, "structkit"):
         for where, seconds in (("numpy.x", 9.0), ("structkit.index.rows.walk_kernels", 0.75)):
             notice.on_start(_event(where))
@@ -41,7 +41,7 @@ def test_no_garbage_is_collected_while_kernels_are_compiled(collects: bool) -> N
     was = gc.isenabled()
     try:
         (gc.enable if collects else gc.disable)()
-        notice = Notice()
+        notice = CompileNotice()
         notice.on_start(_event("numpy.x"))
         assert gc.isenabled() == collects, "that of others is their affair"
         notice.on_end(_event("numpy.x"))

@@ -223,7 +223,7 @@ def test_a_file_of_prompts_line_by_line(
     assert "pass --resume" in capsys.readouterr().err
     whole = sink.read_text()
     sink.write_text("\n".join(whole.splitlines()[:4]) + '\n{"val')  # a machine that stopped while it wrote
-    model._begun = 2
+    model._started = 2
     assert main([*command, "--resume", "--batch-size", "2"]) == 0
     assert sink.read_text() == whole
 

@@ -135,7 +135,7 @@ def test_a_class_is_a_type_and_its_methods_are_functions() -> None:
 
 
 def test_the_description_says_what_the_docstring_says() -> None:
-    shown = sk.preview_prompt(ScriptedModel([]), "A room.", book)
+    shown = sk.render_prompt(ScriptedModel([]), "A room.", book)
     assert '"place": {"city": string, "country": string | null} /* Where. */' in shown
     assert '"beds"?: 1 | 2 /* How many beds are wanted. */' in shown
     assert "/* Book a room. Not a house. */" in shown
@@ -248,7 +248,7 @@ def test_an_object_that_can_be_called_is_told_what_to_give(given: Any) -> None:
     with pytest.raises(sk.SchemaError, match=r"give its method, as in shout\.__call__, .* at `Shout`"):
         sk.to_json_schema(given)
     with pytest.raises(sk.AgentError, match="of an object give its __call__"):
-        sk.Agent(RandomModel(), tools=[given], result=int)
+        sk.Agent(RandomModel(), tools=[given], output_type=int)
     assert sk.extract(ScriptedModel(['{"text": "a"}']), "x", Shout().__call__).run() == "A"
 
 
@@ -268,4 +268,4 @@ def test_a_function_that_is_dispatched_by_its_first_argument_is_refused(function
     with pytest.raises(sk.SchemaError, match="double is dispatched by the type of its first argument"):
         sk.to_json_schema(function)
     with pytest.raises(sk.SchemaError, match="cannot be called with names alone"):
-        sk.Agent(RandomModel(), tools=[function], result=int)
+        sk.Agent(RandomModel(), tools=[function], output_type=int)

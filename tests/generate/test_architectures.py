@@ -43,7 +43,7 @@ TARGETS: list[object] = [
     Item,
     dict[str, bool],
 ]
-OPTIONS = {"describe": False, "max_tokens": 30, "confidence": False}
+OPTIONS = {"include_schema": False, "max_tokens": 30, "confidence": False}
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -81,7 +81,7 @@ def _ids(results: list[sk.Result]) -> list[tuple[int, ...]]:
     return [result.token_ids for result in results]
 
 
-@pytest.mark.parametrize("options", [{}, {"forced": False, "speculate": False}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"fast_forward": False, "prompt_lookup": False}], ids=str)
 def test_a_batch_is_what_each_writes_alone(model, options: dict[str, object]) -> None:
     """Rows of other lengths and targets, that end and make room for others."""
     alone = _alone(model, **options)
@@ -94,7 +94,7 @@ def test_a_batch_is_what_each_writes_alone(model, options: dict[str, object]) ->
 
 def test_drafts_and_scores_change_nothing(model) -> None:
     alone = _alone(model)
-    assert _ids(_alone(model, speculate=False)) == _ids(alone)
+    assert _ids(_alone(model, prompt_lookup=False)) == _ids(alone)
     scored = _alone(model, confidence=True)
     assert _ids(scored) == _ids(alone)
     for result, target in zip(scored, TARGETS, strict=True):
@@ -114,7 +114,7 @@ def test_a_seed_is_a_row_s_own_whatever_the_batch(model) -> None:
 
 
 def test_a_stream_and_every_budget(model) -> None:
-    shortest = sk.compile(Item, model.vocabulary).cursor().tokens_to_end()
+    shortest = sk.compile(Item, model.vocabulary).cursor().min_tokens_to_end()
     for budget in (shortest, shortest + 3):
         options = OPTIONS | {"max_tokens": budget}
         stream = sk.stream(model, PROMPTS[0], Item, **options)
@@ -145,7 +145,7 @@ def test_what_is_refused_is_taken_back_in_the_cache(model) -> None:
     options = OPTIONS | {"retries": 2}
     first = sk.generate(model, PROMPTS[4], check(set()), **options)
     assert len({*first.attempts}) == 3
-    second = sk.generate(model, PROMPTS[4], check(set()), speculate=False, **options)
+    second = sk.generate(model, PROMPTS[4], check(set()), prompt_lookup=False, **options)
     together = sk.generate_many(
         model, [PROMPTS[1], PROMPTS[4], PROMPTS[2]], [Item, check(set()), bool], batch_size=3, **options
     )
@@ -155,7 +155,7 @@ def test_what_is_refused_is_taken_back_in_the_cache(model) -> None:
 def test_scores_and_transformers_own_loop(model) -> None:
     written = sk.generate(model, PROMPTS[3], Item, **(OPTIONS | {"confidence": True}))
     cursor, prompt = sk.compile(Item, model.vocabulary).cursor(), model.encode(PROMPTS[3])
-    mask, session = np.zeros(model.vocabulary.words, np.uint32), model.session()
+    mask, session = np.zeros(model.vocabulary.mask_words, np.uint32), model.session()
     logits, left = session.logits(prompt), OPTIONS["max_tokens"]
     for token in written.events:
         cursor.fill_mask(mask, left)
@@ -181,7 +181,12 @@ def test_scores_and_transformers_own_loop(model) -> None:
         )
         for row, prompt in zip(rows.tolist(), PROMPTS, strict=False):
             tokens = tuple(row[width:])
-            options = {"describe": False, "max_tokens": 60, "forced": False, "speculate": False}
+            options = {
+                "include_schema": False,
+                "max_tokens": 60,
+                "fast_forward": False,
+                "prompt_lookup": False,
+            }
             ours = sk.generate(model, prompt, list[bool], **options)
             same = min(len(ours.token_ids), len(tokens))
             assert tokens[:same] == ours.token_ids[:same]

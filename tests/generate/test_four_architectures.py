@@ -39,17 +39,17 @@ def _ids(results: list[sk.Result]) -> list[tuple[int, ...]]:
 
 def test_a_draft_model_changes_nothing(model, drafts) -> None:
     alone = _ids(_alone(model, **OPTIONS))
-    drafted = _alone(model, draft=drafts[0], **OPTIONS)
+    drafted = _alone(model, assistant_model=drafts[0], **OPTIONS)
     assert _ids(drafted) == alone
     assert sum(each.usage.accepted_tokens for each in drafted) > 10
     for draft in drafts[1:]:
-        assert _ids(_alone(model, draft=draft, **OPTIONS)) == alone
+        assert _ids(_alone(model, assistant_model=draft, **OPTIONS)) == alone
     for draft in drafts:
-        together = sk.generate_many(model, PROMPTS, TARGETS, batch_size=3, draft=draft, **OPTIONS)
+        together = sk.generate_many(model, PROMPTS, TARGETS, batch_size=3, assistant_model=draft, **OPTIONS)
         assert _ids(together) == alone
 
 
-THOUGHTS = {"describe": False, "thinking": 12, "max_tokens": 30, "confidence": False}
+THOUGHTS = {"include_schema": False, "thinking": 12, "max_tokens": 30, "confidence": False}
 
 
 @pytest.mark.parametrize("options", [{}, {"temperature": 1.2, "seed": 4}], ids=str)
@@ -79,7 +79,7 @@ def test_thoughts_of_a_batch_with_errors_and_repairs(model) -> None:
     target = Annotated[Literal["small", "medium", "large"], AfterValidator(fresh)]
     results = sk.generate_many(
         model, [PROMPTS[0], "A" * 3000, PROMPTS[2], PROMPTS[3]], [target, Item, Item, bool],
-        batch_size=2, return_errors=True, **THOUGHTS,
+        batch_size=2, return_exceptions=True, **THOUGHTS,
     )  # fmt: skip
     assert len(results[0].attempts) == 2
     assert isinstance(results[1], sk.GenerationError)
@@ -100,7 +100,7 @@ def _written(model, processor: sk.LogitsProcessor, prompts: list[str], **options
         ids, attention_mask=mask, logits_processor=[processor], max_new_tokens=90, do_sample=False,
         pad_token_id=pad, **options,
     )  # fmt: skip
-    tokens, ends = model.vocabulary.tokens, {*model.vocabulary.end_ids, pad}
+    tokens, ends = model.vocabulary.tokens, {*model.vocabulary.eos_token_ids, pad}
     return [
         b"".join(tokens[token] for token in row if token not in ends).decode()
         for row in written[:, width:].tolist()

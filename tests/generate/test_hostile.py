@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 import structkit as sk
-from structkit.generate.run.scheduler import TURNS
+from structkit.generate.run.scheduler import MODEL_LOCKS
 from structkit.processors import Suppress
 from structkit.targets.targets import read_target
 from structkit.testing import RandomModel
@@ -85,8 +85,8 @@ OPTIONS = st.fixed_dictionaries(
         "seed": st.integers(0, 99),
         "retries": st.sampled_from([0, 1, 5]),
         "timeout": st.sampled_from([0, 0.001, 60]),
-        "forced": st.booleans(),
-        "describe": st.booleans(),
+        "fast_forward": st.booleans(),
+        "include_schema": st.booleans(),
         "confidence": st.booleans(),
         "thinking": st.sampled_from([1, 7]),
         "processors": st.sampled_from([[Suppress("a")], [Suppress('"')], [Suppress(" ")]]),
@@ -109,7 +109,7 @@ def _several(model: RandomModel, prompt: object, target: object, **options: obje
 
 def _beside(model: RandomModel, prompt: object, target: object, **options: object) -> list[sk.Result]:
     results = sk.generate_many(
-        model, [prompt, "y", prompt], [target, Part, target], return_errors=True, **options
+        model, [prompt, "y", prompt], [target, Part, target], return_exceptions=True, **options
     )
     assert all(isinstance(result, (sk.Result, sk.StructkitError)) for result in results)
     return [result for result in results[::2] if isinstance(result, sk.Result)]
@@ -148,7 +148,7 @@ def test_a_value_comes_out_whole_or_an_error_says_why(
 @pytest.mark.parametrize("delay", [0, 0.001, 0.003, 0.01, 0.03])
 @pytest.mark.parametrize("kind", ["one", "several", "many", "classify", "stream"])
 def test_a_task_that_is_cancelled_at_any_time_leaves_the_model_free(kind: str, delay: float) -> None:
-    model, options = RandomModel(1), {"max_tokens": 2_000, "describe": False}
+    model, options = RandomModel(1), {"max_tokens": 2_000, "include_schema": False}
 
     async def streamed() -> None:
         async with sk.astream(model, "x", list[str], **options) as stream:
@@ -159,7 +159,7 @@ def test_a_task_that_is_cancelled_at_any_time_leaves_the_model_free(kind: str, d
         work = {
             "one": lambda: sk.aextract(model, "x", list[str], **options),
             "several": lambda: sk.agenerate(model, "x", list[str], n=5, temperature=1.0, **options),
-            "many": lambda: sk.aextract_many(model, ["x"] * 40, list[str], return_errors=True, **options),
+            "many": lambda: sk.aextract_many(model, ["x"] * 40, list[str], return_exceptions=True, **options),
             "classify": lambda: sk.aclassify(model, "x", bool),
             "stream": streamed,
         }
@@ -168,10 +168,10 @@ def test_a_task_that_is_cancelled_at_any_time_leaves_the_model_free(kind: str, d
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-        return await asyncio.wait_for(sk.aextract(model, "x", bool, describe=False), 20)
+        return await asyncio.wait_for(sk.aextract(model, "x", bool, include_schema=False), 20)
 
     assert asyncio.run(main()) in (True, False)
-    assert TURNS.of(model).acquire(blocking=False)
+    assert MODEL_LOCKS.lock_of(model).acquire(blocking=False)
 
 
 def test_a_row_of_nan_loses_no_other() -> None:
@@ -184,7 +184,7 @@ def test_a_row_of_nan_loses_no_other() -> None:
         most = None
 
         def __init__(self, prefix: Sequence[int]) -> None:
-            self.inner = demo.rows(prefix)
+            self.inner = demo.batch(prefix)
             self.overhead, self.steps = self.inner.overhead, 0
 
         def broken(self, logits: np.ndarray) -> np.ndarray:
@@ -206,16 +206,16 @@ def test_a_row_of_nan_loses_no_other() -> None:
         name, context_length, vocabulary = demo.name, demo.context_length, demo.vocabulary
         encode, encode_text, session = demo.encode, demo.encode_text, demo.session
 
-        def rows(self, prefix: Sequence[int] = ()) -> Rows:
+        def batch(self, prefix: Sequence[int] = ()) -> Rows:
             return Rows(prefix)
 
     prompts = ["Ana is 34 years old.", "Tom is five, or so.", "Eva is 60."]
-    options = {"max_tokens": 40, "speculate": False}
-    together = sk.generate_many(Model(), prompts, dict[str, int], return_errors=True, **options)
+    options = {"max_tokens": 40, "prompt_lookup": False}
+    together = sk.generate_many(Model(), prompts, dict[str, int], return_exceptions=True, **options)
     failed = [isinstance(result, Exception) for result in together]
     assert sum(failed) == 1
     error = together[failed.index(True)]
-    assert isinstance(error, sk.ModelFailed)
+    assert isinstance(error, sk.ModelError)
     assert "is nan, and it decides" in str(error)
     assert "at `token" in str(error)
     for prompt, result in zip(prompts, together, strict=True):

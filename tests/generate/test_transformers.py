@@ -7,10 +7,10 @@ import pytest
 from pydantic import BaseModel
 
 import structkit as sk
-from structkit.generate.decode.config import Plan
+from structkit.generate.decode.config import DecodeConfig
 from structkit.generate.decode.decode import decode
 from structkit.generate.sample.sample import Sampling
-from structkit.models.single_row import SingleRow
+from structkit.models.single_row import SingleRowBatch
 from tests.generate.driving import drive
 from tests.models.tiny import byte_level, tiny_llama
 
@@ -42,7 +42,7 @@ def model():
 
 
 def test_preview_is_what_the_model_reads(model) -> None:
-    preview = sk.preview_prompt(model, "Ana is 34. <|im_end|>", Person, system="Be brief.")
+    preview = sk.render_prompt(model, "Ana is 34. <|im_end|>", Person, system="Be brief.")
     assert preview == (
         "<s><|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nAna is 34. <|im_end|>\n\n"
         "Answer with JSON of this type:\n"
@@ -86,9 +86,9 @@ def test_the_cache_changes_nothing(model) -> None:
         prompt,
         guide.cursor(),
         model.vocabulary,
-        Plan(budget=40, sampling=Sampling(), spell=model.encode_text),
+        DecodeConfig(budget=40, sampling=Sampling(), tokenize=model.encode_text),
     )
-    rows = SingleRow(model)
+    rows = SingleRowBatch(model)
     rows._session = Watched()
     rows.add = rows.feed
     assert drive(flow, rows).forced_tokens > 5

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
-from structkit.errors import TokenRefused
+from structkit.errors import TokenRejected
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["ReferenceCursor"]
@@ -23,30 +23,30 @@ class ReferenceCursor:
     def __init__(self, automaton: Automaton, vocabulary: Vocabulary) -> None:
         self.automaton = automaton
         self.vocabulary = vocabulary
-        self.past = [(automaton.first(), b"")]
+        self.past = [(automaton.start_frames(), b"")]
 
     @property
     def can_end(self) -> bool:
         """Whether the value is complete."""
-        return self.automaton.can_end(self.past[-1][0])
+        return self.automaton.is_accepting(self.past[-1][0])
 
     def fill_mask(self, out: NDArray[np.uint32]) -> None:
         """Write the tokens that may come next, end tokens included; see `Cursor.fill_mask`."""
-        allowed = np.zeros(32 * self.vocabulary.words, bool)
+        allowed = np.zeros(32 * self.vocabulary.mask_words, bool)
         for token_id, token in enumerate(self.vocabulary.tokens):
             allowed[token_id] = bool(token) and self._reads(token)
-        allowed[list(self.vocabulary.end_ids)] = self.can_end
+        allowed[list(self.vocabulary.eos_token_ids)] = self.can_end
         out[:] = np.packbits(allowed, bitorder="little").view(np.uint32)
 
     def advance(self, token_id: int) -> None:
         """Take a token that is not an end token.
 
         Raises:
-            TokenRefused: It is not allowed.
+            TokenRejected: It is not allowed.
         """
         after = Reader(self.automaton).read(*self.past[-1], self.vocabulary.tokens[token_id])
         if not after[0]:
-            raise TokenRefused(token_id, f"token {token_id} is refused", place=f"token {len(self.past) - 1}")
+            raise TokenRejected(token_id, f"token {token_id} is refused", place=f"token {len(self.past) - 1}")
         self.past.append(after)
 
     def rollback(self, n: int) -> None:

@@ -11,10 +11,23 @@ from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.compile import compile
-from structkit.errors import LimitExceeded, TokenRefused, UnsatisfiableSchema, VocabularyError
+from structkit.errors import LimitExceeded, TokenRejected, UnsatisfiableSchema, VocabularyError
 from structkit.guide.guide import Cursor, Guide
 from structkit.limits import Limits
-from structkit.regex.nodes import Alt, Both, Call, Chars, Joined, Node, Part, Repeat, Rules, Seq, Text, Unique
+from structkit.regex.nodes import (
+    CharClass,
+    Choice,
+    Distinct,
+    Intersection,
+    ListPart,
+    LiteralText,
+    Node,
+    Repeat,
+    RuleRef,
+    Rules,
+    SeparatedList,
+    Seq,
+)
 from structkit.vocabulary.vocabulary import Vocabulary
 from tests.guide.reference import ReferenceCursor
 from tests.languages import plain_nodes, recursive_rules, vocabulary
@@ -24,7 +37,7 @@ END = 300
 
 
 def _mask(cursor: Cursor | ReferenceCursor, budget: int | None = None) -> list[int]:
-    out = np.empty(V.words, np.uint32)
+    out = np.empty(V.mask_words, np.uint32)
     if isinstance(cursor, Cursor):
         cursor.fill_mask(out, budget)
     else:
@@ -48,7 +61,7 @@ def test_guide_equals_the_reference(rules: Rules, data: st.DataObject) -> None:
     for _ in range(6):
         allowed = _mask(cursor)
         assert allowed == _mask(reference)
-        assert cursor.can_end == reference.can_end
+        assert cursor.is_accepting == reference.can_end
         tokens = [token for token in allowed if token != END]
         if not tokens:
             break
@@ -57,16 +70,24 @@ def test_guide_equals_the_reference(rules: Rules, data: st.DataObject) -> None:
         reference.advance(token)
 
 
-_LETTERS = Repeat(Chars(((0x61, 0x62),)))
-_STRING = Seq((Text('"'), Call("text")))
-_FEW = Seq((Text("{"), Joined((Part(Unique(Alt((Text("a"), Text("b")))), 0, None),), ","), Text("}")))
+_LETTERS = Repeat(CharClass(((0x61, 0x62),)))
+_STRING = Seq((LiteralText('"'), RuleRef("text")))
+_FEW = Seq(
+    (
+        LiteralText("{"),
+        SeparatedList((ListPart(Distinct(Choice((LiteralText("a"), LiteralText("b")))), 0, None),), ","),
+        LiteralText("}"),
+    )
+)
 
 
 def _set_of(item: Node) -> Automaton:
     """Any number of different items."""
-    items = Seq((Text("["), Joined((Part(Unique(item), 0, None),), ","), Text("]")))
-    rules = {"text": Seq((_LETTERS, Text('"'))), "items": items}
-    return link(Rules(Seq((Text("<"), Call("items"), Text(">"))), rules))
+    items = Seq(
+        (LiteralText("["), SeparatedList((ListPart(Distinct(item), 0, None),), ","), LiteralText("]"))
+    )
+    rules = {"text": Seq((_LETTERS, LiteralText('"'))), "items": items}
+    return link(Rules(Seq((LiteralText("<"), RuleRef("items"), LiteralText(">"))), rules))
 
 
 @pytest.mark.parametrize(
@@ -74,12 +95,20 @@ def _set_of(item: Node) -> Automaton:
     [
         (_STRING, '["ab","a","b","aa"]'),
         (_STRING, '["ab","a"]'),
-        (Alt((_STRING, Text("null"))), '["a",null,"ab","b"]'),
-        (Alt((Text("null"), Text("nab"), Text("ab"), _LETTERS)), "[null,ab,nab,abb,a]"),
-        (Seq((Text("{"), Joined((Part(Unique(_STRING), 0, 3),), ","), Text("}"))), '[{"a","b"},{"a"},{"b"}]'),
-        (Seq((Text("{"), Repeat(_STRING, 1, 2), Text("}"))), '[{"a"},{"a""a"},{"a""b"}]'),
-        (Seq((Text("x"), Repeat(Text("a"), 90, 92))), f"[x{'a' * 90},x{'a' * 92},x{'a' * 91}]"),
-        (Repeat(Text("a"), 1, None), f"[{'a' * 300},a,aa]"),
+        (Choice((_STRING, LiteralText("null"))), '["a",null,"ab","b"]'),
+        (
+            Choice((LiteralText("null"), LiteralText("nab"), LiteralText("ab"), _LETTERS)),
+            "[null,ab,nab,abb,a]",
+        ),
+        (
+            Seq(
+                (LiteralText("{"), SeparatedList((ListPart(Distinct(_STRING), 0, 3),), ","), LiteralText("}"))
+            ),
+            '[{"a","b"},{"a"},{"b"}]',
+        ),
+        (Seq((LiteralText("{"), Repeat(_STRING, 1, 2), LiteralText("}"))), '[{"a"},{"a""a"},{"a""b"}]'),
+        (Seq((LiteralText("x"), Repeat(LiteralText("a"), 90, 92))), f"[x{'a' * 90},x{'a' * 92},x{'a' * 91}]"),
+        (Repeat(LiteralText("a"), 1, None), f"[{'a' * 300},a,aa]"),
         (_FEW, "[{},{a},{b},{a,b},{b,a}]"),
     ],
 )
@@ -87,11 +116,11 @@ def test_unique_texts_are_not_repeated_by_any_token(item: Node, text: str) -> No
     """All masks along a text, where its own pieces are tokens, so that they begin and end texts anywhere."""
     text = f"<{text}>"
     pieces = {text[i : i + size].encode() for size in range(2, 10) for i in range(len(text))}
-    tokens = Vocabulary([*(bytes([byte]) for byte in range(256)), *pieces], end_ids={256 + len(pieces)})
+    tokens = Vocabulary([*(bytes([byte]) for byte in range(256)), *pieces], eos_token_ids={256 + len(pieces)})
     automaton = _set_of(item)
     cursor, reference = Guide(automaton, tokens).cursor(), ReferenceCursor(automaton, tokens)
     for byte in text.encode():
-        found, wanted = np.empty((2, tokens.words), np.uint32)
+        found, wanted = np.empty((2, tokens.mask_words), np.uint32)
         cursor.fill_mask(found)
         reference.fill_mask(wanted)
         assert (found == wanted).all(), cursor.token_ids
@@ -102,16 +131,16 @@ def test_unique_texts_are_not_repeated_by_any_token(item: Node, text: str) -> No
 @pytest.mark.parametrize(
     ("item", "text", "follows"),
     [
-        (Seq((Text("x"), Repeat(Text("a"), 90, 91))), f"[x{'a' * 90},x{'a' * 91}", "]"),
-        (Seq((Text("x"), Repeat(Text("a"), 90, 91))), f"[x{'a' * 90},x{'a' * 90}", "a"),
-        (Alt((Text("null"), Text("nab"))), "[null,n", "a"),
-        (Alt((Text("null"), _STRING)), "[null,", '"'),
-        (Alt((Text("null"), _STRING)), '[null,"', 'ab"'),
+        (Seq((LiteralText("x"), Repeat(LiteralText("a"), 90, 91))), f"[x{'a' * 90},x{'a' * 91}", "]"),
+        (Seq((LiteralText("x"), Repeat(LiteralText("a"), 90, 91))), f"[x{'a' * 90},x{'a' * 90}", "a"),
+        (Choice((LiteralText("null"), LiteralText("nab"))), "[null,n", "a"),
+        (Choice((LiteralText("null"), _STRING)), "[null,", '"'),
+        (Choice((LiteralText("null"), _STRING)), '[null,"', 'ab"'),
         (_STRING, '["a","a', "ab"),
         (_FEW, "[{},{a},{b},{a,b},{b,a}", "]"),
         (_FEW, "[{},{a},{b},{a,b},{b", ","),
         (_FEW, "[{},{b},{a,b},{b,a},{a", "}"),
-        (Repeat(Text("a"), 1, None), "[a,aa,a", "a"),
+        (Repeat(LiteralText("a"), 1, None), "[a,aa,a", "a"),
     ],
 )
 def test_what_may_follow_in_unique_texts(item: Node, text: str, follows: str) -> None:
@@ -127,25 +156,25 @@ def test_any_budget_that_fits_is_met(rules: Rules, extra: int, data: st.DataObje
     if automaton is None:
         return
     cursor = Guide(automaton, V).cursor()
-    fewest = cursor.tokens_to_end()
-    assert fewest == 0 or automaton.remembers or not cursor.fits(fewest - 1)
+    fewest = cursor.min_tokens_to_end()
+    assert fewest == 0 or automaton.has_distinct or not cursor.fits(fewest - 1)
     _ends_in(cursor, fewest + extra, data)
 
 
 @given(plain_nodes, st.integers(0, 20), st.none() | st.integers(0, 30), st.integers(0, 12), st.data())
-@example(Repeat(Alt((Text("bbbb"), Text("é0")))), 19, 0, 3, None)
-@example(Repeat(Alt((Text("aaaa"), Text("b")))), 15, 15, 0, None)
+@example(Repeat(Choice((LiteralText("bbbb"), LiteralText("é0")))), 19, 0, 3, None)
+@example(Repeat(Choice((LiteralText("aaaa"), LiteralText("b")))), 15, 15, 0, None)
 def test_a_pattern_of_bounded_length_ends_in_any_budget_that_fits(
     node: Node, least: int, room: int | None, extra: int, data: st.DataObject | None
 ) -> None:
     most = None if room is None else least + room
     try:
-        automaton = _linked(Rules(Both(node, Repeat(Chars(((0, 0x10FFFF),)), least, most)), {}))
+        automaton = _linked(Rules(Intersection(node, Repeat(CharClass(((0, 0x10FFFF),)), least, most)), {}))
     except LimitExceeded:
         reject()
     if automaton is not None:
         cursor = Guide(automaton, V).cursor()
-        _ends_in(cursor, cursor.tokens_to_end() + extra, data)
+        _ends_in(cursor, cursor.min_tokens_to_end() + extra, data)
 
 
 def _ends_in(cursor: Cursor, budget: int, data: st.DataObject | None) -> None:
@@ -160,7 +189,7 @@ def _ends_in(cursor: Cursor, budget: int, data: st.DataObject | None) -> None:
         cursor.advance(token)
         text += V.tokens[token]
         assert cursor.fits(left - 1)
-    assert cursor.can_end and cursor.guide.reader.accepts(text)
+    assert cursor.is_accepting and cursor.guide.reader.accepts(text)
 
 
 @given(recursive_rules, st.data())
@@ -175,7 +204,7 @@ def test_rollback_undoes_advance(rules: Rules, data: st.DataObject) -> None:
         if not masks[-1]:
             break
         cursor.advance(data.draw(st.sampled_from(masks[-1])))
-        if cursor.ended:
+        if cursor.is_terminated:
             break
     taken = len(cursor.token_ids)
     other = cursor.fork()
@@ -183,46 +212,46 @@ def test_rollback_undoes_advance(rules: Rules, data: st.DataObject) -> None:
         other.rollback(1)
         assert _mask(other) == masks[taken - back]
     cursor.rollback(taken)
-    assert _mask(cursor) == masks[0] and cursor.token_ids == () and not cursor.ended
+    assert _mask(cursor) == masks[0] and cursor.token_ids == () and not cursor.is_terminated
 
 
 def test_refused_token_leaves_the_cursor_unchanged() -> None:
-    cursor = Guide(link(Rules(Text("abc"), {})), V).cursor()
+    cursor = Guide(link(Rules(LiteralText("abc"), {})), V).cursor()
     cursor.advance(ord("a"))
     for token in (ord("x"), END, 10_000, -1, 299):
-        with pytest.raises(TokenRefused, match="at `token 1`"):
+        with pytest.raises(TokenRejected, match="at `token 1`"):
             cursor.advance(token)
     assert cursor.token_ids == (ord("a"),) and cursor.forced_bytes() == b"bc"
 
 
 def test_end_token_ends() -> None:
-    cursor = Guide(link(Rules(Repeat(Text("a"), 0, 2), {})), V).cursor()
-    assert cursor.can_end and not cursor.must_end
+    cursor = Guide(link(Rules(Repeat(LiteralText("a"), 0, 2), {})), V).cursor()
+    assert cursor.is_accepting and not cursor.is_finished
     cursor.advance(END)
-    assert cursor.ended and _mask(cursor) == [END]
-    with pytest.raises(TokenRefused):
+    assert cursor.is_terminated and _mask(cursor) == [END]
+    with pytest.raises(TokenRejected):
         cursor.advance(ord("a"))
     cursor.rollback(1)
     cursor.advance(ord("a"))
     cursor.advance(ord("a"))
-    assert cursor.must_end and _mask(cursor) == [END]
+    assert cursor.is_finished and _mask(cursor) == [END]
 
 
 def test_several_ends_and_tokens_of_equal_bytes() -> None:
-    twins = Vocabulary([b"a", b"b", b"a", None, b"</s>"], end_ids={4, 7})
+    twins = Vocabulary([b"a", b"b", b"a", None, b"</s>"], eos_token_ids={4, 7})
     out = np.zeros(1, np.uint32)
-    Guide(link(Rules(Repeat(Text("a")), {})), twins).cursor().fill_mask(out)
+    Guide(link(Rules(Repeat(LiteralText("a")), {})), twins).cursor().fill_mask(out)
     assert out[0] == 0b10010101
 
 
 def test_tokens_that_lead_where_the_vocabulary_cannot_go_are_masked() -> None:
     # After "ab" only "d" could follow, which is no token; after "a" there is "c".
-    poor = Vocabulary([b"a", b"ab", b"c", b"e"], end_ids={4})
-    cursor = Guide(link(Rules(Alt((Text("abd"), Text("ac"))), {})), poor).cursor()
+    poor = Vocabulary([b"a", b"ab", b"c", b"e"], eos_token_ids={4})
+    cursor = Guide(link(Rules(Choice((LiteralText("abd"), LiteralText("ac"))), {})), poor).cursor()
     out = np.zeros(1, np.uint32)
     cursor.fill_mask(out)
     assert out[0] == 0b1
-    with pytest.raises(TokenRefused):
+    with pytest.raises(TokenRejected):
         cursor.advance(1)
     cursor.advance(0)
     cursor.fill_mask(out)
@@ -231,66 +260,67 @@ def test_tokens_that_lead_where_the_vocabulary_cannot_go_are_masked() -> None:
 
 def test_vocabulary_that_cannot_spell_the_language_is_refused() -> None:
     with pytest.raises(VocabularyError, match="b'z'"):
-        Guide(link(Rules(Text("az"), {})), Vocabulary([b"a", b"b"], end_ids={2}))
+        Guide(link(Rules(LiteralText("az"), {})), Vocabulary([b"a", b"b"], eos_token_ids={2}))
 
 
 def test_budget_crosses_rules() -> None:
     """`",0` closes the string, and one token writes all that follows: no budget measure may miss it."""
     rules = Rules(
-        Seq((Text('"'), Call("text"), Text(",0"))), {"text": Seq((Repeat(Chars(((0x61, 0x7A),))), Text('"')))}
+        Seq((LiteralText('"'), RuleRef("text"), LiteralText(",0"))),
+        {"text": Seq((Repeat(CharClass(((0x61, 0x7A),))), LiteralText('"')))},
     )
     cursor = Guide(link(rules), V).cursor()
-    assert cursor.tokens_to_end() == 2
+    assert cursor.min_tokens_to_end() == 2
     assert _mask(cursor, 2) == [ord('"')]
     cursor.advance(ord('"'))
     assert [V.tokens[token] for token in _mask(cursor, 1)] == [b'",0']
 
 
 def test_long_minimum_length_is_cheap_and_exact() -> None:
-    rules = Rules(Seq((Repeat(Chars(((0x61, 0x7A),)), 5000, 6000), Text('"'))), {})
+    rules = Rules(Seq((Repeat(CharClass(((0x61, 0x7A),)), 5000, 6000), LiteralText('"'))), {})
     cursor = Guide(link(rules), vocabulary(b"a" * 100)).cursor()
-    assert cursor.fits(51) and cursor.tokens_to_end() == 51
+    assert cursor.fits(51) and cursor.min_tokens_to_end() == 51
 
 
 @pytest.mark.parametrize("shape", [(9,), (11,), (1, 10)])
 def test_mask_of_wrong_shape_is_refused(shape: tuple[int, ...]) -> None:
-    cursor = Guide(link(Rules(Text("a"), {})), V).cursor()
+    cursor = Guide(link(Rules(LiteralText("a"), {})), V).cursor()
     with pytest.raises(ValueError, match=r"uint32\[10\]"):
         cursor.fill_mask(np.zeros(shape, np.uint32))
 
 
 @pytest.mark.parametrize("least", [300_000, 10_000_000])
 def test_value_that_no_budget_reaches_is_told_quickly(least: int) -> None:
-    rules = Rules(Seq((Repeat(Chars(((0x61, 0x7A),)), least, None), Text('"'))), {})
+    rules = Rules(Seq((Repeat(CharClass(((0x61, 0x7A),)), least, None), LiteralText('"'))), {})
     cursor = Guide(link(rules), V).cursor()
-    assert not cursor.fits(1000) and least / 3 <= cursor.tokens_to_end() <= least + 1
+    assert not cursor.fits(1000) and least / 3 <= cursor.min_tokens_to_end() <= least + 1
 
 
 def test_nested_counts_do_not_overflow() -> None:
-    node: Node = Text("a")
+    node: Node = LiteralText("a")
     for _ in range(5):
-        node = Seq((Text("["), Repeat(Seq((Text(","), node)), 5000, 5000), Text("]")))
+        node = Seq((LiteralText("["), Repeat(Seq((LiteralText(","), node)), 5000, 5000), LiteralText("]")))
     cursor = Guide(link(Rules(node, {})), V).cursor()
     assert not cursor.fits(10**6)
     assert _mask(cursor) == [ord("[")]
 
 
 def test_counts_beyond_the_limit() -> None:
-    with pytest.raises(LimitExceeded, match="rounds=10000000"):
-        link(Rules(Repeat(Text("ab"), 10**30, None), {}))
-    assert Reader(link(Rules(Repeat(Text("ab"), 0, 10**30), {}))).accepts(b"ab" * 1000)
+    with pytest.raises(LimitExceeded, match="iterations=10000000"):
+        link(Rules(Repeat(LiteralText("ab"), 10**30, None), {}))
+    assert Reader(link(Rules(Repeat(LiteralText("ab"), 0, 10**30), {}))).accepts(b"ab" * 1000)
 
 
 def test_guide_forgets_states_and_goes_on() -> None:
     """The memory of a guide is bounded however long it is used, and a cursor outlives what was forgotten."""
-    guide = Guide(link(Rules(Repeat(Chars(((0x61, 0x7A),)), 0, 2000), {}), Limits(row_bytes=1)), V)
+    guide = Guide(link(Rules(Repeat(CharClass(((0x61, 0x7A),)), 0, 2000), {}), Limits(row_bytes=1)), V)
     cursor = guide.cursor()
     for _ in range(1500):
         cursor.advance(ord("a"))
         assert len(_mask(cursor)) > 20
         assert len(guide._states) <= 256 and len(guide.index.rows) <= 1
     cursor.rollback(1400)
-    assert len(_mask(cursor)) > 20 and cursor.can_end
+    assert len(_mask(cursor)) > 20 and cursor.is_accepting
 
 
 def test_threads_build_late_rules_of_one_guide_together() -> None:
@@ -309,7 +339,7 @@ def test_threads_build_late_rules_of_one_guide_together() -> None:
     schema = {"$ref": "#/$defs/D0", "$defs": definitions}
 
     def masks(guide: Guide, seed: int) -> list[bytes]:
-        cursor, chance, out = guide.cursor(), np.random.default_rng(seed), np.empty(V.words, np.uint32)
+        cursor, chance, out = guide.cursor(), np.random.default_rng(seed), np.empty(V.mask_words, np.uint32)
         found = []
         for _ in range(150):
             cursor.fill_mask(out, 400)

@@ -21,12 +21,12 @@ def walk(
     is one of the exits.
     """
     trie = vocabulary.trie
-    mask = np.zeros(vocabulary.words, np.uint32)
+    mask = np.zeros(vocabulary.mask_words, np.uint32)
     exits: list[int] = []
     for begin in nodes.tolist():
         alone = frozenset([automaton.frame(frame.state, frame.count)])
-        at = {int(trie.depth[begin]): automaton.settle(alone) if begin else alone}
-        if begin and automaton.can_end(at[int(trie.depth[begin])]) and trie.child_count[begin]:
+        at = {int(trie.depth[begin]): automaton.epsilon_closure(alone) if begin else alone}
+        if begin and automaton.is_accepting(at[int(trie.depth[begin])]) and trie.child_count[begin]:
             exits.append(begin)
         node, last = begin + 1, int(trie.end[begin])
         while node < last:
@@ -35,9 +35,9 @@ def walk(
             if not at[depth]:
                 node = int(trie.end[node])  # no longer token can be allowed either
                 continue
-            if automaton.can_end(at[depth]) and trie.child_count[node]:
+            if automaton.is_accepting(at[depth]) and trie.child_count[node]:
                 exits.append(node)
-            for token in trie.ids[trie.first[node] : trie.first[node + 1]].tolist():
+            for token in trie.token_ids[trie.first[node] : trie.first[node + 1]].tolist():
                 mask[token >> 5] |= np.uint32(1 << (token & 31))
             node += 1
     return mask, exits

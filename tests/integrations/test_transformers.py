@@ -26,7 +26,7 @@ def _generate(model, processor: sk.LogitsProcessor, prompts: list[str], **option
     """The texts that the loop of transformers writes."""
     vocabulary = model.vocabulary
     encoded = [model.encode(prompt) for prompt in prompts]
-    width, end = max(map(len, encoded)), vocabulary.end_ids[0]
+    width, end = max(map(len, encoded)), vocabulary.eos_token_ids[0]
     ids = torch.tensor([[end] * (width - len(row)) + row for row in encoded])
     mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in encoded])
     with torch.inference_mode():
@@ -39,7 +39,7 @@ def _generate(model, processor: sk.LogitsProcessor, prompts: list[str], **option
             **options,
         )
     return [
-        b"".join(vocabulary.tokens[token] for token in row if token not in vocabulary.end_ids).decode()
+        b"".join(vocabulary.tokens[token] for token in row if token not in vocabulary.eos_token_ids).decode()
         for row in written[:, width:].tolist()
     ]
 
@@ -70,7 +70,9 @@ def test_what_comes_out_is_valid(demo, options: dict[str, object]) -> None:
 
 def test_greedy_is_what_our_own_loop_writes_without_forced_text(demo) -> None:
     processor = sk.LogitsProcessor(sk.compile(Person, demo.vocabulary))
-    own = [sk.generate(demo, prompt, Person, describe=False, forced=False).text for prompt in PROMPTS]
+    own = [
+        sk.generate(demo, prompt, Person, include_schema=False, fast_forward=False).text for prompt in PROMPTS
+    ]
     assert [_generate(demo, processor, [prompt], do_sample=False)[0] for prompt in PROMPTS] == own
 
 
@@ -87,7 +89,7 @@ def test_a_conversation_goes_on_with_one_processor(demo) -> None:
     processor, (true,) = sk.LogitsProcessor(guide), demo.encode_text("true")
     for written in ([], [true]):
         processor(torch.tensor([[5, *written]]), torch.zeros(1, width))
-    again = torch.tensor([[5, true, min(demo.vocabulary.end_ids), *demo.encode_text("And now?")]])
+    again = torch.tensor([[5, true, min(demo.vocabulary.eos_token_ids), *demo.encode_text("And now?")]])
     assert torch.isfinite(processor(again, torch.zeros(1, width)))[0, true]
 
 
@@ -99,14 +101,14 @@ def test_rows_that_the_language_refuses_do_not_spoil_others(demo) -> None:
     (true,), (word,) = demo.encode_text("true"), demo.encode_text("The")
     for rows in ([[5, word], [5, true]], [[5, true], [5, word]]):
         allowed = torch.isfinite(processor(torch.tensor(rows), torch.zeros(2, width)))
-        assert allowed.nonzero()[:, 1].tolist() == [*demo.vocabulary.end_ids] * 2
+        assert allowed.nonzero()[:, 1].tolist() == [*demo.vocabulary.eos_token_ids] * 2
     other = processor(torch.tensor([[5, word, 3], [5, word, 9]]), torch.zeros(2, width))
     assert torch.isfinite(other)[:, true].all()  # none of them goes on: it is another prompt
 
 
 def test_a_row_that_has_ended_stays_ended(demo) -> None:
     guide = sk.compile(bool, demo.vocabulary)
-    processor, ends = sk.LogitsProcessor(guide), set(demo.vocabulary.end_ids)
+    processor, ends = sk.LogitsProcessor(guide), set(demo.vocabulary.eos_token_ids)
     width = demo.vocabulary.size
     true = demo.encode_text("true")
     ids = torch.tensor([[5, *true, min(ends), 3], [5, *true, min(ends), min(ends)]])

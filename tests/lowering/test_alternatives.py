@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.automaton.construct.compile_rule import regular
+from structkit.automaton.construct.compile_rule import regular_dfa
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.lowering import alternatives as module
-from structkit.lowering.alternatives import options
-from structkit.regex.nodes import Call, Node, Text
+from structkit.lowering.alternatives import alternation
+from structkit.regex.nodes import LiteralText, Node, RuleRef
 from structkit.targets.targets import Choice, read_target
 
 
@@ -20,13 +20,13 @@ def test_grouped_texts_are_the_same_texts(texts: set[str], other: str) -> None:
     def rule(node: Node, name: str) -> Node:
         assert name not in rules
         rules[name] = node
-        return Call(name)
+        return RuleRef(name)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_LETTERS", 8)
         patch.setattr(module, "_LEVELS", 3)
-        node = options([Text(text) for text in texts], rule, "$")
-    dfa = regular(node, rules=rules) if rules else regular(node)
+        node = alternation([LiteralText(text) for text in texts], rule, "$")
+    dfa = regular_dfa(node, rules=rules) if rules else regular_dfa(node)
     for text in (*texts, other):
         assert dfa.accepts(text.encode()) == (text in texts)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
-from structkit.regex.json_string import other_text
+from structkit.regex.json_string import free_text_except
 from structkit.regex.nodes import Rules
 
 _WORDS = st.text('ab"é', max_size=6)
@@ -20,13 +20,13 @@ def _body(word: str) -> bytes:
 
 @given(st.frozensets(_WORDS, min_size=1, max_size=5), st.lists(_WORDS, max_size=5))
 def test_every_text_but_the_names(names: frozenset[str], words: list[str]) -> None:
-    automaton = link(Rules(other_text(names), {}))
+    automaton = link(Rules(free_text_except(names), {}))
     for word in (*names, *words, *(name + "a" for name in names), *(name[:-1] for name in names)):
         assert Reader(automaton).accepts(_body(word)) == (word not in names)
 
 
 @pytest.mark.parametrize("length", [24, 25, 500])
 def test_long_names(length: int) -> None:
-    automaton = link(Rules(other_text(["x" * length]), {}))
+    automaton = link(Rules(free_text_except(["x" * length]), {}))
     for count in (0, 23, 24, 25, length - 1, length, length + 1):
         assert Reader(automaton).accepts(_body("x" * count)) == (count != length)

@@ -14,8 +14,8 @@ from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.lowering import lazy as postponing
 from structkit.lowering.lower import lower
-from structkit.lowering.usage import uses
-from structkit.regex.lazy_rules import GrowingRules
+from structkit.lowering.usage import usages
+from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import Rules
 from structkit.schema.ir.nodes import (
     Array,
@@ -52,8 +52,8 @@ def _document() -> Document:
 
 
 def _made(rules: Rules) -> set[str]:
-    assert isinstance(rules.rules, GrowingRules)
-    return {name for name in rules.rules.made if name.startswith("#d")}
+    assert isinstance(rules.rules, LazyRules)
+    return {name for name in rules.rules.lowered if name.startswith("#d")}
 
 
 def test_a_definition_is_lowered_when_a_text_comes_to_it() -> None:
@@ -61,7 +61,7 @@ def test_a_definition_is_lowered_when_a_text_comes_to_it() -> None:
     assert _made(rules) == set()
     automaton = link(rules)
     assert _made(rules) == {"#d0"}, "its length must be known"
-    frames = automaton.first()
+    frames = automaton.start_frames()
     for number in range(3):
         frames, _ = Reader(automaton).read(frames, b"", b'{"first": ' if number == 0 else b'{"next": ')
         assert frames
@@ -74,7 +74,7 @@ def test_who_asks_for_all_rules_gets_all() -> None:
     rules = lower(_document())
     assert len(rules.rules) == MANY + 1  # the last definition is small, and copied; `integer` is a rule
     assert _made(rules) == {f"#d{number}" for number in range(MANY)}
-    assert rules.late >= set(rules.rules)
+    assert rules.lazy >= set(rules.rules)
 
 
 def test_json_inside_a_string_may_be_of_a_postponed_definition() -> None:
@@ -105,7 +105,7 @@ def test_what_is_postponed_counts_as_lowered() -> None:
         Const(f'"{"x" * 200}"'),
         Object((Property("\ud800", Integer()),)),
         Object(min_properties=1, properties=(Property("a", Integer(), required=False),)),
-        Array(items=Integer(), unique=True),
+        Array(items=Integer(), unique_items=True),
         Union((Ref("b"), String())),
         reduce(lambda inner, _: Array(items=inner), range(20), Integer()),
     ],
@@ -114,12 +114,12 @@ def test_what_may_be_refused_or_large_is_not_postponed(value: Schema) -> None:
     large = Object((*(Property(f"p{each}", Integer()) for each in range(MANY)), Property("last", value)))
     plain = Object(tuple(Property(f"p{each}", Integer()) for each in range(MANY)))
     document = Document(Object((Property("a", Ref("a")), Property("b", Ref("b")))), {"a": large, "b": plain})
-    assert postponing.postponed(document.definitions, uses(document), 2 * MANY) == {"b"}
+    assert postponing.deferrable(document.definitions, usages(document), 2 * MANY) == {"b"}
 
 
 def _linked(schema: dict[str, object], large: int) -> Automaton | None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(postponing, "_LARGE", large)
+        patch.setattr(postponing, "_MIN_DOCUMENT_SIZE", large)
         patch.setattr(postponing, "_WORTH", 1)
         try:
             return link(read_target(schema, limits=LIMITS).rules(limits=LIMITS), LIMITS)

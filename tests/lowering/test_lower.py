@@ -20,9 +20,9 @@ from structkit.automaton.runtime.reader import Reader
 from structkit.errors import LimitExceeded, PatternError, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.lowering.lower import Whitespace, lower
-from structkit.regex.json_string import text_body
-from structkit.regex.nodes import NEVER, Call, Rules, Text
-from structkit.regex.print import show
+from structkit.regex.json_string import free_text_body
+from structkit.regex.nodes import NEVER, LiteralText, RuleRef, Rules
+from structkit.regex.print import format_regex
 from structkit.schema.ir.nodes import (
     Additional,
     Anything,
@@ -149,7 +149,7 @@ def holds(rules: Rules, text: str) -> bool:
         held = Reader(link(rules)).accepts(text.encode())
     except UnsatisfiableSchema:
         held = False
-    printed = show(rules)
+    printed = format_regex(rules)
     if not printed.startswith("start = "):
         assert (re.fullmatch(printed, text) is not None) == held
     return held
@@ -252,14 +252,14 @@ def test_the_printed_regex_can_be_read() -> None:
             Property("job", Union((Const('"nurse"'), Null())), required=False),
         )
     )
-    printed = show(lower(Document(schema)))
+    printed = format_regex(lower(Document(schema)))
     assert printed == r'\{"age": (?:0|[1-9][0-9]?|1[01][0-9]|120)(?:, "job": (?:"nurse"|null))?\}'
 
 
 def test_free_text_is_one_rule_for_all_fields() -> None:
     schema = Object((Property("a", String()), Property("b", String(max_length=5)), Property("c", String())))
     rules = lower(Document(schema))
-    assert rules.rules == {"text": text_body(0, None), "text{0,5}": text_body(0, 5)}
+    assert rules.rules == {"text": free_text_body(0, None), "text{0,5}": free_text_body(0, 5)}
     assert lower(Document(String())).rules["text"] is rules.rules["text"]
 
 
@@ -296,13 +296,13 @@ def test_keys_that_count_are_different(bounded: bool) -> None:
 
 
 def test_unique_items() -> None:
-    numbers = Array(items=Number(), unique=True, min_items=2, max_items=3)
+    numbers = Array(items=Number(), unique_items=True, min_items=2, max_items=3)
     for bounded, one, two in ((False, "1", "2"), (True, "1.0", "2.0")):
         rules = lower(Document(Object((Property("a", numbers), Property("b", numbers))), bounded=bounded))
         assert holds(rules, f'{{"a": [{one}, 1.5, {two}], "b": [{one}, {two}]}}')
         assert not holds(rules, f'{{"a": [{one}, 1.5, {one}], "b": [{one}, {two}]}}')
         assert not holds(rules, f'{{"a": [1, 1.0], "b": [{one}, {two}]}}')
-    rules = lower(Document(Array(prefix=(Integer(), Anything()), items=Number(), unique=True)))
+    rules = lower(Document(Array(prefix=(Integer(), Anything()), items=Number(), unique_items=True)))
     assert holds(rules, '[1, "a", 2.0, 3.5]')
     assert not holds(rules, "[1, 1, 2]")
     assert not holds(rules, "[1, 2, 3.0, 3.0]")
@@ -332,19 +332,19 @@ def test_unique_values_are_written_in_one_way(items: Schema, text: str, held: bo
         "tree": Array(items=Union((Ref("tree"), Number()))),
         "closed": Object((Property("a", String()),)),
     }
-    rules = lower(Document(Array(items=items, unique=True, min_items=2), definitions, bounded))
+    rules = lower(Document(Array(items=items, unique_items=True, min_items=2), definitions, bounded))
     assert Reader(link(rules)).accepts(text.encode()) == held
 
 
 def test_one_unique_item_of_a_python_type_may_be_written_in_any_way() -> None:
-    rules = lower(Document(Array(items=Number(), unique=True, min_items=1)))
+    rules = lower(Document(Array(items=Number(), unique_items=True, min_items=1)))
     assert holds(rules, "[1, 1.0]")
     assert not holds(rules, "[1, 1]")
 
 
 def test_numbers_outside_of_unique_items_stay_free() -> None:
     schema = Array(
-        (Array(items=Ref("n"), unique=True, min_items=2), Ref("n"), Anything()),
+        (Array(items=Ref("n"), unique_items=True, min_items=2), Ref("n"), Anything()),
         items=Never("no"),
         min_items=3,
     )
@@ -367,7 +367,7 @@ def node(value: Schema) -> Schema:
 
 def test_a_recursive_definition_is_a_rule() -> None:
     rules = lower(Document(Ref("node"), {"node": node(Ref("value")), "value": Integer()}))
-    assert rules.start == Call("#node")
+    assert rules.start == RuleRef("#node")
     assert set(rules.rules) == {"#node", "integer"}
     assert holds(rules, '{"v": 1, "next": {"v": 2, "next": {"v": 3}}}')
     assert not holds(rules, '{"v": 1, "next": {}}')
@@ -376,7 +376,7 @@ def test_a_recursive_definition_is_a_rule() -> None:
 def test_ranges_of_numbers_are_rules_that_are_built_late_unless_nothing_else_is_there() -> None:
     half = Number(minimum=Bound(Decimal("0.5")))
     rules = lower(Document(Object((Property("a", half), Property("b", Integer(0, 9)), Property("c", half)))))
-    assert rules.late == set(rules.rules) == {"#$.a", "#$.c"}
+    assert rules.lazy == set(rules.rules) == {"#$.a", "#$.c"}
     assert rules.rules["#$.a"] is rules.rules["#$.c"], "which is built once"
     assert not lower(Document(half)).rules
 
@@ -439,5 +439,5 @@ def test_too_many_nodes() -> None:
 def test_constants_are_spaced_outside_of_strings() -> None:
     value = {"a": ["x,y:z", 'q",:"', "\\"], "b": {"c,": [1, 2]}}
     compact = written(value, "compact")
-    assert lower(Document(Const(compact))).start == Text(written(value))
-    assert lower(Document(Const(compact)), whitespace="compact").start == Text(compact)
+    assert lower(Document(Const(compact))).start == LiteralText(written(value))
+    assert lower(Document(Const(compact)), whitespace="compact").start == LiteralText(compact)

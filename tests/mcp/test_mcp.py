@@ -110,7 +110,7 @@ def test_an_async_run_in_a_loop_that_runs(server: Connection) -> None:
     async def main() -> list[object]:
         tools = await server.atools()
         both = f"[{call('add', a=1, b=1)}, {call('add', a=2, b=2)}]"
-        agent = sk.Agent(ScriptedModel([both, '"Done."']), tools=tools, parallel=2)
+        agent = sk.Agent(ScriptedModel([both, '"Done."']), tools=tools, max_parallel_calls=2)
         waited = await agent.arun("Go.")
         blocking = agent_of(server, call("add", a=1, b=4)).run("Go.")  # as in a notebook
         return [each.output for each in (*waited.calls, *blocking.calls)]
@@ -180,7 +180,7 @@ def test_a_server_that_dies_in_a_run() -> None:
 
 
 def test_a_server_behind_a_url_that_dies_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_PATIENCE", 0.2)
+    monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_RECONNECT_SECONDS", 0.2)
     port = free_port()
     process = listening(port)
     try:
@@ -202,7 +202,7 @@ def restarted(process: subprocess.Popen[bytes], port: int) -> subprocess.Popen[b
 
 def test_a_server_behind_a_url_that_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def patient(seconds: float) -> None:
-        monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_PATIENCE", seconds)
+        monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_RECONNECT_SECONDS", seconds)
 
     patient(30.0)
     port = free_port()
@@ -244,7 +244,7 @@ def test_a_server_behind_a_url_that_is_started_again(monkeypatch: pytest.MonkeyP
 
 
 def test_a_lost_server_does_not_hold_up_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_PATIENCE", 2.0)
+    monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_RECONNECT_SECONDS", 2.0)
     port = free_port()
     process = listening(port)
     with connect(f"http://127.0.0.1:{port}/mcp") as server:
@@ -276,7 +276,7 @@ def test_what_is_said_of_tools_that_a_server_has_holds_besides() -> None:
     """`available` of a toolset does not hide that the server is gone, and `prefix` and `filter` go on with it."""
     with connect(COMMAND) as server:
         tools = server.tools().filter(lambda tool: tool.name in ("add", "die")).prefix("x_")
-        tools = tools.available(lambda context: True).approve(lambda tool: False)
+        tools = tools.available(lambda context: True).require_approval(lambda tool: False)
         model = ScriptedModel([call("x_add", a=1), call("x_die", code=3), call("x_add", a=1), '"Done."'])
         result = sk.Agent(model, tools=tools).run("Go.")
         assert [(each.name, each.error) for each in result.calls] == [
@@ -286,7 +286,7 @@ def test_what_is_said_of_tools_that_a_server_has_holds_besides() -> None:
 
 
 def test_a_server_that_is_started_again_in_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_PATIENCE", 60.0)
+    monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_RECONNECT_SECONDS", 60.0)
     port = free_port()
     started = [listening(port)]
 

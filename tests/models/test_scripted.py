@@ -30,17 +30,21 @@ def test_spelling_takes_the_longest_token() -> None:
 
 
 def test_small_vocabulary() -> None:
-    assert len(SMALL.end_ids) == 2
+    assert len(SMALL.eos_token_ids) == 2
     assert SMALL.tokens[:256] == BYTES.tokens[:256]
     assert len(set(SMALL.tokens) - {b""}) == sum(map(bool, SMALL.tokens))
-    assert SMALL.tokens[SMALL.end_ids[0] - 1] == b""
+    assert SMALL.tokens[SMALL.eos_token_ids[0] - 1] == b""
 
 
 def test_replies_come_in_order_and_end() -> None:
     model = ScriptedModel(["1", lambda prompt: str(len(prompt)), "3"])
-    assert [sk.extract(model, prompt, int, describe=False) for prompt in ("a", "four", "c")] == [1, 4, 3]
+    assert [sk.extract(model, prompt, int, include_schema=False) for prompt in ("a", "four", "c")] == [
+        1,
+        4,
+        3,
+    ]
     assert model.prompts == ["a", "four", "c"]
-    with pytest.raises(sk.ModelFailed, match="generation 4 was begun, and the script has 3 replies"):
+    with pytest.raises(sk.ModelError, match="generation 4 was begun, and the script has 3 replies"):
         sk.extract(model, "d", int)
 
 
@@ -74,7 +78,7 @@ def test_a_reply_in_another_layout_is_written_in_ours(
 
 def test_replies_as_logits() -> None:
     rows = np.full((3, BYTES.size), -9, np.float32)
-    rows[0, ord("7")] = rows[1, ord("8")] = rows[2, BYTES.end_ids[0]] = 1
+    rows[0, ord("7")] = rows[1, ord("8")] = rows[2, BYTES.eos_token_ids[0]] = 1
     result = sk.generate(ScriptedModel([rows], BYTES), "x", int)
     assert (result.value, result.finish_reason) == (78, "stop")
 
@@ -91,7 +95,9 @@ def test_random_logits_are_those_of_seed_sequence_and_position() -> None:
 
 
 def test_random_logits_are_gaussian() -> None:
-    vocabulary = sk.Vocabulary([bytes([1 + i // 250, 1 + i % 250]) for i in range(20_000)], end_ids=[20_000])
+    vocabulary = sk.Vocabulary(
+        [bytes([1 + i // 250, 1 + i % 250]) for i in range(20_000)], eos_token_ids=[20_000]
+    )
     row = RandomModel(vocabulary=vocabulary).session().logits([1])
     assert row.dtype == np.float32
     assert row.shape == (20_001,)
@@ -125,6 +131,9 @@ def test_sessions_can_be_cut_back(model: LogitsModel) -> None:
 def test_messages_are_read_as_lines() -> None:
     model = ScriptedModel(["1"])
     sk.extract(
-        model, [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}], int, describe=False
+        model,
+        [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}],
+        int,
+        include_schema=False,
     )
     assert model.prompts == ["user: a\nassistant: b"]

@@ -43,5 +43,5 @@ def tiny_llama(tokenizer: Any, *, thinking_marks: tuple[str, str] | None = None,
     }
     config = transformers.LlamaConfig(**shape | changes)
     return sk.from_transformers(
-        transformers.LlamaForCausalLM(config), tokenizer, thinking_marks=thinking_marks
+        transformers.LlamaForCausalLM(config), tokenizer, thinking_tags=thinking_marks
     )

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from structkit.regex.nodes import Node, Rules
-from structkit.regex.print import show
+from structkit.regex.print import format_regex
 
 
 @lru_cache(maxsize=512)
 def _compiled(node: Node) -> re.Pattern[str]:
-    return re.compile(show(Rules(node, {})))
+    return re.compile(format_regex(Rules(node, {})))
 
 
 def holds(node: Node, text: str, rules: Mapping[str, Node] | None = None) -> bool:
     """Whether a node holds the text."""
-    pattern = re.compile(show(Rules(node, rules))) if rules else _compiled(node)
+    pattern = re.compile(format_regex(Rules(node, rules))) if rules else _compiled(node)
     return pattern.fullmatch(text) is not None

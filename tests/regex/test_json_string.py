@@ -10,21 +10,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.errors import SchemaError
-from structkit.regex.charset import ANY, DIGIT, chars, complement, contains, intersection, union
-from structkit.regex.json_string import JSON_CHAR, escape, json_text, lengths, raw_text, text_body, text_name
+from structkit.regex.charset import ANY, DIGIT, char_class, complement, contains, intersection, union
+from structkit.regex.json_string import (
+    JSON_CHAR,
+    escape,
+    free_text_body,
+    free_text_name,
+    json_text,
+    length_bounds,
+    raw_intersection,
+)
 from structkit.regex.nodes import (
     NEVER,
-    Alt,
-    Both,
-    Chars,
-    Joined,
-    Multiple,
+    CharClass,
+    Choice,
+    Distinct,
+    Intersection,
+    ListPart,
+    LiteralText,
+    MultipleOf,
     Node,
-    Part,
     Repeat,
+    SeparatedList,
     Seq,
-    Text,
-    Unique,
 )
 from tests.languages import matches, plain_nodes, texts
 from tests.regex.oracle import holds
@@ -32,18 +40,18 @@ from tests.regex.oracle import holds
 characters = st.characters(codec="utf-8") | st.sampled_from('"\\/\b\f\n\r\t\0\x1f\x7f\u2028😀')
 points = st.integers(0, 0x10FFFF)
 sets = st.lists(st.tuples(points, st.integers(0, 300)), max_size=4).map(
-    lambda pairs: chars([(first, min(first + more, 0x10FFFF)) for first, more in pairs])
+    lambda pairs: char_class([(first, min(first + more, 0x10FFFF)) for first, more in pairs])
 )
 
 
 @given(sets, sets, points)
-def test_sets_of_code_points(left: Chars, right: Chars, code: int) -> None:
+def test_sets_of_code_points(left: CharClass, right: CharClass, code: int) -> None:
     real = not 0xD800 <= code <= 0xDFFF
     assert contains(union([left, right]), code) == (contains(left, code) or contains(right, code))
     assert contains(intersection(left, right), code) == (contains(left, code) and contains(right, code))
     assert contains(complement(left), code) == (real and not contains(left, code))
     assert union([left, complement(left)]) == ANY
-    assert chars(left.ranges) == left
+    assert char_class(left.ranges) == left
 
 
 @given(characters)
@@ -72,29 +80,34 @@ def test_escaping_carries_a_language_over(node: Node, text: str) -> None:
 
 def _translated(node: Node, table: dict[int, str]) -> Node:
     match node:
-        case Text(value):
-            return Text(value.translate(table))
-        case Chars(ranges):
-            return chars([*ranges, (0, 0x22)])
+        case LiteralText(value):
+            return LiteralText(value.translate(table))
+        case CharClass(ranges):
+            return char_class([*ranges, (0, 0x22)])
         case Seq(parts):
             return Seq(tuple(_translated(part, table) for part in parts))
-        case Alt(parts):
-            return Alt(tuple(_translated(part, table) for part in parts))
+        case Choice(parts):
+            return Choice(tuple(_translated(part, table) for part in parts))
         case Repeat(part, least, most):
             return Repeat(_translated(part, table), least, most)
-        case Joined(parts, separator):
-            return Joined(tuple(Part(_translated(p.node, table), p.least, p.most) for p in parts), separator)
+        case SeparatedList(parts, separator):
+            return SeparatedList(
+                tuple(ListPart(_translated(p.node, table), p.min_count, p.max_count) for p in parts),
+                separator,
+            )
     raise ValueError(node)
 
 
 def test_what_escaping_leaves_alone() -> None:
-    assert escape(Unique(Multiple(3))) == Unique(Multiple(3))
-    assert escape(Both(Text("a"), Text("\n"))) == Both(Text("a"), Text("\\n"), end='"')
+    assert escape(Distinct(MultipleOf(3))) == Distinct(MultipleOf(3))
+    assert escape(Intersection(LiteralText("a"), LiteralText("\n"))) == Intersection(
+        LiteralText("a"), LiteralText("\\n"), lookahead='"'
+    )
 
 
 @given(plain_nodes, texts)
 def test_lengths_are_bounds(node: Node, text: str) -> None:
-    shortest, longest = lengths(node)
+    shortest, longest = length_bounds(node)
     if matches(node, text):
         assert shortest is not None
         assert shortest <= len(text)
@@ -104,28 +117,28 @@ def test_lengths_are_bounds(node: Node, text: str) -> None:
 @given(plain_nodes, st.integers(0, 5), st.none() | st.integers(0, 6), texts)
 def test_a_length_narrows_a_language(node: Node, least: int, most: int | None, text: str) -> None:
     fits = least <= len(text) and (most is None or len(text) <= most)
-    narrowed = raw_text([node], least, most)
-    held = matches(narrowed, text) if not isinstance(narrowed, Both) else holds(narrowed, text)
+    narrowed = raw_intersection([node], least, most)
+    held = matches(narrowed, text) if not isinstance(narrowed, Intersection) else holds(narrowed, text)
     assert held == (fits and matches(node, text))
 
 
 def test_a_length_moves_into_the_pattern() -> None:
-    word = Seq((Text("a"), Repeat(DIGIT, 1, None), Text("-")))
-    assert raw_text([word], 5, 63) == Seq((Text("a"), Repeat(DIGIT, 3, 61), Text("-")))
-    assert raw_text([word], 0, 2) == NEVER
-    assert raw_text([], 0, 5) == Repeat(ANY, 0, 5)
-    assert raw_text([Repeat(ANY, 0, None), Repeat(ANY, 2, None)], 0, 5) == Repeat(ANY, 2, 5)
+    word = Seq((LiteralText("a"), Repeat(DIGIT, 1, None), LiteralText("-")))
+    assert raw_intersection([word], 5, 63) == Seq((LiteralText("a"), Repeat(DIGIT, 3, 61), LiteralText("-")))
+    assert raw_intersection([word], 0, 2) == NEVER
+    assert raw_intersection([], 0, 5) == Repeat(ANY, 0, 5)
+    assert raw_intersection([Repeat(ANY, 0, None), Repeat(ANY, 2, None)], 0, 5) == Repeat(ANY, 2, 5)
 
 
 @given(st.text(max_size=6), st.integers(0, 4), st.none() | st.integers(0, 6))
 def test_free_text(text: str, least: int, most: int | None) -> None:
     wanted = least <= len(text) and (most is None or len(text) <= most)
     if most is None or least <= most:
-        assert holds(text_body(least, most), json.dumps(text, ensure_ascii=False)[1:]) == wanted
+        assert holds(free_text_body(least, most), json.dumps(text, ensure_ascii=False)[1:]) == wanted
 
 
 def test_names_of_free_text() -> None:
-    names = [text_name(*bounds) for bounds in ((0, None), (0, 5), (2, None), (2, 5))]
+    names = [free_text_name(*bounds) for bounds in ((0, None), (0, 5), (2, None), (2, 5))]
     assert names == ["text", "text{0,5}", "text{2,}", "text{2,5}"]
 
 
@@ -134,4 +147,4 @@ def test_a_surrogate_cannot_be_written() -> None:
     with pytest.raises(
         SchemaError, match=re.escape("surrogate, which no text can spell; remove it at `$.a`")
     ):
-        json_text("\ud800", place="$.a")
+        json_text("\ud800", path="$.a")

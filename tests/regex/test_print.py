@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.automaton.construct.compile_rule import regular
+from structkit.automaton.construct.compile_rule import regular_dfa
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
 from structkit.regex.charset import DIGIT
@@ -17,22 +17,22 @@ from structkit.regex.json_string import QUOTE, escape
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
-    Alt,
-    Both,
-    Call,
-    Chars,
-    Joined,
-    Multiple,
+    CharClass,
+    Choice,
+    Distinct,
+    Intersection,
+    ListPart,
+    LiteralText,
+    MultipleOf,
     Node,
-    Part,
     Repeat,
+    RuleRef,
     Rules,
+    SeparatedList,
     Seq,
-    Text,
-    Unique,
     seq,
 )
-from structkit.regex.print import show
+from structkit.regex.print import format_regex
 from structkit.regex.walk import is_recursive
 from tests.languages import matches, nodes, plain_nodes, texts
 from tests.regex.oracle import holds
@@ -45,7 +45,7 @@ def test_a_printed_node_is_the_node(node: Node, text: str) -> None:
 
 @given(plain_nodes, plain_nodes, st.booleans(), st.text('abé0,"', max_size=6))
 def test_a_product_may_stand_before_its_end(left: Node, right: Node, negate: bool, text: str) -> None:
-    quoted = seq(QUOTE, escape(Both(left, right, negate)), QUOTE)
+    quoted = seq(QUOTE, escape(Intersection(left, right, negate)), QUOTE)
     twice = json.dumps(text, ensure_ascii=False) * 2
     assert holds(Repeat(quoted), twice) == (matches(left, text) and matches(right, text) is not negate)
 
@@ -58,29 +58,33 @@ optional = st.lists(
 
 @given(optional, st.lists(st.sampled_from("abcd"), max_size=6).map(",".join))
 def test_many_optional_parts(parts: list[tuple[str, tuple[int, int | None]]], text: str) -> None:
-    node = Joined(tuple(Part(Text(letter), *bounds) for letter, bounds in parts), ",")
-    assert holds(node, text) == regular(node).accepts(text.encode())
+    node = SeparatedList(tuple(ListPart(LiteralText(letter), *bounds) for letter, bounds in parts), ",")
+    assert holds(node, text) == regular_dfa(node).accepts(text.encode())
 
 
 @pytest.mark.parametrize("of", [1, 2, 3, 4, 5, 6, 7, 8, 10, 15, 16, 20, 25, 100])
 def test_multiples(of: int) -> None:
-    held = [value for value in range(300) if holds(Multiple(of), str(value))]
+    held = [value for value in range(300) if holds(MultipleOf(of), str(value))]
     assert held == list(range(0, 300, of))
-    assert not any(holds(Multiple(of), text) for text in ("00", f"0{of}", "", "-0"))
+    assert not any(holds(MultipleOf(of), text) for text in ("00", f"0{of}", "", "-0"))
 
 
 def test_many_remainders_are_too_many_for_a_regex() -> None:
     with pytest.raises(
         LimitExceeded, match="printed regex of `multipleOf` exceeds the limit regex_nodes=100000"
     ):
-        show(Rules(Multiple(97), {}), Limits(regex_nodes=100_000))
+        format_regex(Rules(MultipleOf(97), {}), Limits(regex_nodes=100_000))
 
 
 @given(st.lists(st.integers(1, 12), max_size=5), st.integers(0, 3))
 def test_unique_texts_are_different(values: list[int], least: int) -> None:
     number = Seq((Repeat(DIGIT, 1, 2),))
     node = Seq(
-        (Text("["), Joined((Part(Text("x"), 0, 1), Part(Unique(number), least, None)), ", "), Text("]"))
+        (
+            LiteralText("["),
+            SeparatedList((ListPart(LiteralText("x"), 0, 1), ListPart(Distinct(number), least, None)), ", "),
+            LiteralText("]"),
+        )
     )
     wanted = len(set(values)) == len(values) >= least
     text = ", ".join(map(str, values))
@@ -89,8 +93,8 @@ def test_unique_texts_are_different(values: list[int], least: int) -> None:
 
 
 def test_unique_keys() -> None:
-    entry = Seq((Unique(Chars(((0x61, 0x63),))), Text(":"), DIGIT))
-    node = Seq((Text("{"), Joined((Part(entry, 0, None),), ","), Text("}")))
+    entry = Seq((Distinct(CharClass(((0x61, 0x63),))), LiteralText(":"), DIGIT))
+    node = Seq((LiteralText("{"), SeparatedList((ListPart(entry, 0, None),), ","), LiteralText("}")))
     assert [text for text in ("{}", "{a:1}", "{a:1,b:1}", "{a:1,b:1,a:2}", "{b:1,c:2,c:2}") if holds(node, text)] == [
         "{}", "{a:1}", "{a:1,b:1}",
     ]  # fmt: skip
@@ -101,35 +105,38 @@ def test_unique_keys() -> None:
     [
         (EMPTY, ""),
         (NEVER, "(?!)"),
-        (Text("a.b\n\x00é😀"), r"a\.b\n\x00\xe9\U0001f600"),
-        (Text('{"a": [1]}'), r'\{"a": \[1\]\}'),
-        (Alt((Text("a"), Text("b"), Text("cd"))), "[ab]|cd"),
-        (Alt((Text("ab"), EMPTY)), "(?:ab)?"),
-        (Repeat(Repeat(Text("a"), 0, None), 0, 1), "(?:a*)?"),
-        (Seq((Alt((Text("ab"), Text("cd"))), Text("e"))), "(?:ab|cd)e"),
-        (Chars(((0x20, 0x21), (0x23, 0x10FFFF))), r'[^\x00-\x1f"]'),
-        (Chars(((0x2D, 0x2D), (0x5B, 0x5E))), r"[\-\[-\^]"),
+        (LiteralText("a.b\n\x00é😀"), r"a\.b\n\x00\xe9\U0001f600"),
+        (LiteralText('{"a": [1]}'), r'\{"a": \[1\]\}'),
+        (Choice((LiteralText("a"), LiteralText("b"), LiteralText("cd"))), "[ab]|cd"),
+        (Choice((LiteralText("ab"), EMPTY)), "(?:ab)?"),
+        (Repeat(Repeat(LiteralText("a"), 0, None), 0, 1), "(?:a*)?"),
+        (Seq((Choice((LiteralText("ab"), LiteralText("cd"))), LiteralText("e"))), "(?:ab|cd)e"),
+        (CharClass(((0x20, 0x21), (0x23, 0x10FFFF))), r'[^\x00-\x1f"]'),
+        (CharClass(((0x2D, 0x2D), (0x5B, 0x5E))), r"[\-\[-\^]"),
         (Repeat(DIGIT, 2, 2), "[0-9]{2}"),
         (Repeat(DIGIT, 2, None), "[0-9]{2,}"),
-        (Joined((Part(Text("a"), 0, 1), Part(Text("b"))), ", "), "a, b|b"),
-        (Both(Text("a"), Text("b"), negate=True, end='"'), '(?!b")a'),
+        (SeparatedList((ListPart(LiteralText("a"), 0, 1), ListPart(LiteralText("b"))), ", "), "a, b|b"),
+        (Intersection(LiteralText("a"), LiteralText("b"), negate=True, lookahead='"'), '(?!b")a'),
     ],
 )
 def test_readable(node: Node, printed: str) -> None:
-    assert show(Rules(node, {})) == printed
+    assert format_regex(Rules(node, {})) == printed
     re.compile(printed)
 
 
 def test_rules_are_written_out_or_named() -> None:
-    flat = Rules(Seq((Call("a"), Call("a"))), {"a": Alt((Text("xx"), Call("b"))), "b": Text("yy")})
-    assert show(flat) == "(?:xx|yy)(?:xx|yy)"
-    deep = Rules(Call("a"), {"a": Seq((Text("("), Repeat(Call("a")), Text(")")))})
-    assert show(deep) == "start = <a>\na = \\(<a>*\\)"
+    flat = Rules(
+        Seq((RuleRef("a"), RuleRef("a"))),
+        {"a": Choice((LiteralText("xx"), RuleRef("b"))), "b": LiteralText("yy")},
+    )
+    assert format_regex(flat) == "(?:xx|yy)(?:xx|yy)"
+    deep = Rules(RuleRef("a"), {"a": Seq((LiteralText("("), Repeat(RuleRef("a")), LiteralText(")")))})
+    assert format_regex(deep) == "start = <a>\na = \\(<a>*\\)"
     assert is_recursive(deep)
     assert not is_recursive(flat)
 
 
 def test_a_regex_too_long_is_refused() -> None:
-    rules: dict[str, Node] = {f"r{level}": Seq((Call(f"r{level + 1}"),) * 10) for level in range(20)}
+    rules: dict[str, Node] = {f"r{level}": Seq((RuleRef(f"r{level + 1}"),) * 10) for level in range(20)}
     with pytest.raises(LimitExceeded, match="printed regex"):
-        show(Rules(Call("r0"), rules | {"r20": Text("a")}))
+        format_regex(Rules(RuleRef("r0"), rules | {"r20": LiteralText("a")}))

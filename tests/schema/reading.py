@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from structkit.lowering.strings.oracle import AutomatonTexts
+from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.schema.json_schema import parse as room
 
 __all__ = ["read"]
 
-read = partial(room.read, texts=AutomatonTexts(python=False))
+read = partial(room.parse_schema, oracle=AutomatonOracle(python=False))

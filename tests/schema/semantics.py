@@ -106,11 +106,11 @@ def _to_python(pattern: str) -> str:
 def _array(node: Array, value: list[object], document: Document) -> bool:
     if len(value) < node.min_items or (node.max_items is not None and len(value) > node.max_items):
         return False
-    if node.unique and any(_same(a, b) for i, a in enumerate(value) for b in value[:i]):
+    if node.unique_items and any(_same(a, b) for i, a in enumerate(value) for b in value[:i]):
         return False
     for contains in node.contains:
-        hits = sum(_holds(contains.hits, item, document) for item in value[len(node.prefix) :])
-        if hits < contains.least or (contains.most is not None and hits > contains.most):
+        hits = sum(_holds(contains.matching, item, document) for item in value[len(node.prefix) :])
+        if hits < contains.min_count or (contains.max_count is not None and hits > contains.max_count):
             return False
     schemas = list(node.prefix) + [node.items] * max(0, len(value) - len(node.prefix))
     return all(_holds(schema, item, document) for schema, item in zip(schemas, value, strict=False))
@@ -123,7 +123,7 @@ def _object(node: Object, value: dict[str, object], document: Document) -> bool:
         return False
     if any(key.required and key.name not in value for key in node.properties):
         return False
-    for choice in node.some:
+    for choice in node.required_groups:
         pairs = [(group, name) for group in choice for name in value if name not in declared]
         if not any(
             _string(group.names, name) and _holds(group.value, value[name], document) for group, name in pairs

@@ -150,7 +150,7 @@ def _arrays(node: Array, named: dict[str, Values]) -> Values:
         _of(node.items, named),
         min_size=max(0, node.min_items - len(prefix)),
         max_size=max(2, node.min_items) if most is None else most - len(prefix),
-        unique_by=json.dumps if node.unique else None,
+        unique_by=json.dumps if node.unique_items else None,
     )
     return st.tuples(*prefix).flatmap(lambda head: rest.map(lambda tail: [*head, *tail]))
 

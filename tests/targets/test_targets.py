@@ -8,8 +8,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 import structkit as sk
-from structkit.regex.print import show
-from structkit.targets.fingerprint import key_of
+from structkit.regex.print import format_regex
+from structkit.targets.fingerprint import cache_key
 from structkit.targets.targets import Choice, Regex, read_target
 from structkit.testing import byte_vocabulary
 
@@ -41,7 +41,7 @@ Age = Annotated[int, Field(ge=0)]
 )
 def test_choice_gives_back_the_option_of_each_text(options: list[Any], texts: list[str]) -> None:
     target = read_target(Choice(options))
-    pattern = re.compile(show(target.rules()))
+    pattern = re.compile(format_regex(target.rules()))
     for option, text in zip(options, texts, strict=True):
         assert pattern.fullmatch(text)
         assert target.value(text) is option or target.value(text) == option
@@ -49,7 +49,7 @@ def test_choice_gives_back_the_option_of_each_text(options: list[Any], texts: li
 
 def test_choice_in_compact_json() -> None:
     target = read_target(Choice([[1, 2], {"a": 1}]))
-    assert show(target.rules(whitespace="compact")) == r'\[1,2\]|\{"a":1\}'
+    assert format_regex(target.rules(whitespace="compact")) == r'\[1,2\]|\{"a":1\}'
     assert target.value('{"a":1}') == {"a": 1}
 
 
@@ -114,7 +114,7 @@ def test_names_and_descriptions(target: Any, name: str, description: str) -> Non
 
 @pytest.mark.parametrize("target", [Person, Regex("a|b"), Choice(["a", 1]), {"type": "integer"}, int | None])
 def test_json_schema_of_a_target_is_a_target_too(target: Any) -> None:
-    assert show(read_target(read_target(target).json_schema()).rules())
+    assert format_regex(read_target(read_target(target).json_schema()).rules())
 
 
 def test_a_read_target_is_read_as_it_is() -> None:
@@ -146,8 +146,8 @@ def _local_person() -> type[BaseModel]:
     ],
 )
 def test_different_targets_have_different_keys(one: Any, other: Any) -> None:
-    assert key_of(one) is not None
-    assert key_of(one) != key_of(other)
+    assert cache_key(one) is not None
+    assert cache_key(one) != cache_key(other)
 
 
 @pytest.mark.parametrize(
@@ -162,12 +162,12 @@ def test_different_targets_have_different_keys(one: Any, other: Any) -> None:
     ],
 )
 def test_equal_targets_have_equal_keys(make: Any) -> None:
-    assert key_of(make()) == key_of(make())
+    assert cache_key(make()) == cache_key(make())
 
 
 @pytest.mark.parametrize("target", [{"a": object()}, Annotated[int, {}], [1]])
 def test_what_cannot_be_kept_has_no_key(target: Any) -> None:
-    assert key_of(target) is None
+    assert cache_key(target) is None
 
 
 @pytest.mark.parametrize("digits", [0, -1, 4301, 10**9])
@@ -177,4 +177,4 @@ def test_an_integer_has_no_more_digits_than_python_reads(digits: int) -> None:
     longest = sk.compile(int, byte_vocabulary(), limits=sk.Limits(integer_digits=4300)).cursor()
     for digit in b"1" * 4300:
         longest.advance(digit)
-    assert longest.must_end
+    assert longest.is_finished

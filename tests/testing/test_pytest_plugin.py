@@ -63,7 +63,7 @@ REFUSED = """
         return sk.load("organization/model")
 
     def test_in_a_test():
-        with pytest.raises(sk.ModelFailed, match="structkit_downloads"):
+        with pytest.raises(sk.ModelError, match="structkit_downloads"):
             sk.load("organization/model")
 
     def test_in_a_fixture(model):
@@ -74,7 +74,7 @@ REFUSED = """
         assert "STRUCTKIT_DOWNLOADS" not in os.environ
 
     def test_folders_are_no_downloads(tmp_path):
-        with pytest.raises(sk.ModelFailed, match="holds no config.json"):
+        with pytest.raises(sk.ModelError, match="holds no config.json"):
             sk.load(tmp_path)
     """
 
@@ -83,7 +83,7 @@ def test_downloads_are_refused(pytester: pytest.Pytester, monkeypatch: pytest.Mo
     monkeypatch.delenv("STRUCTKIT_DOWNLOADS", raising=False)
     result = _run(pytester, REFUSED, "--strict-markers")
     result.assert_outcomes(passed=3, errors=1)
-    result.stdout.fnmatch_lines(["*ModelFailed: models of the hub are refused here*"])
+    result.stdout.fnmatch_lines(["*ModelError: models of the hub are refused here*"])
 
 
 ELSEWHERE = """
@@ -97,7 +97,7 @@ ELSEWHERE = """
     def refusal():
         try:
             sk.load("organization/model")
-        except sk.ModelFailed as error:
+        except sk.ModelError as error:
             return str(error)
 
     @pytest.fixture(scope="session")
@@ -150,7 +150,7 @@ def test_the_marker_is_described(pytester: pytest.Pytester) -> None:
 
 def test_the_variable_refuses_them_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRUCTKIT_DOWNLOADS", "0")
-    with pytest.raises(sk.ModelFailed, match="refused here"):
+    with pytest.raises(sk.ModelError, match="refused here"):
         sk.load("organization/model")
 
 

@@ -134,14 +134,14 @@ async def functions(model: sk.testing.ScriptedModel) -> None:
 
 
 def agents(model: sk.testing.ScriptedModel) -> None:
-    agent = sk.Agent(model, tools=[weather, lookup, Shop().price], result=Person, max_steps=8)
+    agent = sk.Agent(model, tools=[weather, lookup, Shop().price], output_type=Person, max_steps=8)
     assert_type(agent, sk.Agent[Person])
     assert_type(agent.run("x"), sk.AgentResult[Person])
     assert_type(agent.run("x").value, Person)
     assert_type(sk.Agent(model).run("x").value, str)
-    assert_type(sk.Agent(model, [weather], result=int | None).run("x").value, int | None)
-    assert_type(sk.Agent(model, result=sk.Choice([1, 2])).run("x").value, int)
-    assert_type(sk.Agent(model, result={"type": "null"}).run("x").value, object)
+    assert_type(sk.Agent(model, [weather], output_type=int | None).run("x").value, int | None)
+    assert_type(sk.Agent(model, output_type=sk.Choice([1, 2])).run("x").value, int)
+    assert_type(sk.Agent(model, output_type={"type": "null"}).run("x").value, object)
 
 
 class Db:
@@ -154,15 +154,15 @@ def of_db(context: sk.Context[Db], key: str) -> int:
 
 
 async def dependencies(model: sk.testing.ScriptedModel, state: sk.RunState) -> None:
-    agent = sk.Agent(model, [of_db], result=Person, deps_type=Db, max_steps=3, temperature=0.5)
+    agent = sk.Agent(model, [of_db], output_type=Person, deps_type=Db, max_steps=3, temperature=0.5)
     assert_type(agent, sk.Agent[Person, Db])
     assert_type(agent.run("x", deps=Db()), sk.AgentResult[Person])
     agent.run("x", deps=Db(), usage_limits=sk.UsageLimits(max_steps=2))
     agent.run("x", deps=Db(), usage_limits={"max_steps": 2})  # type: ignore[arg-type]
     assert_type(sk.Agent(model, deps_type=Db).run("x", deps=Db()).value, str)
-    assert_type(sk.Agent(model, result=sk.Choice([1, 2]), deps_type=Db).run("x", deps=Db()).value, int)
+    assert_type(sk.Agent(model, output_type=sk.Choice([1, 2]), deps_type=Db).run("x", deps=Db()).value, int)
     assert_type(
-        sk.Agent(model, result=int | None, deps_type=dict[str, int]).run("x", deps={}).value, int | None
+        sk.Agent(model, output_type=int | None, deps_type=dict[str, int]).run("x", deps={}).value, int | None
     )
     assert_type(sk.Agent(model), sk.Agent[str, object])
     assert_type(agent.with_model(model), sk.Agent[Person, Db])
@@ -171,7 +171,7 @@ async def dependencies(model: sk.testing.ScriptedModel, state: sk.RunState) -> N
     await agent.arun("x", deps="x")  # type: ignore[arg-type]
     agent.stream("x", deps=3)  # type: ignore[arg-type]
     agent.resume(state, deps=3)  # type: ignore[arg-type]
-    anywhere: sk.Agent[Person, Db] = sk.Agent(model, result=Person)
+    anywhere: sk.Agent[Person, Db] = sk.Agent(model, output_type=Person)
     nowhere: sk.Agent[Person] = agent  # type: ignore[assignment]
     print(anywhere, nowhere)
 
@@ -185,7 +185,7 @@ def stocked(context: sk.Context[dict[str, int]], item: str) -> int:
 async def tools(model: sk.testing.ScriptedModel, context: sk.Context[dict[str, int]]) -> None:
     assert_type(stocked(context, "tea"), int)
     assert_type(sk.tool(weather, retries=1)("Porto"), list[str])
-    agent = sk.Agent(model, [stocked, sk.tool(weather)], result=Person)
+    agent = sk.Agent(model, [stocked, sk.tool(weather)], output_type=Person)
     assert_type((await agent.arun("x", deps={"tea": 1})).value, Person)
     stocked(context, 3)  # type: ignore[arg-type]
     sk.Agent(model, tools=weather)  # type: ignore[call-overload]
@@ -222,8 +222,8 @@ def without_a_model() -> None:
     assert_type(report, sk.CheckReport)
     assert_type(report.ok, bool)
     assert_type(report.counterexamples, tuple[sk.Counterexample, ...])
-    assert_type(report.refusals, tuple[sk.Refusal, ...])
-    assert_type(report.refusal_rate, float)
+    assert_type(report.rejections, tuple[sk.Rejection, ...])
+    assert_type(report.rejection_rate, float)
     sk.check({"type": "null"})
     sk.check(sk.Regex("a+"))
     sk.check(sk.Choice(["a"]))
@@ -288,7 +288,7 @@ def steps(vocabulary: sk.Vocabulary) -> None:
     assert_type(guide, sk.Guide)
     cursor = guide.cursor()
     assert_type(cursor, sk.Cursor)
-    assert_type(cursor.can_end, bool)
+    assert_type(cursor.is_accepting, bool)
     assert_type(cursor.forced_bytes(), bytes)
     assert_type(cursor.fork(), sk.Cursor)
     assert_type(sk.compile(Box[int], vocabulary), sk.Guide)

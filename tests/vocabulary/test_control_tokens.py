@@ -10,23 +10,29 @@ from hypothesis import strategies as st
 import structkit as sk
 from structkit.compile import compile
 from structkit.generate.decode.decode import _text_mask
-from structkit.regex.nodes import Call, Node, Repeat, Rules, Text, alt, seq
+from structkit.regex.nodes import LiteralText, Node, Repeat, RuleRef, Rules, choice, seq
 from structkit.targets.targets import JsonSchema, Target, read_target
 from structkit.testing import byte_vocabulary, small_vocabulary
-from structkit.vocabulary.control_tokens import control, marked, readable, to_bytes, to_text
+from structkit.vocabulary.control_tokens import (
+    control_text,
+    display_text,
+    to_bytes,
+    to_text,
+    with_control_tokens,
+)
 from tests.reading import reads
 
 NAMES = ["[A]", "[B]"]
 PLAIN = small_vocabulary()
 FIRST = PLAIN.size
-MARKED = marked(
-    sk.Vocabulary([*PLAIN.tokens, None, None], PLAIN.end_ids),
+MARKED = with_control_tokens(
+    sk.Vocabulary([*PLAIN.tokens, None, None], PLAIN.eos_token_ids),
     frozenset({(FIRST, NAMES[0]), (FIRST + 1, NAMES[1])}),
 )
 
 
 def _allowed(cursor: sk.Cursor) -> set[int]:
-    mask = np.zeros(cursor.guide.vocabulary.words, np.uint32)
+    mask = np.zeros(cursor.guide.vocabulary.mask_words, np.uint32)
     cursor.fill_mask(mask)
     bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
     return set(np.flatnonzero(bits).tolist())
@@ -39,8 +45,8 @@ class Marks(Target[str]):
 
     def rules(self, **style: object) -> Rules:
         text = read_target(JsonSchema({"type": "string"})).rules()
-        quoted: Node = Call("quoted")
-        some = alt([seq(Text(control(name)), quoted) for name in NAMES])
+        quoted: Node = RuleRef("quoted")
+        some = choice([seq(LiteralText(control_text(name)), quoted) for name in NAMES])
         return Rules(Repeat(some, 1, 3), {**text.rules, "quoted": text.start})
 
     def value(self, text: str) -> str:
@@ -62,14 +68,14 @@ def test_masks_with_marks_are_those_of_the_bytes(steps: list[int | str]) -> None
     cursor, slow = (guide.cursor() for guide in GUIDES)
     for step in steps:
         allowed = _allowed(cursor)
-        ends = MARKED.end_ids if cursor.can_end else ()
+        ends = MARKED.eos_token_ids if cursor.is_accepting else ()
         for token, spelled in enumerate(MARKED.tokens):
             if spelled[:1] == b"\xff" or token % 17 == 0:
                 assert (token in allowed) == (reads(slow.fork(), spelled) if spelled else token in ends)
-        data = to_bytes(control(NAMES[step])) if isinstance(step, int) else step.encode()
+        data = to_bytes(control_text(NAMES[step])) if isinstance(step, int) else step.encode()
         if not reads(slow.fork(), data):
             continue
-        for token in [FIRST + step] if isinstance(step, int) else MARKED.spell(data):
+        for token in [FIRST + step] if isinstance(step, int) else MARKED.tokenize(data):
             cursor.advance(token)
         for byte in data:
             slow.advance(byte)
@@ -81,7 +87,7 @@ def test_a_language_without_marks_has_no_marks(target: object) -> None:
     with_marks = compile(target, MARKED, cache=False).cursor()  # type: ignore[arg-type]
     for text in ('"', "[A]", "x"):
         assert _allowed(with_marks) == _allowed(plain)
-        for token in PLAIN.spell(text.encode()):
+        for token in PLAIN.tokenize(text.encode()):
             if token in _allowed(plain):
                 plain.advance(token)
                 with_marks.advance(token)
@@ -90,7 +96,7 @@ def test_a_language_without_marks_has_no_marks(target: object) -> None:
 def test_no_text_spells_a_mark() -> None:
     assert [token for token in MARKED.tokens if b"\xff" in token] == [b"\xff[A]", b"\xff[B]"]
     assert PLAIN.tokens[0xFF] == b"\xff" and MARKED.tokens[0xFF] == b""
-    assert len(MARKED.trie.ids) == len(PLAIN.trie.ids) + 1
+    assert len(MARKED.trie.token_ids) == len(PLAIN.trie.token_ids) + 1
 
 
 def test_thoughts_have_no_marks() -> None:
@@ -102,6 +108,6 @@ def test_thoughts_have_no_marks() -> None:
 
 
 def test_marks_read_as_their_names() -> None:
-    text = f"a{control('[A]')}é"
+    text = f"a{control_text('[A]')}é"
     assert to_text(to_bytes(text)) == text
-    assert readable(text) == "a[A]é"
+    assert display_text(text) == "a[A]é"

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from structkit.errors import VocabularyError
-from structkit.vocabulary.tokenizers import find_end_ids, read_tokens
+from structkit.vocabulary.tokenizers import find_eos_token_ids, read_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
 from tests.shared import SHARED
 
@@ -91,7 +91,7 @@ def test_byte_level_pieces_are_bytes(small: tuple) -> None:
     tokenizer, vocabulary = small
     assert {bytes([byte]) for byte in range(256)} <= set(vocabulary.tokens)
     assert vocabulary.tokens[tokenizer.token_to_id("Ġthe")] == b" the"
-    assert vocabulary.end_ids == (0, 1)
+    assert vocabulary.eos_token_ids == (0, 1)
 
 
 @pytest.mark.parametrize("make", METASPACE.values(), ids=METASPACE)
@@ -100,7 +100,7 @@ def test_metaspace_pieces_keep_their_space(make) -> None:
     vocabulary = Vocabulary.from_tokenizer(tokenizer)
     assert vocabulary.tokens[tokenizer.token_to_id("▁an")] == b" an"
     assert vocabulary.tokens[tokenizer.token_to_id("<unk>")] == b""
-    assert vocabulary.end_ids == (2,)
+    assert vocabulary.eos_token_ids == (2,)
     assert round_trip(tokenizer, vocabulary, 'an {"an": an}').strip() == b'an {"an": an}'
 
 
@@ -183,7 +183,7 @@ def misleading():
 )
 def test_what_cannot_be_read_exactly_is_refused(make, said) -> None:
     with pytest.raises(VocabularyError, match=said):
-        Vocabulary.from_tokenizer(make(), end_ids={1})
+        Vocabulary.from_tokenizer(make(), eos_token_ids={1})
 
 
 def byte_encoding(**special: int):
@@ -194,21 +194,21 @@ def byte_encoding(**special: int):
 def test_tiktoken_ranks_are_bytes_and_gaps_are_not_text() -> None:
     vocabulary = Vocabulary.from_tokenizer(byte_encoding(**{"<|endoftext|>": 260, "<|fim|>": 262}))
     assert vocabulary.tokens[255:] == (b"\xff", b"an", b" an", b"", b"", b"", b"", b"")
-    assert vocabulary.end_ids == (260,)
+    assert vocabulary.eos_token_ids == (260,)
 
 
 def test_ends_are_asked_for_where_the_tokenizer_names_none() -> None:
     with pytest.raises(VocabularyError, match="pass end_ids"):
         Vocabulary.from_tokenizer(byte_encoding())
-    assert Vocabulary.from_tokenizer(byte_encoding(), end_ids=[300]).end_ids == (300,)
+    assert Vocabulary.from_tokenizer(byte_encoding(), eos_token_ids=[300]).eos_token_ids == (300,)
 
 
 @pytest.mark.parametrize(
     ("size", "ends", "width"), [(None, (1, 260), 261), (400, (1, 260), 400), (200, (1,), 200)]
 )
 def test_the_size_may_be_that_of_the_logits(size, ends, width) -> None:
-    vocabulary = Vocabulary.from_tokenizer(byte_encoding(), end_ids=[1, 260], size=size)
-    assert (vocabulary.end_ids, vocabulary.size) == (ends, width)
+    vocabulary = Vocabulary.from_tokenizer(byte_encoding(), eos_token_ids=[1, 260], size=size)
+    assert (vocabulary.eos_token_ids, vocabulary.size) == (ends, width)
     assert vocabulary.tokens[97] == b"a"
 
 
@@ -236,7 +236,7 @@ def test_mistral_common_ids_begin_after_the_control_tokens(wrap) -> None:
     tokenizer = wrap(Wrapper(instruct_tokenizer=Wrapper(tokenizer=Tekken())))
     vocabulary = Vocabulary.from_tokenizer(tokenizer)
     assert vocabulary.tokens[:11] == (b"",) * 10 + (b"\0",)
-    assert (vocabulary.tokens[-1], vocabulary.end_ids) == (b" an", (2,))
+    assert (vocabulary.tokens[-1], vocabulary.eos_token_ids) == (b" an", (2,))
 
 
 def test_transformers_name_their_ends() -> None:
@@ -244,11 +244,11 @@ def test_transformers_name_their_ends() -> None:
     fake = Wrapper(
         backend_tokenizer=inner, eos_token_id=0, chat_template=None, added_tokens_encoder={"<|im_end|>": 1}
     )
-    assert find_end_ids(fake) == {0}
+    assert find_eos_token_ids(fake) == {0}
     fake.chat_template = "{{ message.content }}<|im_end|>"
-    assert find_end_ids(fake) == {0, 1}
+    assert find_eos_token_ids(fake) == {0, 1}
     fake.eos_token_id = [1, 7]
-    assert Vocabulary.from_tokenizer(fake).end_ids == (1, 7)
+    assert Vocabulary.from_tokenizer(fake).eos_token_ids == (1, 7)
 
 
 def real(name: str) -> tuple:
@@ -301,8 +301,8 @@ def test_real_vocabularies_are_whole(real_one: tuple) -> None:
     name, _, vocabulary = real_one
     size, texts, end = EXPECTED[name]
     assert (vocabulary.size, sum(map(bool, vocabulary.tokens))) == (size, texts)
-    assert end in vocabulary.end_ids
+    assert end in vocabulary.eos_token_ids
     assert {bytes([byte]) for byte in range(256)} - set(vocabulary.tokens) == set()
-    assert len(vocabulary.trie.ids) == texts
+    assert len(vocabulary.trie.token_ids) == texts
     controls = [token for token in vocabulary.tokens if token.startswith((b"<|", "<｜".encode()))]
     assert [token for token in controls if token.endswith(b">")] == []

@@ -40,7 +40,7 @@ def rows_of(trie: Trie) -> list[tuple[int, int, int, list[int]]]:
             int(trie.byte[i]),
             int(trie.depth[i]),
             int(trie.end[i]),
-            trie.ids[trie.first[i] : trie.first[i + 1]].tolist(),
+            trie.token_ids[trie.first[i] : trie.first[i + 1]].tolist(),
         )
         for i in range(len(trie))
     ]
@@ -59,7 +59,7 @@ def test_every_token_is_read_back_from_its_path(tokens: list[bytes]) -> None:
     for node in range(1, len(trie)):
         del path[trie.depth[node] - 1 :]
         path.append(trie.byte[node])
-        for token_id in trie.ids[trie.first[node] : trie.first[node + 1]].tolist():
+        for token_id in trie.token_ids[trie.first[node] : trie.first[node + 1]].tolist():
             read[token_id] = bytes(path)
     assert read == {token_id: token for token_id, token in enumerate(tokens) if token}
 
@@ -75,6 +75,6 @@ def test_the_arrays_are_of_fixed_types_and_read_only() -> None:
     trie = Trie.build([b"ab", b"b"])
     types = [
         (array.dtype, array.flags.writeable)
-        for array in (trie.byte, trie.depth, trie.end, trie.first, trie.ids)
+        for array in (trie.byte, trie.depth, trie.end, trie.first, trie.token_ids)
     ]
     assert types == [(np.uint8, False)] + [(np.int32, False)] * 4

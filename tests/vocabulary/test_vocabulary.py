@@ -14,13 +14,13 @@ from structkit.vocabulary.vocabulary import Vocabulary
 
 
 def test_ids_are_positions_and_ends_are_not_text() -> None:
-    vocabulary = Vocabulary([b"a", None, b"bc", b"", b"</s>"], end_ids=[4, 33, 4])
+    vocabulary = Vocabulary([b"a", None, b"bc", b"", b"</s>"], eos_token_ids=[4, 33, 4])
     assert vocabulary.tokens[:6] == (b"a", b"", b"bc", b"", b"", b"")
-    assert vocabulary.end_ids == (4, 33)
+    assert vocabulary.eos_token_ids == (4, 33)
     assert vocabulary.size == len(vocabulary) == len(vocabulary.tokens) == 34
-    assert vocabulary.words == 2
-    assert vocabulary.longest == 2
-    assert vocabulary.trie.ids.tolist() == [0, 2]
+    assert vocabulary.mask_words == 2
+    assert vocabulary.max_token_length == 2
+    assert vocabulary.trie.token_ids.tolist() == [0, 2]
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_spelling_is_exact_and_shortest(tokens: list[bytes], text: bytes) -> Non
                 reached.append(longer)
     if text not in shortest:
         with pytest.raises(VocabularyError, match="no tokens spell"):
-            vocabulary.spell(text)
+            vocabulary.tokenize(text)
         return
-    ids = vocabulary.spell(text)
+    ids = vocabulary.tokenize(text)
     assert b"".join(tokens[token_id] for token_id in ids) == text
     assert len(ids) == shortest[text]

@@ -17,39 +17,39 @@ from typing import ClassVar, Protocol
 
 from typing_extensions import Unpack
 
-from structkit.agent.tools.prepared import Ready
+from structkit.agent.tools.prepared import PreparedTool
 from structkit.generate.output.json_reader import JsonReader
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.models.protocols import Conversation
 from structkit.models.protocols import Message as Turn
 from structkit.regex.nodes import Rules
-from structkit.targets.targets import Style, Target
-from structkit.vocabulary.control_tokens import control, readable, to_bytes
+from structkit.targets.targets import RulesOptions, Target
+from structkit.vocabulary.control_tokens import control_text, display_text, to_bytes
 
-__all__ = ["Arguments", "Around", "Format", "JsonArguments", "short_id"]
+__all__ = ["ArgumentsReader", "Delimiters", "Format", "JsonArgumentsReader", "short_id"]
 
 
-_SAY_FIRST = "You may say something first; then leave a line empty."
+_PREAMBLE_HINT = "You may say something first; then leave a line empty."
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class Delimiters:
     """What stands around the calls of one step: before the first, between two, after the last.
 
-    `alone`: around a single call, too.
+    `wraps_single`: around a single call, too.
     """
 
     before: str
     between: str
     after: str
-    alone: bool = False
+    wraps_single: bool = False
 
 
-class Arguments(Protocol):
+class ArgumentsReader(Protocol):
     """The arguments of one call, read as they are written."""
 
     @property
-    def done(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether they are complete."""
         ...
 
@@ -58,25 +58,25 @@ class Arguments(Protocol):
         ...
 
 
-class JsonArguments:
+class JsonArgumentsReader:
     """Arguments that are written as JSON.
 
-    >>> JsonArguments().read(b'{"a": "}"}}, ...')
+    >>> JsonArgumentsReader().read(b'{"a": "}"}}, ...')
     (10, '{"a": "}"}')
     """
 
     def __init__(self) -> None:
         self._fields = JsonReader()
         self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self.done = False
+        self.is_complete = False
 
     def read(self, text: bytes) -> tuple[int, str]:
         """See `Arguments`."""
         end = 0
-        while end < len(text) and not self.done:
+        while end < len(text) and not self.is_complete:
             end += 1
             self._fields.read(text[end - 1 : end])
-            self.done = not self._fields.open
+            self.is_complete = not self._fields.open_fields
         return end, self._decoder.decode(text[:end])
 
 
@@ -85,37 +85,38 @@ class Format(ABC):
     """How calls are written and shown.
 
     Attributes:
-        several: Whether there can be several calls in a step.
-        key: What the arguments of a call are called in it, where it is JSON.
-        marks: What of the format may be a control token, that which begins a call first.
-        controls: The marks that are control tokens of the model, so that no text spells them.
-        as_text: Whether a chat template is given the calls as what the assistant says, for it writes them otherwise.
-        system: Whether a chat template shows a system message wherever there is one; else the user says it.
+        multiple_calls: Whether there can be several calls in a step.
+        arguments_key: What the arguments of a call are called in it, where it is JSON.
+        markers: What of the format may be a control token, that which begins a call first.
+        control_tokens: The marks that are control tokens of the model, so that no text spells them.
+        calls_as_text: Whether a chat template is given the calls as what the assistant says, for it writes them
+            otherwise.
+        system_role: Whether a chat template shows a system message wherever there is one; else the user says it.
     """
 
-    several: ClassVar[bool] = True
-    key: ClassVar[str] = "arguments"
-    marks: ClassVar[tuple[str, ...]] = ()
+    multiple_calls: ClassVar[bool] = True
+    arguments_key: ClassVar[str] = "arguments"
+    markers: ClassVar[tuple[str, ...]] = ()
 
-    controls: frozenset[str] = frozenset()
-    as_text: bool = False
-    system: bool = True
+    control_tokens: frozenset[str] = frozenset()
+    calls_as_text: bool = False
+    system_role: bool = True
 
     @property
-    def spoken(self) -> str:
+    def text_separator(self) -> str:
         """What stands between free text and the calls that follow it; an empty line may, in every format."""
         return "\n\n"
 
     @abstractmethod
-    def opened(self, name: str) -> str:
+    def call_prefix(self, name: str) -> str:
         """What stands before the arguments of a call."""
 
     @abstractmethod
-    def closed(self) -> str:
+    def call_suffix(self) -> str:
         """What stands after them."""
 
     @abstractmethod
-    def around(self) -> Around:
+    def delimiters(self) -> Delimiters:
         """What stands around the calls."""
 
     @property
@@ -123,53 +124,58 @@ class Format(ABC):
     def is_json(self) -> bool:
         """Whether a step is JSON."""
 
-    def rules(self, tool: Ready, **style: Unpack[Style]) -> Rules:
+    def rules(self, tool: PreparedTool, **style: Unpack[RulesOptions]) -> Rules:
         """The language of the arguments of a tool's calls."""
         return tool.target.rules(**style)
 
-    def arguments(self) -> Arguments:
+    def arguments_reader(self) -> ArgumentsReader:
         """What reads the arguments of a call."""
-        return JsonArguments()
+        return JsonArgumentsReader()
 
-    def written(self, arguments: str) -> str:
+    def format_arguments(self, arguments: str) -> str:
         """Arguments, from JSON."""
         return arguments
 
-    def shown(self, calls: Sequence[CallPart]) -> str:
+    def rendered_calls(self, calls: Sequence[CallPart]) -> str:
         """What a chat template makes of calls."""
-        return self.text(calls)
+        return self.calls_text(calls)
 
-    def mark(self, name: str) -> str:
+    def marker(self, name: str) -> str:
         """A mark of the format in the text of a step: a control token if it is one, else as it reads."""
-        return control(name) if name in self.controls else name
+        return control_text(name) if name in self.control_tokens else name
 
-    def described(
-        self, tools: Sequence[Ready], result: Target[object], most: int, *, text: bool = False
+    def describe(
+        self,
+        tools: Sequence[PreparedTool],
+        output: Target[object],
+        max_calls: int,
+        *,
+        allow_text: bool = False,
     ) -> str:
         """What the model is told of the tools and the result, where no template tells it."""
-        answer = result.description() or result.name
+        answer = output.description() or output.name
         if not tools:
             return f"Answer with {answer}"
-        around = self.around()
+        around = self.delimiters()
         listed = "in a list" if around.before else "one after another"
-        several = f", or several {listed}, up to {most}" if most > 1 else ""
-        begin = "Answer with JSON. To" if self.is_json and not text else "To"
+        several = f", or several {listed}, up to {max_calls}" if max_calls > 1 else ""
+        begin = "Answer with JSON. To" if self.is_json and not allow_text else "To"
         lines = [f"{begin} call a function and be told what it returns, one of these{several}:"]
         rest: list[str] = []
         for tool in tools:
             first, *more = (tool.target.description() or "").split("\n", 1)[-1].split("\n")
             arguments = first.removeprefix(f"{tool.target.name} = ")
-            before, after = (around.before, around.after) if around.alone else ("", "")
-            lines.append(f"{before}{self.opened(tool.name)}{arguments}{self.closed()}{after}")
+            before, after = (around.before, around.after) if around.wraps_single else ("", "")
+            lines.append(f"{before}{self.call_prefix(tool.name)}{arguments}{self.call_suffix()}{after}")
             rest += [line for line in more if line not in rest]
-        ends = [f"When you know the answer, {answer}", *([_SAY_FIRST] if text else [])]
+        ends = [f"When you know the answer, {answer}", *([_PREAMBLE_HINT] if allow_text else [])]
         return "\n".join([*lines, *rest, *ends])
 
-    def described_result(self, result: Target[object], most: int, *, text: bool = False) -> str:
+    def describe_output(self, output: Target[object], max_calls: int, *, allow_text: bool = False) -> str:
         """What the model is told of the result and of the number of calls, where a template tells of the tools."""
-        several = f"Call up to {most} functions at once. " if most > 1 else ""
-        said = f"\n{_SAY_FIRST}" if text else ""
-        return f"{several}When you know the answer, answer with {result.description() or result.name}{said}"
+        several = f"Call up to {max_calls} functions at once. " if max_calls > 1 else ""
+        said = f"\n{_PREAMBLE_HINT}" if allow_text else ""
+        return f"{several}When you know the answer, answer with {output.description() or output.name}{said}"
 
     def turns(self, messages: Sequence[Message], description: str, instructions: str | None) -> list[Turn]:
         """Turns of the user and the assistant, and nobody else."""
@@ -178,14 +184,14 @@ class Format(ABC):
         for message in _grouped(messages):
             match message:
                 case User(content=content):
-                    turns.append(_asked(content, "" if begun else description))
+                    turns.append(_user_turn(content, "" if begun else description))
                     begun = True
                 case Calls():
-                    turns.append(Turn(role="assistant", content=readable(self.step(message))))
+                    turns.append(Turn(role="assistant", content=display_text(self.step_text(message))))
                 case Output(content=content):
                     turns.append(Turn(role="user", content=content))
                 case Answer():
-                    turns.append(Turn(role="assistant", content=_answered(message)))
+                    turns.append(Turn(role="assistant", content=_answer_text(message)))
         return turns
 
     def conversation(
@@ -196,58 +202,66 @@ class Format(ABC):
         tools: Sequence[Mapping[str, object]],
     ) -> Conversation:
         """Turns with tools, calls and outputs, for a template that renders them."""
-        system = instructions is not None and self.system
+        system = instructions is not None and self.system_role
         turns = [Turn(role="system", content=instructions or "")] if system else []
         asked = None if system else instructions
         begun = False
-        for message in messages if self.several else _one_by_one(messages):
+        for message in messages if self.multiple_calls else _split_parallel(messages):
             match message:
                 case User(content=content):
                     content = f"{asked}\n\n{content}" if asked and not begun else content
-                    turns.append(_asked(content, "" if begun else description))
+                    turns.append(_user_turn(content, "" if begun else description))
                     begun = True
-                case Calls() if self.as_text:
-                    turns.append(Turn(role="assistant", content=self.step(message)))
+                case Calls() if self.calls_as_text:
+                    turns.append(Turn(role="assistant", content=self.step_text(message)))
                 case Calls(calls=calls, text=text):
-                    said = [(short_id(call.id), call.name, self.written(call.arguments)) for call in calls]
-                    whole = readable(self.step(message))
-                    turns.append(Turn(role="assistant", content=whole, calls=said, said=text))
+                    said = [
+                        (short_id(call.id), call.name, self.format_arguments(call.arguments))
+                        for call in calls
+                    ]
+                    whole = display_text(self.step_text(message))
+                    turns.append(Turn(role="assistant", content=whole, tool_calls=said, text=text))
                 case Output(id=id, name=name):
-                    turns.append(Turn(role="tool", content=_told(message), name=name, id=short_id(id)))
+                    turns.append(
+                        Turn(role="tool", content=_result_text(message), name=name, tool_call_id=short_id(id))
+                    )
                 case Answer():
-                    turns.append(Turn(role="assistant", content=_answered(message)))
+                    turns.append(Turn(role="assistant", content=_answer_text(message)))
         return Conversation(tuple(turns), tuple(tools))
 
-    def step(self, message: Calls) -> str:
+    def step_text(self, message: Calls) -> str:
         """The text of a step."""
-        said = f"{message.text}{self.spoken}" if message.text else ""
-        return said + self.text(message.calls)
+        said = f"{message.text}{self.text_separator}" if message.text else ""
+        return said + self.calls_text(message.calls)
 
-    def text(self, calls: Sequence[CallPart]) -> str:
+    def calls_text(self, calls: Sequence[CallPart]) -> str:
         """The text of calls."""
-        each = [f"{self.opened(call.name)}{self.written(call.arguments)}{self.closed()}" for call in calls]
-        around = self.around()
-        if len(each) == 1 and not around.alone:
+        each = [
+            f"{self.call_prefix(call.name)}{self.format_arguments(call.arguments)}{self.call_suffix()}"
+            for call in calls
+        ]
+        around = self.delimiters()
+        if len(each) == 1 and not around.wraps_single:
             return each[0]
         return f"{around.before}{around.between.join(each)}{around.after}"
 
-    def begins(self, *, several: bool) -> tuple[str, ...]:
+    def start_delimiters(self, *, multiple: bool) -> tuple[str, ...]:
         """What may stand before the first call of a step, which may have several."""
-        around = self.around()
-        if around.alone:
+        around = self.delimiters()
+        if around.wraps_single:
             return (around.before,)
-        return ("", around.before) if several and around.before else ("",)
+        return ("", around.before) if multiple and around.before else ("",)
 
-    def split(self, text: str, names: Sequence[str]) -> list[tuple[str, str]] | None:
+    def parse_calls(self, text: str, names: Sequence[str]) -> list[tuple[str, str]] | None:
         """The names and arguments of the calls in a text of the language; `None` if it is a result."""
-        opened = {to_bytes(self.opened(name)): name for name in names}
-        after = to_bytes(self.closed() + self.around().between)
+        opened = {to_bytes(self.call_prefix(name)): name for name in names}
+        after = to_bytes(self.call_suffix() + self.delimiters().between)
         whole = to_bytes(text)
-        for before in map(to_bytes, self.begins(several=True)):
+        for before in map(to_bytes, self.start_delimiters(multiple=True)):
             found: list[tuple[str, str]] = []
             rest = whole.removeprefix(before)
             while (begun := next((each for each in opened if rest.startswith(each)), None)) is not None:
-                end, arguments = self.arguments().read(rest[len(begun) :])
+                end, arguments = self.arguments_reader().read(rest[len(begun) :])
                 found.append((opened[begun], arguments))
                 rest = rest[len(begun) + end :].removeprefix(after)
             if found:
@@ -255,18 +269,18 @@ class Format(ABC):
         return None
 
 
-def _asked(content: str, description: str) -> Turn:
+def _user_turn(content: str, description: str) -> Turn:
     return Turn(role="user", content=f"{content}\n\n{description}" if description else content)
 
 
-def _answered(answer: Answer) -> str:
+def _answer_text(answer: Answer) -> str:
     return f"{answer.text}\n\n{answer.content}" if answer.text else answer.content
 
 
-def _told(output: Output) -> str:
+def _result_text(message: Output) -> str:
     """What a tool says in its own turn."""
-    told = f"Error: {output.content}" if output.failed else output.content
-    return f"{told}\n{output.note}" if output.note else told
+    told = f"Error: {message.content}" if message.failed else message.content
+    return f"{told}\n{message.note}" if message.note else told
 
 
 def _grouped(messages: Sequence[Message]) -> Iterator[Message]:
@@ -287,7 +301,7 @@ def _grouped(messages: Sequence[Message]) -> Iterator[Message]:
         yield waiting
 
 
-def _one_by_one(messages: Sequence[Message]) -> Iterator[Message]:
+def _split_parallel(messages: Sequence[Message]) -> Iterator[Message]:
     """The messages, each of several calls with its output before the next."""
     outputs: dict[str, Output] = {}
     for message in reversed(messages):

@@ -15,14 +15,14 @@ from structkit.agent.formats.json import (
     MistralListFormat,
 )
 from structkit.agent.formats.pythonic import PythonicFormat
-from structkit.agent.tools.prepared import Ready
+from structkit.agent.tools.prepared import PreparedTool
 from structkit.messages import CallPart, Calls, Message, Output, User
-from structkit.models.protocols import LogitsModel, Marking, Templated
+from structkit.models.protocols import HasChatTemplate, LogitsModel, SupportsControlTokens
 from structkit.schema.markers.json_style import Whitespace
-from structkit.vocabulary.control_tokens import marked, to_text
+from structkit.vocabulary.control_tokens import to_text, with_control_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["FormatName", "choose_format", "function_of", "vocabulary_of"]
+__all__ = ["FormatName", "detect_format", "function_schema", "vocabulary_of"]
 
 FormatName: TypeAlias = Literal["auto", "json", "hermes", "llama", "mistral", "pythonic"]
 """`auto` is the format that the model's chat template writes, or `json`."""
@@ -34,7 +34,7 @@ _NATIVE: Sequence[tuple[FormatName, str, Format]] = (
     ("mistral", "[TOOL_CALLS]", MistralListFormat()),
     ("mistral", "[TOOL_CALLS]", MistralListFormat(space="")),
     # Such templates tell of the format and write the values of calls in none, so they are given calls as text.
-    ("pythonic", "func_name1(", PythonicFormat(as_text=True)),
+    ("pythonic", "func_name1(", PythonicFormat(calls_as_text=True)),
 )
 """Formats of chat templates, each with what such a template says of it."""
 
@@ -49,8 +49,13 @@ _TOOL = {
 }
 
 
-def choose_format(
-    name: FormatName, model: LogitsModel, whitespace: Whitespace | None, *, tools: bool, text: bool = False
+def detect_format(
+    name: FormatName,
+    model: LogitsModel,
+    whitespace: Whitespace | None,
+    *,
+    tools: bool,
+    allow_text: bool = False,
 ) -> tuple[Format, bool]:
     """The format of an agent's calls, and whether the model's chat template writes it.
 
@@ -65,21 +70,21 @@ def choose_format(
         return plain, False
     for known, said, format in _NATIVE:
         if name in ("auto", known):
-            for native in _ways(model, format, text):
-                if _writes(model, said, native, text):
-                    return _styled(native, plain.whitespace), True
+            for native in _variants(model, format, allow_text):
+                if _renders(model, said, native, allow_text):
+                    return _with_whitespace(native, plain.whitespace), True
     asked = next((format for known, _, format in _NATIVE if known == name), None)
-    return plain if asked is None else _styled(asked, plain.whitespace), False
+    return plain if asked is None else _with_whitespace(asked, plain.whitespace), False
 
 
 def vocabulary_of(model: LogitsModel, format: Format) -> Vocabulary:
     """The tokens of a model, the marks of a format among them where they are control tokens."""
-    marks = {(_control(model, name), name) for name in format.controls}
+    marks = {(_control_token(model, name), name) for name in format.control_tokens}
     found = frozenset((token_id, name) for token_id, name in marks if token_id is not None)
-    return marked(model.vocabulary, found) if found else model.vocabulary
+    return with_control_tokens(model.vocabulary, found) if found else model.vocabulary
 
 
-def function_of(tool: Ready) -> dict[str, object]:
+def function_schema(tool: PreparedTool) -> dict[str, object]:
     """A tool as chat templates take it."""
     schema = dict(tool.target.json_schema())
     schema.pop("title", None)
@@ -88,38 +93,38 @@ def function_of(tool: Ready) -> dict[str, object]:
     return {"type": "function", "function": {"name": tool.name, "description": said, "parameters": schema}}
 
 
-def _styled(format: Format, whitespace: Whitespace) -> Format:
+def _with_whitespace(format: Format, whitespace: Whitespace) -> Format:
     """A format that writes arguments in a style: one that is JSON leaves them as they are."""
     return replace(format, whitespace=whitespace) if isinstance(format, PythonicFormat) else format
 
 
-def _ways(model: LogitsModel, format: Format, text: bool) -> Iterator[Format]:
+def _variants(model: LogitsModel, format: Format, allow_text: bool) -> Iterator[Format]:
     """The ways in which a template may be told a conversation in a format.
 
     One that shows no text beside calls is given both as text, if that says the same: control tokens are no text.
     """
-    controls = frozenset(name for name in format.marks if _control(model, name) is not None)
-    for as_text in (format.as_text, True) if text and not controls else (format.as_text,):
+    controls = frozenset(name for name in format.markers if _control_token(model, name) is not None)
+    for as_text in (format.calls_as_text, True) if allow_text and not controls else (format.calls_as_text,):
         for system in (True, False):
-            yield replace(format, controls=controls, system=system, as_text=as_text)
+            yield replace(format, control_tokens=controls, system_role=system, calls_as_text=as_text)
 
 
-def _control(model: LogitsModel, name: str) -> int | None:
+def _control_token(model: LogitsModel, name: str) -> int | None:
     """The token of a mark that is no text, if the model can say it."""
-    token_id = model.control_token(name) if isinstance(model, Marking) else None
+    token_id = model.control_token(name) if isinstance(model, SupportsControlTokens) else None
     vocabulary = model.vocabulary
-    known = token_id is not None and token_id < vocabulary.size and token_id not in vocabulary.end_ids
+    known = token_id is not None and token_id < vocabulary.size and token_id not in vocabulary.eos_token_ids
     return token_id if known else None
 
 
-def _writes(model: LogitsModel, said: str, native: Format, text: bool) -> bool:
+def _renders(model: LogitsModel, signature: str, native: Format, allow_text: bool) -> bool:
     """Whether a model's template writes calls in a format, and text before them, in tokens that it can write too."""
-    if not isinstance(model, Templated) or said not in (template := model.chat_template or ""):
+    if not isinstance(model, HasChatTemplate) or signature not in (template := model.chat_template or ""):
         return False
     if "tools" not in template:
         return False
     parts = [CallPart(id=f"call_{n}", name="probe", arguments=text) for n, text in enumerate(_ARGUMENTS)]
-    calls = Calls(calls=tuple(parts), text="Let me see." if text else "")
+    calls = Calls(calls=tuple(parts), text="Let me see." if allow_text else "")
     told = [Output(id=part.id, name=part.name, content=f"output {part.id}") for part in calls.calls]
     messages: Sequence[Message] = [User(content="question"), calls, *told]
     try:
@@ -128,7 +133,11 @@ def _writes(model: LogitsModel, said: str, native: Format, text: bool) -> bool:
         return False
     tokens = vocabulary_of(model, native).tokens
     shown = to_text(b"".join(tokens[each] for each in written if each < len(tokens)))
-    wanted = [native.shown(calls.calls)] if native.several else [native.shown([part]) for part in parts]
-    wanted[0] = calls.text + native.spoken + wanted[0] if text else wanted[0]
+    wanted = (
+        [native.rendered_calls(calls.calls)]
+        if native.multiple_calls
+        else [native.rendered_calls([part]) for part in parts]
+    )
+    wanted[0] = calls.text + native.text_separator + wanted[0] if allow_text else wanted[0]
     wanted += ["instructions", "Nothing.", "question", *(each.content for each in told)]
     return all(each in shown for each in wanted)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from structkit.agent.formats.base import Around, Format, short_id
+from structkit.agent.formats.base import Delimiters, Format, short_id
 from structkit.messages import CallPart
 from structkit.schema.markers.json_style import Whitespace
 
@@ -24,18 +24,18 @@ class JsonFormat(Format):
 
     whitespace: Whitespace = "spaced"
 
-    def opened(self, name: str) -> str:
+    def call_prefix(self, name: str) -> str:
         """`{"name": "f", "arguments": `."""
         comma, colon = (", ", ": ") if self.whitespace == "spaced" else (",", ":")
         return f'{{"name"{colon}{_json(name)}{comma}"arguments"{colon}'
 
-    def closed(self) -> str:
+    def call_suffix(self) -> str:
         """`}`."""
         return "}"
 
-    def around(self) -> Around:
+    def delimiters(self) -> Delimiters:
         """A list."""
-        return Around("[", ", " if self.whitespace == "spaced" else ",", "]")
+        return Delimiters("[", ", " if self.whitespace == "spaced" else ",", "]")
 
     @property
     def is_json(self) -> bool:
@@ -47,24 +47,24 @@ class JsonFormat(Format):
 class HermesFormat(Format):
     """`<tool_call>`, a line `{"name": "f", "arguments": {...}}`, `</tool_call>`: Hermes, Qwen and those after them."""
 
-    marks: ClassVar[tuple[str, ...]] = ("<tool_call>", "</tool_call>")
+    markers: ClassVar[tuple[str, ...]] = ("<tool_call>", "</tool_call>")
 
     @property
-    def spoken(self) -> str:
+    def text_separator(self) -> str:
         """A line break."""
         return "\n"
 
-    def opened(self, name: str) -> str:
+    def call_prefix(self, name: str) -> str:
         """The mark, and `{"name": "f", "arguments": `."""
-        return f'{self.mark("<tool_call>")}\n{{"name": {_json(name)}, "arguments": '
+        return f'{self.marker("<tool_call>")}\n{{"name": {_json(name)}, "arguments": '
 
-    def closed(self) -> str:
+    def call_suffix(self) -> str:
         """`}` and the mark of the end."""
-        return f"}}\n{self.mark('</tool_call>')}"
+        return f"}}\n{self.marker('</tool_call>')}"
 
-    def around(self) -> Around:
+    def delimiters(self) -> Delimiters:
         """One after another, each in a line of its own."""
-        return Around("", "\n", "")
+        return Delimiters("", "\n", "")
 
     @property
     def is_json(self) -> bool:
@@ -76,20 +76,20 @@ class HermesFormat(Format):
 class LlamaFormat(Format):
     """`{"name": "f", "parameters": {...}}`, one in a turn: Llama 3.1 and those after it."""
 
-    several: ClassVar[bool] = False
-    key: ClassVar[str] = "parameters"
+    multiple_calls: ClassVar[bool] = False
+    arguments_key: ClassVar[str] = "parameters"
 
-    def opened(self, name: str) -> str:
+    def call_prefix(self, name: str) -> str:
         """`{"name": "f", "parameters": `."""
         return f'{{"name": {_json(name)}, "parameters": '
 
-    def closed(self) -> str:
+    def call_suffix(self) -> str:
         """`}`."""
         return "}"
 
-    def around(self) -> Around:
+    def delimiters(self) -> Delimiters:
         """Nothing: there is but one."""
-        return Around("", "", "")
+        return Delimiters("", "", "")
 
     @property
     def is_json(self) -> bool:
@@ -105,24 +105,24 @@ def _json(name: str) -> str:
 class MistralFormat(Format):
     """`[TOOL_CALLS]f[ARGS]{...}`, one after the other: the models of Mistral AI from the end of 2025."""
 
-    marks: ClassVar[tuple[str, ...]] = ("[TOOL_CALLS]", "[ARGS]")
+    markers: ClassVar[tuple[str, ...]] = ("[TOOL_CALLS]", "[ARGS]")
 
     @property
-    def spoken(self) -> str:
+    def text_separator(self) -> str:
         """Nothing where the mark is a control token."""
-        return "" if self.controls else "\n\n"
+        return "" if self.control_tokens else "\n\n"
 
-    def opened(self, name: str) -> str:
+    def call_prefix(self, name: str) -> str:
         """The mark, the name, and the mark of the arguments."""
-        return f"{self.mark('[TOOL_CALLS]')}{name}{self.mark('[ARGS]')}"
+        return f"{self.marker('[TOOL_CALLS]')}{name}{self.marker('[ARGS]')}"
 
-    def closed(self) -> str:
+    def call_suffix(self) -> str:
         """Nothing."""
         return ""
 
-    def around(self) -> Around:
+    def delimiters(self) -> Delimiters:
         """Nothing."""
-        return Around("", "", "")
+        return Delimiters("", "", "")
 
     @property
     def is_json(self) -> bool:
@@ -140,37 +140,37 @@ class MistralListFormat(Format):
         space: What stands between the mark and the list.
     """
 
-    marks: ClassVar[tuple[str, ...]] = ("[TOOL_CALLS]",)
+    markers: ClassVar[tuple[str, ...]] = ("[TOOL_CALLS]",)
 
     space: str = " "
 
     @property
-    def spoken(self) -> str:
+    def text_separator(self) -> str:
         """Nothing where the mark is a control token."""
-        return "" if self.controls else "\n\n"
+        return "" if self.control_tokens else "\n\n"
 
-    def opened(self, name: str) -> str:
+    def call_prefix(self, name: str) -> str:
         """`{"name": "f", "arguments": `."""
         return f'{{"name": {_json(name)}, "arguments": '
 
-    def closed(self) -> str:
+    def call_suffix(self) -> str:
         """`}`."""
         return "}"
 
-    def around(self) -> Around:
+    def delimiters(self) -> Delimiters:
         """The mark and a list, around a single call too."""
-        return Around(f"{self.mark('[TOOL_CALLS]')}{self.space}[", ", ", "]", alone=True)
+        return Delimiters(f"{self.marker('[TOOL_CALLS]')}{self.space}[", ", ", "]", wraps_single=True)
 
     @property
     def is_json(self) -> bool:
         """It is not, for the mark."""
         return False
 
-    def shown(self, calls: Sequence[CallPart]) -> str:
+    def rendered_calls(self, calls: Sequence[CallPart]) -> str:
         """With the ids."""
-        around = self.around()
+        around = self.delimiters()
         each = [
-            f'{self.opened(call.name)}{call.arguments}, "id": "{short_id(call.id)}"{self.closed()}'
+            f'{self.call_prefix(call.name)}{call.arguments}, "id": "{short_id(call.id)}"{self.call_suffix()}'
             for call in calls
         ]
         return f"{around.before}{around.between.join(each)}{around.after}"

@@ -10,82 +10,86 @@ from __future__ import annotations
 import codecs
 
 from structkit.agent.formats.base import Format
-from structkit.regex.charset import chars
-from structkit.regex.merge import Joiner
-from structkit.regex.nodes import Chars, Node, Repeat, Text, alt, seq
-from structkit.vocabulary.control_tokens import MARK, to_bytes, to_text
+from structkit.regex.charset import char_class
+from structkit.regex.merge import RuleMerger
+from structkit.regex.nodes import CharClass, LiteralText, Node, Repeat, choice, seq
+from structkit.vocabulary.control_tokens import CONTROL_BYTE, to_bytes, to_text
 
-__all__ = ["EMPTY_LINE", "Saying", "begins_text", "said_language", "split_said"]
+__all__ = ["EMPTY_LINE", "PreambleReader", "preamble_language", "split_preamble", "starts_with_text"]
 
 EMPTY_LINE = "\n\n"
 """What stands between free text and the result, and may stand before calls."""
 
-_LINE = 400
+_MAX_LINE = 400
 """Characters of a line, about three of print: a model that never ends its line is ended."""
 
-_LINES = 16
+_MAX_LINES = 16
 """Lines of free text; more belongs into a result, or into thoughts."""
 
-_NO_TEXT = frozenset(b'{["-0123456789tfn< \t\n\r')
+_NOT_TEXT_START = frozenset(b'{["-0123456789tfn< \t\n\r')
 """What a free text does not begin with: JSON, calls and white space do."""
 
 
-def _without(characters: bytes) -> Chars:
+def _characters_without(characters: bytes) -> CharClass:
     """The characters of free text, but some; controls are none of them, save the tab."""
     left = [code for code in (0x09, *range(0x20, 0x7F)) if code not in characters]
-    return chars([*((code, code) for code in left), (0xA0, 0x10FFFF)])
+    return char_class([*((code, code) for code in left), (0xA0, 0x10FFFF)])
 
 
-def said_language(format: Format, joiner: Joiner) -> Node:
+def preamble_language(format: Format, joiner: RuleMerger) -> Node:
     """The texts that may stand before a call.
 
     Where marks are text, a text has no `<` but before a space, a figure or `=`, so that it cannot hold one.
     """
-    spelled = any(mark.startswith("<") and mark not in format.controls for mark in format.marks)
-    inside: Node = _without(b"")
+    spelled = any(mark.startswith("<") and mark not in format.control_tokens for mark in format.markers)
+    inside: Node = _characters_without(b"")
     if spelled:
-        compared = chars([(0x20, 0x20), (0x30, 0x39), (0x3D, 0x3D)])
-        inside = alt([_without(b"<"), seq(Text("<"), compared)])
-    rest = joiner.rule("rest of a line", Repeat(inside, 0, _LINE))
-    line = joiner.rule("line", seq(Text("\n"), Repeat(Text(" "), 0, 8), _without(b"{[< \t"), rest))
-    return seq(_without(bytes(_NO_TEXT)), rest, Repeat(line, 0, _LINES - 1))
+        compared = char_class([(0x20, 0x20), (0x30, 0x39), (0x3D, 0x3D)])
+        inside = choice([_characters_without(b"<"), seq(LiteralText("<"), compared)])
+    rest = joiner.rule("rest of a line", Repeat(inside, 0, _MAX_LINE))
+    line = joiner.rule(
+        "line", seq(LiteralText("\n"), Repeat(LiteralText(" "), 0, 8), _characters_without(b"{[< \t"), rest)
+    )
+    return seq(_characters_without(bytes(_NOT_TEXT_START)), rest, Repeat(line, 0, _MAX_LINES - 1))
 
 
-def begins_text(step: bytes) -> bool:
+def starts_with_text(step: bytes) -> bool:
     """Whether a step, of which there is at least a byte, begins with free text."""
-    return step[0] not in _NO_TEXT and not step.startswith(MARK)
+    return step[0] not in _NOT_TEXT_START and not step.startswith(CONTROL_BYTE)
 
 
-def split_said(step: str, format: Format) -> tuple[str, str]:
+def split_preamble(step: str, format: Format) -> tuple[str, str]:
     """The free text of a step, and the rest."""
     data = to_bytes(step)
-    if not begins_text(data):
+    if not starts_with_text(data):
         return "", step
-    saying = Saying(format)
+    saying = PreambleReader(format)
     end, text = saying.read(data)
     return text, to_text(data[end:])
 
 
-class Saying:
+class PreambleReader:
     """Free text, read as it is written.
 
     Attributes:
-        done: Whether it has ended.
+        is_complete: Whether it has ended.
     """
 
     def __init__(self, format: Format) -> None:
         empty = EMPTY_LINE.encode()
         self._ends = {empty: len(empty)}
-        if format.spoken != EMPTY_LINE:
-            self._ends[to_bytes(format.spoken + format.mark(format.marks[0]))] = len(format.spoken)
+        if format.text_separator != EMPTY_LINE:
+            self._ends[to_bytes(format.text_separator + format.marker(format.markers[0]))] = len(
+                format.text_separator
+            )
         self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self.done = False
+        self.is_complete = False
 
     def read(self, more: bytes) -> tuple[int, str]:
         """Read on: how many of the bytes are of the text and of what ends it, and the text that is certain now."""
         found = [(at, passed) for end, passed in self._ends.items() if (at := more.find(end)) >= 0]
         if found:
-            self.done = True
+            self.is_complete = True
             at, passed = min(found)
             return at + passed, self._decoder.decode(more[:at])
         kept = next(

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from structkit.agent.formats.base import Arguments, Format
-from structkit.agent.formats.preamble import Saying, begins_text
+from structkit.agent.formats.base import ArgumentsReader, Format
+from structkit.agent.formats.preamble import PreambleReader, starts_with_text
 from structkit.generate.decode.field_budget import FieldLimits
 from structkit.generate.output.json_reader import Field, JsonReader
 from structkit.vocabulary.control_tokens import to_bytes
 
-__all__ = ["RESULT", "Piece", "StepFields", "StepLimits", "StepReader"]
+__all__ = ["OUTPUT", "Piece", "StepFieldLimits", "StepFieldReader", "StepReader"]
 
-RESULT = ""
+OUTPUT = ""
 """What stands in a path where the name of a tool does, for the result."""
 
 
@@ -32,77 +32,77 @@ class StepReader:
     Args:
         format: How calls are written.
         names: The tools that can be called.
-        several: Whether there may be several calls.
-        text: Whether free text may stand before them.
+        multiple: Whether there may be several calls.
+        allow_text: Whether free text may stand before them.
 
     Attributes:
-        at: How many bytes were read.
+        position: How many bytes were read.
         start: The byte at which calls or the result begin, after the free text.
     """
 
-    def __init__(self, format: Format, names: Sequence[str], *, several: bool, text: bool) -> None:
-        self.at = 0
+    def __init__(self, format: Format, names: Sequence[str], *, multiple: bool, allow_text: bool) -> None:
+        self.position = 0
         self.start = 0
         self._format = format
-        self._opened = {to_bytes(format.opened(name)): name for name in names}
-        self._begins = tuple(map(to_bytes, format.begins(several=several)))
-        self._text = text
-        self._saying: Saying | None = None
-        self._arguments: Arguments | None = None
-        self._between = b""
+        self._call_prefixes = {to_bytes(format.call_prefix(name)): name for name in names}
+        self._start_delimiters = tuple(map(to_bytes, format.start_delimiters(multiple=multiple)))
+        self._allow_text = allow_text
+        self._preamble: PreambleReader | None = None
+        self._arguments: ArgumentsReader | None = None
+        self._separator = b""
         self._is_result = False
 
     def next(self, text: bytearray) -> Piece | None:
         """Read one thing more of the text so far; `None` if it is not there yet, or the result has begun."""
-        rest = bytes(text[self.at :])
+        rest = bytes(text[self.position :])
         if not rest or self._is_result:
             return None
         if self._arguments is not None:
-            return self._more(self._arguments, rest)
-        if self._text and not self.at and begins_text(rest):
-            self._saying = self._saying or Saying(self._format)
-        if self._saying is not None:
-            return self._said(self._saying, rest)
-        if self._between:
-            return self._on(rest)
-        for before in (b"",) if self.at > self.start else self._begins:
-            for opened, name in self._opened.items():
+            return self._read_arguments(self._arguments, rest)
+        if self._allow_text and not self.position and starts_with_text(rest):
+            self._preamble = self._preamble or PreambleReader(self._format)
+        if self._preamble is not None:
+            return self._read_preamble(self._preamble, rest)
+        if self._separator:
+            return self._read_separator(rest)
+        for before in (b"",) if self.position > self.start else self._start_delimiters:
+            for opened, name in self._call_prefixes.items():
                 whole = before + opened
                 if rest.startswith(whole):
-                    self.at += len(whole)
-                    self._arguments = self._format.arguments()
+                    self.position += len(whole)
+                    self._arguments = self._format.arguments_reader()
                     return Piece("call", name)
                 if whole.startswith(rest):
                     return None
         self._is_result = True
         return Piece("result")
 
-    def _said(self, saying: Saying, rest: bytes) -> Piece | None:
-        end, text = saying.read(rest)
+    def _read_preamble(self, preamble: PreambleReader, rest: bytes) -> Piece | None:
+        end, text = preamble.read(rest)
         if not end:
             return None
-        self.at += end
-        if saying.done:
-            self.start, self._saying = self.at, None
+        self.position += end
+        if preamble.is_complete:
+            self.start, self._preamble = self.position, None
         return Piece("said", text)
 
-    def _more(self, arguments: Arguments, rest: bytes) -> Piece:
+    def _read_arguments(self, arguments: ArgumentsReader, rest: bytes) -> Piece:
         end, text = arguments.read(rest)
-        self.at += end
-        if arguments.done:
+        self.position += end
+        if arguments.is_complete:
             self._arguments = None
             # If another call follows.
-            self._between = to_bytes(self._format.closed() + self._format.around().between)
+            self._separator = to_bytes(self._format.call_suffix() + self._format.delimiters().between)
         return Piece("arguments", text)
 
-    def _on(self, rest: bytes) -> Piece | None:
-        if not rest.startswith(self._between):
+    def _read_separator(self, rest: bytes) -> Piece | None:
+        if not rest.startswith(self._separator):
             return None
-        self.at, self._between = self.at + len(self._between), b""
+        self.position, self._separator = self.position + len(self._separator), b""
         return Piece("between")
 
 
-class StepFields:
+class StepFieldReader:
     """The values in a step; see `JsonReader`. Their paths begin with the name of the tool, or `RESULT`.
 
     Attributes:
@@ -114,16 +114,16 @@ class StepFields:
         self._reader = reader
         self._name: str | None = None
         self._fields = JsonReader()
-        self._places: list[int] = []
+        self._positions: list[int] = []
 
     @property
-    def open(self) -> list[Field]:
+    def open_fields(self) -> list[Field]:
         """The values that have begun and not ended, the outermost first."""
         if self._name is None:
             return []
         return [
-            replace(field, path=(self._name, *field.path), start=self._places[field.start])
-            for field in self._fields.open
+            replace(field, path=(self._name, *field.path), start=self._positions[field.start])
+            for field in self._fields.open_fields
         ]
 
     def read(self, text: bytes) -> None:
@@ -132,26 +132,26 @@ class StepFields:
             self.text.append(byte)
             while (piece := self._reader.next(self.text)) is not None:
                 if piece.kind == "call":
-                    self._begin(piece.text)
+                    self._start(piece.text)
                 elif piece.kind == "arguments":
                     self._take(piece.text.encode())
                 elif piece.kind == "result":
-                    self._begin(RESULT)
-                    for at in range(self._reader.at, len(self.text) - 1):
+                    self._start(OUTPUT)
+                    for at in range(self._reader.position, len(self.text) - 1):
                         self._take(bytes(self.text[at : at + 1]), at)
-            if self._name == RESULT:
+            if self._name == OUTPUT:
                 self._take(bytes((byte,)))
 
-    def _begin(self, name: str) -> None:
-        self._name, self._fields, self._places = name, JsonReader(), []
+    def _start(self, name: str) -> None:
+        self._name, self._fields, self._positions = name, JsonReader(), []
 
     def _take(self, text: bytes, at: int | None = None) -> None:
-        self._places += [len(self.text) - 1 if at is None else at] * len(text)
+        self._positions += [len(self.text) - 1 if at is None else at] * len(text)
         self._fields.read(text)
 
 
 @dataclass(frozen=True, slots=True)
-class StepLimits:
+class StepFieldLimits:
     """The tokens that values in a step may have; see `FieldLimits`.
 
     Attributes:
@@ -167,6 +167,6 @@ class StepLimits:
         limits = self.limits.get(f"{path[0]}")
         return None if limits is None else limits(tuple(path[1:]))
 
-    def fields(self) -> StepFields:
+    def field_reader(self) -> StepFieldReader:
         """What reads the values of a step."""
-        return StepFields(self.reader())
+        return StepFieldReader(self.reader())

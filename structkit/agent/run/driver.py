@@ -5,32 +5,33 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
+from functools import partial
 from threading import Event, Lock
 from typing import TypeAlias, cast
 
-from structkit.agent.run.events import AgentEvent, CallDone, RunFinished, Teller, Thought
-from structkit.agent.run.execute import Executor, answered
-from structkit.agent.run.run import Asked, Decisions, Run, Told, Write
-from structkit.agent.run.state import AgentResult, RunPaused
+from structkit.agent.run.events import AgentEvent, RunEnd, StepEventEmitter, ThinkingEvent, ToolResult
+from structkit.agent.run.execute import Executor, perform_async
+from structkit.agent.run.run import Action, ActionResult, Decisions, GenerateStep, Run
+from structkit.agent.run.state import AgentResult, RunSuspended
 from structkit.generate.output.result import Result
-from structkit.generate.run.batch import begin_rows, run_job
-from structkit.generate.run.prefix_cache import KeptRow, keeping
-from structkit.generate.run.request import Job
-from structkit.generate.run.scheduler import TURNS, drive_all, in_thread
-from structkit.models.protocols import LogitsModel, Rows
+from structkit.generate.run.batch import run_request, start_batch
+from structkit.generate.run.prefix_cache import CachedRow, with_cached_row
+from structkit.generate.run.request import Request
+from structkit.generate.run.scheduler import MODEL_LOCKS, in_thread, run_flows
+from structkit.models.protocols import Batch, LogitsModel
 
-__all__ = ["aevents", "drive", "drive_async", "events"]
+__all__ = ["drive_async", "drive_events", "drive_events_async", "drive_sync"]
 
 Events: TypeAlias = "Generator[AgentEvent[object], None, None]"
 AsyncEvents: TypeAlias = "AsyncGenerator[AgentEvent[object], None]"
 
 
-def drive(
+def drive_sync(
     run: Run,
     model: LogitsModel,
     decisions: Decisions | None = None,
     *,
-    keep: bool = True,
+    reuse_prefix: bool = True,
     cancelled: Event | None = None,
 ) -> AgentResult[object]:
     """Run a run to its end.
@@ -39,63 +40,65 @@ def drive(
         run: The run.
         model: Its model.
         decisions: Those about calls that wait.
-        keep: Whether what the model has read in one step is kept for the next.
+        reuse_prefix: Whether what the model has read in one step is kept for the next.
         cancelled: When it is set, all is given up before the model's next step.
     """
-    talk = _Talk(run, model, decisions, keep=keep)
+    talk = _Driver(run, model, decisions, reuse_prefix=reuse_prefix)
     with Executor() as executor:
-        while (asked := talk.asked) is not None:
-            if isinstance(asked, Write):
-                job = talk.job(asked)
-                talk.answer(lambda asked=asked, job=job: run_job(job, talk.rows(job, asked), cancelled))  # type: ignore[misc]
+        while (asked := talk.action) is not None:
+            if isinstance(asked, GenerateStep):
+                job = talk.request(asked)
+                talk.send_outcome(partial(_run_step, talk, job, asked, cancelled))
             else:
-                talk.tell(executor.answer(asked))
+                talk.send(executor.perform(asked))
     return talk.result
+
+
+def _run_step(talk: _Driver, request: Request, step: GenerateStep, cancelled: Event | None) -> Result[object]:
+    return run_request(request, talk.batch(request, step), cancelled)
 
 
 async def drive_async(
     run: Run, model: LogitsModel, decisions: Decisions | None = None
 ) -> AgentResult[object]:
     """Run a run to its end, the model in a thread while the event loop goes on."""
-    talk = _Talk(run, model, decisions)
-    while (asked := talk.asked) is not None:
-        if not isinstance(asked, Write):
-            talk.tell(await answered(asked))
+    talk = _Driver(run, model, decisions)
+    while (asked := talk.action) is not None:
+        if not isinstance(asked, GenerateStep):
+            talk.send(await perform_async(asked))
             continue
-        job = talk.job(asked)
+        job = talk.request(asked)
         try:
-            result = await in_thread(
-                lambda cancelled, asked=asked, job=job: run_job(job, talk.rows(job, asked), cancelled)  # type: ignore[misc]
-            )
+            result = await in_thread(partial(_run_step, talk, job, asked))
         except Exception as error:  # a model is anyone's code, and the run most often raises it again
-            talk.fail(error)
+            talk.throw(error)
         else:
-            talk.tell(result)
+            talk.send(result)
     return talk.result
 
 
-def events(run: Run, model: LogitsModel, decisions: Decisions | None = None) -> Events:
+def drive_events(run: Run, model: LogitsModel, decisions: Decisions | None = None) -> Events:
     """Run a run to its end, and tell what happens."""
-    talk = _Talk(run, model, decisions)
+    talk = _Driver(run, model, decisions)
     with Executor() as executor:
-        while (asked := talk.asked) is not None:
-            if isinstance(asked, Write):
-                steps = _Steps(talk, asked)
+        while (asked := talk.action) is not None:
+            if isinstance(asked, GenerateStep):
+                steps = _StepStream(talk, asked)
                 for told in steps:
                     yield from told
-                talk.answer(steps.result)
+                talk.send_outcome(steps.result)
             else:
-                talk.tell(executor.answer(asked))
-            yield from talk.done()
-        yield RunFinished(talk.result)
+                talk.send(executor.perform(asked))
+            yield from talk.new_results()
+        yield RunEnd(talk.result)
 
 
-async def aevents(run: Run, model: LogitsModel, decisions: Decisions | None = None) -> AsyncEvents:
+async def drive_events_async(run: Run, model: LogitsModel, decisions: Decisions | None = None) -> AsyncEvents:
     """`events` for async programs: each step of the model is awaited from a thread."""
-    talk = _Talk(run, model, decisions)
-    while (asked := talk.asked) is not None:
-        if isinstance(asked, Write):
-            steps = _Steps(talk, asked)
+    talk = _Driver(run, model, decisions)
+    while (asked := talk.action) is not None:
+        if isinstance(asked, GenerateStep):
+            steps = _StepStream(talk, asked)
             try:
                 while (told := await asyncio.to_thread(next, steps, None)) is not None:
                     for event in told:
@@ -103,32 +106,32 @@ async def aevents(run: Run, model: LogitsModel, decisions: Decisions | None = No
             finally:
                 # A step of the model that a cancelled task left behind is waited for.
                 await asyncio.to_thread(steps.close)
-            talk.answer(steps.result)
+            talk.send_outcome(steps.result)
         else:
-            talk.tell(await answered(asked))
-        for each in talk.done():
+            talk.send(await perform_async(asked))
+        for each in talk.new_results():
             yield each
-    yield RunFinished(talk.result)
+    yield RunEnd(talk.result)
 
 
-class _Talk:
+class _Driver:
     """A run that is asked and told, one after the other, and what its model remembers.
 
     Attributes:
         run: The run.
-        asked: What it asks for now; `None` when it has ended, or waits for somebody to decide.
+        action: What it asks for now; `None` when it has ended, or waits for somebody to decide.
     """
 
     def __init__(
-        self, run: Run, model: LogitsModel, decisions: Decisions | None, *, keep: bool = True
+        self, run: Run, model: LogitsModel, decisions: Decisions | None, *, reuse_prefix: bool = True
     ) -> None:
         self.run = run
-        self.asked: Asked | None = None
+        self.action: Action | None = None
         self._model = model
-        self._keep = keep
-        self._rows: KeptRow | None = None
-        self._result: AgentResult[object] | RunPaused | None = None
-        self._done = 0
+        self._reuse_prefix = reuse_prefix
+        self._row: CachedRow | None = None
+        self._result: AgentResult[object] | RunSuspended | None = None
+        self._reported = 0
         self._flow = run.flow(decisions)
         self._advance(lambda: next(self._flow))
 
@@ -137,101 +140,101 @@ class _Talk:
         """What came of it.
 
         Raises:
-            RunPaused: It waits for somebody to decide.
+            RunSuspended: It waits for somebody to decide.
         """
         if self._result is None:
             raise RuntimeError("the run has not ended")
-        if isinstance(self._result, RunPaused):
+        if isinstance(self._result, RunSuspended):
             raise self._result
         return self._result
 
-    def done(self) -> list[CallDone]:
+    def new_results(self) -> list[ToolResult]:
         """The calls that something came of since this was asked."""
-        made = self.run.made[self._done :]
-        self._done += len(made)
-        return [CallDone(call) for call in made]
+        made = self.run.results[self._reported :]
+        self._reported += len(made)
+        return [ToolResult(call) for call in made]
 
-    def job(self, asked: Write) -> Job:
+    def request(self, action: GenerateStep) -> Request:
         """The generation of a step."""
-        return Job(
-            asked.number,
+        return Request(
+            action.step,
             self._model,
-            asked.prompt,
-            asked.target,
-            asked.settings,
+            action.prompt,
+            action.target,
+            action.settings,
             vocabulary=self.run.vocabulary,
-            asked=time.perf_counter(),
+            requested_at=time.perf_counter(),
         )
 
-    def rows(self, job: Job, asked: Write) -> Rows:
+    def batch(self, request: Request, action: GenerateStep) -> Batch:
         """The rows of a step: those of the last one, or of a run before, where they remember it."""
-        if self._rows is None:
-            if self._keep and (begun := self.run.shelf.take(job.encoded())):
-                self._rows = begun
+        if self._row is None:
+            if self._reuse_prefix and (begun := self.run.prefix_cache.take(request.prompt_ids())):
+                self._row = begun
                 return begun
-            rows = begin_rows(self._model, asked.settings)
-            kept = keeping(rows) if self._keep else rows
-            if not isinstance(kept, KeptRow):
+            rows = start_batch(self._model, action.settings)
+            kept = with_cached_row(rows) if self._reuse_prefix else rows
+            if not isinstance(kept, CachedRow):
                 return rows
-            self._rows = kept
-        return self._rows
+            self._row = kept
+        return self._row
 
-    def tell(self, answer: Told) -> None:
+    def send(self, answer: ActionResult) -> None:
         """Answer what was asked."""
         self._advance(lambda: self._flow.send(answer))
 
-    def fail(self, error: Exception) -> None:
+    def throw(self, error: Exception) -> None:
         """Tell that it failed; most often this raises the error."""
         self._advance(lambda: self._flow.throw(error))
 
-    def answer(self, work: Callable[[], Result[object]]) -> None:
+    def send_outcome(self, work: Callable[[], Result[object]]) -> None:
         """Answer with what work returns, or tell that it failed."""
         try:
             answer = work()
         except Exception as error:  # a model is anyone's code
-            self.fail(error)
+            self.throw(error)
         else:
-            self.tell(answer)
+            self.send(answer)
 
-    def _advance(self, go_on: Callable[[], Asked]) -> None:
+    def _advance(self, resume: Callable[[], Action]) -> None:
         try:
-            self.asked = go_on()
+            self.action = resume()
         except StopIteration as end:
-            self.asked, self._result = None, cast("AgentResult[object]", end.value)
-            self._shelve()
-        except RunPaused as paused:
-            self.asked, self._result = None, paused
-            self._shelve()
+            self.action, self._result = None, cast("AgentResult[object]", end.value)
+            self._store_row()
+        except RunSuspended as paused:
+            self.action, self._result = None, paused
+            self._store_row()
 
-    def _shelve(self) -> None:
+    def _store_row(self) -> None:
         """Keep what the model has read for a run that goes on from here; after an error it may be anything."""
-        if self._rows is not None:
-            self.run.shelf.put(self._rows)
-            self._rows = None
+        if self._row is not None:
+            self.run.prefix_cache.put(self._row)
+            self._row = None
 
 
-class _Steps:
+class _StepStream:
     """A step being written: an iterator of what can be told after each step of the model."""
 
-    def __init__(self, talk: _Talk, asked: Write) -> None:
-        self._job = talk.job(asked)
-        self._rows = talk.rows(self._job, asked)
-        self._teller = Teller(self._job.written, asked.target, talk.run.calls_before)
+    def __init__(self, driver: _Driver, action: GenerateStep) -> None:
+        self._request = driver.request(action)
+        self._batch = driver.batch(self._request, action)
+        self._emitter = StepEventEmitter(self._request.generated, action.target, driver.run.calls_before)
         self._outcome: Result[object] | Exception | None = None
-        self._told = self._run()
+        self._events = self._run()
         self._lock = Lock()
 
-    def __iter__(self) -> _Steps:
+    def __iter__(self) -> _StepStream:
         return self
 
     def __next__(self) -> list[AgentEvent[object]]:
         with self._lock:
-            return next(self._told)
+            return next(self._events)
 
     def close(self) -> None:
         """Give up."""
         with self._lock:
-            self._told.close()
+            self._events.close()
 
     def result(self) -> Result[object]:
         """What was written, or the error that ended it."""
@@ -240,16 +243,16 @@ class _Steps:
         return self._outcome
 
     def _run(self) -> Generator[list[AgentEvent[object]], None, None]:
-        steps = drive_all([self._job.flow()], self._rows, 1)
+        steps = run_flows([self._request.flow()], self._batch, 1)
         try:
             while True:
-                with TURNS.held(*self._job.models):  # others may use the model between two steps
+                with MODEL_LOCKS.acquire(*self._request.models):  # others may use the model between two steps
                     step = next(steps)
                 if step is not None:
                     break
-                yield list(self._teller.look())
+                yield list(self._emitter.poll())
         finally:
             steps.close()
-        self._outcome = self._job.outcome(step)
+        self._outcome = self._request.outcome(step)
         thoughts = self._outcome.thinking if isinstance(self._outcome, Result) else None
-        yield [*([Thought(thoughts)] if thoughts else []), *self._teller.look()]
+        yield [*([ThinkingEvent(thoughts)] if thoughts else []), *self._emitter.poll()]

@@ -9,34 +9,34 @@ from typing import Generic, TypeAlias, TypeVar
 from structkit.agent.formats.reader import Piece
 from structkit.agent.run.state import AgentResult, ToolCall
 from structkit.agent.run.step import StepTarget
-from structkit.generate.decode.config import Written
-from structkit.generate.run.events import FieldRefused, Observer
+from structkit.generate.decode.config import GeneratedTokens
+from structkit.generate.run.events import EventEmitter, FieldRetracted
 
 __all__ = [
     "AgentEvent",
-    "ArgumentsGrown",
-    "CallDone",
-    "CallStarted",
-    "ResultGrown",
-    "RunFinished",
-    "StepRefused",
-    "Teller",
-    "TextSaid",
-    "Thought",
+    "PartialOutput",
+    "PreambleDelta",
+    "RunEnd",
+    "StepEventEmitter",
+    "StepRetracted",
+    "ThinkingEvent",
+    "ToolCallDelta",
+    "ToolCallStart",
+    "ToolResult",
 ]
 
 T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
+class ThinkingEvent:
     """What the model thought before a step, with `thinking=...`."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class TextSaid:
+class PreambleDelta:
     """The model says something before a call or the result, with `text=True`.
 
     Attributes:
@@ -47,7 +47,7 @@ class TextSaid:
 
 
 @dataclass(frozen=True, slots=True)
-class CallStarted:
+class ToolCallStart:
     """The model has decided to call a tool; its arguments follow.
 
     Attributes:
@@ -60,7 +60,7 @@ class CallStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class ArgumentsGrown:
+class ToolCallDelta:
     """The arguments of a call go on.
 
     Attributes:
@@ -73,7 +73,7 @@ class ArgumentsGrown:
 
 
 @dataclass(frozen=True, slots=True)
-class CallDone:
+class ToolResult:
     """Something came of a call: it was made, or denied, or its arguments were refused for good.
 
     Attributes:
@@ -84,7 +84,7 @@ class CallDone:
 
 
 @dataclass(frozen=True, slots=True)
-class ResultGrown:
+class PartialOutput:
     """The result goes on.
 
     Attributes:
@@ -95,12 +95,12 @@ class ResultGrown:
 
 
 @dataclass(frozen=True, slots=True)
-class StepRefused:
+class StepRetracted:
     """Validators refused what was written in this step: what was told of it no longer holds, and it is told anew."""
 
 
 @dataclass(frozen=True, slots=True)
-class RunFinished(Generic[T_co]):
+class RunEnd(Generic[T_co]):
     """The result is complete and validated: always the last event.
 
     Attributes:
@@ -111,72 +111,72 @@ class RunFinished(Generic[T_co]):
 
 
 AgentEvent: TypeAlias = (
-    "Thought | TextSaid | CallStarted | ArgumentsGrown | CallDone | ResultGrown | StepRefused "
-    "| RunFinished[T_co]"
+    "ThinkingEvent | PreambleDelta | ToolCallStart | ToolCallDelta | ToolResult | PartialOutput | StepRetracted "
+    "| RunEnd[T_co]"
 )
 """What `Agent.stream` yields."""
 
-Told: TypeAlias = "TextSaid | CallStarted | ArgumentsGrown | ResultGrown | StepRefused"
+StepEvent: TypeAlias = "PreambleDelta | ToolCallStart | ToolCallDelta | PartialOutput | StepRetracted"
 
 
-class Teller:
+class StepEventEmitter:
     """Tells events from the text of a step that is being written.
 
     Args:
-        written: The text.
+        generated: The text.
         target: Its language.
         calls: How many calls there were before.
     """
 
-    def __init__(self, written: Written, target: StepTarget, calls: int) -> None:
-        self._written = written
+    def __init__(self, generated: GeneratedTokens, target: StepTarget, calls: int) -> None:
+        self._generated = generated
         self._target = target
-        self._calls = calls
-        self._begin()
+        self._calls_before = calls
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._reader = self._target.reader()
-        self._number = self._calls
-        self._result: Observer | None = None
+        self._number = self._calls_before
+        self._result: EventEmitter | None = None
         self._partial: object = None
         self._read = 0
 
-    def look(self) -> Iterator[Told]:
+    def poll(self) -> Iterator[StepEvent]:
         """What happened since the last time."""
-        written = self._written
-        if written.kept < (self._read if self._result is None else self._reader.start):
-            self._begin()
-            yield StepRefused()
+        written = self._generated
+        if written.stable_length < (self._read if self._result is None else self._reader.start):
+            self._reset()
+            yield StepRetracted()
         while (piece := self._reader.next(written.text)) is not None:
-            yield from self._told(piece)
+            yield from self._piece_events(piece)
         if self._result is not None:
-            yield from self._grown(self._result)
+            yield from self._output_events(self._result)
         else:
-            self._read = written.kept = len(written.text)
+            self._read = written.stable_length = len(written.text)
 
-    def _told(self, piece: Piece) -> Iterator[Told]:
+    def _piece_events(self, piece: Piece) -> Iterator[StepEvent]:
         if piece.kind == "call":
             self._number += 1
-            yield CallStarted(self._id, piece.text)
+            yield ToolCallStart(self._id, piece.text)
         elif piece.kind == "arguments" and piece.text:
-            yield ArgumentsGrown(self._id, piece.text)
+            yield ToolCallDelta(self._id, piece.text)
         elif piece.kind == "said" and piece.text:
-            yield TextSaid(piece.text)
+            yield PreambleDelta(piece.text)
         elif piece.kind == "result":
-            result, start = self._target.result, self._reader.start
-            self._result = Observer(
-                self._written, result.part(), result.choices, is_json=result.is_json, start=start
+            result, start = self._target.output, self._reader.start
+            self._result = EventEmitter(
+                self._generated, result.validators(), result.choices, is_json=result.is_json, start=start
             )
 
     @property
     def _id(self) -> str:
         return f"call_{self._number}"
 
-    def _grown(self, result: Observer) -> Iterator[Told]:
-        looked = list(result.look())  # to its end, whatever is found
-        if any(isinstance(event, FieldRefused) for event in looked):
-            yield StepRefused()
-        partial = result.partial
+    def _output_events(self, emitter: EventEmitter) -> Iterator[StepEvent]:
+        looked = list(emitter.poll())  # to its end, whatever is found
+        if any(isinstance(event, FieldRetracted) for event in looked):
+            yield StepRetracted()
+        partial = emitter.partial
         if partial is not None and partial != self._partial:
             self._partial = partial
-            yield ResultGrown(partial)
+            yield PartialOutput(partial)

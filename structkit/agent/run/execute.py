@@ -16,11 +16,11 @@ from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import TypeVar, cast
 
-from structkit.agent.run.budget import least
-from structkit.agent.run.run import Do, Due, Outcome, Wait
+from structkit.agent.run.budget import min_limit
+from structkit.agent.run.run import AwaitAvailability, CallOutcome, ExecuteCalls, PreparedCall
 from structkit.errors import ToolError
 
-__all__ = ["Executor", "answered"]
+__all__ = ["Executor", "perform_async"]
 
 T = TypeVar("T")
 
@@ -45,68 +45,74 @@ class Executor:
         self._thread: Thread | None = None
         self._lock = Lock()
 
-    def answer(self, asked: Do | Wait) -> list[Outcome] | bool:
+    def perform(self, action: ExecuteCalls | AwaitAvailability) -> list[CallOutcome] | bool:
         """Make calls, or wait for what is asked."""
-        if isinstance(asked, Do):
-            return self.execute(asked.calls)
-        return asyncio.run_coroutine_threadsafe(_bool_of(asked), self._loop_of_all()).result()
+        if isinstance(action, ExecuteCalls):
+            return self.execute(action.calls)
+        return asyncio.run_coroutine_threadsafe(_is_available(action), self._shared_loop()).result()
 
-    def execute(self, calls: Sequence[Due]) -> list[Outcome]:
+    def execute(self, calls: Sequence[PreparedCall]) -> list[CallOutcome]:
         """Make calls.
 
         Returns:
             What came of each, in their order.
         """
         alone = len(calls) == 1
-        if alone and not calls[0].ready.is_async and _seconds(calls[0]) is None:
+        if alone and not calls[0].tool.is_async and _timeout_of(calls[0]) is None:
             # In this thread, where a connection to a database may be at home.
-            return [self._finished(calls[0])]
+            return [self._execute(calls[0])]
         begun = time.perf_counter()
-        futures = [self._begin(each) for each in calls]
+        futures = [self._submit(each) for each in calls]
         return [self._wait(each, *future, begun) for each, future in zip(calls, futures, strict=True)]
 
-    def _begin(self, due: Due) -> tuple[Future[Outcome], asyncio.AbstractEventLoop | None]:
-        if not due.ready.is_async:
-            return _in_thread(lambda: self._finished(due)), None
-        loop = self._loop_of_all()
-        return asyncio.run_coroutine_threadsafe(_awaited(due), loop), loop
+    def _submit(self, call: PreparedCall) -> tuple[Future[CallOutcome], asyncio.AbstractEventLoop | None]:
+        if not call.tool.is_async:
+            return _in_thread(lambda: self._execute(call)), None
+        loop = self._shared_loop()
+        return asyncio.run_coroutine_threadsafe(_execute_async(call), loop), loop
 
-    def _loop_of_all(self) -> asyncio.AbstractEventLoop:
+    def _shared_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = Thread(target=_serve, args=(self._loop,), daemon=True, name="structkit-tools")
+                self._thread = Thread(
+                    target=_run_loop, args=(self._loop,), daemon=True, name="structkit-tools"
+                )
                 self._thread.start()
             return self._loop
 
-    def _finished(self, due: Due) -> Outcome:
+    def _execute(self, call: PreparedCall) -> CallOutcome:
         """The outcome of a function that does not look async, and may return what must be awaited."""
-        outcome = _now(due)
-        if not inspect.isawaitable(outcome.output):
+        outcome = _invoke(call)
+        if not inspect.isawaitable(outcome.result):
             return outcome
         try:
             return asyncio.run_coroutine_threadsafe(
-                _ended_of(outcome, due.context.ended), self._loop_of_all()
+                _await_result(outcome, call.context.cancelled), self._shared_loop()
             ).result()
         except Cancelled:
-            return Outcome(error=asyncio.CancelledError(), seconds=outcome.seconds)
+            return CallOutcome(error=asyncio.CancelledError(), seconds=outcome.seconds)
 
     def _wait(
-        self, due: Due, future: Future[Outcome], loop: asyncio.AbstractEventLoop | None, begun: float
-    ) -> Outcome:
-        timeout = _seconds(due)
+        self,
+        call: PreparedCall,
+        future: Future[CallOutcome],
+        loop: asyncio.AbstractEventLoop | None,
+        started_at: float,
+    ) -> CallOutcome:
+        timeout = _timeout_of(call)
         if timeout is not None:
             # An async tool ends itself, if it does not keep its event loop busy.
             grace = 0.0 if loop is None else _GRACE
-            timeout = max(0.0, timeout + grace - (time.perf_counter() - begun))
+            timeout = max(0.0, timeout + grace - (time.perf_counter() - started_at))
         try:
             return future.result(timeout)
         except Late:
-            due.context.ended.set()
+            call.context.cancelled.set()
             with self._lock:
                 if self._loop is loop:  # a tool keeps it busy: it is left to itself, and others get another
                     self._loop = self._thread = None
-            return Outcome(error=_late(due), seconds=time.perf_counter() - begun)
+            return CallOutcome(error=_timeout_error(call), seconds=time.perf_counter() - started_at)
 
     def __enter__(self) -> Executor:
         return self
@@ -115,68 +121,70 @@ class Executor:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._loop is not None and self._thread is not None:
-            asyncio.run_coroutine_threadsafe(_ended(self._loop), self._loop)
+            asyncio.run_coroutine_threadsafe(_stop_loop(self._loop), self._loop)
             self._thread.join(1.0)
 
 
-async def answered(asked: Do | Wait) -> list[Outcome] | bool:
+async def perform_async(action: ExecuteCalls | AwaitAvailability) -> list[CallOutcome] | bool:
     """`Executor.answer` for a run that is async: async tools as tasks, others in threads."""
-    if isinstance(asked, Wait):
-        return await _bool_of(asked)
-    return list(await asyncio.gather(*(_awaited(each) for each in asked.calls)))
+    if isinstance(action, AwaitAvailability):
+        return await _is_available(action)
+    return list(await asyncio.gather(*(_execute_async(each) for each in action.calls)))
 
 
-async def _bool_of(asked: Wait) -> bool:
+async def _is_available(action: AwaitAvailability) -> bool:
     """Whether a tool is available; it is not if that is not known in time."""
-    task = asyncio.ensure_future(_answer_of(asked.available))
+    task = asyncio.ensure_future(_await_bool(action.available))
     try:
-        done, _ = await asyncio.wait({task}, timeout=asked.seconds)
+        done, _ = await asyncio.wait({task}, timeout=action.seconds)
     finally:
         task.cancel()
     return bool(done) and task.result()
 
 
-async def _answer_of(available: Awaitable[bool]) -> bool:
+async def _await_bool(available: Awaitable[bool]) -> bool:
     return bool(await available)
 
 
-async def _awaited(due: Due) -> Outcome:
+async def _execute_async(call: PreparedCall) -> CallOutcome:
     begun = time.perf_counter()
-    task = asyncio.ensure_future(_run(due))
+    task = asyncio.ensure_future(_run(call))
     try:
-        done, _ = await asyncio.wait({task}, timeout=_seconds(due))
+        done, _ = await asyncio.wait({task}, timeout=_timeout_of(call))
     except asyncio.CancelledError:
-        due.context.ended.set()
+        call.context.cancelled.set()
         task.cancel()
         await asyncio.wait({task}, timeout=_GRACE)
         raise
     if not done:
-        due.context.ended.set()
+        call.context.cancelled.set()
         task.cancel()  # it may not heed that, so nobody waits for its end
-        return Outcome(error=_late(due), seconds=time.perf_counter() - begun)
+        return CallOutcome(error=_timeout_error(call), seconds=time.perf_counter() - begun)
     if task.cancelled():
-        return Outcome(error=asyncio.CancelledError(), seconds=time.perf_counter() - begun)
+        return CallOutcome(error=asyncio.CancelledError(), seconds=time.perf_counter() - begun)
     return task.result()
 
 
-async def _run(due: Due) -> Outcome:
-    outcome = _now(due) if due.ready.is_async else await asyncio.wrap_future(_in_thread(lambda: _now(due)))
-    ended = due.context.ended
-    return await _ended_of(outcome, ended) if inspect.isawaitable(outcome.output) else outcome
+async def _run(call: PreparedCall) -> CallOutcome:
+    outcome = (
+        _invoke(call) if call.tool.is_async else await asyncio.wrap_future(_in_thread(lambda: _invoke(call)))
+    )
+    ended = call.context.cancelled
+    return await _await_result(outcome, ended) if inspect.isawaitable(outcome.result) else outcome
 
 
-async def _ended_of(outcome: Outcome, ended: Event) -> Outcome:
+async def _await_result(outcome: CallOutcome, cancelled: Event) -> CallOutcome:
     """What came of awaiting what a call returned."""
     begun = time.perf_counter()
     try:
         with _nested():
-            output = _whole(await cast("Awaitable[object]", outcome.output), ended)
+            output = _collect(await cast("Awaitable[object]", outcome.result), cancelled)
             output = await output if inspect.isawaitable(output) else output
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # a tool is anyone's code, and the run judges, which knows what is fatal
-        return Outcome(error=error, seconds=outcome.seconds + time.perf_counter() - begun)
-    return Outcome(output, seconds=outcome.seconds + time.perf_counter() - begun)
+        return CallOutcome(error=error, seconds=outcome.seconds + time.perf_counter() - begun)
+    return CallOutcome(output, seconds=outcome.seconds + time.perf_counter() - begun)
 
 
 @contextmanager
@@ -197,24 +205,24 @@ def _nested() -> Iterator[None]:
         _depth.reset(before)
 
 
-def _now(due: Due) -> Outcome:
+def _invoke(call: PreparedCall) -> CallOutcome:
     begun = time.perf_counter()
     try:
         with _nested():
-            output = _whole(due.ready.begin(due.call, due.context), due.context.ended)
+            output = _collect(call.tool.invoke(call.call, call.context), call.context.cancelled)
     except (Exception, GeneratorExit, asyncio.CancelledError) as error:  # a tool is anyone's: the run judges
-        return Outcome(error=error, seconds=time.perf_counter() - begun)
-    return Outcome(output, seconds=time.perf_counter() - begun)
+        return CallOutcome(error=error, seconds=time.perf_counter() - begun)
+    return CallOutcome(output, seconds=time.perf_counter() - begun)
 
 
-def _whole(output: object, ended: Event) -> object:
+def _collect(result: object, cancelled: Event) -> object:
     """What a call returned; the items of an iterator, which is part of the call and can be read only once.
 
     It may have no end, so it is read no further when nobody waits for it.
     """
-    if isinstance(output, Iterator):
-        return list(takewhile(lambda _: not ended.is_set(), output))
-    return _items(output) if isinstance(output, AsyncIterator) else output
+    if isinstance(result, Iterator):
+        return list(takewhile(lambda _: not cancelled.is_set(), result))
+    return _items(result) if isinstance(result, AsyncIterator) else result
 
 
 async def _items(output: AsyncIterator[object]) -> list[object]:
@@ -225,16 +233,16 @@ async def _items(output: AsyncIterator[object]) -> list[object]:
     return items
 
 
-def _seconds(due: Due) -> float | None:
+def _timeout_of(call: PreparedCall) -> float | None:
     """For how long a call is waited for: as its tool says, or until the time of the run is over and a little longer."""
-    own, left = due.ready.tool.timeout, due.context.seconds_left
-    return left if left is None or left == own else least(own, left + _GRACE)
+    own, left = call.tool.tool.timeout, call.context.seconds_left
+    return left if left is None or left == own else min_limit(own, left + _GRACE)
 
 
-def _late(due: Due) -> ToolError:
-    if due.context.seconds_left != due.ready.tool.timeout:
+def _timeout_error(call: PreparedCall) -> ToolError:
+    if call.context.seconds_left != call.tool.tool.timeout:
         return ToolError("there was no output before the time of the run was over")
-    return ToolError(f"there was no output within {due.ready.tool.timeout:g} seconds")
+    return ToolError(f"there was no output within {call.tool.tool.timeout:g} seconds")
 
 
 def _in_thread(work: Callable[[], T]) -> Future[T]:
@@ -253,12 +261,12 @@ def _in_thread(work: Callable[[], T]) -> Future[T]:
     return future
 
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
     loop.run_forever()
     loop.close()
 
 
-async def _ended(loop: asyncio.AbstractEventLoop) -> None:
+async def _stop_loop(loop: asyncio.AbstractEventLoop) -> None:
     """End an event loop and what still runs on it."""
     others = [task for task in asyncio.all_tasks(loop) if task is not asyncio.current_task(loop)]
     for task in others:

@@ -14,58 +14,68 @@ from dataclasses import dataclass, replace
 from inspect import isawaitable
 from typing import TypeAlias, cast
 
-from structkit.agent.run.budget import Room, UsageLimits, least
-from structkit.agent.run.config import NO_MORE, Setup
+from structkit.agent.run.budget import RunBudget, UsageLimits, min_limit
+from structkit.agent.run.config import NO_MORE_CALLS, AgentConfig
 from structkit.agent.run.state import (
     AgentResult,
-    Pending,
-    RunPaused,
+    PendingCall,
     RunState,
+    RunSuspended,
     ToolCall,
-    calls_before,
-    counts_of,
-    failures_of,
+    call_counts,
+    failure_counts,
+    last_call_number,
     new_calls,
     with_note,
 )
-from structkit.agent.run.step import Offer, Refused, Said, StepTarget, Written
+from structkit.agent.run.step import AvailableTool, ParsedCall, Preamble, Rejected, StepTarget
 from structkit.agent.tools.context import Context
-from structkit.agent.tools.prepared import Ready
-from structkit.errors import AgentError, Pause, ToolError, ValidationFailed
+from structkit.agent.tools.prepared import PreparedTool
+from structkit.errors import AgentError, ApprovalRequired, OutputValidationError, ToolError
 from structkit.functions.call import Call
 from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Result, Usage
-from structkit.generate.run.prefix_cache import Shelf
+from structkit.generate.run.prefix_cache import PrefixCache
 from structkit.messages import Answer, CallPart, Calls, Message, Output
 from structkit.schema.python.json_codec import json_text_of
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Asked", "Do", "Due", "Flow", "Outcome", "Run", "Told", "Wait", "Write"]
+__all__ = [
+    "Action",
+    "ActionResult",
+    "AwaitAvailability",
+    "CallOutcome",
+    "ExecuteCalls",
+    "GenerateStep",
+    "PreparedCall",
+    "Run",
+    "RunFlow",
+]
 
 _DENIED = "nobody approved of this call"
-_TOO_LATE = "the call was not made, for the time of the run is over"
+_OVERDUE = "the call was not made, for the time of the run is over"
 
 _SIGNALS = (StopIteration, StopAsyncIteration, GeneratorExit, CancelledError)
 """What Python takes for the end of a generator or of a task that it comes out of."""
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class GenerateStep:
     """A step is to be written: with which language, after which prompt, and how; and its number."""
 
     target: StepTarget
     prompt: Prompt
     settings: Settings
-    number: int
+    step: int
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class PreparedCall:
     """A call that is to be made."""
 
     id: str
-    ready: Ready
+    tool: PreparedTool
     call: Call[object]
     context: Context[object]
     arguments: dict[str, object]
@@ -73,14 +83,14 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Do:
+class ExecuteCalls:
     """Calls are to be made, at once if there are several."""
 
-    calls: tuple[Due, ...]
+    calls: tuple[PreparedCall, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class AwaitAvailability:
     """Whether a tool is available is to be awaited, up to so many seconds."""
 
     available: Awaitable[bool]
@@ -88,20 +98,20 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallOutcome:
     """What came of a call: its output, or what it raised; and the seconds it took."""
 
-    output: object = None
+    result: object = None
     error: BaseException | None = None
     seconds: float = 0.0
 
 
-Asked: TypeAlias = "Write | Do | Wait"
+Action: TypeAlias = "GenerateStep | ExecuteCalls | AwaitAvailability"
 
-Told: TypeAlias = "Result[object] | Sequence[Outcome] | bool"
+ActionResult: TypeAlias = "Result[object] | Sequence[CallOutcome] | bool"
 """A `Result` answers `Write`, one `Outcome` for each call answers `Do`, and a bool `Wait`."""
 
-Flow: TypeAlias = "Generator[Asked, Told, AgentResult[object]]"
+RunFlow: TypeAlias = "Generator[Action, ActionResult, AgentResult[object]]"
 
 Decisions: TypeAlias = "Mapping[str, bool | str]"
 """For each call that waits: whether it may be made; a text says why not."""
@@ -116,51 +126,51 @@ class Run:
 
     def __init__(
         self,
-        setup: Setup,
+        config: AgentConfig,
         state: RunState,
         deps: object,
-        allowed: UsageLimits = UsageLimits(),  # noqa: B008
+        usage_limits: UsageLimits = UsageLimits(),  # noqa: B008
     ) -> None:
         self.messages: list[Message] = list(state.messages)
-        self._setup = setup
+        self._config = config
         self._state = state
         self._deps = deps
         self._steps = state.steps
-        self._room = Room(setup, state, allowed)
-        self._first = state.first
+        self._budget = RunBudget(config, state, usage_limits)
+        self._first = state.first_message
         self._records: dict[str, ToolCall] = {}
-        self._given: list[Context[object]] = []
-        self._offered: frozenset[str] = frozenset()
-        self._next: tuple[Offer, ...] | None = None
-        self._by_name = {tool.name: tool for tool in setup.tools}
-        setup.check_deps(deps)
+        self._contexts: list[Context[object]] = []
+        self._available_names: frozenset[str] = frozenset()
+        self._next_tools: tuple[AvailableTool, ...] | None = None
+        self._by_name = {tool.name: tool for tool in config.tools}
+        config.check_deps(deps)
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The tokens that steps are written in."""
-        return self._setup.vocabulary
+        return self._config.vocabulary
 
     @property
     def calls_before(self) -> int:
         """How many calls there are in the conversation."""
-        return calls_before(self.messages)
+        return last_call_number(self.messages)
 
     @property
-    def shelf(self) -> Shelf:
+    def prefix_cache(self) -> PrefixCache:
         """What the model has read in other runs of the agent."""
-        return self._setup.shelf
+        return self._config.prefix_cache
 
     @property
     def usage(self) -> Usage:
         """What it took so far."""
-        return self._room.usage
+        return self._budget.usage
 
     @property
-    def made(self) -> tuple[ToolCall, ...]:
+    def results(self) -> tuple[ToolCall, ...]:
         """The calls that something came of, here and not before the run was resumed."""
         return tuple(self._records.values())
 
-    def flow(self, decisions: Decisions | None = None) -> Flow:
+    def flow(self, decisions: Decisions | None = None) -> RunFlow:
         """The run: steps until the result is written.
 
         Args:
@@ -168,44 +178,44 @@ class Run:
 
         Raises:
             BudgetTooSmall: The tokens of the run do not suffice for the shortest result.
-            RunPaused: A call waits for somebody to decide.
-            ValidationFailed: Validators refused the result and those written anew.
+            RunSuspended: A call waits for somebody to decide.
+            OutputValidationError: Validators refused the result and those written anew.
         """
         if self._state.pending:
-            waiting = self._waiting()
-            self._offered = frozenset(due.ready.name for due in waiting)
-            yield from self._act(waiting, decisions or {}, self._state.done)
+            waiting = self._pending_calls()
+            self._available_names = frozenset(due.tool.name for due in waiting)
+            yield from self._execute(waiting, decisions or {}, self._state.tool_results)
         while True:
-            step = yield from self._write()
+            step = yield from self._generate_step()
             if isinstance(step, AgentResult):
                 return step
             if step:
-                yield from self._act(step, {}, ())
+                yield from self._execute(step, {}, ())
 
-    def _write(self) -> Generator[Asked, object, AgentResult[object] | list[Due]]:
+    def _generate_step(self) -> Generator[Action, object, AgentResult[object] | list[PreparedCall]]:
         """Have a step written: the result, or calls that are due."""
-        offers = (yield from self._offers()) if self._next is None else self._next
-        self._count()
-        turns = self._setup.turns(self.messages)
-        target, settings, why = self._room.bounded(offers, turns)
-        self._offered = frozenset(offer.ready.name for offer in target.offers)
+        offers = (yield from self._available_tools()) if self._next_tools is None else self._next_tools
+        self._collect_usage()
+        turns = self._config.turns(self.messages)
+        target, settings, why = self._budget.next_step(offers, turns)
+        self._available_names = frozenset(offer.tool.name for offer in target.tools)
         self._steps += 1
         try:
-            told = yield Write(target, turns, settings, self._steps)
-        except ValidationFailed as failed:
+            told = yield GenerateStep(target, turns, settings, self._steps)
+        except OutputValidationError as failed:
             if isinstance(failed.usage, Usage):
-                self._room.spend(failed.usage)
-            if not isinstance(failed.error, Refused):
+                self._budget.add_usage(failed.usage)
+            if not isinstance(failed.error, Rejected):
                 raise
-            yield from self._refused(failed)
+            yield from self._record_rejected(failed)
             return []
         result = cast("Result[object]", told)
-        self._room.spend(result.usage)
-        step = result.value if isinstance(result.value, Said) else Said("", result.text, result.value)
-        if isinstance(step.value, tuple) and step.value and isinstance(step.value[0], Written):
-            return self._due(cast("tuple[Written, ...]", step.value), step.text)
-        self.messages.append(Answer(content=step.rest, text=step.text))
-        self._count()
+        self._budget.add_usage(result.usage)
+        step = result.value if isinstance(result.value, Preamble) else Preamble("", result.text, result.value)
+        if isinstance(step.value, tuple) and step.value and isinstance(step.value[0], ParsedCall):
+            return self._prepare_calls(cast("tuple[ParsedCall, ...]", step.value), step.text)
+        self.messages.append(Answer(content=step.body, text=step.text))
+        self._collect_usage()
         return AgentResult(
             value=step.value,
             calls=self._calls(),
@@ -215,23 +225,23 @@ class Run:
             finish_reason="budget" if result.finish_reason == "budget" else why,
         )
 
-    def _offers(self) -> Generator[Asked, object, tuple[Offer, ...]]:
+    def _available_tools(self) -> Generator[Action, object, tuple[AvailableTool, ...]]:
         """The tools that can be called in the next step; whether they are available is asked once for it."""
-        if self._steps + 1 >= self._room.max_steps or self._room.late:
+        if self._steps + 1 >= self._budget.max_steps or self._budget.is_overdue:
             return ()
         made = self.messages[self._first :]
-        counts, failures = counts_of(made), failures_of(made)
+        counts, failures = call_counts(made), failure_counts(made)
         context = self._context(step=self._steps + 1)
         offers = []
-        for ready in self._setup.tools:
+        for ready in self._config.tools:
             tool = ready.tool
             if failures.get(ready.name, 0) > tool.retries:
                 continue
             available = True if tool.available is None else tool.available(context)
-            left = self._room.seconds_left
-            if not ((yield Wait(available, left)) if isawaitable(available) else available):
+            left = self._budget.remaining_seconds
+            if not ((yield AwaitAvailability(available, left)) if isawaitable(available) else available):
                 continue
-            offer = self._setup.offer(ready, counts.get(ready.name, 0))
+            offer = self._config.available_tool(ready, counts.get(ready.name, 0))
             if offer is not None:
                 offers.append(offer)
         return tuple(offers)
@@ -251,20 +261,20 @@ class Run:
             messages=tuple(self.messages),
             usage=self.usage,
             approved=approved,
-            tokens_left=self._room.share(calls),
-            seconds_left=least(self._room.seconds_left, timeout),
+            tokens_left=self._budget.share(calls),
+            seconds_left=min_limit(self._budget.remaining_seconds, timeout),
         )
 
-    def _due(self, written: Sequence[Written], said: str) -> list[Due]:
+    def _prepare_calls(self, calls: Sequence[ParsedCall], preamble: str) -> list[PreparedCall]:
         """Note calls that were written."""
-        message = new_calls(self.messages, [(each.ready.name, each.arguments) for each in written], said)
+        message = new_calls(self.messages, [(each.tool.name, each.arguments) for each in calls], preamble)
         self.messages.append(message)
         return [
-            self._one_due(part, each.ready, each.call)
-            for part, each in zip(message.calls, written, strict=True)
+            self._prepare_call(part, each.tool, each.call)
+            for part, each in zip(message.calls, calls, strict=True)
         ]
 
-    def _waiting(self) -> list[Due]:
+    def _pending_calls(self) -> list[PreparedCall]:
         """The calls of the step that the state waits in."""
         message = self.messages[-1]
         if not isinstance(message, Calls):
@@ -273,7 +283,7 @@ class Run:
         for part in message.calls:
             ready = self._by_name.get(part.name)
             try:
-                call = None if ready is None else ready.call(part.arguments)
+                call = None if ready is None else ready.parse(part.arguments)
             except ValueError as error:
                 raise AgentError(
                     f"the arguments of {part.id} in the state: {error}", place="state"
@@ -282,137 +292,141 @@ class Run:
                 raise AgentError(
                     f"the state has a call of {part.name}, which is no tool of this agent", place="state"
                 )
-            due.append(self._one_due(part, ready, call))
+            due.append(self._prepare_call(part, ready, call))
         return due
 
-    def _act(
-        self, calls: Sequence[Due], decisions: Decisions, done: Sequence[Output]
-    ) -> Generator[Asked, object, None]:
+    def _execute(
+        self, calls: Sequence[PreparedCall], decisions: Decisions, finished: Sequence[Output]
+    ) -> Generator[Action, object, None]:
         """Have calls made, and note what came of them."""
-        outputs = {output.id: output for output in done}
+        outputs = {output.id: output for output in finished}
         waiting = {each.id: each for each in self._state.pending}
-        now: list[Due] = []
-        pending: list[Pending] = []
+        now: list[PreparedCall] = []
+        pending: list[PendingCall] = []
         for each in calls:
             decision = decisions.get(each.id)
             if each.id in outputs:
                 continue
             if decision is False or isinstance(decision, str):
-                outputs[each.id] = self._failed(each, decision or _DENIED, 0.0)
+                outputs[each.id] = self._error_message(each, decision or _DENIED, 0.0)
             elif decision is None and each.id in waiting:
                 pending.append(waiting[each.id])
-            elif self._room.late:
-                outputs[each.id] = self._failed(each, _TOO_LATE, 0.0)
-            elif decision is None and each.ready.needs_approval(each.call):
+            elif self._budget.is_overdue:
+                outputs[each.id] = self._error_message(each, _OVERDUE, 0.0)
+            elif decision is None and each.tool.needs_approval(each.call):
                 pending.append(_pending(each, calls, self.messages, "it requires approval"))
             else:
                 now.append(each)
         now = [self._with_context(each, decisions.get(each.id) is True, len(now)) for each in now]
-        self._given += [each.context for each in now]
-        outcomes = cast("Sequence[Outcome]", (yield Do(tuple(now)))) if now else ()
-        self._count()
+        self._contexts += [each.context for each in now]
+        outcomes = cast("Sequence[CallOutcome]", (yield ExecuteCalls(tuple(now)))) if now else ()
+        self._collect_usage()
         for each, outcome in zip(now, outcomes, strict=True):
-            if isinstance(outcome.error, Pause):
+            if isinstance(outcome.error, ApprovalRequired):
                 pending.append(_pending(each, calls, self.messages, outcome.error.message))
             else:
-                outputs[each.id] = self._told(each, outcome)
+                outputs[each.id] = self._result_message(each, outcome)
         if pending:
-            raise self._paused(pending, tuple(outputs.values()))
-        yield from self._note(self._room.shortened(self.messages, [outputs[each.id] for each in calls]))
+            raise self._suspended(pending, tuple(outputs.values()))
+        yield from self._append_results(
+            self._budget.truncate_results(self.messages, [outputs[each.id] for each in calls])
+        )
 
-    def _count(self) -> None:
+    def _collect_usage(self) -> None:
         """Count what tools had models do; those that nobody waited for may tell of it late."""
-        for context in self._given:
-            while context.spent:
-                self._room.spend(context.spent.pop())
+        for context in self._contexts:
+            while context.nested_usage:
+                self._budget.add_usage(context.nested_usage.pop())
 
-    def _with_context(self, due: Due, approved: bool, calls: int) -> Due:
-        timeout = due.ready.tool.timeout
-        return replace(due, context=self._context(approved=approved, calls=calls, timeout=timeout))
+    def _with_context(self, call: PreparedCall, approved: bool, calls: int) -> PreparedCall:
+        timeout = call.tool.tool.timeout
+        return replace(call, context=self._context(approved=approved, calls=calls, timeout=timeout))
 
-    def _one_due(self, part: CallPart, ready: Ready, call: Call[object]) -> Due:
+    def _prepare_call(self, part: CallPart, tool: PreparedTool, call: Call[object]) -> PreparedCall:
         try:
             arguments = deepcopy(dict(call.arguments))
         except Exception:  # how values are copied is anyone's code
             arguments = self._arguments(part)
-        return Due(part.id, ready, call, self._context(), arguments)
+        return PreparedCall(part.id, tool, call, self._context(), arguments)
 
-    def _told(self, due: Due, outcome: Outcome) -> Output:
+    def _result_message(self, call: PreparedCall, outcome: CallOutcome) -> Output:
         """What the model is told of a call that was made."""
-        name = due.ready.name
+        name = call.tool.name
         if outcome.error is not None:
-            error = _forgiven(outcome.error, due.ready)
-            said = error.message if isinstance(error, ToolError) else _of_error(error)
-            return self._failed(due, said.strip(), outcome.seconds, error)
+            error = _reported_error(outcome.error, call.tool)
+            said = error.message if isinstance(error, ToolError) else _error_text(error)
+            return self._error_message(call, said.strip(), outcome.seconds, error)
         try:
-            content = outcome.output if isinstance(outcome.output, str) else json_text_of(outcome.output)
+            content = outcome.result if isinstance(outcome.result, str) else json_text_of(outcome.result)
         except ValueError as cause:
             raise AgentError(
-                f"{name} returned something of type {type(outcome.output).__name__}, which cannot be written as JSON; "
+                f"{name} returned something of type {type(outcome.result).__name__}, which cannot be written as JSON; "
                 f"return a text, a model, or other values that pydantic can write: {cause}",
                 place=name,
             ) from cause
-        self._record(due, output=outcome.output, seconds=outcome.seconds)
-        return Output(id=due.id, name=name, content=_readable(content))
+        self._record(call, result=outcome.result, seconds=outcome.seconds)
+        return Output(id=call.id, name=name, content=_readable(content))
 
-    def _failed(self, due: Due, said: str, seconds: float, raised: Exception | None = None) -> Output:
-        self._record(due, error=said, raised=raised, seconds=seconds)
-        return Output(id=due.id, name=due.ready.name, content=_readable(said), failed=True)
+    def _error_message(
+        self, call: PreparedCall, message: str, seconds: float, exception: Exception | None = None
+    ) -> Output:
+        self._record(call, error=message, exception=exception, seconds=seconds)
+        return Output(id=call.id, name=call.tool.name, content=_readable(message), failed=True)
 
     def _record(
         self,
-        due: Due,
+        call: PreparedCall,
         *,
-        output: object = None,
+        result: object = None,
         error: str | None = None,
-        raised: Exception | None = None,
+        exception: Exception | None = None,
         seconds: float,
     ) -> None:
-        self._records[due.id] = ToolCall(
-            id=due.id,
-            name=due.ready.name,
-            arguments=due.arguments,
-            output=output,
+        self._records[call.id] = ToolCall(
+            id=call.id,
+            name=call.tool.name,
+            arguments=call.arguments,
+            output=result,
             error=error,
-            raised=raised,
+            raised=exception,
             seconds=seconds,
         )
 
-    def _refused(self, failed: ValidationFailed) -> Generator[Asked, object, None]:
+    def _record_rejected(self, failed: OutputValidationError) -> Generator[Action, object, None]:
         """Note calls whose arguments were refused, and what was written anew too."""
-        refused = cast("Refused", failed.error)
-        message = new_calls(self.messages, refused.written, refused.said)
+        refused = cast("Rejected", failed.error)
+        message = new_calls(self.messages, refused.calls, refused.preamble)
         self.messages.append(message)
         outputs = []
         for part in message.calls:
             call: Call[object] = Call(
                 self._by_name[part.name].tool.function, part.name, json.loads(part.arguments)
             )
-            due = self._one_due(part, self._by_name[part.name], call)
-            outputs.append(self._failed(due, f"the arguments are refused: {refused}", 0.0))
-        yield from self._note(self._room.shortened(self.messages, outputs))
+            due = self._prepare_call(part, self._by_name[part.name], call)
+            outputs.append(self._error_message(due, f"the arguments are refused: {refused}", 0.0))
+        yield from self._append_results(self._budget.truncate_results(self.messages, outputs))
 
-    def _note(self, outputs: Sequence[Output]) -> Generator[Asked, object, None]:
+    def _append_results(self, results: Sequence[Output]) -> Generator[Action, object, None]:
         """Note outputs, and tell what the model cannot call any more."""
         begun = len(self.messages)
-        self.messages += outputs
-        self._next = yield from self._offers()
-        after = {offer.ready.name for offer in self._next}
-        gone = sorted(self._offered - after)
+        self.messages += results
+        self._next_tools = yield from self._available_tools()
+        after = {offer.tool.name for offer in self._next_tools}
+        gone = sorted(self._available_names - after)
         note = f"{', '.join(gone)} cannot be called any more." if gone else ""
-        self.messages[begun:] = with_note(outputs, note if after else NO_MORE)
+        self.messages[begun:] = with_note(results, note if after else NO_MORE_CALLS)
 
-    def _paused(self, pending: Sequence[Pending], done: tuple[Output, ...]) -> RunPaused:
+    def _suspended(self, pending: Sequence[PendingCall], tool_results: tuple[Output, ...]) -> RunSuspended:
         state = RunState(
-            agent=self._setup.fingerprint,
+            agent_fingerprint=self._config.fingerprint,
             messages=tuple(self.messages),
             pending=tuple(pending),
-            done=done,
+            tool_results=tool_results,
             usage=self.usage,
-            seconds=self._room.seconds,
+            elapsed_seconds=self._budget.elapsed_seconds,
         )
         waiting = ", ".join(f"{each.id} ({each.name}: {each.reason})" for each in pending)
-        return RunPaused(
+        return RunSuspended(
             f"calls wait for somebody to decide: {waiting}; go on with agent.resume(error.state, approvals=...)",
             state=state,
         )
@@ -434,32 +448,34 @@ class Run:
     def _arguments(self, part: CallPart) -> dict[str, object]:
         """Those of a call, read once more; as they were written, if no tool takes them."""
         try:
-            return dict(self._by_name[part.name].call(part.arguments).arguments)
+            return dict(self._by_name[part.name].parse(part.arguments).arguments)
         except (KeyError, ValueError):
             return dict(cast("Mapping[str, object]", json.loads(part.arguments)))
 
 
-def _forgiven(error: BaseException, ready: Ready) -> Exception:
+def _reported_error(error: BaseException, tool: PreparedTool) -> Exception:
     """What a tool raised, if it is told to the model; else it is raised."""
     # A model that is told of a RecursionError would call again, at every depth.
-    fatal = isinstance(error, (*ready.tool.fatal, RecursionError))
+    fatal = isinstance(error, (*tool.tool.reraise, RecursionError))
     if isinstance(error, CancelledError) and not fatal:
         return ToolError("the call was cancelled")
     if isinstance(error, Exception) and not fatal:
         return error
     if isinstance(error, _SIGNALS):
-        raise AgentError(f"{ready.name} raised {type(error).__name__}", place=ready.name) from error
+        raise AgentError(f"{tool.name} raised {type(error).__name__}", place=tool.name) from error
     raise error
 
 
-def _pending(due: Due, calls: Sequence[Due], messages: Sequence[Message], reason: str) -> Pending:
+def _pending(
+    call: PreparedCall, calls: Sequence[PreparedCall], messages: Sequence[Message], reason: str
+) -> PendingCall:
     (arguments,) = (
         part.arguments
         for message in messages[-1:]
         for part in (message.calls if isinstance(message, Calls) else ())
-        if part.id == due.id
+        if part.id == call.id
     )
-    return Pending(id=due.id, name=due.ready.name, arguments=arguments, reason=_readable(reason))
+    return PendingCall(id=call.id, name=call.tool.name, arguments=arguments, reason=_readable(reason))
 
 
 def _readable(text: str) -> str:
@@ -467,7 +483,7 @@ def _readable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _of_error(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """What an exception of a tool says."""
     try:
         return f"{type(error).__name__}: {error}"

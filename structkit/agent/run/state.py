@@ -12,9 +12,9 @@ from typing import Generic, Literal, TypeVar
 from structkit.errors import AgentError, StructkitError
 from structkit.generate.output.result import Usage
 from structkit.messages import CallPart, Calls, Message, Output, User
-from structkit.schema.python.json_codec import Form
+from structkit.schema.python.json_codec import JsonCodec
 
-__all__ = ["AgentResult", "Pending", "RunPaused", "RunState", "ToolCall"]
+__all__ = ["AgentResult", "PendingCall", "RunState", "RunSuspended", "ToolCall"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -55,7 +55,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
+class PendingCall:
     """A call that waits for somebody to decide."""
 
     id: str
@@ -75,37 +75,37 @@ class Pending:
 class RunState:
     """A run that waits: all that is needed to go on with it. `dumps` and `loads` store it as JSON."""
 
-    agent: str
+    agent_fingerprint: str
     """What tells the agent's tools and result from those of others."""
 
     messages: tuple[Message, ...]
     """The conversation so far, the waiting calls included."""
 
-    pending: tuple[Pending, ...]
+    pending: tuple[PendingCall, ...]
     """The calls that wait."""
 
-    done: tuple[Output, ...] = ()
+    tool_results: tuple[Output, ...] = ()
     """What came of the other calls of the same step."""
 
     usage: Usage = NO_USAGE
     """What the run took so far."""
 
-    seconds: float = 0.0
+    elapsed_seconds: float = 0.0
     """How long the run was at work."""
 
     @property
-    def first(self) -> int:
+    def first_message(self) -> int:
         """How many of the messages are of earlier runs: a run begins with what the user said last."""
         return max((at for at, each in enumerate(self.messages) if isinstance(each, User)), default=0)
 
     @property
     def steps(self) -> int:
         """The steps that were made: each left a message of calls."""
-        return sum(isinstance(each, Calls) for each in self.messages[self.first :])
+        return sum(isinstance(each, Calls) for each in self.messages[self.first_message :])
 
     def dumps(self) -> str:
         """The state as JSON."""
-        return _form().dumps(self)
+        return _json_codec().dumps(self)
 
     @classmethod
     def loads(cls, text: str | bytes) -> RunState:
@@ -115,12 +115,12 @@ class RunState:
             AgentError: The text is something else.
         """
         try:
-            return _form().loads(text)
+            return _json_codec().loads(text)
         except ValueError as error:
             raise AgentError(f"this is no state of a run: {error}", place="state") from error
 
 
-class RunPaused(StructkitError):
+class RunSuspended(StructkitError):
     """A run stopped before calls that somebody must decide about; `Agent.resume` goes on with it.
 
     Attributes:
@@ -168,12 +168,12 @@ def add_usage(one: Usage, other: Usage) -> Usage:
     return Usage(**{each.name: getattr(one, each.name) + getattr(other, each.name) for each in fields(Usage)})
 
 
-def counts_of(messages: Sequence[Message]) -> Counter[str]:
+def call_counts(messages: Sequence[Message]) -> Counter[str]:
     """How often each tool was called."""
     return Counter(call.name for each in messages if isinstance(each, Calls) for call in each.calls)
 
 
-def failures_of(messages: Sequence[Message]) -> dict[str, int]:
+def failure_counts(messages: Sequence[Message]) -> dict[str, int]:
     """How often in a row each tool failed at last."""
     failures: dict[str, int] = {}
     for each in messages:
@@ -182,30 +182,30 @@ def failures_of(messages: Sequence[Message]) -> dict[str, int]:
     return failures
 
 
-def calls_before(messages: Sequence[Message]) -> int:
+def last_call_number(messages: Sequence[Message]) -> int:
     """The number after which calls are named: ids are `call_1`, `call_2` and so on, through all runs."""
     ids = [call.id for each in messages if isinstance(each, Calls) for call in each.calls]
     numbers = [int(found[1]) for id in ids if (found := re.fullmatch(r"call_(\d+)", id, re.ASCII))]
     return max(len(ids), *numbers, 0)
 
 
-def new_calls(messages: Sequence[Message], written: Sequence[tuple[str, str]], said: str = "") -> Calls:
+def new_calls(messages: Sequence[Message], calls: Sequence[tuple[str, str]], preamble: str = "") -> Calls:
     """The message of calls, each with an id of its own, and of what was said before them."""
-    begun = calls_before(messages)
+    begun = last_call_number(messages)
     return Calls(
         calls=tuple(
             CallPart(id=f"call_{begun + number}", name=name, arguments=arguments)
-            for number, (name, arguments) in enumerate(written, 1)
+            for number, (name, arguments) in enumerate(calls, 1)
         ),
-        text=said,
+        text=preamble,
     )
 
 
-def with_note(outputs: Sequence[Output], note: str) -> tuple[Output, ...]:
+def with_note(results: Sequence[Output], note: str) -> tuple[Output, ...]:
     """The outputs, the last with a note."""
-    return (*outputs[:-1], replace(outputs[-1], note=note)) if note and outputs else tuple(outputs)
+    return (*results[:-1], replace(results[-1], note=note)) if note and results else tuple(results)
 
 
 @lru_cache(maxsize=1)
-def _form() -> Form[RunState]:
-    return Form(RunState)
+def _json_codec() -> JsonCodec[RunState]:
+    return JsonCodec(RunState)

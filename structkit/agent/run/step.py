@@ -9,75 +9,75 @@ from functools import cached_property
 from typing_extensions import Unpack
 
 from structkit.agent.formats.base import Format
-from structkit.agent.formats.preamble import EMPTY_LINE, said_language, split_said
-from structkit.agent.formats.reader import RESULT, StepLimits, StepReader
-from structkit.agent.tools.prepared import Ready
+from structkit.agent.formats.preamble import EMPTY_LINE, preamble_language, split_preamble
+from structkit.agent.formats.reader import OUTPUT, StepFieldLimits, StepReader
+from structkit.agent.tools.prepared import PreparedTool
 from structkit.functions.call import Call
-from structkit.regex.merge import Joiner
-from structkit.regex.nodes import Node, Rules, Text, alt, seq
-from structkit.schema.python.validators import Part
+from structkit.regex.merge import RuleMerger
+from structkit.regex.nodes import LiteralText, Node, Rules, choice, seq
+from structkit.schema.python.validators import PartValidator
 from structkit.schema.view.choices import Member
-from structkit.targets.targets import Style, Target
+from structkit.targets.targets import RulesOptions, Target
 
-__all__ = ["Offer", "Refused", "Said", "StepTarget", "Written"]
+__all__ = ["AvailableTool", "ParsedCall", "Preamble", "Rejected", "StepTarget"]
 
-_COUNTED = 256
+_MAX_COUNTS = 256
 """Counts of calls left that are told apart within one step; beyond, a step has only as many calls as any tool has."""
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class AvailableTool:
     """A tool in a step.
 
     Attributes:
-        ready: The tool.
-        left: How often it may still be called, if that is less than the calls that a step may have.
+        tool: The tool.
+        remaining_calls: How often it may still be called, if that is less than the calls that a step may have.
     """
 
-    ready: Ready
-    left: int | None = None
+    tool: PreparedTool
+    remaining_calls: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ParsedCall:
     """A call as it was written, and what it means."""
 
-    ready: Ready
+    tool: PreparedTool
     arguments: str
     call: Call[object]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Preamble:
     """A step that may begin with free text.
 
     Attributes:
         text: The free text.
-        rest: What was written after it.
+        body: What was written after it.
         value: What that means.
     """
 
     text: str
-    rest: str
+    body: str
     value: object
 
 
-class Refused(ValueError):
+class Rejected(ValueError):
     """The types of a tool's parameters refuse what was written.
 
     Attributes:
         path: Where.
-        written: The names and arguments of all calls of the step.
-        said: The free text before them.
+        calls: The names and arguments of all calls of the step.
+        preamble: The free text before them.
     """
 
     def __init__(
-        self, error: Exception, path: tuple[object, ...], written: Sequence[tuple[str, str]], said: str
+        self, error: Exception, path: tuple[object, ...], calls: Sequence[tuple[str, str]], preamble: str
     ) -> None:
         super().__init__(str(error))
         self.path = path
-        self.written = tuple(written)
-        self.said = said
+        self.calls = tuple(calls)
+        self.preamble = preamble
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,28 +85,28 @@ class StepTarget(Target[object]):
     """What may be written in a step; the value is a tuple of `Written`, or the value of the result.
 
     Attributes:
-        offers: The tools; none where only the result remains.
-        result: The result.
+        tools: The tools; none where only the result remains.
+        output: The result.
         format: How calls are written.
-        most: Calls in one step.
-        text: Whether free text may stand before calls and result; the value is `Said` then.
+        max_calls: Calls in one step.
+        allow_text: Whether free text may stand before calls and result; the value is `Said` then.
     """
 
-    offers: tuple[Offer, ...]
-    result: Target[object]
+    tools: tuple[AvailableTool, ...]
+    output: Target[object]
     format: Format
-    most: int = 1
-    text: bool = False
+    max_calls: int = 1
+    allow_text: bool = False
 
     @property
     def name(self) -> str:
         """For messages."""
-        return " | ".join([*(offer.ready.name for offer in self.offers), self.result.name])
+        return " | ".join([*(offer.tool.name for offer in self.tools), self.output.name])
 
     @property
     def is_json(self) -> bool:
         """Whether all of its texts are JSON."""
-        return not self.text and self.result.is_json and (self.format.is_json or not self.offers)
+        return not self.allow_text and self.output.is_json and (self.format.is_json or not self.tools)
 
     def json_schema(self) -> dict[str, object]:
         """The calls and the result."""
@@ -114,39 +114,46 @@ class StepTarget(Target[object]):
             {
                 "type": "object",
                 "properties": {
-                    "name": {"const": each.ready.name},
-                    self.format.key: each.ready.target.json_schema(),
+                    "name": {"const": each.tool.name},
+                    self.format.arguments_key: each.tool.target.json_schema(),
                 },
-                "required": ["name", self.format.key],
+                "required": ["name", self.format.arguments_key],
             }
-            for each in self.offers
+            for each in self.tools
         ]
-        return {"anyOf": [*calls, self.result.json_schema()]}
+        return {"anyOf": [*calls, self.output.json_schema()]}
 
-    def rules(self, **style: Unpack[Style]) -> Rules:
+    def rules(self, **style: Unpack[RulesOptions]) -> Rules:
         """The language."""
-        joiner = Joiner()
+        joiner = RuleMerger()
         calls: list[Node] = []
-        for each in self.offers:
-            arguments = self.format.rules(each.ready, **style)
-            opened = Text(self.format.opened(each.ready.name))
-            called = joiner.add(f"arguments of {each.ready.name}", arguments)
+        for each in self.tools:
+            arguments = self.format.rules(each.tool, **style)
+            opened = LiteralText(self.format.call_prefix(each.tool.name))
+            called = joiner.add(f"arguments of {each.tool.name}", arguments)
             calls.append(
-                joiner.rule(f"call of {each.ready.name}", seq(opened, called, Text(self.format.closed())))
+                joiner.rule(
+                    f"call of {each.tool.name}", seq(opened, called, LiteralText(self.format.call_suffix()))
+                )
             )
-        result = joiner.add("result", self.result.rules(**style))
-        if self.most > 1 and calls:
-            several = _Several(self, calls, joiner).node()
-            around = self.format.around()
+        result = joiner.add("result", self.output.rules(**style))
+        if self.max_calls > 1 and calls:
+            several = _CallSequence(self, calls, joiner).node()
+            around = self.format.delimiters()
             # Without anything around them, several are one too.
-            calls = [*calls, several] if around.before and not around.alone else [several]
-        elif self.format.around().alone:
-            around = self.format.around()
-            calls = [seq(Text(around.before), call, Text(around.after)) for call in calls]
-        if not self.text:
-            return joiner.rules(alt([*calls, result]))
-        after = alt([seq(Text(self.format.spoken), alt(calls)), seq(Text(EMPTY_LINE), alt([*calls, result]))])
-        return joiner.rules(alt([*calls, result, seq(said_language(self.format, joiner), after)]))
+            calls = [*calls, several] if around.before and not around.wraps_single else [several]
+        elif self.format.delimiters().wraps_single:
+            around = self.format.delimiters()
+            calls = [seq(LiteralText(around.before), call, LiteralText(around.after)) for call in calls]
+        if not self.allow_text:
+            return joiner.rules(choice([*calls, result]))
+        after = choice(
+            [
+                seq(LiteralText(self.format.text_separator), choice(calls)),
+                seq(LiteralText(EMPTY_LINE), choice([*calls, result])),
+            ]
+        )
+        return joiner.rules(choice([*calls, result, seq(preamble_language(self.format, joiner), after)]))
 
     def value(self, text: str) -> object:
         """What a text of the language says.
@@ -154,40 +161,40 @@ class StepTarget(Target[object]):
         Raises:
             ValueError: Validators refuse it.
         """
-        if not self.text:
-            return self._meaning(text, "")
-        said, rest = split_said(text, self.format)
-        return Said(said, rest, self._meaning(rest, said))
+        if not self.allow_text:
+            return self._parse(text, "")
+        said, rest = split_preamble(text, self.format)
+        return Preamble(said, rest, self._parse(rest, said))
 
-    def _meaning(self, text: str, said: str) -> object:
+    def _parse(self, text: str, preamble: str) -> object:
         """The calls or the value of the result."""
-        by_name = {each.ready.name: each.ready for each in self.offers}
-        written = self.format.split(text, list(by_name))
+        by_name = {each.tool.name: each.tool for each in self.tools}
+        written = self.format.parse_calls(text, list(by_name))
         if written is None:
-            return self.result.value(text)
-        several = not text.startswith(self.format.opened(written[0][0]))
-        key = self.format.key
+            return self.output.value(text)
+        several = not text.startswith(self.format.call_prefix(written[0][0]))
+        key = self.format.arguments_key
         found = []
         for position, (name, arguments) in enumerate(written):
             try:
-                found.append(Written(by_name[name], arguments, by_name[name].call(arguments)))
+                found.append(ParsedCall(by_name[name], arguments, by_name[name].parse(arguments)))
             except ValueError as error:
                 place = ((position,) if several else ()) + (key, *_location(error))
-                raise Refused(error, place if self.is_json else (), written, said) from error
+                raise Rejected(error, place if self.is_json else (), written, preamble) from error
         return tuple(found)
 
-    def part(self) -> Part | None:
+    def validators(self) -> PartValidator | None:
         """That of the result, where nothing else remains."""
-        return None if self.offers else self.result.part()
+        return None if self.tools else self.output.validators()
 
     def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
         """Those of the result, where nothing else remains."""
-        return None if self.offers else self.result.choices(path)
+        return None if self.tools else self.output.choices(path)
 
     def reader(self) -> StepReader:
         """What reads a text of the language as it is written."""
-        names = [each.ready.name for each in self.offers]
-        return StepReader(self.format, names, several=self.most > 1, text=self.text)
+        names = [each.tool.name for each in self.tools]
+        return StepReader(self.format, names, multiple=self.max_calls > 1, allow_text=self.allow_text)
 
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
         """Those of the arguments and of the result."""
@@ -195,57 +202,59 @@ class StepTarget(Target[object]):
 
     @cached_property
     def _limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
-        if not self.offers:
-            return self.result.field_limits()
-        limits = {each.ready.name: each.ready.target.field_limits() for each in self.offers}
-        limits[RESULT] = self.result.field_limits() if self.result.is_json else None
+        if not self.tools:
+            return self.output.field_limits()
+        limits = {each.tool.name: each.tool.target.field_limits() for each in self.tools}
+        limits[OUTPUT] = self.output.field_limits() if self.output.is_json else None
         found = {name: limit for name, limit in limits.items() if limit is not None}
-        return StepLimits(self.reader, found) if found else None
+        return StepFieldLimits(self.reader, found) if found else None
 
     def description(self) -> None:
         """The agent tells the model itself."""
         return
 
 
-class _Several:
+class _CallSequence:
     """Several calls in one step, of which none is of a tool that has no calls left."""
 
-    def __init__(self, step: StepTarget, calls: Sequence[Node], joiner: Joiner) -> None:
-        self._around = step.format.around()
+    def __init__(self, step: StepTarget, calls: Sequence[Node], joiner: RuleMerger) -> None:
+        self._delimiters = step.format.delimiters()
         self._calls = calls
         self._joiner = joiner
-        self._made: dict[tuple[tuple[int, ...], int], Node] = {}
-        self._left = tuple(min(each.left or step.most, step.most) for each in step.offers)
-        self._most = step.most
+        self._nodes: dict[tuple[tuple[int, ...], int], Node] = {}
+        self._remaining = tuple(
+            min(each.remaining_calls or step.max_calls, step.max_calls) for each in step.tools
+        )
+        self._max_calls = step.max_calls
         counts = 1
-        for left in self._left:
-            counts *= left + 1 if left < step.most else 1
-        if counts * step.most > _COUNTED:
-            self._most = min(self._left)
-            self._left = tuple(self._most for _ in self._left)
+        for left in self._remaining:
+            counts *= left + 1 if left < step.max_calls else 1
+        if counts * step.max_calls > _MAX_COUNTS:
+            self._max_calls = min(self._remaining)
+            self._remaining = tuple(self._max_calls for _ in self._remaining)
 
     def node(self) -> Node:
         """From one call to as many as there may be."""
-        return seq(Text(self._around.before), self._from(self._left, self._most))
+        return seq(LiteralText(self._delimiters.before), self._calls_from(self._remaining, self._max_calls))
 
-    def _from(self, left: tuple[int, ...], slots: int) -> Node:
-        key = (left, slots)
-        if key not in self._made:
+    def _calls_from(self, remaining: tuple[int, ...], slots: int) -> Node:
+        key = (remaining, slots)
+        if key not in self._nodes:
             nodes = []
             for number, call in enumerate(self._calls):
-                if not left[number]:
+                if not remaining[number]:
                     continue
-                limited = self._left[number] < self._most
-                after = (*left[:number], left[number] - limited, *left[number + 1 :])
-                nodes.append(seq(call, self._after(after, slots - 1)))
-            self._made[key] = self._joiner.rule(f"calls {slots} {left}", alt(nodes))
-        return self._made[key]
+                limited = self._remaining[number] < self._max_calls
+                after = (*remaining[:number], remaining[number] - limited, *remaining[number + 1 :])
+                nodes.append(seq(call, self._after_call(after, slots - 1)))
+            self._nodes[key] = self._joiner.rule(f"calls {slots} {remaining}", choice(nodes))
+        return self._nodes[key]
 
-    def _after(self, left: tuple[int, ...], slots: int) -> Node:
-        end = Text(self._around.after)
-        if not slots or not any(left):
+    def _after_call(self, remaining: tuple[int, ...], slots: int) -> Node:
+        end = LiteralText(self._delimiters.after)
+        if not slots or not any(remaining):
             return end
-        return alt([end, seq(Text(self._around.between), self._from(left, slots))])
+        return choice([end, seq(LiteralText(self._delimiters.between), self._calls_from(remaining, slots))])
 
 
 def _location(error: ValueError) -> tuple[object, ...]:

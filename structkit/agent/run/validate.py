@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from structkit.agent.run.budget import Room, UsageLimits
-from structkit.agent.run.config import Setup
+from structkit.agent.run.budget import RunBudget, UsageLimits
+from structkit.agent.run.config import AgentConfig
 from structkit.agent.run.state import RunState
 from structkit.errors import AgentError
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User, dumps
@@ -42,7 +42,7 @@ def check_history(messages: object) -> tuple[Message, ...]:
     return tuple(known)
 
 
-def check_state(given: RunState, setup: Setup, allowed: UsageLimits) -> RunState:
+def check_state(given: RunState, setup: AgentConfig, allowed: UsageLimits) -> RunState:
     """A state that this agent can continue from.
 
     It is not checked whether a run of the agent would have come to the state: who can change a state can approve its
@@ -57,11 +57,11 @@ def check_state(given: RunState, setup: Setup, allowed: UsageLimits) -> RunState
         state = RunState.loads(given.dumps())  # it may have been made by hand
     except ValueError as error:
         raise _wrong(f"this is no state of a run: {error}") from error
-    if state.agent != setup.fingerprint:
+    if state.agent_fingerprint != setup.fingerprint:
         raise _wrong("the state is that of an agent with other tools or another result")
     _check(state.messages, "state")
     _check_waiting(state)
-    room = Room(setup, state, allowed)
+    room = RunBudget(setup, state, allowed)
     if state.steps >= room.max_steps:
         raise _wrong(
             f"the run in the state has made {state.steps} steps, and max_steps={room.max_steps} leaves none for the "
@@ -117,7 +117,7 @@ def _check_waiting(state: RunState) -> None:
     if not isinstance(last, Calls):
         raise _wrong("the last message of the state has no calls to decide about")
     calls = {call.id: (call.name, call.arguments) for call in last.calls}
-    found = [*(each.id for each in state.pending), *(each.id for each in state.done)]
+    found = [*(each.id for each in state.pending), *(each.id for each in state.tool_results)]
     if sorted(found) != sorted(calls) or any(
         calls[each.id] != (each.name, each.arguments) for each in state.pending
     ):

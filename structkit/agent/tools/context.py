@@ -22,7 +22,7 @@ class Context(Generic[D_co]):
     ...     return context.deps[name]
     """
 
-    not_written: ClassVar[str] = "is given by an agent, to the first parameter of its tools"
+    unwritable_reason: ClassVar[str] = "is given by an agent, to the first parameter of its tools"
 
     deps: D_co
     """What the caller gave to `run(deps=...)`: a database, a user, a client."""
@@ -45,11 +45,11 @@ class Context(Generic[D_co]):
     seconds_left: float | None = None
     """Seconds before the run, or the call, is over; `None` for no bound."""
 
-    ended: Event = field(default_factory=Event, repr=False, compare=False)
+    cancelled: Event = field(default_factory=Event, repr=False, compare=False)
     """Set when nobody waits for the call any more: it was late, or the task that it is part of was cancelled. A
     function that is not async cannot be stopped, and may look here."""
 
-    spent: list[Usage] = field(default_factory=list, repr=False, compare=False)
+    nested_usage: list[Usage] = field(default_factory=list, repr=False, compare=False)
     """What the call had models do; see `spend`."""
 
     def spend(self, usage: Usage) -> None:
@@ -62,4 +62,4 @@ class Context(Generic[D_co]):
         """
         if not isinstance(usage, Usage):
             raise TypeError(f"spend takes a Usage, such as result.usage, not {usage!r:.60}")
-        self.spent.append(usage)
+        self.nested_usage.append(usage)

@@ -15,15 +15,15 @@ from structkit.errors import AgentError, SchemaError, StructkitError, Unsupporte
 from structkit.functions.call import Call
 from structkit.functions.output import FunctionOutput
 from structkit.functions.signature import read_signature
-from structkit.generate.input.options import Writing
-from structkit.lowering.strings.oracle import AutomatonTexts
+from structkit.generate.input.options import CompileSettings
+from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.schema.ir.nodes import Document
 from structkit.targets.targets import AnyTarget, JsonSchema, Target, read_target
 
-__all__ = ["Ready", "make_ready"]
+__all__ = ["PreparedTool", "prepare_tools"]
 
 
-class _Documented(Protocol):
+class _HasDocument(Protocol):
     """A target that has a schema."""
 
     @property
@@ -31,22 +31,22 @@ class _Documented(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Ready:
+class PreparedTool:
     """A tool whose parameters were read.
 
     Attributes:
         tool: The tool.
         target: The object of its arguments.
         document: Its schema.
-        first: The annotation of its first parameter, if that takes the context.
-        first_name: The name of that, if it can be given by its name alone.
+        context_type: The annotation of its first parameter, if that takes the context.
+        context_name: The name of that, if it can be given by its name alone.
     """
 
     tool: Tool[..., object]
     target: Target[object]
     document: Document
-    first: object = None
-    first_name: str | None = None
+    context_type: object = None
+    context_name: str | None = None
 
     @property
     def name(self) -> str:
@@ -72,7 +72,7 @@ class Ready:
             function = function.func
         return inspect.iscoroutinefunction(function)
 
-    def call(self, arguments: str) -> Call[object]:
+    def parse(self, arguments: str) -> Call[object]:
         """The call that a JSON text of arguments stands for, not yet called.
 
         Raises:
@@ -83,12 +83,12 @@ class Ready:
             return Call(self.tool.function, self.name, value.arguments)
         return Call(self.tool.function, self.name, cast("Mapping[str, object]", value))
 
-    def begin(self, call: Call[object], context: Context[object]) -> object:
+    def invoke(self, call: Call[object], context: Context[object]) -> object:
         """Call it; what an async tool returns must be awaited."""
-        if self.first is None:
+        if self.context_type is None:
             return self.tool.function(**call.arguments)
-        if self.first_name is not None:
-            return self.tool.function(**{self.first_name: context}, **call.arguments)
+        if self.context_name is not None:
+            return self.tool.function(**{self.context_name: context}, **call.arguments)
         return self.tool.function(context, **call.arguments)
 
     def needs_approval(self, call: Call[object]) -> bool:
@@ -102,17 +102,17 @@ class Ready:
         Raises:
             TypeError: They are of another type.
         """
-        if not is_of(deps, self.deps_wanted):
-            wanted = name_of(self.deps_wanted)
+        if not matches_type(deps, self.expected_deps_type):
+            wanted = type_name(self.expected_deps_type)
             raise TypeError(
                 f"{self.name} takes a Context[{wanted}], and the run was given {deps!r:.60}; "
                 f"pass deps=... of type {wanted}"
             )
 
     @property
-    def deps_wanted(self) -> object:
+    def expected_deps_type(self) -> object:
         """The type of the dependencies that its context has."""
-        return next(iter(get_args(self.first)), object)
+        return next(iter(get_args(self.context_type)), object)
 
     def check_deps_type(self, given: object) -> None:
         """Refuse a type of dependencies none of which can be what the tool wants.
@@ -120,22 +120,22 @@ class Ready:
         Raises:
             AgentError: They are not.
         """
-        wanted = self.deps_wanted
+        wanted = self.expected_deps_type
         if given is object or not _is_class(wanted) or not isinstance(given, type):
             return
         if not issubclass(given, wanted):
             raise AgentError(
-                f"{self.name} takes a Context[{name_of(wanted)}], and deps_type is {name_of(given)}",
+                f"{self.name} takes a Context[{type_name(wanted)}], and deps_type is {type_name(given)}",
                 place=self.name,
             )
 
 
-def is_of(deps: object, wanted: object) -> bool:
+def matches_type(deps: object, expected: object) -> bool:
     """Whether dependencies are of a type, as far as that can be told."""
-    return not _is_class(wanted) or isinstance(deps, wanted)
+    return not _is_class(expected) or isinstance(deps, expected)
 
 
-def name_of(given: object) -> str:
+def type_name(given: object) -> str:
     """A type in a message."""
     return given.__name__ if isinstance(given, type) else str(given)
 
@@ -144,14 +144,14 @@ def _is_class(given: object) -> TypeGuard[type]:
     return isinstance(given, type) and not getattr(given, "_is_protocol", False) and not get_args(given)
 
 
-def make_ready(tools: Iterable[AnyTool], writing: Writing) -> tuple[Ready, ...]:
+def prepare_tools(tools: Iterable[AnyTool], compile_settings: CompileSettings) -> tuple[PreparedTool, ...]:
     """Read the parameters of tools.
 
     Raises:
         SchemaError: A function cannot be called by a model; the error names it and its parameter.
         AgentError: Something is no tool, or two tools have one name.
     """
-    ready = tuple(_ready(as_tool(each), writing) for each in tools)
+    ready = tuple(_prepare(as_tool(each), compile_settings) for each in tools)
     names: set[str] = set()
     for each in ready:
         if each.name in names:
@@ -163,25 +163,25 @@ def make_ready(tools: Iterable[AnyTool], writing: Writing) -> tuple[Ready, ...]:
     return ready
 
 
-def _ready(tool: Tool[..., object], writing: Writing) -> Ready:
+def _prepare(tool: Tool[..., object], compile_settings: CompileSettings) -> PreparedTool:
     if tool.schema is not None:
-        given = _read_schema(tool, tool.schema, writing)
-        return Ready(tool, given, cast("_Documented", given).document)
+        given = _read_schema(tool, tool.schema, compile_settings)
+        return PreparedTool(tool, given, cast("_HasDocument", given).document)
     function: Callable[..., object] = tool.function
     signature = read_signature(function, name=tool.name, given=Context)
     output = FunctionOutput.read(
         signature,
         description=tool.description,
-        policy=writing.policy,
-        limits=writing.limits,
-        texts=AutomatonTexts(python=True, limits=writing.limits),
+        policy=compile_settings.json_style,
+        limits=compile_settings.limits,
+        texts=AutomatonOracle(python=True, limits=compile_settings.limits),
     )
     target = read_target(cast("AnyTarget", output))
-    return Ready(tool, target, output.document, signature.first, signature.first_name)
+    return PreparedTool(tool, target, output.document, signature.context_type, signature.context_name)
 
 
 def _read_schema(
-    tool: Tool[..., object], schema: Mapping[str, object] | JsonSchema, writing: Writing
+    tool: Tool[..., object], schema: Mapping[str, object] | JsonSchema, compile_settings: CompileSettings
 ) -> Target[object]:
     """The arguments of a tool that a JSON Schema says.
 
@@ -198,14 +198,18 @@ def _read_schema(
         )
     given = replace(given, schema={**given.schema, "type": "object", **said})
     try:
-        target = read_target(given, limits=writing.limits)
-        target.rules(whitespace=writing.whitespace, order=writing.order, limits=writing.limits)
+        target = read_target(given, limits=compile_settings.limits)
+        target.rules(
+            whitespace=compile_settings.whitespace,
+            order=compile_settings.order,
+            limits=compile_settings.limits,
+        )
     except StructkitError as error:
-        raise _named(error, tool.name) from error
+        raise _with_tool_name(error, tool.name) from error
     return target
 
 
-def _named(error: StructkitError, name: str) -> StructkitError:
+def _with_tool_name(error: StructkitError, name: str) -> StructkitError:
     """The same error with the name of the tool."""
     made = copy(error)
     made.message = f"the arguments of {name} cannot be written: {error.message}"

@@ -13,7 +13,7 @@ from structkit.agent.tools.context import Context
 from structkit.errors import AgentError
 from structkit.functions.call import Call
 from structkit.functions.signature import is_function
-from structkit.generate.sample.sample import check_number, check_whole
+from structkit.generate.sample.sample import check_int, check_number
 from structkit.targets.targets import JsonSchema
 
 __all__ = ["AnyTool", "Tool", "as_tool", "tool"]
@@ -48,7 +48,7 @@ class Tool(Generic[P, R_co]):
     max_calls: int | None = None
     """How often it may be called in a run; then it is no longer among those that can be called."""
 
-    fatal: tuple[type[BaseException], ...] = ()
+    reraise: tuple[type[BaseException], ...] = ()
     """Exceptions that end the run instead of being told to the model. `StopIteration`, `GeneratorExit` and
     `asyncio.CancelledError` do as the cause of an `AgentError`, for they would end whatever loop or task the run is in.
     What is no `Exception`, such as `KeyboardInterrupt`, ends it anyway."""
@@ -89,13 +89,13 @@ class Tool(Generic[P, R_co]):
             raise AgentError(
                 f"{self.name!r} is no name for a tool: take a letter, then up to 63 letters, digits, `_`, `-` or `.`"
             )
-        check_whole("retries", self.retries, 0)
-        check_whole("max_calls", self.max_calls, 1)
+        check_int("retries", self.retries, 0)
+        check_int("max_calls", self.max_calls, 1)
         if self.timeout is not None:
-            check_number("timeout", self.timeout, 0, float("inf"), above=True)
-        for error in cast("tuple[object, ...]", self.fatal):
+            check_number("timeout", self.timeout, 0, float("inf"), exclusive=True)
+        for error in cast("tuple[object, ...]", self.reraise):
             if not (isinstance(error, type) and issubclass(error, BaseException)):
-                raise TypeError(f"fatal takes types of exceptions, such as KeyError, not {error!r:.60}")
+                raise TypeError(f"reraise takes types of exceptions, such as KeyError, not {error!r:.60}")
         asked: object = self.requires_approval
         if not (callable(asked) or isinstance(asked, bool)):
             raise TypeError(
@@ -123,7 +123,7 @@ def tool(
     retries: int = 2,
     timeout: float | None = None,
     max_calls: int | None = None,
-    fatal: type[BaseException] | tuple[type[BaseException], ...] = (),
+    reraise: type[BaseException] | tuple[type[BaseException], ...] = (),
     requires_approval: bool | Callable[[Call[object]], bool] = False,
 ) -> Tool[P, R_co]: ...
 @overload
@@ -134,7 +134,7 @@ def tool(
     retries: int = 2,
     timeout: float | None = None,
     max_calls: int | None = None,
-    fatal: type[BaseException] | tuple[type[BaseException], ...] = (),
+    reraise: type[BaseException] | tuple[type[BaseException], ...] = (),
     requires_approval: bool | Callable[[Call[object]], bool] = False,
 ) -> Callable[[Callable[P, R_co]], Tool[P, R_co]]: ...
 def tool(
@@ -146,7 +146,7 @@ def tool(
     retries: int = 2,
     timeout: float | None = None,
     max_calls: int | None = None,
-    fatal: type[BaseException] | tuple[type[BaseException], ...] = (),
+    reraise: type[BaseException] | tuple[type[BaseException], ...] = (),
     requires_approval: bool | Callable[[Call[object]], bool] = False,
 ) -> Tool[P, R_co] | Callable[[Callable[P, R_co]], Tool[P, R_co]]:
     """Say of a tool what its function does not; as a decorator, or around a function.
@@ -159,7 +159,7 @@ def tool(
             the model can call.
         timeout: Seconds after which the model is told that there is no output.
         max_calls: How often it may be called in a run.
-        fatal: An exception, or several, that end the run instead of being told to the model.
+        reraise: An exception, or several, that end the run instead of being told to the model.
         requires_approval: Whether the run stops before the call until somebody has decided; or a function that says of
             each call whether it does.
 
@@ -183,7 +183,7 @@ def tool(
             retries=retries,
             timeout=timeout,
             max_calls=max_calls,
-            fatal=fatal if isinstance(fatal, tuple) else (fatal,),
+            reraise=reraise if isinstance(reraise, tuple) else (reraise,),
             requires_approval=requires_approval,
         )
 

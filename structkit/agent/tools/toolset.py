@@ -22,7 +22,7 @@ class Toolset:
     >>> def read(table: str) -> str: ...
     >>> def drop(table: str) -> None: ...
     >>> database = Toolset([read, drop])
-    >>> [tool.name for tool in database.approve(lambda tool: tool.name == "drop").prefix("db_")]
+    >>> [tool.name for tool in database.require_approval(lambda tool: tool.name == "drop").prefix("db_")]
     ['db_read', 'db_drop']
     """
 
@@ -59,28 +59,31 @@ class Toolset:
             raise AgentError(f"there is no tool {strange} to rename; there are {', '.join(sorted(known))}")
         return Toolset(replace(tool, name=names.get(tool.name, tool.name)) for tool in self.tools)
 
-    def approve(
+    def require_approval(
         self,
-        which: Callable[[Tool[..., object]], bool] = lambda tool: True,
+        predicate: Callable[[Tool[..., object]], bool] = lambda tool: True,
         *,
-        calls: Callable[[Call[object]], bool] | None = None,
+        when: Callable[[Call[object]], bool] | None = None,
     ) -> Toolset:
         """So that the run stops before their calls until somebody has decided, as it does where it did before.
 
         Args:
-            which: For which tools; by default all.
-            calls: For which of their calls; by default all.
+            predicate: For which tools; by default all.
+            when: For which of their calls; by default all.
         """
         return Toolset(
-            replace(tool, requires_approval=_either(tool.requires_approval, True if calls is None else calls))
-            if which(tool)
+            replace(
+                tool,
+                requires_approval=_either_approval(tool.requires_approval, True if when is None else when),
+            )
+            if predicate(tool)
             else tool
             for tool in self.tools
         )
 
     def available(self, when: Callable[[Context[object]], bool | Awaitable[bool]]) -> Toolset:
         """So that they can be called only in those steps for which a function of the context says so, too."""
-        return Toolset(replace(tool, available=_both(tool.available, when)) for tool in self.tools)
+        return Toolset(replace(tool, available=_both_available(tool.available, when)) for tool in self.tools)
 
     def __iter__(self) -> Iterator[Tool[..., object]]:
         return iter(self.tools)
@@ -99,7 +102,7 @@ Approval: TypeAlias = "bool | Callable[[Call[object]], bool]"
 Available: TypeAlias = "Callable[[Context[object]], bool | Awaitable[bool]]"
 
 
-def _either(one: Approval, other: Approval) -> Approval:
+def _either_approval(one: Approval, other: Approval) -> Approval:
     """Whether one or the other wants approval of a call."""
     if isinstance(one, bool):
         return one or other
@@ -108,7 +111,7 @@ def _either(one: Approval, other: Approval) -> Approval:
     return lambda call: one(call) or other(call)
 
 
-def _both(one: Available | None, other: Available) -> Available:
+def _both_available(one: Available | None, other: Available) -> Available:
     """Whether one and the other say that a tool is available."""
     if one is None:
         return other

@@ -9,17 +9,17 @@ import numpy as np
 
 from structkit.automaton.construct import determinize
 from structkit.automaton.construct.nfa import Nfa
-from structkit.automaton.construct.suffix import quotes
+from structkit.automaton.construct.suffix import suffix_dfa
 from structkit.automaton.construct.thompson import build_nfa, is_large
 from structkit.automaton.core import kernels
-from structkit.automaton.core.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, intersection, rounds_to_end, trim
-from structkit.automaton.core.kernels import BITS, OPERATION
+from structkit.automaton.core.dfa import DEAD, ENTER, EXIT, NO_OP, Dfa, intersection, iterations_to_end, trim
+from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
-from structkit.regex.json_string import is_quoting
-from structkit.regex.nodes import Both, Node, Substring
+from structkit.regex.json_string import is_substring
+from structkit.regex.nodes import Intersection, Node, Substring
 
-__all__ = ["Ambiguous", "build_rule", "nfa_of", "regular", "rule_dfa"]
+__all__ = ["AmbiguousIteration", "build_rule", "nfa_of", "regular_dfa", "rule_dfa"]
 
 
 def rule_dfa(node: Node, limits: Limits) -> Dfa:
@@ -29,7 +29,7 @@ def rule_dfa(node: Node, limits: Limits) -> Dfa:
         LimitExceeded: The automaton would be too large.
     """
     # Quotes are of a prompt of their own, and may be large.
-    return build_rule(node, limits) if is_quoting(node) else _shared(node, limits)
+    return build_rule(node, limits) if is_substring(node) else _shared(node, limits)
 
 
 @lru_cache(maxsize=1024)
@@ -44,14 +44,14 @@ def build_rule(node: Node, limits: Limits) -> Dfa:
         LimitExceeded: The automaton would be too large.
     """
     if isinstance(node, Substring):
-        return quotes(node, limits)
-    if isinstance(node, Both) and not node.negate and is_large(node.right, limits):
+        return suffix_dfa(node, limits)
+    if isinstance(node, Intersection) and not node.negate and is_large(node.right, limits):
         return _counted_product(node, limits)
-    if isinstance(node, Both):
+    if isinstance(node, Intersection):
         return product(node, limits, None)
     try:
         return _determinise(nfa_of(node, limits, count=True), limits)
-    except Ambiguous:
+    except AmbiguousIteration:
         return _determinise(nfa_of(node, limits), limits)
 
 
@@ -64,80 +64,80 @@ def nfa_of(
         LimitExceeded: It would be too large.
     """
 
-    def compile_part(part: Both | Substring) -> Dfa:
-        return product(part, limits, rules) if isinstance(part, Both) else regular(part, limits)
+    def compile_part(part: Intersection | Substring) -> Dfa:
+        return product(part, limits, rules) if isinstance(part, Intersection) else regular_dfa(part, limits)
 
     return build_nfa(node, compile_part, count=count, limits=limits, rules=rules)
 
 
-def regular(node: Node, limits: Limits = Limits(), rules: Mapping[str, Node] | None = None) -> Dfa:  # noqa: B008
+def regular_dfa(node: Node, limits: Limits = Limits(), rules: Mapping[str, Node] | None = None) -> Dfa:  # noqa: B008
     """The automaton of a node without recursion, with every call written out and nothing counted.
 
     Raises:
         LimitExceeded: The automaton would be too large.
         SchemaError: The node is recursive.
     """
-    if is_quoting(node):
+    if is_substring(node):
         return _uncounted(node, limits, {})
-    return _uncounted(node, limits, rules) if rules else _alone(node, limits)
+    return _uncounted(node, limits, rules) if rules else _cached_regular(node, limits)
 
 
 def _uncounted(node: Node, limits: Limits, rules: Mapping[str, Node]) -> Dfa:
     if isinstance(node, Substring):
-        return quotes(node, limits)
-    if isinstance(node, Both):
+        return suffix_dfa(node, limits)
+    if isinstance(node, Intersection):
         return product(node, limits, rules)
     return _determinise(nfa_of(node, limits, rules), limits)
 
 
 @lru_cache(maxsize=256)
-def _alone(node: Node, limits: Limits) -> Dfa:
+def _cached_regular(node: Node, limits: Limits) -> Dfa:
     """The automaton of a node that calls nothing."""
     return _uncounted(node, limits, {})
 
 
-def product(node: Both, limits: Limits, rules: Mapping[str, Node] | None) -> Dfa:
+def product(node: Intersection, limits: Limits, rules: Mapping[str, Node] | None) -> Dfa:
     """The automaton of an intersection or a difference."""
-    left, right = regular(node.left, limits, rules), regular(node.right, limits, rules)
+    left, right = regular_dfa(node.left, limits, rules), regular_dfa(node.right, limits, rules)
     return _intersection(node, left, right, limits)
 
 
-def _intersection(node: Both, left: Dfa, right: Dfa, limits: Limits) -> Dfa:
+def _intersection(node: Intersection, left: Dfa, right: Dfa, limits: Limits) -> Dfa:
     # A quote has many states of its own.
-    most = max(limits.products, limits.states) if is_quoting(node) else limits.products
+    most = max(limits.product_states, limits.states) if is_substring(node) else limits.product_states
     result = intersection(left, right, most, negate=node.negate)
-    if result is None and is_quoting(node):
+    if result is None and is_substring(node):
         what = "a quote beside a pattern or a least length; drop that, or quote from a part of the source"
-        raise LimitExceeded("products", most, what)
+        raise LimitExceeded("product_states", most, what)
     if result is None:
-        raise LimitExceeded("products", most, "the combination of two patterns")
+        raise LimitExceeded("product_states", most, "the combination of two patterns")
     return result
 
 
-def _counted_product(node: Both, limits: Limits) -> Dfa:
+def _counted_product(node: Intersection, limits: Limits) -> Dfa:
     """A pattern whose texts are also a large repetition: the pattern's automaton, with the repetition's counter."""
-    right = _needed_written_out(rule_dfa(node.right, limits), limits)
-    result = _intersection(node, regular(node.left, limits), right, limits)
-    return _without_dead_ends(result) or product(node, limits, None)
+    right = _unroll_min_count(rule_dfa(node.right, limits), limits)
+    result = _intersection(node, regular_dfa(node.left, limits), right, limits)
+    return _count_required_iterations(result) or product(node, limits, None)
 
 
-def _needed_written_out(dfa: Dfa, limits: Limits) -> Dfa:
+def _unroll_min_count(dfa: Dfa, limits: Limits) -> Dfa:
     """The automaton with a state for each of the rounds that it needs; its counter needs none then."""
-    states, least = len(dfa.targets), dfa.least
+    states, least = len(dfa.targets), dfa.min_count
     if states * (least + 1) > limits.states:
         raise LimitExceeded("states", limits.states, "the rounds that a pattern needs")
     begun = np.arange(least + 1, dtype=np.int32)[:, None, None]
-    operation, after = dfa.targets & OPERATION, dfa.targets >> BITS
-    later = np.where(operation == TICK, np.minimum(begun + 1, least), begun)
-    alive = (dfa.targets != DEAD) & ((operation != LEAVE) | (begun == least))
-    kept = np.where(operation == LEAVE, KEEP, operation)
-    targets = np.where(alive, later * states + after << BITS | kept, DEAD).astype(np.int32)
+    operation, after = dfa.targets & OPERATION_MASK, dfa.targets >> OPERATION_BITS
+    later = np.where(operation == ENTER, np.minimum(begun + 1, least), begun)
+    alive = (dfa.targets != DEAD) & ((operation != EXIT) | (begun == least))
+    kept = np.where(operation == EXIT, NO_OP, operation)
+    targets = np.where(alive, later * states + after << OPERATION_BITS | kept, DEAD).astype(np.int32)
     final = np.zeros((least + 1, states), bool)
     final[least] = dfa.final
-    return Dfa(dfa.classes, targets.reshape(-1, targets.shape[2]), final.ravel(), most=dfa.most)
+    return Dfa(dfa.classes, targets.reshape(-1, targets.shape[2]), final.ravel(), max_count=dfa.max_count)
 
 
-def _without_dead_ends(dfa: Dfa) -> Dfa | None:
+def _count_required_iterations(dfa: Dfa) -> Dfa | None:
     """The automaton with the rounds counted that must follow as soon as they must, so that there is room for them.
 
     The counter tells the rounds that began and the fewest that still must: that sum never falls, and at the end it
@@ -146,31 +146,31 @@ def _without_dead_ends(dfa: Dfa) -> Dfa | None:
     Returns:
         `None` if one byte makes more rounds a must than a transition can say.
     """
-    must = rounds_to_end(dfa)
-    most = None if dfa.most is None else dfa.most - int(must[0])
+    must = iterations_to_end(dfa)
+    most = None if dfa.max_count is None else dfa.max_count - int(must[0])
     if most is not None and most < 0:
         return trim(Dfa(dfa.classes, dfa.targets, np.zeros_like(dfa.final)))
-    after, lives = dfa.targets >> BITS, dfa.targets != DEAD
-    more = np.where(lives, (dfa.targets & OPERATION) + must[after] - must[:, None], 0)
+    after, lives = dfa.targets >> OPERATION_BITS, dfa.targets != DEAD
+    more = np.where(lives, (dfa.targets & OPERATION_MASK) + must[after] - must[:, None], 0)
     if most is None or not more.any():
         most, more = None, np.zeros_like(more)
-    if more.max(initial=0) >= LEAVE:
+    if more.max(initial=0) >= EXIT:
         return None
-    targets = np.where(lives, after << BITS | more, DEAD).astype(np.int32)
-    return Dfa(dfa.classes, targets, dfa.final, most=most)
+    targets = np.where(lives, after << OPERATION_BITS | more, DEAD).astype(np.int32)
+    return Dfa(dfa.classes, targets, dfa.final, max_count=most)
 
 
-class Ambiguous(Exception):
+class AmbiguousIteration(Exception):
     """The rounds of a counted repetition cannot be told apart byte by byte."""
 
 
 def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
     """Subset construction. States keep only those of the automaton that a byte, a call or the end can leave."""
-    given = nfa.edge_table, nfa.run_table, nfa.run_text, nfa.silent_table, nfa.call_table
+    given = nfa.edge_table, nfa.run_table, nfa.run_text, nfa.epsilon_table, nfa.call_table
     edges = np.empty((len(given[0]) + len(given[2]), 5), np.int32)
     silent_moves, calls = np.empty(given[3].shape, np.int32), np.empty(given[4].shape, np.int32)
     classes, first = np.zeros(256, np.uint8), np.zeros((3, nfa.size + 2), np.int32)
-    determinize.prepare(*given, classes, first, edges, silent_moves, calls)
+    determinize.sort_moves(*given, classes, first, edges, silent_moves, calls)
     width = int(classes[255]) + 1
     most = min(limits.states, limits.transitions // width)
     room = nfa.size + 64
@@ -184,7 +184,7 @@ def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
         slots, subsets = np.empty(2 << rows.bit_length(), np.int32), np.zeros((rows + 1, 2), np.int64)
         targets, ends = np.empty((rows, width), np.int32), np.empty(rows, np.bool_)
         found, places = np.empty((room, 4), np.int32), np.empty((2, len(nfa.callees)), np.int32)
-        states, made, named = determinize.determinise(
+        states, made, named = determinize.determinize(
             first, edges, silent_moves, calls, nfa.final, most,
             scratch, items, moves, slots, subsets, members, targets, ends, found, places,
         )  # fmt: skip
@@ -192,13 +192,13 @@ def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
             break
         room *= 4
     if states == determinize.AMBIGUOUS:
-        raise Ambiguous
+        raise AmbiguousIteration
     if states == kernels.TOO_MANY:
         limit = "states" if most == limits.states else "transitions"
         raise LimitExceeded(limit, getattr(limits, limit), "the automaton of a rule")
     targets, final = targets[:states].copy(), ends[:states].copy()
     if not made:
-        return trim(Dfa(classes, targets, final, least=nfa.least, most=nfa.most))
+        return trim(Dfa(classes, targets, final, min_count=nfa.min_count, max_count=nfa.max_count))
     keys = tuple(nfa.callees)
     callees = tuple([keys[place] for place in places[1, :named].tolist()])
-    return Dfa(classes, targets, final, found[:made].copy(), callees, nfa.least, nfa.most)
+    return Dfa(classes, targets, final, found[:made].copy(), callees, nfa.min_count, nfa.max_count)

@@ -9,20 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.core.jit import helper, inlined, kernel
-from structkit.automaton.core.kernels import BITS, FULL, TOO_MANY
+from structkit.automaton.core.kernels import FULL, OPERATION_BITS, TOO_MANY
 
-__all__ = ["AMBIGUOUS", "byte_classes", "determinise", "prepare", "with_runs"]
+__all__ = ["AMBIGUOUS", "byte_classes", "determinize", "expand_runs", "sort_moves"]
 
 AMBIGUOUS = -1
 """What `determinise` answers when edges for one byte differ in their operation."""
 
 
 @inlined
-def _close(state, first, silent_moves, scratch, mark, count):
+def _close(state, first, epsilon_moves, scratch, generation, count):
     """Add the states that matter and are reached without a byte to `scratch[3, :count]`; returns how many it holds."""
-    if scratch[1, state] == mark:
+    if scratch[1, state] == generation:
         return count
-    scratch[1, state] = mark
+    scratch[1, state] = generation
     scratch[2, 0] = state
     top = 1
     while top > 0:
@@ -32,9 +32,9 @@ def _close(state, first, silent_moves, scratch, mark, count):
             scratch[3, count] = reached
             count += 1
         for i in range(first[1, reached], first[1, reached + 1]):
-            after = silent_moves[i, 1]
-            if scratch[1, after] != mark:
-                scratch[1, after] = mark
+            after = epsilon_moves[i, 1]
+            if scratch[1, after] != generation:
+                scratch[1, after] = generation
                 scratch[2, top] = after
                 top += 1
     return count
@@ -100,7 +100,7 @@ def _bucket_calls(members, low, high, first, calls, width, items, moves):
 
 
 @inlined
-def _same(moves, items, item):
+def _same_targets(moves, items, item):
     """Whether an item has the targets of the one before it."""
     begin, stop = items[0, item], items[0, item + 1]
     before = items[0, item - 1]
@@ -167,19 +167,19 @@ def _number(scratch, count, final, slots, table, members, ends, states):
 
 
 @kernel
-def determinise(
-    first, edges, silent_moves, nfa_calls, final, most,
-    scratch, items, moves, slots, table, members, targets, ends, calls, places,
+def determinize(
+    first, edges, epsilon_moves, nfa_calls, final, max_states,
+    scratch, items, moves, slots, table, members, targets, ends, calls, callee_positions,
 ):
     """Subset construction over byte classes.
 
     Args:
         first: int32[3, NFA states + 2], where the edges, silent moves and calls of each state begin.
         edges: int32[edges, 5], `(source, first class, last class, target, operation)`, by source.
-        silent_moves: int32[silent moves, 2], `(source, target)`, by source.
+        epsilon_moves: int32[silent moves, 2], `(source, target)`, by source.
         nfa_calls: int32[calls, 4], `(source, number of the callee, target, operation)`, by source.
         final: The one final state.
-        most: How many states there may be.
+        max_states: How many states there may be.
         scratch: int32[4, NFA states + 1], zeros.
         items: int32[3, classes + calls + 2], scratch.
         moves: int32[...], scratch: holds the targets of a state.
@@ -189,7 +189,7 @@ def determinise(
         targets: int32[room, classes], receives the transitions.
         ends: bool[room], receives whether each state is final.
         calls: int32[..., 4], receives the calls in the form of `nfa_calls`, the callees numbered as they come.
-        places: int32[2, callees], receives the new number of each callee, and the old one of each.
+        callee_positions: int32[2, callees], receives the new number of each callee, and the old one of each.
 
     Returns:
         `(states, calls, callees)`, how many there are; the first is `AMBIGUOUS`, `TOO_MANY`, or `FULL` on failure.
@@ -200,8 +200,8 @@ def determinise(
     scratch[0, final] = 1
     for place in range(len(slots)):
         slots[place] = -1
-    for place in range(places.shape[1]):
-        places[0, place] = -1
+    for place in range(callee_positions.shape[1]):
+        callee_positions[0, place] = -1
     # State -1 stands for the start, which has one successor; others have one by class, then one by call.
     items[0, 0], items[0, 1], items[1, 0], moves[0] = 0, 1, 0, 0
     # Literals would be of other types than the variables they are put into, for which helpers are compiled again.
@@ -221,30 +221,30 @@ def determinise(
             if items[0, item] == items[0, item + 1]:
                 targets[state, item] = -1
                 continue
-            if item == 0 or not _same(moves, items, item):
+            if item == 0 or not _same_targets(moves, items, item):
                 mark += 1
                 count = np.int64(0)
                 for i in range(items[0, item], items[0, item + 1]):
-                    count = _close(moves[i], first, silent_moves, scratch, mark, count)
+                    count = _close(moves[i], first, epsilon_moves, scratch, mark, count)
                 if states == len(targets) or table[states, 0] + count > len(members):
                     return FULL, made_calls, named
                 number = _number(scratch, count, final, slots, table, members, ends, states)
                 if number == states:
-                    if states == most:
+                    if states == max_states:
                         return TOO_MANY, made_calls, named
                     states += 1
             if item >= width:
                 if made_calls == len(calls):
                     return FULL, made_calls, named
                 callee = items[2, item]
-                if places[0, callee] < 0:
-                    places[0, callee], places[1, named] = named, callee
+                if callee_positions[0, callee] < 0:
+                    callee_positions[0, callee], callee_positions[1, named] = named, callee
                     named += 1
-                calls[made_calls, 0], calls[made_calls, 1] = state, places[0, callee]
+                calls[made_calls, 0], calls[made_calls, 1] = state, callee_positions[0, callee]
                 calls[made_calls, 2], calls[made_calls, 3] = number, items[1, item]
                 made_calls += 1
             elif state >= 0:
-                targets[state, item] = number << BITS | items[1, item]
+                targets[state, item] = number << OPERATION_BITS | items[1, item]
     return states, made_calls, named
 
 
@@ -264,25 +264,25 @@ def _sort_by_source(table, kind, first, rows):
 
 
 @kernel
-def prepare(edges, runs, texts, silent, calls, classes, first, edge_rows, silent_rows, call_rows):
+def sort_moves(edges, runs, texts, epsilon, calls, classes, first, edge_rows, epsilon_rows, call_rows):
     """Sort what leads on by where it begins, and find the bytes that no edge tells apart.
 
     Args:
         edges: int32[edges, 5], `(source, first byte, last byte, target, operation)`.
         runs: int32[runs, 3], `(source, first new state, length)`: more edges, through states numbered in a row.
         texts: uint8[...], the bytes of all runs.
-        silent: int32[silent moves, 2], `(source, target)`.
+        epsilon: int32[silent moves, 2], `(source, target)`.
         calls: int32[calls, 4], `(source, number of the callee, target, operation)`.
         classes: uint8[256], zeros, receives the class of each byte.
         first: int32[3, NFA states + 2], zeros, receives where the edges, silent moves and calls of each state begin.
         edge_rows: int32[edges + bytes of runs, 5], receives the edges by source, with classes for bytes.
-        silent_rows: int32[silent moves, 2], receives the silent moves by source.
+        epsilon_rows: int32[silent moves, 2], receives the silent moves by source.
         call_rows: int32[calls, 4], receives the calls by source.
     """
     # Literals would be of three types, for which the helpers are compiled three times.
     of_edges, of_silent, of_calls = np.int64(0), np.int64(1), np.int64(2)
     _count(edges, of_edges, first)
-    _count(silent, of_silent, first)
+    _count(epsilon, of_silent, first)
     _count(calls, of_calls, first)
     for e in range(len(edges)):
         classes[edges[e, 1]] = 1
@@ -305,7 +305,7 @@ def prepare(edges, runs, texts, silent, calls, classes, first, edge_rows, silent
         for state in range(first.shape[1] - 2):
             first[kind, state + 2] += first[kind, state + 1]
     _sort_by_source(edges, of_edges, first, edge_rows)
-    _sort_by_source(silent, of_silent, first, silent_rows)
+    _sort_by_source(epsilon, of_silent, first, epsilon_rows)
     _sort_by_source(calls, of_calls, first, call_rows)
     byte = 0
     for r in range(len(runs)):
@@ -321,7 +321,7 @@ def prepare(edges, runs, texts, silent, calls, classes, first, edge_rows, silent
         edge_rows[e, 1], edge_rows[e, 2] = classes[edge_rows[e, 1]], classes[edge_rows[e, 2]]
 
 
-def with_runs(
+def expand_runs(
     edges: NDArray[np.int32], runs: NDArray[np.int32], texts: NDArray[np.uint8]
 ) -> NDArray[np.int32]:
     """int32[..., 5]: edges, and those of runs; see `prepare`."""

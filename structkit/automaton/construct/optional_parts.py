@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Protocol
 
-from structkit.regex.nodes import Node, Part, Seq, Text
+from structkit.regex.nodes import ListPart, LiteralText, Node, Seq
 
-__all__ = ["Emitter", "in_runs", "optional_run"]
+__all__ = ["Emitter", "group_optional", "optional_run"]
 
-_FEW = 128
+_MIN_RUN_LENGTH = 128
 """Parts that are as soon written out one by one: up to so many a kernel is quicker than a trie of Python's."""
 
 
@@ -44,23 +44,27 @@ class Emitter(Protocol):
         ...
 
 
-def in_runs(parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
+def group_optional(parts: Sequence[ListPart]) -> Iterator[Sequence[ListPart]]:
     """The parts; those together that stand together, may be left out and begin with a text, if they are many."""
-    if len(parts) <= _FEW:
+    if len(parts) <= _MIN_RUN_LENGTH:
         yield from ([part] for part in parts)
         return
     for optional, group in groupby(
-        parts, lambda part: part.least == 0 and part.most == 1 and _begin(part.node) != b""
+        parts, lambda part: part.min_count == 0 and part.max_count == 1 and _literal_prefix(part.node) != b""
     ):
         run = list(group)
-        if optional and len(run) > _FEW:
+        if optional and len(run) > _MIN_RUN_LENGTH:
             yield run
         else:
             yield from ([part] for part in run)
 
 
 def optional_run(
-    emitter: Emitter, run: Sequence[Part], separator: str, nothing: int | None, written: int | None
+    emitter: Emitter,
+    run: Sequence[ListPart],
+    separator: str,
+    none_written: int | None,
+    some_written: int | None,
 ) -> int:
     """Emit parts that may be left out, with a separator between any two that are written.
 
@@ -68,19 +72,19 @@ def optional_run(
         emitter: Adds the states.
         run: The parts.
         separator: What stands between them.
-        nothing: The state where no part before them was written, if there is one.
-        written: The state where one was, if there is one.
+        none_written: The state where no part before them was written, if there is one.
+        some_written: The state where one was, if there is one.
 
     Returns:
         The state after one of them, or one before them, was written.
     """
     entries, ends = _any_of(emitter, run)
     after = emitter.state()
-    if nothing is not None:
-        emitter.link(nothing, entries[0])
-    if written is not None:
-        emitter.link(emitter.text(separator, written), entries[0])
-        emitter.link(written, after)
+    if none_written is not None:
+        emitter.link(none_written, entries[0])
+    if some_written is not None:
+        emitter.link(emitter.text(separator, some_written), entries[0])
+        emitter.link(some_written, after)
     for number, end in enumerate(ends, 1):
         emitter.link(end, after)
         if number < len(run):
@@ -88,9 +92,9 @@ def optional_run(
     return after
 
 
-def _any_of(emitter: Emitter, run: Sequence[Part]) -> tuple[list[int], list[int]]:
+def _any_of(emitter: Emitter, run: Sequence[ListPart]) -> tuple[list[int], list[int]]:
     """For each part the state from which it or one behind it can be written, and the state after it."""
-    texts = [_begin(part.node) for part in run]
+    texts = [_literal_prefix(part.node) for part in run]
     entries = [emitter.state() for _ in run]
     ends = [-1] * len(run)
     pending = [(0, list(range(len(run))), entries)]
@@ -104,7 +108,7 @@ def _any_of(emitter: Emitter, run: Sequence[Part]) -> tuple[list[int], list[int]
             named = emitter.state()
             for state in states[: place + 1]:
                 emitter.link(state, named)
-            ends[part] = emitter.emit(_rest(run[part].node), named)
+            ends[part] = emitter.emit(_without_prefix(run[part].node), named)
         for byte, parts in following.items():
             targets = [emitter.state() for _ in parts]
             for first, state in zip(below, states, strict=True):
@@ -115,12 +119,12 @@ def _any_of(emitter: Emitter, run: Sequence[Part]) -> tuple[list[int], list[int]
     return entries, ends
 
 
-def _begin(node: Node) -> bytes:
+def _literal_prefix(node: Node) -> bytes:
     """The text that a node begins with."""
     first = node.parts[0] if isinstance(node, Seq) and node.parts else node
-    return first.spelled if isinstance(first, Text) else b""
+    return first.utf8 if isinstance(first, LiteralText) else b""
 
 
-def _rest(node: Node) -> Node:
+def _without_prefix(node: Node) -> Node:
     """The node without that text."""
     return Seq(node.parts[1:]) if isinstance(node, Seq) else Seq(())

@@ -14,45 +14,45 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.construct.suffix_kernels import places
+from structkit.automaton.construct.suffix_kernels import suffix_states
 from structkit.automaton.core import kernels
 from structkit.automaton.core.dfa import DEAD, Dfa, trim
-from structkit.automaton.core.kernels import BITS
+from structkit.automaton.core.kernels import OPERATION_BITS
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
 from structkit.regex.json_string import QUOTE
 from structkit.regex.nodes import Substring
-from structkit.regex.substring import spelling
+from structkit.regex.substring import encode_source
 
-__all__ = ["quotes"]
+__all__ = ["suffix_dfa"]
 
 
 @lru_cache(maxsize=2)
-def quotes(node: Substring, limits: Limits) -> Dfa:
+def suffix_dfa(node: Substring, limits: Limits) -> Dfa:
     """The automaton of the parts of a source, as they are spelled.
 
     Raises:
         LimitExceeded: The source is too long.
 
     >>> from structkit.limits import Limits
-    >>> dfa = quotes(Substring("Ana Souza"), Limits())
+    >>> dfa = suffix_dfa(Substring("Ana Souza"), Limits())
     >>> [dfa.accepts(text) for text in (b"Ana", b"Ana Souza", b"Souza", b"", b"na", b"Ana ")]
     [True, True, True, False, False, False]
     """
-    codes, starts, ends, within = spelling(node)
+    codes, starts, ends, within = encode_source(node)
     used = np.unique(codes[codes >= 0])
     classes = np.zeros(256, np.uint8)
     classes[used] = np.arange(1, len(used) + 1)
     width = len(used) + 1
-    if node.closed:
+    if node.with_end_quote:
         classes[ord(QUOTE.value)] = width
         width += 1
     numbered = np.where(codes < 0, np.int16(-1), classes[codes].astype(np.int16))
     targets, final = _states(numbered, starts, ends, within, width, limits)
-    if node.closed:
+    if node.with_end_quote:
         last = len(targets)
         targets = np.concatenate([targets, np.full((1, width), DEAD, np.int32)])
-        targets[:-1][final, width - 1] = last << BITS
+        targets[:-1][final, width - 1] = last << OPERATION_BITS
         final = np.zeros(last + 1, bool)
         final[last] = True
     return trim(Dfa(classes, targets, final))
@@ -62,7 +62,7 @@ def _states(
     codes: NDArray[np.int16],
     starts: NDArray[np.int32],
     ends: NDArray[np.uint8],
-    within: NDArray[np.bool_],
+    continuation: NDArray[np.bool_],
     width: int,
     limits: Limits,
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
@@ -73,8 +73,17 @@ def _states(
     while True:
         targets, final = np.full((room, width), DEAD, np.int32), np.zeros(room, bool)
         slots = np.full(2 << room.bit_length(), -1, np.int32)
-        states = places(
-            codes, starts, least, ends, within, most, np.zeros((room, 6), np.int32), slots, targets, final
+        states = suffix_states(
+            codes,
+            starts,
+            least,
+            ends,
+            continuation,
+            most,
+            np.zeros((room, 6), np.int32),
+            slots,
+            targets,
+            final,
         )
         if states == kernels.TOO_MANY:
             limit = "states" if most == limits.states else "transitions"

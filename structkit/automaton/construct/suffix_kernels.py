@@ -7,16 +7,16 @@ from __future__ import annotations
 import numpy as np
 
 from structkit.automaton.core.jit import inlined, kernel
-from structkit.automaton.core.kernels import BITS, FULL, TOO_MANY
+from structkit.automaton.core.kernels import FULL, OPERATION_BITS, TOO_MANY
 
-__all__ = ["places"]
+__all__ = ["suffix_states"]
 
 
 @inlined
-def _alike(codes, starts, at, stop, depth):
-    """The end of the run of starts, from `at` on, after which the same byte follows."""
-    code = codes[starts[at] + depth]
-    low, high = at + 1, stop
+def _equal_range_end(codes, starts, start, stop, depth):
+    """The end of the run of starts, from `start` on, after which the same byte follows."""
+    code = codes[starts[start] + depth]
+    low, high = start + 1, stop
     while low < high:
         middle = (low + high) >> 1
         if codes[starts[middle] + depth] == code:
@@ -27,18 +27,18 @@ def _alike(codes, starts, at, stop, depth):
 
 
 @inlined
-def _least(least, at, after):
-    """The least of the starts from `at` to before `after`."""
+def _range_min(range_minima, start, stop):
+    """The least of the starts from `start` to before `stop`."""
     level = 0
-    while (2 << level) <= after - at:
+    while (2 << level) <= stop - start:
         level += 1
-    return min(least[level, at], least[level, after - (1 << level)])
+    return min(range_minima[level, start], range_minima[level, stop - (1 << level)])
 
 
 @inlined
-def _may_end(starts, ends, at, after, depth):
+def _may_end(starts, ends, start, stop, depth):
     """Whether one of the places is an end."""
-    for i in range(at, after):
+    for i in range(start, stop):
         end = ends[starts[i] + depth]
         if end != 1:
             return end == 2
@@ -46,16 +46,16 @@ def _may_end(starts, ends, at, after, depth):
 
 
 @kernel
-def places(codes, starts, least, ends, within, most, found, slots, targets, final):
+def suffix_states(codes, starts, range_minima, ends, continuation, max_states, found, slots, targets, final):
     """Number the sets of places at which texts stand, breadth first.
 
     Args:
         codes: int16[bytes + 1], the class of each byte, -1 where no quote goes on; the last is such.
         starts: int32[starts], where quotes begin, in the order of the suffixes there.
-        least: int32[levels, starts], the least of the `1 << level` starts from each on.
+        range_minima: int32[levels, starts], the least of the `1 << level` starts from each on.
         ends: uint8[bytes + 1], whether a quote may end there: 2 yes, 1 not there, 0 nowhere after the same text.
-        within: bool[bytes + 1], whether the byte is not the first of a character.
-        most: How many states there may be.
+        continuation: bool[bytes + 1], whether the byte is not the first of a character.
+        max_states: How many states there may be.
         found: int32[room, 6], zeros; receives for each state its first start, the one after its last, the bytes read,
             and its key: the first place, the number of places, and within a character the state before, else -1.
         slots: int32[a power of 2, more than the room], -1.
@@ -73,12 +73,12 @@ def places(codes, starts, least, ends, within, most, found, slots, targets, fina
             break
         at, stop, depth = np.int64(found[state, 0]), np.int64(found[state, 1]), np.int64(found[state, 2])
         while at < stop:
-            after = _alike(codes, starts, at, stop, depth)
+            after = _equal_range_end(codes, starts, at, stop, depth)
             code = codes[starts[at] + depth]
             if code >= 0:
-                place = _least(least, at, after) + depth + 1
+                place = _range_min(range_minima, at, after) + depth + 1
                 count = after - at
-                before = state if within[place] else -1
+                before = state if continuation[place] else -1
                 slot = (((place * 1000003 + count) * 1000003 + before) * 2654435761 >> 7) & (len(slots) - 1)
                 while slots[slot] >= 0:
                     other = slots[slot]
@@ -86,7 +86,7 @@ def places(codes, starts, least, ends, within, most, found, slots, targets, fina
                         break
                     slot = (slot + 1) & (len(slots) - 1)
                 if slots[slot] < 0:
-                    if states == most:
+                    if states == max_states:
                         return TOO_MANY
                     if states == len(targets):
                         return FULL
@@ -96,6 +96,6 @@ def places(codes, starts, least, ends, within, most, found, slots, targets, fina
                     found[states, 5] = before
                     final[states] = _may_end(starts, ends, at, after, depth + 1)
                     states += 1
-                targets[state, code] = slots[slot] << BITS
+                targets[state, code] = slots[slot] << OPERATION_BITS
             at = after
     return states

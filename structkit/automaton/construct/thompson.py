@@ -7,28 +7,28 @@ from typing import TypeAlias
 
 from structkit.automaton.construct.arithmetic import multiples
 from structkit.automaton.construct.nfa import Nfa
-from structkit.automaton.construct.optional_parts import in_runs, optional_run
+from structkit.automaton.construct.optional_parts import group_optional, optional_run
 from structkit.automaton.construct.utf8 import byte_sequences
-from structkit.automaton.core.dfa import DEAD, KEEP, LEAVE, TICK, Dfa, Key
-from structkit.automaton.core.kernels import BITS
+from structkit.automaton.core.dfa import DEAD, ENTER, EXIT, NO_OP, Dfa, RuleKey
+from structkit.automaton.core.kernels import OPERATION_BITS
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
-from structkit.regex.json_string import is_quoting
+from structkit.regex.json_string import is_substring
 from structkit.regex.nodes import (
-    Alt,
-    Both,
-    Call,
-    Chars,
-    Joined,
-    Multiple,
+    AnyOrder,
+    CharClass,
+    Choice,
+    Distinct,
+    Intersection,
+    ListPart,
+    LiteralText,
+    MultipleOf,
     Node,
-    Part,
     Repeat,
+    RuleRef,
+    SeparatedList,
     Seq,
     Substring,
-    Text,
-    Unique,
-    Unordered,
     seq,
 )
 
@@ -37,14 +37,14 @@ __all__ = ["build_nfa", "is_large"]
 _UNROLL = 64
 """NFA states that a bounded repetition may be copied into; larger ones are counted instead."""
 
-_APART = 8
+_MIN_TRIE_TEXTS = 8
 """Texts to choose from that are sooner written apart than found to begin alike."""
 
 _COPIED = 20
 """States of copies from which on it is quicker to move those of the first copy than to emit each."""
 
 
-CompilePart: TypeAlias = Callable[[Both | Substring], Dfa]
+CompilePart: TypeAlias = Callable[[Intersection | Substring], Dfa]
 """Compiles a combination, or a quote, to a deterministic automaton; calls are written out."""
 
 
@@ -74,18 +74,18 @@ def build_nfa(
     state = 0
     for part in parts:
         if isinstance(part, Repeat) and rules is None and builder.is_large(part):
-            state = builder.here(part, state)
+            state = builder.repeat_inline(part, state)
         else:
             state = builder.emit(part, state)
     builder.nfa.final = state
-    if builder.leaving is not None:
-        builder.nfa.mark(builder.nfa.closure([builder.leaving]), LEAVE)
+    if builder.exit_state is not None:
+        builder.nfa.set_operation(builder.nfa.epsilon_closure([builder.exit_state]), EXIT)
     return builder.nfa
 
 
 def is_large(node: Node, limits: Limits) -> bool:
     """Whether a node is a repetition that is counted rather than copied out, alone or with a text behind it."""
-    if isinstance(node, Seq) and len(node.parts) == 2 and isinstance(node.parts[1], Text):
+    if isinstance(node, Seq) and len(node.parts) == 2 and isinstance(node.parts[1], LiteralText):
         node = node.parts[0]
     return isinstance(node, Repeat) and _Sizes(limits).is_large(node)
 
@@ -98,9 +98,11 @@ class _Sizes:
         self._known: dict[int, tuple[Node, int]] = {}  # the node is kept, so that its id stays its own
 
     def is_large(self, node: Repeat) -> bool:
-        if node.least > self.limits.rounds:
-            raise LimitExceeded("rounds", self.limits.rounds, f"a repetition of at least {node.least}")
-        rounds = node.least if node.most is None else node.most
+        if node.min_count > self.limits.iterations:
+            raise LimitExceeded(
+                "iterations", self.limits.iterations, f"a repetition of at least {node.min_count}"
+            )
+        rounds = node.min_count if node.max_count is None else node.max_count
         return rounds > 1 and rounds * self.of(node.part) > _UNROLL
 
     def of(self, node: Node) -> int:
@@ -109,24 +111,24 @@ class _Sizes:
         if known is not None:
             return known[1]
         match node:
-            case Text(value):
+            case LiteralText(value):
                 size = len(value)
-            case Seq(parts) | Alt(parts):
+            case Seq(parts) | Choice(parts):
                 size = sum(map(self.of, parts))
             case Repeat(part, least, most):
                 size = self.of(part) * max(least, 1 if most is None else most)
-            case Joined(parts, separator):
+            case SeparatedList(parts, separator):
                 size = sum(
-                    (self.of(p.node) + len(separator)) * min(max(p.least, p.most or 1), _UNROLL)
+                    (self.of(p.node) + len(separator)) * min(max(p.min_count, p.max_count or 1), _UNROLL)
                     for p in parts
                 )
-            case Unordered(entries):
-                size = sum(self.of(entry.rest) + 2 for entry in entries)
-            case Both(left, right):
+            case AnyOrder(entries):
+                size = sum(self.of(entry.value) + 2 for entry in entries)
+            case Intersection(left, right):
                 size = self.of(left) + self.of(right)
-            case Multiple(of, places):
+            case MultipleOf(of, places):
                 size = of * (1 + places)
-            case Chars() | Call() | Unique() | Substring():
+            case CharClass() | RuleRef() | Distinct() | Substring():
                 size = 1
         self._known[id(node)] = (node, size)
         return size
@@ -140,11 +142,11 @@ class _Builder:
     ) -> None:
         self.nfa = Nfa()
         self.compile_part = compile_part
-        self.may_count = count
-        self.leaving: int | None = None
+        self.counter_allowed = count
+        self.exit_state: int | None = None
         self.limits = limits
         self.rules = rules
-        self.open_calls: list[str] = []
+        self.open_rules: list[str] = []
         self.is_large = _Sizes(limits).is_large
 
     def state(self) -> int:
@@ -155,48 +157,50 @@ class _Builder:
         return state
 
     def emit(self, node: Node, start: int) -> int:
-        if type(node) is Text:  # most nodes are one of these two
+        if type(node) is LiteralText:  # most nodes are one of these two
             return self.text(node.value, start)
         if type(node) is Seq:
             for part in node.parts:
                 start = self.emit(part, start)
             return start
         match node:
-            case Chars(ranges):
+            case CharClass(ranges):
                 return self.chars(ranges, start)
-            case Call(rule):
-                return self.call(rule, start)
-            case Alt(parts):
+            case RuleRef(rule):
+                return self.rule_ref(rule, start)
+            case Choice(parts):
                 return self.alternatives(parts, start)
             case Repeat():
                 return self.repeat(node, start)
-            case Joined(parts, separator):
-                return self.joined(parts, separator, start)
-            case Unique(inner):
-                return self.enter(node, start) if self.rules is None else self.emit(inner, start)
-            case Unordered():
-                return self.unordered(node, start)
-            case Both() if self.rules is None and is_quoting(node):
-                return self.enter(node, start)
+            case SeparatedList(parts, separator):
+                return self.separated_list(parts, separator, start)
+            case Distinct(inner):
+                return self.call_rule(node, start) if self.rules is None else self.emit(inner, start)
+            case AnyOrder():
+                return self.any_order(node, start)
+            case Intersection() if self.rules is None and is_substring(node):
+                return self.call_rule(node, start)
             case Substring() if self.rules is None:
-                return self.enter(node, start)
-            case Both(right=Repeat() as rounds, negate=False) if self.rules is None and self.is_large(rounds):
-                return self.enter(node, start)
-            case Both() | Substring():
+                return self.call_rule(node, start)
+            case Intersection(right=Repeat() as rounds, negate=False) if self.rules is None and self.is_large(
+                rounds
+            ):
+                return self.call_rule(node, start)
+            case Intersection() | Substring():
                 return self.embed(self.compile_part(node), start)
-            case Multiple(of, places):
+            case MultipleOf(of, places):
                 return multiples(self, of, places, start)
 
     def link(self, source: int, target: int) -> None:
-        self.nfa.silent.extend((source, target))
+        self.nfa.epsilon.extend((source, target))
 
     def edge(self, source: int, byte: int, target: int) -> None:
-        self.nfa.edges.extend((source, byte, byte, target, KEEP))
+        self.nfa.edges.extend((source, byte, byte, target, NO_OP))
 
     def text(self, value: str, start: int) -> int:
-        return self.run(value.encode(errors="surrogateescape"), start) if value else start
+        return self.byte_run(value.encode(errors="surrogateescape"), start) if value else start
 
-    def run(self, text: bytes, start: int) -> int:
+    def byte_run(self, text: bytes, start: int) -> int:
         """Lead through new states, numbered in a row; returns the last one."""
         nfa = self.nfa
         first, nfa.size = nfa.size, nfa.size + len(text)
@@ -209,14 +213,14 @@ class _Builder:
     def alternatives(self, parts: tuple[Node, ...], start: int) -> int:
         """Any of the parts; of many texts those that begin alike share the states of their beginning, as a trie."""
         end = self.state()
-        texts = [part.spelled for part in parts if isinstance(part, Text)]
-        if shared := len(texts) > _APART:
+        texts = [part.utf8 for part in parts if isinstance(part, LiteralText)]
+        if shared := len(texts) > _MIN_TRIE_TEXTS:
             texts.sort()
             root = self.state()
             self.link(start, root)
             self.trie(texts, root, end)
         for part in parts:
-            if not shared or not isinstance(part, Text):
+            if not shared or not isinstance(part, LiteralText):
                 self.link(self.emit(part, start), end)
         return end
 
@@ -230,7 +234,7 @@ class _Builder:
             del path[shared + 1 :]
             if shared < len(text):
                 first = self.nfa.size
-                self.run(text[shared:], path[-1])
+                self.byte_run(text[shared:], path[-1])
                 path += range(first, self.nfa.size)
             self.link(path[-1], end)
             before = text
@@ -245,45 +249,45 @@ class _Builder:
                 rest = sequence[position:]
                 if rest not in states:
                     states[rest] = self.state()
-                    self.nfa.edges.extend((states[rest], *rest[0], target, KEEP))
+                    self.nfa.edges.extend((states[rest], *rest[0], target, NO_OP))
                 target = states[rest]
-            self.nfa.edges.extend((start, *sequence[0], target, KEEP))
+            self.nfa.edges.extend((start, *sequence[0], target, NO_OP))
         return end
 
-    def call(self, rule: str, start: int) -> int:
+    def rule_ref(self, rule: str, start: int) -> int:
         if self.rules is None:
-            return self.enter(rule, start)
-        if rule in self.open_calls:
+            return self.call_rule(rule, start)
+        if rule in self.open_rules:
             raise SchemaError("a recursive value cannot be combined with a pattern or a negation")
-        self.open_calls.append(rule)
+        self.open_rules.append(rule)
         end = self.emit(self.rules[rule], start)
-        self.open_calls.pop()
+        self.open_rules.pop()
         return end
 
     def repeat(self, node: Repeat, start: int) -> int:
         if self.rules is not None or not self.is_large(node):
             return self.unroll(node, start)
         if _remembers(node.part):  # a rule of its own would not know the texts seen before it
-            return self.here(node, start)
-        return self.enter(node, start)
+            return self.repeat_inline(node, start)
+        return self.call_rule(node, start)
 
-    def enter(self, key: Key, start: int) -> int:
+    def call_rule(self, key: RuleKey, start: int) -> int:
         end = self.state()
-        self.nfa.call(start, key, end, KEEP)
+        self.nfa.call(start, key, end, NO_OP)
         return end
 
-    def here(self, node: Repeat, start: int) -> int:
+    def repeat_inline(self, node: Repeat, start: int) -> int:
         """A large repetition in its own place: counted if the counter is free, else copied out."""
-        counted = self.count(node, start) if self.may_count and self.leaving is None else None
+        counted = self.count(node, start) if self.counter_allowed and self.exit_state is None else None
         if counted is None:
             return self.unroll(node, start)
-        self.leaving = counted
+        self.exit_state = counted
         return counted
 
     def unroll(self, node: Repeat, start: int) -> int:
-        part, least, most = node.part, node.least, node.most
+        part, least, most = node.part, node.min_count, node.max_count
         copies = least if most is not None else max(least - 1, 0)
-        start = self.copies(lambda entry: self.emit(part, entry), start, copies)
+        start = self.emit_copies(lambda entry: self.emit(part, entry), start, copies)
         if most is None:
             loop = self.state()
             self.link(start, loop)
@@ -298,21 +302,21 @@ class _Builder:
             self.link(entry, inner)
             return self.emit(part, inner)
 
-        self.link(self.copies(maybe, start, most - least), end)
+        self.link(self.emit_copies(maybe, start, most - least), end)
         return end
 
-    def copies(self, emit: Callable[[int], int], start: int, times: int) -> int:
+    def emit_copies(self, emit: Callable[[int], int], start: int, count: int) -> int:
         """Emit a fragment several times, each from where the one before it ends; returns where the last one does."""
         nfa = self.nfa
-        for more in range(times - 1, -1, -1):
-            first, lengths, counted = nfa.size, nfa.lengths, self.leaving
+        for more in range(count - 1, -1, -1):
+            first, lengths, counted = nfa.size, nfa.table_lengths, self.exit_state
             end = emit(start)
             own = range(first, nfa.size)
             # Where the fragment took the rule's counter, the next one will be another.
-            if more * len(own) >= _COPIED and end in own and self.leaving == counted:
+            if more * len(own) >= _COPIED and end in own and self.exit_state == counted:
                 if nfa.size + more * len(own) > self.limits.nfa_states:
                     raise LimitExceeded("nfa_states", self.limits.nfa_states, "the automaton of a rule")
-                nfa.copy(lengths, own, (start, end), more)
+                nfa.append_copies(lengths, own, (start, end), more)
                 return end + more * len(own)
             start = end
         return start
@@ -323,22 +327,24 @@ class _Builder:
         self.link(start, loop)
         end = self.emit(node.part, first)
         nfa = self.nfa
-        opening = nfa.closure([first])
-        if end in opening or nfa.enters(opening, without=opening):
+        opening = nfa.epsilon_closure([first])
+        if end in opening or nfa.is_entered(opening, excluded=opening):
             return None
-        nfa.mark(opening, TICK)
+        nfa.set_operation(opening, ENTER)
         self.link(loop, first)
         self.link(end, loop)
         self.link(loop, leave)
-        nfa.least = node.least
-        nfa.most = None if node.most is None or node.most > self.limits.rounds else node.most
+        nfa.min_count = node.min_count
+        nfa.max_count = (
+            None if node.max_count is None or node.max_count > self.limits.iterations else node.max_count
+        )
         return leave
 
-    def joined(self, parts: tuple[Part, ...], separator: str, start: int) -> int:
+    def separated_list(self, parts: tuple[ListPart, ...], separator: str, start: int) -> int:
         """Two tracks run side by side, before and after the first written part, so that size stays linear."""
         nothing: int | None = start
         written: int | None = None
-        for run in in_runs([part for part in parts if part.most != 0]):
+        for run in group_optional([part for part in parts if part.max_count != 0]):
             if len(run) > 1:
                 written = optional_run(self, run, separator, nothing, written)
                 continue
@@ -347,10 +353,10 @@ class _Builder:
                 self.link(nothing, entry)
             if written is not None:
                 self.link(self.text(separator, written), entry)
-            end = self.part(part, separator, entry)
+            end = self.list_part(part, separator, entry)
             after = self.state()
             self.link(end, after)
-            if part.least == 0:
+            if part.min_count == 0:
                 if written is not None:
                     self.link(written, after)
             else:
@@ -362,33 +368,33 @@ class _Builder:
                 self.link(state, end)
         return end
 
-    def unordered(self, node: Unordered, start: int) -> int:
+    def any_order(self, node: AnyOrder, start: int) -> int:
         """A loop over the entries, under the rule's counter; the keys themselves see to it that none comes twice."""
-        if self.rules is not None or not self.may_count or self.leaving is not None:
+        if self.rules is not None or not self.counter_allowed or self.exit_state is not None:
             raise SchemaError("keys in any order cannot be combined with a pattern or a negation")
         entry, after, leave = self.state(), self.state(), self.state()
         self.link(start, entry)
         for each in node.entries:
             first, named = self.state(), self.state()
             self.link(entry, first)
-            self.nfa.call(first, each.key, named, TICK if each.counts else KEEP)
-            self.link(self.emit(each.rest, named), after)
+            self.nfa.call(first, each.key, named, ENTER if each.counted else NO_OP)
+            self.link(self.emit(each.value, named), after)
         self.link(self.text(node.separator, after), entry)
         self.link(start, leave)
         self.link(after, leave)
-        self.nfa.least, self.nfa.most = node.least, node.most
-        self.leaving = leave
+        self.nfa.min_count, self.nfa.max_count = node.min_count, node.max_count
+        self.exit_state = leave
         return leave
 
-    def part(self, part: Part, separator: str, entry: int) -> int:
+    def list_part(self, part: ListPart, separator: str, entry: int) -> int:
         """A written part and its repetitions."""
         end = self.emit(part.node, entry)
-        if part.least <= 1 and part.most is None:
+        if part.min_count <= 1 and part.max_count is None:
             self.link(self.text(separator, end), entry)
-        elif part.most != 1:
-            most = None if part.most is None else part.most - 1
-            again = seq(Text(separator), part.node)
-            end = self.repeat(Repeat(again, max(part.least - 1, 0), most), end)
+        elif part.max_count != 1:
+            most = None if part.max_count is None else part.max_count - 1
+            again = seq(LiteralText(separator), part.node)
+            end = self.repeat(Repeat(again, max(part.min_count - 1, 0), most), end)
         return end
 
     def embed(self, dfa: Dfa, start: int) -> int:
@@ -402,7 +408,9 @@ class _Builder:
         for state, row in enumerate(dfa.targets.tolist()):
             for first, last, klass in runs:
                 if row[klass] != DEAD:
-                    self.nfa.edges.extend((states[state], first, last, states[row[klass] >> BITS], KEEP))
+                    self.nfa.edges.extend(
+                        (states[state], first, last, states[row[klass] >> OPERATION_BITS], NO_OP)
+                    )
             if dfa.final[state]:
                 self.link(states[state], end)
         return end
@@ -410,7 +418,7 @@ class _Builder:
 
 def _remembers(node: Node) -> bool:
     """Whether a repeated part holds a unique text of the rule that it stands in."""
-    return isinstance(node, Unique) or (isinstance(node, Seq) and any(map(_remembers, node.parts)))
+    return isinstance(node, Distinct) or (isinstance(node, Seq) and any(map(_remembers, node.parts)))
 
 
 def _runs(classes: list[int]) -> list[tuple[int, int, int]]:

@@ -21,43 +21,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.core import kernels
-from structkit.automaton.core.kernels import BITS, FAR
-from structkit.regex.nodes import Both, Node, Repeat, Rules, Substring, Unique
+from structkit.automaton.core.kernels import OPERATION_BITS, UNREACHABLE
+from structkit.regex.nodes import Distinct, Intersection, Node, Repeat, Rules, Substring
 
 __all__ = [
     "DEAD",
-    "KEEP",
-    "LEAVE",
-    "TICK",
+    "ENTER",
+    "EXIT",
+    "NO_OP",
     "Dfa",
-    "Key",
-    "in_order",
+    "RuleKey",
     "intersection",
+    "iterations_to_end",
     "node_of",
-    "rounds_to_end",
+    "sort_callees",
     "trim",
 ]
 
-Key: TypeAlias = str | Repeat | Unique | Both | Substring
+RuleKey: TypeAlias = str | Repeat | Distinct | Intersection | Substring
 """What a call names: a rule of the target, or a node that became a rule of its own: a large repetition, alone or
 within a pattern, a unique text, or a quote."""
 
 _NO_CALLS: NDArray[np.int32] = np.empty((0, 4), np.int32)
 
 DEAD = -1
-KEEP, TICK, LEAVE = 0, kernels.TICK, kernels.LEAVE
+NO_OP, ENTER, EXIT = 0, kernels.ENTER, kernels.EXIT
 
 
-def node_of(rules: Rules, key: Key | None) -> Node:
+def node_of(rules: Rules, key: RuleKey | None) -> Node:
     """What a call of the key stands for; `None` is the start."""
     match key:
         case None:
             return rules.start
         case str():
             return rules.rules[key]
-        case Unique(node):
+        case Distinct(node):
             return node
-        case Repeat() | Both() | Substring():
+        case Repeat() | Intersection() | Substring():
             return key
 
 
@@ -68,20 +68,20 @@ class Dfa:
     Attributes:
         classes: uint8[256], the class of each byte.
         targets: int32[states, classes], `next_state << BITS | operation` or `DEAD`.
-        final: bool[states], whether the rule may end here (once `least` rounds are done).
+        final: bool[states], whether the rule may end here (once `min_count` rounds are done).
         calls: int32[calls, 4], `(state, place of the callee in callees, state after it, operation)`, ordered by state.
         callees: What the calls name, in the order in which they do.
-        least: Rounds that the counted repetition needs; 0 without one.
-        most: Rounds that it allows; `None` for any number.
+        min_count: Rounds that the counted repetition needs; 0 without one.
+        max_count: Rounds that it allows; `None` for any number.
     """
 
     classes: NDArray[np.uint8]
     targets: NDArray[np.int32]
     final: NDArray[np.bool_]
     calls: NDArray[np.int32] = field(default_factory=lambda: _NO_CALLS)
-    callees: tuple[Key, ...] = ()
-    least: int = 0
-    most: int | None = None
+    callees: tuple[RuleKey, ...] = ()
+    min_count: int = 0
+    max_count: int | None = None
 
     @cached_property
     def fingerprint(self) -> bytes:
@@ -92,9 +92,9 @@ class Dfa:
         return digest.digest()
 
     @property
-    def unique(self) -> NDArray[np.bool_]:
+    def distinct(self) -> NDArray[np.bool_]:
         """bool[callees]: whether the texts of each are unique."""
-        return np.array([isinstance(key, Unique) for key in self.callees], bool)
+        return np.array([isinstance(key, Distinct) for key in self.callees], bool)
 
     @property
     def is_empty(self) -> bool:
@@ -104,9 +104,9 @@ class Dfa:
     def accepts(self, text: bytes) -> bool:
         """Whether the rule holds `text`; for automata without calls and counter.
 
-        >>> from structkit.automaton.construct.compile_rule import regular
-        >>> from structkit.regex.nodes import Text
-        >>> regular(Text("ab")).accepts(b"ab")
+        >>> from structkit.automaton.construct.compile_rule import regular_dfa
+        >>> from structkit.regex.nodes import LiteralText
+        >>> regular_dfa(LiteralText("ab")).accepts(b"ab")
         True
         """
         state = 0
@@ -114,11 +114,13 @@ class Dfa:
             target = int(self.targets[state, self.classes[byte]])
             if target == DEAD:
                 return False
-            state = target >> BITS
+            state = target >> OPERATION_BITS
         return bool(self.final[state])
 
 
-def in_order(calls: NDArray[np.int32], callees: tuple[Key, ...]) -> tuple[NDArray[np.int32], tuple[Key, ...]]:
+def sort_callees(
+    calls: NDArray[np.int32], callees: tuple[RuleKey, ...]
+) -> tuple[NDArray[np.int32], tuple[RuleKey, ...]]:
     """Calls, and what they name, numbered in the order in which they name it."""
     order = list(dict.fromkeys(calls[:, 1].tolist()))
     if order == list(range(len(callees))):
@@ -129,16 +131,16 @@ def in_order(calls: NDArray[np.int32], callees: tuple[Key, ...]) -> tuple[NDArra
     return calls.copy(), tuple(callees[place] for place in order)
 
 
-def intersection(left: Dfa, right: Dfa, most_states: int, *, negate: bool = False) -> Dfa | None:
-    """Texts of `left` that are in `right` (not in `right` with `negate`); `None` past `most_states`.
+def intersection(left: Dfa, right: Dfa, max_states: int, *, negate: bool = False) -> Dfa | None:
+    """Texts of `left` that are in `right` (not in `right` with `negate`); `None` past `max_states`.
 
     Both must be without calls, and `left` without a counter; that of `right` counts on. The result is trimmed.
     """
     classes, of = np.empty(256, np.uint8), np.empty((2, 256), np.uint8)
-    width = kernels.pair(left.classes, right.classes, classes, of)
+    width = kernels.common_byte_classes(left.classes, right.classes, classes, of)
     room = 64 + len(left.final) + len(right.final)
     while True:
-        room = max(1, min(room, most_states))
+        room = max(1, min(room, max_states))
         pairs, targets, final = (
             np.empty(room, np.int64),
             np.empty((room, width), np.int32),
@@ -150,25 +152,31 @@ def intersection(left: Dfa, right: Dfa, most_states: int, *, negate: bool = Fals
         )
         if states != kernels.FULL:
             break
-        if room >= most_states:
+        if room >= max_states:
             return None
         room *= 4
     return trim(
-        Dfa(classes, targets[:states].copy(), final[:states].copy(), least=right.least, most=right.most)
+        Dfa(
+            classes,
+            targets[:states].copy(),
+            final[:states].copy(),
+            min_count=right.min_count,
+            max_count=right.max_count,
+        )
     )
 
 
-def rounds_to_end(dfa: Dfa) -> NDArray[np.int32]:
+def iterations_to_end(dfa: Dfa) -> NDArray[np.int32]:
     """int32[states]: the fewest rounds that begin on a way from each to an end; `FAR` where there is none."""
-    rounds = np.where(dfa.final, 0, FAR).astype(np.int32)
-    kernels.fewest_rounds(dfa.targets, rounds)
+    rounds = np.where(dfa.final, 0, UNREACHABLE).astype(np.int32)
+    kernels.min_iterations(dfa.targets, rounds)
     return rounds
 
 
 def trim(dfa: Dfa) -> Dfa:
     """An automaton without calls, without the states from which no end can be reached; but the start stays."""
-    rounds = rounds_to_end(dfa)
-    if rounds.max(initial=0) < FAR:
+    rounds = iterations_to_end(dfa)
+    if rounds.max(initial=0) < UNREACHABLE:
         return dfa
     targets, final = dfa.targets.copy(), dfa.final.copy()
     states = kernels.compact(targets, final, rounds)

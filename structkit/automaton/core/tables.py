@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from structkit.automaton.core import kernels
 from structkit.automaton.core.dfa import DEAD, Dfa
-from structkit.automaton.core.kernels import BITS
+from structkit.automaton.core.kernels import OPERATION_BITS
 
-__all__ = ["UNBUILT", "GrowingTables", "Tables", "cut"]
+__all__ = ["UNBUILT", "TableBuilder", "Tables", "extract_dfa"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -32,16 +32,17 @@ class Tables(NamedTuple):
         classes: uint8[rules, 256], the class of each byte in each rule.
         rule: int32[states], the rule that the state belongs to.
         final: bool[states], whether the rule may end here.
-        live: bool[states], whether any byte leaves the state.
-        quiet: bool[states], whether nothing but a byte leaves the state: no rule is called, and its own does not end.
+        has_moves: bool[states], whether any byte leaves the state.
+        byte_only: bool[states], whether nothing but a byte leaves the state: no rule is called, and its own does not
+            end.
         call_first: int32[states + 1], where the state's calls begin in the four arrays below.
         call_rule: int32[calls], the rule called.
         call_next: int32[calls], the state after it.
         call_operation: int32[calls].
-        call_unique: bool[calls], whether what is called is a unique text.
+        call_distinct: bool[calls], whether what is called is a unique text.
         start: int32[rules], the first state of each rule; `UNBUILT` where there is none yet.
-        least: int32[rules], the rounds that the rule's counter needs.
-        most: int32[rules], the rounds that it allows, -1 for any number.
+        min_count: int32[rules], the rounds that the rule's counter needs.
+        max_count: int32[rules], the rounds that it allows, -1 for any number.
     """
 
     row: NDArray[np.int32]
@@ -49,16 +50,16 @@ class Tables(NamedTuple):
     classes: NDArray[np.uint8]
     rule: NDArray[np.int32]
     final: NDArray[np.bool_]
-    live: NDArray[np.bool_]
-    quiet: NDArray[np.bool_]
+    has_moves: NDArray[np.bool_]
+    byte_only: NDArray[np.bool_]
     call_first: NDArray[np.int32]
     call_rule: NDArray[np.int32]
     call_next: NDArray[np.int32]
     call_operation: NDArray[np.int32]
-    call_unique: NDArray[np.bool_]
+    call_distinct: NDArray[np.bool_]
     start: NDArray[np.int32]
-    least: NDArray[np.int32]
-    most: NDArray[np.int32]
+    min_count: NDArray[np.int32]
+    max_count: NDArray[np.int32]
 
     def width(self, first: int, stop: int) -> int:
         """The byte classes of the rule that has the states from `first` to before `stop`."""
@@ -67,37 +68,39 @@ class Tables(NamedTuple):
 
     def without(
         self,
-        calls: NDArray[np.bool_],
-        needs: NDArray[np.bool_],
-        narrow: NDArray[np.bool_],
-        open_: Collection[int],
+        removed_calls: NDArray[np.bool_],
+        blocked: NDArray[np.bool_],
+        dead_ends: NDArray[np.bool_],
+        nonaccepting_rules: Collection[int],
     ) -> Tables:
         """The tables in which some texts cannot be written.
 
         Args:
-            calls: bool[calls], those that are not made.
-            needs: bool[states], the states to which no byte leads.
-            narrow: bool[states], those that nothing leaves.
-            open_: The rules that do not end.
+            removed_calls: bool[calls], those that are not made.
+            blocked: bool[states], the states to which no byte leads.
+            dead_ends: bool[states], those that nothing leaves.
+            nonaccepting_rules: The rules that do not end.
         """
-        kept = ~(calls | np.repeat(narrow, np.diff(self.call_first)))
+        kept = ~(removed_calls | np.repeat(dead_ends, np.diff(self.call_first)))
         first = np.concatenate([[0], np.cumsum(kept)])[self.call_first].astype(np.int32)
-        final = self.final & ~np.isin(self.rule, list(open_))
-        leaving = np.repeat(~narrow, np.diff(self.row, append=len(self.targets)))
+        final = self.final & ~np.isin(self.rule, list(nonaccepting_rules))
+        leaving = np.repeat(~dead_ends, np.diff(self.row, append=len(self.targets)))
         return self._replace(
-            targets=np.where(leaving & ~needs[self.targets >> BITS], self.targets, DEAD).astype(np.int32),
+            targets=np.where(leaving & ~blocked[self.targets >> OPERATION_BITS], self.targets, DEAD).astype(
+                np.int32
+            ),
             final=final,
-            live=self.live & ~narrow,
-            quiet=(np.diff(first) == 0) & ~final & self.live & ~narrow,
+            has_moves=self.has_moves & ~dead_ends,
+            byte_only=(np.diff(first) == 0) & ~final & self.has_moves & ~dead_ends,
             call_first=first,
             call_rule=self.call_rule[kept],
             call_next=self.call_next[kept],
             call_operation=self.call_operation[kept],
-            call_unique=self.call_unique[kept],
+            call_distinct=self.call_distinct[kept],
         )
 
 
-class GrowingTables:
+class TableBuilder:
     """What `Tables` are cut from: larger arrays, filled up to where the rules built so far end.
 
     Those that have as many entries are the rows of one array, for there is much to be asked of the system otherwise.
@@ -137,14 +140,14 @@ class GrowingTables:
         final, live, quiet = self._are_states
         call_rule, call_next, call_operation = self._of_calls
         least, most = self._of_rules
-        kernels.place(
-            dfa.targets, dfa.final, calls, np.array(callees, np.int32), dfa.unique, rule, base, offset, called,
+        kernels.write_rule(
+            dfa.targets, dfa.final, calls, np.array(callees, np.int32), dfa.distinct, rule, base, offset, called,
             row, self._targets, rule_of, final, live, quiet,
             call_first, call_rule, call_next, call_operation, self._unique_calls,
         )  # fmt: skip
         self._classes[rule] = dfa.classes
-        least[rule] = dfa.least
-        most[rule] = -1 if dfa.most is None else dfa.most
+        least[rule] = dfa.min_count
+        most[rule] = -1 if dfa.max_count is None else dfa.max_count
         # Not changed in place: one who still walks the smaller tables must not enter the new rule.
         start = np.empty(rules, np.int32)
         start[: len(self._start)] = self._start
@@ -172,37 +175,37 @@ class GrowingTables:
     def _reach(self, states: int, transitions: int, calls: int, rules: int) -> None:
         """Have room for so many."""
         if transitions > len(self._targets):
-            self._targets = _larger(self._targets, transitions)
+            self._targets = _grow(self._targets, transitions)
         if states >= self._of_states.shape[1]:
-            self._of_states = _larger(self._of_states, states + 1)
-            self._are_states = _larger(self._are_states, states + 1)
+            self._of_states = _grow(self._of_states, states + 1)
+            self._are_states = _grow(self._are_states, states + 1)
         if calls > len(self._unique_calls):
-            self._of_calls = _larger(self._of_calls, calls)
-            self._unique_calls = _larger(self._unique_calls, calls)
+            self._of_calls = _grow(self._of_calls, calls)
+            self._unique_calls = _grow(self._unique_calls, calls)
         known = len(self._classes)
         if rules > known:
-            self._of_rules = _larger(self._of_rules, rules)
+            self._of_rules = _grow(self._of_rules, rules)
             self._of_rules[:, known:] = 0
             self._classes, before = np.zeros((max(rules, 2 * known), 256), np.uint8), self._classes
             self._classes[:known] = before
 
 
-def cut(tables: Tables, rule: int, first: int, stop: int) -> Dfa:
+def extract_dfa(tables: Tables, rule: int, first: int, stop: int) -> Dfa:
     """The automaton of a rule that calls no other, with states of its own: those from `first` to before `stop`."""
     width = tables.width(first, stop)
     row = int(tables.row[first])
     targets = tables.targets[row : row + (stop - first) * width].reshape(-1, width)
-    most = int(tables.most[rule])
+    most = int(tables.max_count[rule])
     return Dfa(
         tables.classes[rule].copy(),
-        np.where(targets < 0, targets, targets - (first << BITS)).astype(np.int32),
+        np.where(targets < 0, targets, targets - (first << OPERATION_BITS)).astype(np.int32),
         tables.final[first:stop].copy(),
-        least=int(tables.least[rule]),
-        most=None if most < 0 else most,
+        min_count=int(tables.min_count[rule]),
+        max_count=None if most < 0 else most,
     )
 
 
-def _larger(array: NDArray[Scalar], size: int) -> NDArray[Scalar]:
+def _grow(array: NDArray[Scalar], size: int) -> NDArray[Scalar]:
     """An array that is longer, and begins with the given one; what follows is anything."""
     length = array.shape[-1]
     larger = np.empty((*array.shape[:-1], max(size, 2 * length)), array.dtype)

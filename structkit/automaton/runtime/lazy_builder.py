@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 
 from structkit.automaton.construct.compile_rule import build_rule, rule_dfa
-from structkit.automaton.core.dfa import Key, node_of
-from structkit.automaton.core.tables import GrowingTables, Tables
-from structkit.automaton.distance.bounds import Lengths
-from structkit.automaton.distance.cardinality import Counts
-from structkit.automaton.distance.trim import Alive, alive
+from structkit.automaton.core.dfa import RuleKey, node_of
+from structkit.automaton.core.tables import TableBuilder, Tables
+from structkit.automaton.distance.bounds import LengthBounds
+from structkit.automaton.distance.cardinality import Cardinality
+from structkit.automaton.distance.trim import TrimmedRule, trim_rule
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 
-__all__ = ["Builder"]
+__all__ = ["LazyBuilder"]
 
 
-class Builder:
+class LazyBuilder:
     """Builds rules one by one. Rule 0 is the start, and built at once.
 
     Attributes:
@@ -33,21 +33,21 @@ class Builder:
     def __init__(self, rules: Rules, limits: Limits) -> None:
         self.rules = rules
         self.limits = limits
-        self.keys: list[Key | None] = [None]
-        self.built: dict[int, Alive] = {}
-        self._numbers: dict[Key | None, int] = {None: 0}
-        self._growing = GrowingTables()
-        self._lengths = Lengths(
+        self.keys: list[RuleKey | None] = [None]
+        self.built: dict[int, TrimmedRule] = {}
+        self._numbers: dict[RuleKey | None, int] = {None: 0}
+        self._growing = TableBuilder()
+        self._lengths = LengthBounds(
             rules,
-            lambda node: alive(rule_dfa(node, limits)).length,
-            Counts(lambda key: rule_dfa(node_of(rules, key), limits)),
+            lambda node: trim_rule(rule_dfa(node, limits)).min_length,
+            Cardinality(lambda key: rule_dfa(node_of(rules, key), limits)),
         )
         self.tables = self.build(0)
 
     @property
-    def short(self) -> tuple[str, int, int] | None:
+    def shortage(self) -> tuple[str, int, int] | None:
         """A rule with fewer unique texts than it needs, as `Lengths.short` says it."""
-        return self._lengths.short
+        return self._lengths.shortage
 
     def build(self, rule: int) -> Tables:
         """Build a rule, unless it was built before; the arrays with it.
@@ -60,13 +60,13 @@ class Builder:
         key = self.keys[rule]
         # The start is a target's own, so that to look for it among the rules of others would be lost time.
         dfa = (build_rule if key is None else rule_dfa)(node_of(self.rules, key), self.limits)
-        found = alive(dfa, [self._lengths.of(key) for key in dfa.callees])
+        found = trim_rule(dfa, [self._lengths.of(key) for key in dfa.callees])
         callees = [self._number(key) for key in found.dfa.callees]
         self.built[rule] = found
         self.tables = self._growing.add(rule, found.dfa, callees, len(self.keys))
         return self.tables
 
-    def _number(self, key: Key) -> int:
+    def _number(self, key: RuleKey) -> int:
         number = self._numbers.setdefault(key, len(self.keys))
         if number == len(self.keys):
             self.keys.append(key)
@@ -93,5 +93,5 @@ class Builder:
         for array in self.tables:
             digest.update(array.tobytes())
         for found in self.built.values():
-            digest.update(found.end.tobytes())
+            digest.update(found.distance.tobytes())
         return digest.hexdigest()

@@ -7,7 +7,12 @@ from numpy.typing import NDArray
 
 from structkit.automaton.core import kernels
 from structkit.automaton.runtime.automaton import Automaton
-from structkit.automaton.runtime.distinct import UniqueTexts, cannot_repeat, has_another, leaves_room
+from structkit.automaton.runtime.distinct import (
+    DistinctTexts,
+    can_still_differ,
+    cannot_repeat,
+    has_unused_text,
+)
 from structkit.automaton.runtime.stack import Frame
 
 __all__ = ["Reader"]
@@ -26,13 +31,13 @@ class Reader:
 
     def __init__(self, automaton: Automaton) -> None:
         self.automaton = automaton
-        self.unique = UniqueTexts(automaton)
+        self.unique = DistinctTexts(automaton)
 
     def read(self, frames: frozenset[Frame], kept: bytes, text: bytes) -> tuple[frozenset[Frame], bytes]:
         """Where a text is after more bytes, and the text kept for the unique texts that are open then."""
-        if not self.automaton.remembers:
+        if not self.automaton.has_distinct:
             after = self._read(frames, text)
-            if not self.automaton.remembers:  # else a rule was built on the way that has unique texts
+            if not self.automaton.has_distinct:  # else a rule was built on the way that has unique texts
                 return after, b""
         at, content = 0, np.frombuffer(text, np.uint8)
         while at < len(text) and frames:
@@ -48,10 +53,10 @@ class Reader:
                 frames = frozenset(
                     frame
                     for frame in self.automaton.step(frames, text[at], kept)
-                    if leaves_room(self.unique, frame, kept) and has_another(self.unique, frame)
+                    if can_still_differ(self.unique, frame, kept) and has_unused_text(self.unique, frame)
                 )
                 at += 1
-            if not any(frame.opened for frame in frames):
+            if not any(frame.inside_distinct for frame in frames):
                 kept = b""
         return frames, kept
 
@@ -82,25 +87,25 @@ class Reader:
             for frame in self.automaton.step(waiting.pop(at), text[at]):
                 read, glided = self._glide(frame, content, at + 1)
                 waiting.setdefault(read, set()).add(glided)
-        return self.automaton.merged(waiting.get(len(text), ()))
+        return self.automaton.merge_frames(waiting.get(len(text), ()))
 
     def _glide(self, frame: Frame, content: NDArray[np.uint8], at: int) -> tuple[int, Frame]:
         """Where a frame comes to as long as nothing but bytes is around it, and the first byte that it did not read."""
         automaton = self.automaton
-        read, state, count = kernels.glide(
+        read, state, count = kernels.run_bytes(
             automaton.row, automaton.targets, automaton.classes, automaton.rule,
-            automaton.quiet, automaton.least, automaton.most,
+            automaton.byte_only, automaton.min_count, automaton.max_count,
             frame.state, frame.count, content, at,
         )  # fmt: skip
-        return read, frame if read == at else automaton.frame(state, count, frame.below, frame.memory)
+        return read, frame if read == at else automaton.frame(state, count, frame.below, frame.seen_texts)
 
     def accepts(self, text: bytes) -> bool:
         """Whether the automaton holds the text.
 
         >>> from structkit.automaton.link import link
-        >>> from structkit.regex.nodes import Alt, Call, Rules, Seq, Text
-        >>> nested = Rules(Call("a"), {"a": Alt((Text("x"), Seq((Text("("), Call("a"), Text(")")))))})
+        >>> from structkit.regex.nodes import Choice, RuleRef, Rules, Seq, LiteralText
+        >>> nested = Rules(RuleRef("a"), {"a": Choice((LiteralText("x"), Seq((LiteralText("("), RuleRef("a"), LiteralText(")")))))})
         >>> Reader(link(nested)).accepts(b"((x))")
         True
         """
-        return self.automaton.can_end(self.read(self.automaton.first(), b"", text)[0])
+        return self.automaton.is_accepting(self.read(self.automaton.start_frames(), b"", text)[0])

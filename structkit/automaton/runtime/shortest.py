@@ -10,158 +10,167 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.core import kernels
-from structkit.automaton.core.dfa import DEAD, KEEP, TICK
-from structkit.automaton.core.kernels import BITS, OPERATION
-from structkit.automaton.distance.kernels import CALL_FIRST, END_AT, HOP, ROUNDS, ROW, RULE, STATES, distances
+from structkit.automaton.core.dfa import DEAD, ENTER, NO_OP
+from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK
+from structkit.automaton.distance.kernels import (
+    BYTES_PER_ITERATION,
+    CALL_FIRST,
+    DISTANCE,
+    FIRST_STEP,
+    ROW,
+    RULE,
+    STATE_COLUMNS,
+    distances,
+)
 from structkit.automaton.distance.trim import first_bytes
 from structkit.automaton.runtime.automaton import Automaton
-from structkit.automaton.runtime.stack import Fork, Frame, Memory, fewest
+from structkit.automaton.runtime.stack import Frame, FrameSet, SeenTexts, min_stack_cost
 
-__all__ = ["Shortest", "shortest_length", "shortest_text"]
+__all__ = ["ShortestPaths", "shortest_length", "shortest_text"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Shortest:
+class ShortestPaths:
     """The shortest way from each state to the end of its rule.
 
     Attributes:
         automaton: The automaton, all of whose rules are built.
-        end: int32[states], the fewest bytes; `structkit.automaton.core.kernels.FAR` where there is no end.
-        hop: int32[states], the first step of a shortest way: a byte, `-1 - call`, or `kernels.END`.
-        rounds: int32[rules], the bytes of one round of the rule's counted repetition.
+        distance: int32[states], the fewest bytes; `structkit.automaton.core.kernels.FAR` where there is no end.
+        first_step: int32[states], the first step of a shortest way: a byte, `-1 - call`, or `kernels.END`.
+        bytes_per_iteration: int32[rules], the bytes of one round of the rule's counted repetition.
         first_byte: uint8[rules, 256], a byte of each class.
         width: int32[rules], the byte classes of each rule.
         stop: int32[rules], the state after the last of each rule.
     """
 
     automaton: Automaton
-    end: NDArray[np.int32]
-    hop: NDArray[np.int32]
-    rounds: NDArray[np.int32]
+    distance: NDArray[np.int32]
+    first_step: NDArray[np.int32]
+    bytes_per_iteration: NDArray[np.int32]
     first_byte: NDArray[np.uint8]
     width: NDArray[np.int32]
     stop: NDArray[np.int32]
-    _to_rounds: dict[int, Mapping[int, int]] = field(default_factory=dict)
+    _iteration_steps: dict[int, Mapping[int, int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, automaton: Automaton) -> Shortest:
+    def build(cls, automaton: Automaton) -> ShortestPaths:
         """The shortest ways of an automaton; all rules are built for it."""
-        tables = automaton.complete().tables
+        tables = automaton.build_all().tables
         states, rules = len(tables.row), range(len(tables.start))
-        width = np.array([tables.width(*automaton.states_of(rule)) for rule in rules], np.int32)
-        stop = np.array([automaton.states_of(rule)[1] for rule in rules], np.int32)
+        width = np.array([tables.width(*automaton.state_range(rule)) for rule in rules], np.int32)
+        stop = np.array([automaton.state_range(rule)[1] for rule in rules], np.int32)
         first_byte = first_bytes(tables.classes)
-        of_states = np.full((STATES, states + 1), kernels.FAR, np.int32)
+        of_states = np.full((STATE_COLUMNS, states + 1), kernels.UNREACHABLE, np.int32)
         of_states[ROW, :states], of_states[RULE, :states] = tables.row, tables.rule
         of_states[CALL_FIRST] = tables.call_first
         of_calls = np.stack([tables.call_rule, tables.call_next, tables.call_operation])
-        of_rules = np.stack([tables.start, stop, tables.least, width, np.empty_like(width)])
+        of_rules = np.stack([tables.start, stop, tables.min_count, width, np.empty_like(width)])
         distances(
-            tables.targets, tables.final, of_states, of_calls, tables.call_unique, of_rules, first_byte,
+            tables.targets, tables.final, of_states, of_calls, tables.call_distinct, of_rules, first_byte,
             np.empty(len(rules), np.bool_), np.empty(len(tables.targets), np.int32),
         )  # fmt: skip
-        end, hop = of_states[END_AT, :states].copy(), of_states[HOP, :states].copy()
-        return cls(automaton, end, hop, of_rules[ROUNDS], first_byte, width, stop)
+        end, hop = of_states[DISTANCE, :states].copy(), of_states[FIRST_STEP, :states].copy()
+        return cls(automaton, end, hop, of_rules[BYTES_PER_ITERATION], first_byte, width, stop)
 
-    def to_rounds(self, rule: int) -> Mapping[int, int]:
+    def steps_to_iteration(self, rule: int) -> Mapping[int, int]:
         """For the states of a rule in which no round begins the first step of a shortest way to one, if there is."""
-        known = self._to_rounds.get(rule)
+        known = self._iteration_steps.get(rule)
         if known is None:
-            known = self._to_rounds[rule] = _find_rounds(self, rule)
+            known = self._iteration_steps[rule] = _find_iteration_steps(self, rule)
         return known
 
 
-def shortest_length(shortest: Shortest, frame: Frame, known: dict[Fork, int] | None = None) -> int:
-    """About the fewest bytes that lead from a frame to the end of the language; for `known` see `fewest`."""
+def shortest_length(shortest: ShortestPaths, frame: Frame, cache: dict[FrameSet, int] | None = None) -> int:
+    """About the fewest bytes that lead from a frame to the end of the language; for `cache` see `fewest`."""
     automaton = shortest.automaton
 
     def length(at: Frame) -> int:
         rule = automaton.rule_of[at.state]
-        rounds = max(automaton.counters[rule][0] - at.count, 0)
-        return int(shortest.end[at.state]) + rounds * int(shortest.rounds[rule])
+        rounds = max(automaton.counter_bounds[rule][0] - at.count, 0)
+        return int(shortest.distance[at.state]) + rounds * int(shortest.bytes_per_iteration[rule])
 
-    return fewest(frame, length, known)
+    return min_stack_cost(frame, length, cache)
 
 
-def shortest_text(shortest: Shortest, frame: Frame) -> bytes:
+def shortest_text(shortest: ShortestPaths, frame: Frame) -> bytes:
     """A text of the fewest bytes, or nearly, that leads from a frame to the end of the language."""
     automaton = shortest.automaton
     text = bytearray()
     at: Frame | None = frame
-    known: dict[Fork, int] = {}
+    known: dict[FrameSet, int] = {}
     while at is not None:
         state, rule = at.state, automaton.rule_of[at.state]
-        step = int(shortest.hop[state])
-        if at.count < automaton.counters[rule][0]:
-            step = _round(shortest, at, rule, step)
-        if step == kernels.END:
-            at = at.below if not isinstance(at.below, Fork) else _nearest(shortest, at.below, known)
+        step = int(shortest.first_step[state])
+        if at.count < automaton.counter_bounds[rule][0]:
+            step = _iteration_step(shortest, at, rule, step)
+        if step == kernels.AT_END:
+            at = at.below if not isinstance(at.below, FrameSet) else _nearest_frame(shortest, at.below, known)
         elif step < 0:
             call = -1 - step
-            count = automaton.counted(rule, at.count, int(automaton.call_operation[call]))
-            memory = at.memory
+            count = automaton.apply_operation(rule, at.count, int(automaton.call_operation[call]))
+            memory = at.seen_texts
             only = (
-                automaton.only_text(int(automaton.call_rule[call])) if automaton.call_unique[call] else None
+                automaton.sole_text(int(automaton.call_rule[call])) if automaton.call_distinct[call] else None
             )
             if only is not None:
-                memory = (memory or Memory()).closed(only)
+                memory = (memory or SeenTexts()).with_text(only)
             back = automaton.frame(int(automaton.call_next[call]), count or 0, at.below, memory)
             at = automaton.frame(int(automaton.start[automaton.call_rule[call]]), 0, back)
         else:
             text.append(step)
             target = int(automaton.targets[automaton.row[state] + automaton.classes[rule, step]])
             at = automaton.frame(
-                target >> BITS,
-                automaton.counted(rule, at.count, target & OPERATION) or 0,
+                target >> OPERATION_BITS,
+                automaton.apply_operation(rule, at.count, target & OPERATION_MASK) or 0,
                 at.below,
-                at.memory,
+                at.seen_texts,
             )
     return bytes(text)
 
 
-def _nearest(shortest: Shortest, fork: Fork, known: dict[Fork, int]) -> Frame:
-    return min(fork.frames, key=lambda frame: shortest_length(shortest, frame, known))
+def _nearest_frame(shortest: ShortestPaths, frame_set: FrameSet, cache: dict[FrameSet, int]) -> Frame:
+    return min(frame_set.frames, key=lambda frame: shortest_length(shortest, frame, cache))
 
 
-def _round(shortest: Shortest, frame: Frame, rule: int, step: int) -> int:
+def _iteration_step(shortest: ShortestPaths, frame: Frame, rule: int, step: int) -> int:
     """The shortest step that begins a round of the counted repetition, or leads to one that does."""
     automaton = shortest.automaton
-    end, best, farthest = shortest.end, step, 2 * kernels.FAR
-    row, memory = int(automaton.row[frame.state]), frame.memory
+    end, best, farthest = shortest.distance, step, 2 * kernels.UNREACHABLE
+    row, memory = int(automaton.row[frame.state]), frame.seen_texts
     for klass, target in enumerate(automaton.targets[row : row + int(shortest.width[rule])].tolist()):
-        if target != DEAD and target & OPERATION == TICK and end[target >> BITS] < farthest:
-            best, farthest = int(shortest.first_byte[rule, klass]), int(end[target >> BITS])
+        if target != DEAD and target & OPERATION_MASK == ENTER and end[target >> OPERATION_BITS] < farthest:
+            best, farthest = int(shortest.first_byte[rule, klass]), int(end[target >> OPERATION_BITS])
     for call in range(automaton.call_first[frame.state], automaton.call_first[frame.state + 1]):
         far = int(end[automaton.start[automaton.call_rule[call]]]) + int(end[automaton.call_next[call]])
-        if automaton.call_operation[call] == TICK and far < farthest:
+        if automaton.call_operation[call] == ENTER and far < farthest:
             only = (
-                automaton.only_text(int(automaton.call_rule[call])) if automaton.call_unique[call] else None
+                automaton.sole_text(int(automaton.call_rule[call])) if automaton.call_distinct[call] else None
             )
-            if only is not None and memory is not None and memory.has(only):
+            if only is not None and memory is not None and memory.contains(only):
                 continue
             best, farthest = -1 - call, far
-    if farthest < 2 * kernels.FAR:
+    if farthest < 2 * kernels.UNREACHABLE:
         return best
-    return shortest.to_rounds(rule).get(frame.state, step)
+    return shortest.steps_to_iteration(rule).get(frame.state, step)
 
 
-def _find_rounds(shortest: Shortest, rule: int) -> Mapping[int, int]:
+def _find_iteration_steps(shortest: ShortestPaths, rule: int) -> Mapping[int, int]:
     automaton = shortest.automaton
-    first, stop = automaton.states_of(rule)
+    first, stop = automaton.state_range(rule)
     into: dict[int, list[tuple[int, int]]] = {}
     begins: list[int] = []
     for state in range(first, stop):
         row = int(automaton.row[state])
         for klass, target in enumerate(automaton.targets[row : row + int(shortest.width[rule])].tolist()):
-            if target != DEAD and target & OPERATION == KEEP:
+            if target != DEAD and target & OPERATION_MASK == NO_OP:
                 step = int(shortest.first_byte[rule, klass])
-                into.setdefault(target >> BITS, []).append((state, step))
-            elif target != DEAD and target & OPERATION == TICK:
+                into.setdefault(target >> OPERATION_BITS, []).append((state, step))
+            elif target != DEAD and target & OPERATION_MASK == ENTER:
                 begins.append(state)
         for call in range(automaton.call_first[state], automaton.call_first[state + 1]):
-            if automaton.call_operation[call] == TICK:
+            if automaton.call_operation[call] == ENTER:
                 begins.append(state)
-            elif automaton.call_operation[call] == KEEP:
+            elif automaton.call_operation[call] == NO_OP:
                 into.setdefault(int(automaton.call_next[call]), []).append((state, -1 - call))
     ways: dict[int, int] = {}
     reached = set(begins)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["Below", "Fork", "Frame", "Memory", "fewest", "through", "under"]
+__all__ = ["Below", "Frame", "FrameSet", "SeenTexts", "min_stack_cost", "return_frames", "stack_frames"]
 
 
 class Frame:
@@ -26,29 +26,29 @@ class Frame:
         count: The rounds of the rule's counted repetition that have begun.
         below: The frame to return to, or several, one for each way to have read the text before; `None` in the first
             rule.
-        memory: The unique texts of this entry of the rule.
-        opened: Whether this frame or one below it is inside a unique text.
+        seen_texts: The unique texts of this entry of the rule.
+        inside_distinct: Whether this frame or one below it is inside a unique text.
     """
 
-    __slots__ = ("below", "count", "memory", "opened", "state")
+    __slots__ = ("below", "count", "inside_distinct", "seen_texts", "state")
 
-    opened: bool
+    inside_distinct: bool
 
-    def __init__(self, state: int, count: int, below: Below, memory: Memory | None) -> None:
+    def __init__(self, state: int, count: int, below: Below, seen_texts: SeenTexts | None) -> None:
         self.state = state
         self.count = count
         self.below = below
-        self.memory = memory
-        self.opened = (below is not None and below.opened) or (
-            memory is not None and memory.begin is not None
+        self.seen_texts = seen_texts
+        self.inside_distinct = (below is not None and below.inside_distinct) or (
+            seen_texts is not None and seen_texts.open_start is not None
         )
 
     def __repr__(self) -> str:
-        states = [str(frame.state) for frame in under(self)]
+        states = [str(frame.state) for frame in return_frames(self)]
         return f"<Frame {self.state}:{self.count}{' on ' if states else ''}{' and '.join(states)}>"
 
 
-class Fork:
+class FrameSet:
     """Frames to return to, any of which may be. Made by `Automaton.fork`, as frames are; none is inside a unique text.
 
     Attributes:
@@ -57,16 +57,16 @@ class Fork:
 
     __slots__ = ("frames",)
 
-    opened = False
+    inside_distinct = False
 
     def __init__(self, frames: tuple[Frame, ...]) -> None:
         self.frames = frames
 
 
-Below: TypeAlias = Frame | Fork | None
+Below: TypeAlias = Frame | FrameSet | None
 
 
-def under(frame: Frame) -> tuple[Frame, ...]:
+def return_frames(frame: Frame) -> tuple[Frame, ...]:
     """The frames that a frame may return to."""
     below = frame.below
     if below is None:
@@ -74,9 +74,9 @@ def under(frame: Frame) -> tuple[Frame, ...]:
     return (below,) if isinstance(below, Frame) else below.frames
 
 
-def through(frame: Frame) -> Iterator[Frame]:
+def stack_frames(frame: Frame) -> Iterator[Frame]:
     """A frame and all that are below it, each once."""
-    seen: set[Fork] = set()
+    seen: set[FrameSet] = set()
     pending: list[Below] = [frame]
     while pending:
         at = pending.pop()
@@ -88,17 +88,17 @@ def through(frame: Frame) -> Iterator[Frame]:
             pending += at.frames
 
 
-def fewest(top: Below, cost: Callable[[Frame], int], known: dict[Fork, int] | None = None) -> int:
+def min_stack_cost(top: Below, cost: Callable[[Frame], int], cache: dict[FrameSet, int] | None = None) -> int:
     """The least sum of what frames cost on a way from `top` to the end of the stack.
 
     Args:
         top: Where it begins.
         cost: What a frame costs.
-        known: The answers for forks, to be used again.
+        cache: The answers for forks, to be used again.
     """
-    known = {} if known is None else known
+    cache = {} if cache is None else cache
 
-    def down(at: Below) -> tuple[int, Fork | None]:
+    def down(at: Below) -> tuple[int, FrameSet | None]:
         total = 0
         while isinstance(at, Frame):
             total += cost(at)
@@ -109,39 +109,39 @@ def fewest(top: Below, cost: Callable[[Frame], int], known: dict[Fork, int] | No
     pending = [] if first is None else [first]
     while pending:
         ways = [down(frame) for frame in pending[-1].frames]
-        unknown = [fork for _, fork in ways if fork is not None and fork not in known]
+        unknown = [fork for _, fork in ways if fork is not None and fork not in cache]
         if unknown:
             pending += unknown
         else:
-            known[pending.pop()] = min(length + (known[fork] if fork else 0) for length, fork in ways)
-    return total + (known[first] if first is not None else 0)
+            cache[pending.pop()] = min(length + (cache[fork] if fork else 0) for length, fork in ways)
+    return total + (cache[first] if first is not None else 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class SeenTexts:
     """The unique texts that one entry of a rule has seen, and where the open one begins in the text kept for it.
 
     Attributes:
-        seen: The texts, in order.
-        begin: The place of the open one, `None` without one.
+        texts: The texts, in order.
+        open_start: The place of the open one, `None` without one.
     """
 
-    seen: tuple[bytes, ...] = ()
-    begin: int | None = None
+    texts: tuple[bytes, ...] = ()
+    open_start: int | None = None
 
-    def has(self, text: bytes | None) -> bool:
+    def contains(self, text: bytes | None) -> bool:
         """Whether the text was seen; `None` never is."""
         if text is None:
             return False
-        at = bisect_left(self.seen, text)
-        return at < len(self.seen) and self.seen[at] == text
+        at = bisect_left(self.texts, text)
+        return at < len(self.texts) and self.texts[at] == text
 
-    def closed(self, text: bytes) -> Memory:
+    def with_text(self, text: bytes) -> SeenTexts:
         """The memory with one more text, and none open."""
-        at = bisect_left(self.seen, text)
-        return Memory(self.seen if self.has(text) else (*self.seen[:at], text, *self.seen[at:]))
+        at = bisect_left(self.texts, text)
+        return SeenTexts(self.texts if self.contains(text) else (*self.texts[:at], text, *self.texts[at:]))
 
-    def starting(self, begun: bytes) -> tuple[bytes, ...]:
+    def with_prefix(self, prefix: bytes) -> tuple[bytes, ...]:
         """The texts seen that begin so."""
         # No text of a JSON value has the byte 255: UTF-8 never does.
-        return self.seen[bisect_left(self.seen, begun) : bisect_left(self.seen, begun + b"\xff")]
+        return self.texts[bisect_left(self.texts, prefix) : bisect_left(self.texts, prefix + b"\xff")]

@@ -13,25 +13,30 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.error_notes import add_place
-from structkit.errors import BudgetTooSmall, ModelFailed, TokenRefused
-from structkit.generate.decode.choice_scores import Chooser
-from structkit.generate.decode.config import Decoded, Flow, Plan, Refusal, Score
+from structkit.error_notes import add_location
+from structkit.errors import BudgetTooSmall, ModelError, TokenRejected
+from structkit.generate.decode.choice_scores import ChoiceScorer
+from structkit.generate.decode.config import DecodeConfig, Decoded, Flow, Rejection, ScoreRequest
 from structkit.generate.decode.field_budget import FieldBudgets
-from structkit.generate.decode.retokenize import Speller, whole_characters
-from structkit.generate.decode.speculate import Drafts
+from structkit.generate.decode.retokenize import Retokenizer, complete_characters
+from structkit.generate.decode.speculate import Drafter
 from structkit.generate.output.json_reader import Path
-from structkit.generate.sample.sample import allows, only_id
-from structkit.generate.sample.step import Ask, Draft, Told
+from structkit.generate.sample.sample import is_allowed, only_id
+from structkit.generate.sample.step import Draft, SampledToken, SampleRequest
 from structkit.guide.guide import Cursor
-from structkit.vocabulary.control_tokens import MARK, to_text
+from structkit.vocabulary.control_tokens import CONTROL_BYTE, to_text
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["decode"]
 
 
 def decode(
-    prompt_ids: Sequence[int], cursor: Cursor, vocabulary: Vocabulary, plan: Plan, *, read: int = 0
+    prompt_ids: Sequence[int],
+    cursor: Cursor,
+    vocabulary: Vocabulary,
+    config: DecodeConfig,
+    *,
+    read_tokens: int = 0,
 ) -> Flow:
     """Decode one sequence.
 
@@ -39,8 +44,8 @@ def decode(
         prompt_ids: The tokens that begin the sequence; they are asked to be read first.
         cursor: A cursor at the start of the language; it is moved.
         vocabulary: The tokens of the cursor's guide.
-        plan: How.
-        read: Tokens of another sequence that the model has read, to be taken back first.
+        config: How.
+        read_tokens: Tokens of another sequence that the model has read, to be taken back first.
 
     Yields:
         What it asks for; it is sent the answer.
@@ -50,85 +55,94 @@ def decode(
 
     Raises:
         BudgetTooSmall: The shortest value needs more tokens than the budget; raised at once.
-        ModelFailed: The logits are useless.
+        ModelError: The logits are useless.
     """
-    if not cursor.fits(plan.budget):
-        raise BudgetTooSmall(cursor.tokens_to_end(), plan.budget)
-    return _Decoding(list(prompt_ids), cursor, vocabulary, plan, read).run()
+    if not cursor.fits(config.budget):
+        raise BudgetTooSmall(cursor.min_tokens_to_end(), config.budget)
+    return _Decoder(list(prompt_ids), cursor, vocabulary, config, read_tokens).run()
 
 
-class _Decoding:
+class _Decoder:
     """One run of the flow, and what it keeps count of."""
 
     def __init__(
-        self, prompt_ids: list[int], cursor: Cursor, vocabulary: Vocabulary, plan: Plan, read: int
+        self,
+        prompt_ids: list[int],
+        cursor: Cursor,
+        vocabulary: Vocabulary,
+        config: DecodeConfig,
+        read_tokens: int,
     ) -> None:
         self.prompt_ids = prompt_ids
         self.cursor = cursor
         self.vocabulary = vocabulary
-        self.plan = plan
-        self.written = plan.written
-        self.left = plan.budget
-        self.generator = plan.sampling.generator(plan.row)
-        self.mask = np.zeros(vocabulary.words, np.uint32)
-        self.free = np.zeros(vocabulary.words, np.uint32)
+        self.config = config
+        self.generated = config.generated
+        self.remaining = config.budget
+        self.generator = config.sampling.generator(config.sequence_index)
+        self.mask = np.zeros(vocabulary.mask_words, np.uint32)
+        self.unbudgeted_mask = np.zeros(vocabulary.mask_words, np.uint32)
         self.unread = list(prompt_ids)
-        self.back = read
-        self.read = 0
-        self.speller = Speller(plan.spell, vocabulary)
-        self.pending = len(cursor.pending)
-        self.drafts: Drafts | None = None
-        self.bans = plan.bans
-        self.paths: dict[int, Path] = {}
-        self.refused: list[str] = []
-        self.limited = False
-        self.cut = False
-        self.shortened: int | None = None
-        self.begin = 0.0
+        self.rollback_count = read_tokens
+        self.read_tokens = 0
+        self.retokenizer = Retokenizer(config.tokenize, vocabulary)
+        self.pending_bytes = len(cursor.pending_prompt)
+        self.drafter: Drafter | None = None
+        self.rejected_texts = config.rejected_texts
+        self.rejected_paths: dict[int, Path] = {}
+        self.rejected: list[str] = []
+        self.is_restricted = False
+        self.is_cut_short = False
+        self.shortened_at: int | None = None
+        self.started_at = 0.0
         self.thinking: str | None = None
         self.is_json = cursor.guide.is_json
-        self.chooser: Chooser | None = None
-        if plan.scored and plan.choices is not None:
-            self.chooser = Chooser(cursor, plan.choices, self.written.reader if self.is_json else None)
-        limits = plan.field_limits
+        self.choice_scorer: ChoiceScorer | None = None
+        if config.with_logprobs and config.choices_at is not None:
+            self.choice_scorer = ChoiceScorer(
+                cursor, config.choices_at, self.generated.reader if self.is_json else None
+            )
+        limits = config.field_limits
         self.field_budgets = None
         if limits is not None:
-            self.field_budgets = FieldBudgets(cursor.guide, limits, self.written.reader)
+            self.field_budgets = FieldBudgets(cursor.guide, limits, self.generated.reader)
 
     def run(self) -> Flow:
         """The flow: write, have it looked at, and take back what is refused, as often as there are retries."""
-        self.begin = time.perf_counter()
-        if self.plan.thoughts:
+        self.started_at = time.perf_counter()
+        if self.config.max_thinking_tokens:
             yield from self.think()
-        refusal = self.plan.refusal
+        refusal = self.config.rejection
         while (yield from self.write()):
-            text = to_text(bytes(self.written.text))
-            refusal = None if self.plan.check is None else self.plan.check(text)
+            text = to_text(bytes(self.generated.text))
+            refusal = None if self.config.validate is None else self.config.validate(text)
             if refusal is None:
                 break
-            self.refused.append(text)
-            self.bans.add(bytes(self.written.text), refusal.start, refusal.end)
-            if len(self.refused) > self.plan.retries:
+            self.rejected.append(text)
+            self.rejected_texts.add(bytes(self.generated.text), refusal.start, refusal.end)
+            if len(self.rejected) > self.config.retries:
                 break
-            self.take_back(refusal)
-            if self.plan.spend and not self.cursor.fits(self.left):
+            self.retract(refusal)
+            if self.config.charge_discarded and not self.cursor.fits(self.remaining):
                 break
-        return self.decoded(refusal)
+        return self.result(refusal)
 
-    def think(self) -> Generator[Ask | Score, Told | list[NDArray[np.float32]], None]:
+    def think(
+        self,
+    ) -> Generator[SampleRequest | ScoreRequest, SampledToken | list[NDArray[np.float32]], None]:
         """Let the model write what it likes, until it ends its thoughts or has none left; then end them."""
-        ends, tokens = list(self.plan.end_of_thinking), self.vocabulary.tokens
+        ends, tokens = list(self.config.end_of_thinking), self.vocabulary.tokens
         self.mask[:] = _text_mask(self.vocabulary)
         for token in ends:
             self.mask[token >> 5] |= np.uint32(1 << (token & 31))
-        after = self.speller.tokens("\n\n")
+        after = self.retokenizer.encode("\n\n")
         mark = b"".join(tokens[token] if token < len(tokens) else b"" for token in ends)
         text = b""
-        most = self.written.thoughts + self.plan.thoughts
-        while self.written.thoughts < most and not self.late():
-            token = (yield from self.asked()).token
+        most = self.generated.thinking_tokens + self.config.max_thinking_tokens
+        while self.generated.thinking_tokens < most and not self.is_overdue():
+            token = (yield from self.sample()).token_id
             self.prompt_ids.append(token)
-            self.written.thoughts += 1
+            self.generated.thinking_tokens += 1
             self.unread.append(token)
             if [token] == ends:
                 break
@@ -143,236 +157,260 @@ class _Decoding:
         self.prompt_ids += after
         self.thinking = text.decode(errors="replace").strip()
 
-    def write(self) -> Generator[Ask | Score, Told | list[NDArray[np.float32]], bool]:
+    def write(
+        self,
+    ) -> Generator[SampleRequest | ScoreRequest, SampledToken | list[NDArray[np.float32]], bool]:
         """Write to the end of a value, if one is not banned; a way that only leads to banned ones is banned too."""
         while True:
-            self.force()
-            room, must_end = self.room(), self.cursor.must_end
-            if (must_end or room == 0) and self.bans.may_end(self.written.text):
-                self.cut = not must_end
+            self.fast_forward()
+            room, must_end = self.token_budget(), self.cursor.is_finished
+            if (must_end or room == 0) and self.rejected_texts.may_stop(self.generated.text):
+                self.is_cut_short = not must_end
                 return True
-            if must_end or not (self.look(room) or self.look(self.left)):
-                if not self.leave():
+            if must_end or not (self.fill_masks(room) or self.fill_masks(self.remaining)):
+                if not self.backtrack():
                     return False
                 continue
             token = self.only_token()
             score, forced = (0.0, 0.0), token is not None
             if token is None:
-                told = yield from self.asked()
-                token, score = self.hear(told), (told.logprob, told.removed)
-            if token in self.vocabulary.end_ids:
+                told = yield from self.sample()
+                token, score = self.receive(told), (told.logprob, told.masked_probability)
+            if token in self.vocabulary.eos_token_ids:
                 return True
             self.cursor.advance(token)
-            self.keep([token], score, forced=forced)
+            self.append([token], score, forced=forced)
 
-    def room(self) -> int:
+    def token_budget(self) -> int:
         """The tokens that there is room for: no more than what ends the value if it is very deep, or time is over."""
-        hurried = self.late() or (self.is_json and self.written.reader.follow(self.written.text).is_deep)
-        return min(self.left, self.cursor.tokens_to_end()) if hurried else self.left
+        hurried = self.is_overdue() or (
+            self.is_json and self.generated.reader.follow(self.generated.text).is_deep
+        )
+        return min(self.remaining, self.cursor.min_tokens_to_end()) if hurried else self.remaining
 
-    def late(self) -> bool:
+    def is_overdue(self) -> bool:
         """Whether the time is over."""
-        return self.plan.deadline is not None and time.perf_counter() > self.plan.deadline
+        return self.config.deadline is not None and time.perf_counter() > self.config.deadline
 
-    def look(self, room: int) -> bool:
+    def fill_masks(self, budget: int) -> bool:
         """Look at what may follow; whether there is anything."""
-        self.cursor.fill_mask(self.free)
-        self.cursor.fill_mask(self.mask, room)
+        self.cursor.fill_mask(self.unbudgeted_mask)
+        self.cursor.fill_mask(self.mask, budget)
         if self.field_budgets is not None:
-            self.field_budgets.narrow(self.mask, self.written.text, self.written.token_ids)
-        if self.bans:
-            for mask in (self.free, self.mask):
-                self.bans.forbid(mask, self.written.text, self.cursor)
-        self.limited = not np.array_equal(self.mask, self.free)
-        return not self.bans or bool(self.mask.any())
+            self.field_budgets.restrict(self.mask, self.generated.text, self.generated.token_ids)
+        if self.rejected_texts:
+            for mask in (self.unbudgeted_mask, self.mask):
+                self.rejected_texts.apply_to(mask, self.generated.text, self.cursor)
+        self.is_restricted = not np.array_equal(self.mask, self.unbudgeted_mask)
+        return not self.rejected_texts or bool(self.mask.any())
 
     def only_token(self) -> int | None:
         """The token that must follow, if the model need not be asked."""
-        if self.limited and self.shortened is None:
+        if self.is_restricted and self.shortened_at is None:
             return None  # the model is asked, to learn whether it would have gone another way
         return only_id(self.mask)
 
-    def asked(self) -> Generator[Ask | Score, Told | list[NDArray[np.float32]], Told]:
+    def sample(
+        self,
+    ) -> Generator[SampleRequest | ScoreRequest, SampledToken | list[NDArray[np.float32]], SampledToken]:
         """Ask for a token, and where a choice begins also how likely each of its values is."""
         asked = time.perf_counter()
         choice = None
-        if self.chooser is not None and (not self.plan.thoughts or self.thinking is not None):
-            choice = self.chooser.begins(self.written.text, self.speller.tokens, self.left)
-        told = cast("Told", (yield self.ask(() if choice is None else choice.first)))
+        if self.choice_scorer is not None and (
+            not self.config.max_thinking_tokens or self.thinking is not None
+        ):
+            choice = self.choice_scorer.start_choice(
+                self.generated.text, self.retokenizer.encode, self.remaining
+            )
+        told = cast(
+            "SampledToken", (yield self.sample_request(() if choice is None else choice.first_tokens))
+        )
         if choice is not None:
-            scores = cast("list[NDArray[np.float32]]", (yield Score(choice.branches)))
-            choice.decide(told, scores)
-        self.begin += time.perf_counter() - asked  # the model's time is not the flow's
+            scores = cast("list[NDArray[np.float32]]", (yield ScoreRequest(choice.branches)))
+            choice.set_probabilities(told, scores)
+        self.started_at += time.perf_counter() - asked  # the model's time is not the flow's
         return told
 
-    def ask(self, candidates: tuple[int, ...]) -> Ask:
+    def sample_request(self, candidates: tuple[int, ...]) -> SampleRequest:
         """Ask for a token after those that the model has not read yet."""
-        ask = Ask(
+        ask = SampleRequest(
             token_ids=self.unread,
             mask=self.mask,
-            free=self.free if self.limited and self.shortened is None else None,
-            sampling=self.plan.sampling,
+            unbudgeted_mask=self.unbudgeted_mask
+            if self.is_restricted and self.shortened_at is None
+            else None,
+            sampling=self.config.sampling,
             generator=self.generator,
-            back=self.back,
-            adjust=None if self.plan.processors is None else self.adjust,
-            scored=self.plan.scored,
+            rollback_count=self.rollback_count,
+            transform=None if self.config.processors is None else self.transform,
+            with_logprobs=self.config.with_logprobs,
             candidates=candidates,
-            place=self.place,
-            draft=self.draft if self.drafting and not candidates else None,
+            location=self.location,
+            draft=self.draft if self.can_draft and not candidates else None,
         )
-        self.read += len(self.unread)
-        self.unread, self.back = [], 0
+        self.read_tokens += len(self.unread)
+        self.unread, self.rollback_count = [], 0
         return ask
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where it stands, for errors."""
-        if self.plan.thoughts and self.thinking is None:
-            return f"token {self.written.thoughts} of the thoughts"
-        return f"token {len(self.written.token_ids)}"
+        if self.config.max_thinking_tokens and self.thinking is None:
+            return f"token {self.generated.thinking_tokens} of the thoughts"
+        return f"token {len(self.generated.token_ids)}"
 
     @property
-    def drafting(self) -> bool:
+    def can_draft(self) -> bool:
         """Whether what follows may be drafted: thoughts are not."""
-        return self.plan.speculate > 0 and (self.plan.thoughts == 0 or self.thinking is not None)
+        return self.config.max_draft_tokens > 0 and (
+            self.config.max_thinking_tokens == 0 or self.thinking is not None
+        )
 
-    def draft(self, most: int) -> Draft:
+    def draft(self, max_tokens: int) -> Draft:
         """Up to so many tokens that may well come next, and for which there is room."""
         begin = time.perf_counter()
-        if self.drafts is None:
-            self.drafts = self.plan.drafting(self.prompt_ids, self.vocabulary, self.speller)
-        most = min(most, self.plan.speculate, self.left - 1)
-        draft = self.drafts.draft(self.cursor, most)
-        self.begin -= time.perf_counter() - begin - draft.seconds  # it is asked for in the model's time
+        if self.drafter is None:
+            self.drafter = self.config.drafter_factory(self.prompt_ids, self.vocabulary, self.retokenizer)
+        max_tokens = min(max_tokens, self.config.max_draft_tokens, self.remaining - 1)
+        draft = self.drafter.draft(self.cursor, max_tokens)
+        self.started_at -= time.perf_counter() - begin - draft.seconds  # it is asked for in the model's time
         return draft
 
-    def adjust(self, row: NDArray[np.float32], mask: NDArray[np.uint32]) -> NDArray[np.float32]:
+    def transform(self, row: NDArray[np.float32], mask: NDArray[np.uint32]) -> NDArray[np.float32]:
         """The logits after the processors."""
-        if self.plan.processors is None:
+        if self.config.processors is None:
             return row
         try:
-            return self.plan.processors.adjust([*self.prompt_ids, *self.written.token_ids], row, mask)
-        except ModelFailed as error:
-            add_place(error, self.place)
+            return self.config.processors.apply([*self.prompt_ids, *self.generated.token_ids], row, mask)
+        except ModelError as error:
+            add_location(error, self.location)
             raise
 
-    def hear(self, told: Told) -> int:
+    def receive(self, sampled: SampledToken) -> int:
         """The token chosen; notice when the model would rather have gone where the budget has no room."""
-        if told.wanted is not None and not allows(self.mask, told.wanted):
-            self.shortened = len(self.written.token_ids)
-        return told.token
+        if sampled.unbudgeted_token_id is not None and not is_allowed(self.mask, sampled.unbudgeted_token_id):
+            self.shortened_at = len(self.generated.token_ids)
+        return sampled.token_id
 
-    def force(self) -> None:
+    def fast_forward(self) -> None:
         """Take the tokens of the text that must come next, as far as what follows cannot respell them."""
         forced = self.cursor.forced_bytes()
-        if len(forced) == self.pending or self.bans.hits(self.written.text, forced[self.pending :]):
+        if len(forced) == self.pending_bytes or self.rejected_texts.matches(
+            self.generated.text, forced[self.pending_bytes :]
+        ):
             return
-        ids = self.spelling(forced)[: self.left]
+        ids = self.retokenize(forced)[: self.remaining]
         taken = 0
         try:
             for token_id in ids:
                 self.cursor.advance(token_id)
                 taken += 1
-        except TokenRefused:
+        except TokenRejected:
             self.cursor.rollback(taken)
             return
-        if not self.cursor.must_end:  # what follows may respell the last tokens; at the end nothing does
-            surplus = taken - min(max(0, taken - 1), self.speller.settled(whole_characters(forced)))
+        if not self.cursor.is_finished:  # what follows may respell the last tokens; at the end nothing does
+            surplus = taken - min(
+                max(0, taken - 1), self.retokenizer.stable_count(complete_characters(forced))
+            )
             self.cursor.rollback(surplus)
             taken -= surplus
-        while taken and not self.cursor.fits(self.left - taken):
+        while taken and not self.cursor.fits(self.remaining - taken):
             self.cursor.rollback(1)
             taken -= 1
-        self.keep(ids[:taken], (0.0, 0.0), forced=True)
+        self.append(ids[:taken], (0.0, 0.0), forced=True)
 
-    def spelling(self, forced: bytes) -> list[int]:
+    def retokenize(self, forced: bytes) -> list[int]:
         """The tokens that the model's tokenizer writes for forced bytes, if it can."""
-        text = whole_characters(forced)
+        text = complete_characters(forced)
         if (
-            not self.plan.forced or len(forced) < 2 or not text
+            not self.config.fast_forward or len(forced) < 2 or not text
         ):  # one byte leaves only a choice between tokens
             return []
-        return self.speller.tokens(text)
+        return self.retokenizer.encode(text)
 
-    def keep(self, token_ids: list[int], score: tuple[float, float], *, forced: bool) -> None:
+    def append(self, token_ids: list[int], score: tuple[float, float], *, forced: bool) -> None:
         """Write tokens that the cursor has taken."""
-        written = self.written
+        written = self.generated
         self.unread += token_ids
         for token_id in token_ids:
             token = self.vocabulary.tokens[token_id]
-            text = token[self.pending :]
+            text = token[self.pending_bytes :]
             if not text:  # it spells the end of the prompt again, and nothing else
-                self.pending -= len(token)
+                self.pending_bytes -= len(token)
                 self.prompt_ids.append(token_id)
                 continue
             written.token_ids.append(token_id)
-            written.texts.append(text)
+            written.token_bytes.append(text)
             # What does not spell the prompt is not what the target forbids.
-            written.scores.append((score[0], 0.0) if self.pending else score)
-            written.forced.append(forced)
+            written.scores.append((score[0], 0.0) if self.pending_bytes else score)
+            written.is_forced.append(forced)
             written.text += text
-            self.pending = 0
-            self.left -= 1
+            self.pending_bytes = 0
+            self.remaining -= 1
 
-    def take_back(self, refusal: Refusal) -> None:
+    def retract(self, rejection: Rejection) -> None:
         """Take back a value that was refused."""
-        self.paths[refusal.start] = refusal.path
-        self.rewind(refusal.start)
+        self.rejected_paths[rejection.start] = rejection.path
+        self.rewind(rejection.start)
 
-    def leave(self) -> bool:
+    def backtrack(self) -> bool:
         """Leave a way that leads to banned texts alone, by its last token; whether there may be another."""
-        text = bytes(self.written.text)
-        start = self.bans.start_of(text)
+        text = bytes(self.generated.text)
+        start = self.rejected_texts.value_start(text)
         if start is None or start >= len(text):
             return False
-        self.bans.add_beginning(start, text)
+        self.rejected_texts.add_prefix(start, text)
         self.rewind(len(text) - 1)
-        return not self.plan.spend or self.cursor.fits(self.left)
+        return not self.config.charge_discarded or self.cursor.fits(self.remaining)
 
     def rewind(self, start: int) -> None:
         """Take back the tokens from the one that holds the byte `start`."""
-        written = self.written
+        written = self.generated
         count, length = len(written.token_ids), len(written.text)
         while length > start:
             count -= 1
-            length -= len(written.texts[count])
-            self.pending = len(self.vocabulary.tokens[written.token_ids[count]]) - len(written.texts[count])
+            length -= len(written.token_bytes[count])
+            self.pending_bytes = len(self.vocabulary.tokens[written.token_ids[count]]) - len(
+                written.token_bytes[count]
+            )
         taken = len(written.token_ids) - count
-        if self.shortened is not None and self.shortened >= count:
-            self.shortened = None
+        if self.shortened_at is not None and self.shortened_at >= count:
+            self.shortened_at = None
         self.cursor.rollback(taken)
-        self.left += 0 if self.plan.spend else taken
-        written.cut(count, length, self.paths.get(start, ()))
-        for watcher in (self.chooser, self.field_budgets):
+        self.remaining += 0 if self.config.charge_discarded else taken
+        written.truncate(count, length, self.rejected_paths.get(start, ()))
+        for watcher in (self.choice_scorer, self.field_budgets):
             if watcher is not None:
-                watcher.forget(length)
+                watcher.truncate(length)
         unread = min(taken, len(self.unread))
         del self.unread[len(self.unread) - unread :]
-        self.back += taken - unread
-        self.read -= taken - unread
+        self.rollback_count += taken - unread
+        self.read_tokens -= taken - unread
         if not self.unread:  # the logits after the last token that stays are wanted again
             self.unread = [written.token_ids[-1] if written.token_ids else self.prompt_ids[-1]]
-            self.back += 1
-            self.read -= 1
+            self.rollback_count += 1
+            self.read_tokens -= 1
 
-    def decoded(self, refusal: Refusal | None) -> Decoded:
+    def result(self, rejection: Rejection | None) -> Decoded:
         """What was written, at the end."""
-        shortened = self.shortened is not None or self.cut
+        shortened = self.shortened_at is not None or self.is_cut_short
         return Decoded(
-            token_ids=tuple(self.written.token_ids),
+            token_ids=tuple(self.generated.token_ids),
             finish_reason="budget" if shortened else "stop",
-            forced_tokens=sum(self.written.forced),
-            seconds=time.perf_counter() - self.begin,
-            refused=tuple(self.refused),
-            refusal=refusal,
-            read=self.read + self.back,
-            choices={} if self.chooser is None else self.chooser.decided(),
+            forced_tokens=sum(self.generated.is_forced),
+            seconds=time.perf_counter() - self.started_at,
+            rejected=tuple(self.rejected),
+            rejection=rejection,
+            read_tokens=self.read_tokens + self.rollback_count,
+            choices={} if self.choice_scorer is None else self.choice_scorer.probabilities(),
             thinking=self.thinking,
         )
 
 
 def _text_mask(vocabulary: Vocabulary) -> NDArray[np.uint32]:
     """uint32[words]: the tokens that are text."""
-    is_text = np.zeros(32 * vocabulary.words, bool)
-    is_text[: vocabulary.size] = [bool(token) and not token.startswith(MARK) for token in vocabulary.tokens]
+    is_text = np.zeros(32 * vocabulary.mask_words, bool)
+    is_text[: vocabulary.size] = [
+        bool(token) and not token.startswith(CONTROL_BYTE) for token in vocabulary.tokens
+    ]
     return np.packbits(is_text, bitorder="little").view(np.uint32)

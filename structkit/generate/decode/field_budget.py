@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 from structkit.generate.output.json_reader import Field, JsonReader, Path
 from structkit.guide.guide import Guide
 
-__all__ = ["FieldBudgets", "FieldLimits", "Reader"]
+__all__ = ["FieldBudgets", "FieldLimits", "FieldReader"]
 
 FieldLimits: TypeAlias = "Callable[[Path], int | None]"
 """The tokens that a value at a place may have, if that is bounded."""
 
-_ENDS = b'"]}'
+_CLOSING_BYTES = b'"]}'
 _CLOSING = {"string": b'"', "array": b"]", "object": b"}", "number": b",]}) \n"}
 
 
-class Reader(Protocol):
+class FieldReader(Protocol):
     """What reads where values are in a text; `JsonReader` in JSON."""
 
     text: bytearray
 
     @property
-    def open(self) -> Sequence[Field]:
+    def open_fields(self) -> Sequence[Field]:
         """The values that have begun and not ended, the outermost first."""
         ...
 
@@ -48,10 +48,10 @@ class FieldBudgets:
     def __init__(self, guide: Guide, limits: FieldLimits, reader: JsonReader) -> None:
         self._guide = guide
         self._limits = limits
-        self._make: Callable[[], Reader] | None = getattr(limits, "fields", None)
-        self._fields: Reader = reader if self._make is None else self._make()
+        self._reader_factory: Callable[[], FieldReader] | None = getattr(limits, "field_reader", None)
+        self._fields: FieldReader = reader if self._reader_factory is None else self._reader_factory()
 
-    def narrow(self, mask: NDArray[np.uint32], text: bytearray, token_ids: list[int]) -> None:
+    def restrict(self, mask: NDArray[np.uint32], text: bytearray, token_ids: list[int]) -> None:
         """Allow only tokens that close what is open, if a value has had its tokens and any of them is allowed.
 
         Args:
@@ -60,16 +60,18 @@ class FieldBudgets:
             token_ids: The tokens of it.
         """
         self._fields.read(bytes(text[len(self._fields.text) :]))
-        opened = self._fields.open
-        spent = self._spent(opened, token_ids, len(text))
+        opened = self._fields.open_fields
+        spent = self._exhausted(opened, token_ids, len(text))
         if spent is None:
             return
         inner = opened[-1]
         first = _CLOSING.get(inner.kind if spent is inner or inner.kind == "string" else spent.kind, b"")
-        starts = [token for byte in first for token in self._guide.index.along(bytes((byte,)))]
+        starts = [
+            token for byte in first for token in self._guide.index.prefix_and_extension_tokens(bytes((byte,)))
+        ]
         tokens = self._guide.vocabulary.tokens
         # Inside of a value that is spent, a token must not begin another part of it.
-        ends = [token for token in starts if spent is inner or not tokens[token].strip(_ENDS)]
+        ends = [token for token in starts if spent is inner or not tokens[token].strip(_CLOSING_BYTES)]
         closing = np.zeros_like(mask)
         for token in ends:
             closing[token >> 5] |= np.uint32(1 << (token & 31))
@@ -77,10 +79,10 @@ class FieldBudgets:
         if closing.any():
             mask[:] = closing
 
-    def _spent(self, opened: Sequence[Field], token_ids: list[int], length: int) -> Field | None:
+    def _exhausted(self, open_fields: Sequence[Field], token_ids: list[int], length: int) -> Field | None:
         """The outermost open value that has had as many tokens as it may."""
         tokens = self._guide.vocabulary.tokens
-        for field in opened:
+        for field in open_fields:
             limit = self._limits(field.path)
             used, at = 0, length
             for token in reversed(token_ids) if limit is not None else ():
@@ -92,9 +94,9 @@ class FieldBudgets:
                 return field
         return None
 
-    def forget(self, length: int) -> None:
+    def truncate(self, length: int) -> None:
         """Forget what lies past the first bytes of the text."""
-        if self._make is not None:
+        if self._reader_factory is not None:
             text = bytes(self._fields.text[:length])
-            self._fields = self._make()
+            self._fields = self._reader_factory()
             self._fields.read(text)

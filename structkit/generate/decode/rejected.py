@@ -7,37 +7,37 @@ from numpy.typing import NDArray
 
 from structkit.guide.guide import Cursor
 
-__all__ = ["Bans"]
+__all__ = ["RejectedTexts"]
 
-_AFTER_NUMBER = b",]} \n\r\t"
+_NUMBER_TERMINATORS = b",]} \n\r\t"
 
 
-class Bans:
+class RejectedTexts:
     """Texts that must not be written again, and where the values begin for which they were refused.
 
     A text is banned from its first byte on, not from that of the value: a token may write the first byte of a value
     and what is before it, and elsewhere the same value may be right.
 
-    >>> bans = Bans()
+    >>> bans = RejectedTexts()
     >>> bans.add(b"[10, 34, 5]", 5, 7)
-    >>> bans.hits(b"[10, 3", b"4"), bans.hits(b"[10,", b"34, ")
+    >>> bans.matches(b"[10, 3", b"4"), bans.matches(b"[10,", b"34, ")
     (False, False)
-    >>> bans.hits(b"[10, 3", b"4, ")
+    >>> bans.matches(b"[10, 3", b"4, ")
     True
     """
 
     def __init__(self) -> None:
-        self._refused: list[tuple[int, bytes]] = []
-        self._ends: set[bytes] = set()
-        self._ways: list[tuple[int, bytes]] = []
+        self._rejected: list[tuple[int, bytes]] = []
+        self._rejected_complete: set[bytes] = set()
+        self._dead_ends: list[tuple[int, bytes]] = []
 
     def __bool__(self) -> bool:
-        return bool(self._refused or self._ends)
+        return bool(self._rejected or self._rejected_complete)
 
-    def again(self) -> Bans:
+    def for_retry(self) -> RejectedTexts:
         """The bans of another attempt: what was refused; ways that led to nothing else may have room there."""
-        bans = Bans()
-        bans._refused, bans._ends = self._refused.copy(), self._ends.copy()
+        bans = RejectedTexts()
+        bans._rejected, bans._rejected_complete = self._rejected.copy(), self._rejected_complete.copy()
         return bans
 
     def add(self, text: bytes, start: int, end: int) -> None:
@@ -51,47 +51,47 @@ class Bans:
         value = text[start:end]
         if value[-1:] not in (b'"', b"}", b"]") and value[:1] in (b"-", *(bytes([d]) for d in b"0123456789")):
             # A number may be the beginning of another, so it is banned with what ends it.
-            self._refused += [(start, text[:end] + bytes([byte])) for byte in _AFTER_NUMBER]
+            self._rejected += [(start, text[:end] + bytes([byte])) for byte in _NUMBER_TERMINATORS]
             if end == len(text):
-                self._ends.add(text)
+                self._rejected_complete.add(text)
         else:
-            self._refused.append((start, text[:end]))
+            self._rejected.append((start, text[:end]))
 
-    def add_beginning(self, start: int, text: bytes) -> None:
+    def add_prefix(self, start: int, text: bytes) -> None:
         """Ban all that begins with a text, a way to banned ones alone; its value begins at the byte `start`."""
-        self._ways.append((start, text))
+        self._dead_ends.append((start, text))
 
-    def hits(self, text: bytes | bytearray, more: bytes) -> bool:
+    def matches(self, text: bytes | bytearray, more: bytes) -> bool:
         """Whether a text that goes on with `more` would write a banned one."""
         whole = bytes(text) + more
         return any(whole.startswith(banned) for _, banned in self._all())
 
-    def start_of(self, text: bytes | bytearray) -> int | None:
+    def value_start(self, text: bytes | bytearray) -> int | None:
         """Where the innermost value begins with which a text would become a banned one; `None` if there is none."""
-        starts = [start for start, _ in self._open(text)]
-        starts += [0 for banned in self._ends if banned.startswith(text)]
+        starts = [start for start, _ in self._started(text)]
+        starts += [0 for banned in self._rejected_complete if banned.startswith(text)]
         return max(starts, default=None)
 
-    def may_end(self, text: bytes | bytearray) -> bool:
+    def may_stop(self, text: bytes | bytearray) -> bool:
         """Whether a text may end here."""
-        return bytes(text) not in self._ends
+        return bytes(text) not in self._rejected_complete
 
-    def forbid(self, mask: NDArray[np.uint32], text: bytes | bytearray, cursor: Cursor) -> None:
+    def apply_to(self, mask: NDArray[np.uint32], text: bytes | bytearray, cursor: Cursor) -> None:
         """Take the tokens out of a mask that would write a banned text after a text."""
         guide = cursor.guide
         tokens = guide.vocabulary.tokens
-        for _, banned in self._open(text):
-            rest = cursor.pending + banned[len(text) :]
-            for token in guide.index.along(rest):
+        for _, banned in self._started(text):
+            rest = cursor.pending_prompt + banned[len(text) :]
+            for token in guide.index.prefix_and_extension_tokens(rest):
                 if tokens[token].startswith(rest):
                     mask[token >> 5] &= ~np.uint32(1 << (token & 31))
-        if not self.may_end(text):
-            mask &= ~guide.end_mask
+        if not self.may_stop(text):
+            mask &= ~guide.eos_mask
 
-    def _open(self, text: bytes | bytearray) -> list[tuple[int, bytes]]:
+    def _started(self, text: bytes | bytearray) -> list[tuple[int, bytes]]:
         """The bans that a text is the beginning of."""
         begun = bytes(text)
         return [(start, banned) for start, banned in self._all() if banned.startswith(begun)]
 
     def _all(self) -> list[tuple[int, bytes]]:
-        return self._refused + self._ways
+        return self._rejected + self._dead_ends

@@ -18,40 +18,40 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import TokenRefused
-from structkit.generate.decode.retokenize import Speller, whole_characters
-from structkit.generate.sample.sample import allowed_logits, failure, logsumexp, only_id
+from structkit.errors import TokenRejected
+from structkit.generate.decode.retokenize import Retokenizer, complete_characters
+from structkit.generate.sample.sample import allowed_logits, logits_error, logsumexp, only_id
 from structkit.generate.sample.step import Draft
 from structkit.guide.guide import Cursor
 from structkit.models.protocols import LogitsModel
-from structkit.models.single_row import asked
+from structkit.models.single_row import call_model
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Drafting", "Drafts", "Lookup", "ModelDrafts", "PromptDrafts"]
+__all__ = ["AssistantDrafter", "Drafter", "DrafterFactory", "PromptLookup", "PromptLookupDrafter"]
 
-_LONGEST = 32
+_MAX_MATCH = 32
 """Bytes that are looked for in the prompt at most."""
 
-_CONTEXT = 6
+_MIN_MATCH = 6
 """Bytes that must be found in the prompt where they are not the beginning of a value."""
 
-_PLACES = 8
+_MAX_OCCURRENCES = 8
 """Places in the prompt that are looked at to find a word that begins so."""
 
-_COPIED = 256
+_MAX_COPIED = 256
 """Bytes of the prompt that are copied at most."""
 
 _NUMBER = re.compile(rb"(?P<begun>-?\d[\d.eE+-]*)\Z")
 _STRING = re.compile(rb'"(?P<begun>[^"\\:,\[\]{}][^"\\]*)\Z')
 _STOP = re.compile(rb'["\\\r\n]|[,;:.!?()\[\]{}]+(?=\s|\Z)|\s(?=[-(\[{"])')
 _NUMBER_STOP = re.compile(rb"[^\d.eE+-]|\.(?!\d)")
-_CLOSING = (b'"', b"}", b", ", b",", b"]")
+_CLOSINGS = (b'"', b"}", b", ", b",", b"]")
 
-_SURE = 0.3
+_MIN_PROBABILITY = 0.3
 """A draft model goes on as long as it finds its draft at least so likely."""
 
 
-class Lookup:
+class PromptLookup:
     r"""Finds in a prompt what is being written, and what follows it there (Saxena 2023, "prompt lookup decoding").
 
     It looks for text, not for tokens, which depend on what is before them: a name after a quote is written in other
@@ -61,8 +61,8 @@ class Lookup:
         tokens: The bytes of each token of a vocabulary.
         prompt_ids: The prompt.
 
-    >>> lookup = Lookup([b"Ana", b" Sou", b"za", b" is", b",", b" "], [0, 1, 2, 4, 3, 5, 0])
-    >>> lookup.after(b'{"name": "Ana'), lookup.after(b'{"name": "Eva')
+    >>> lookup = PromptLookup([b"Ana", b" Sou", b"za", b" is", b",", b" "], [0, 1, 2, 4, 3, 5, 0])
+    >>> lookup.continuation(b'{"name": "Ana'), lookup.continuation(b'{"name": "Eva')
     ((b' Souza', [1, 2]), None)
     """
 
@@ -71,7 +71,7 @@ class Lookup:
         self._ends = [0, *accumulate(len(tokens[token]) for token in self._ids)]
         self._text = b"".join(tokens[token] for token in self._ids)
 
-    def after(self, text: bytes) -> tuple[bytes, list[int]] | None:
+    def continuation(self, text: bytes) -> tuple[bytes, list[int]] | None:
         """What follows in the prompt what a text ends with.
 
         Returns:
@@ -80,37 +80,37 @@ class Lookup:
         """
         string = _STRING.search(text)
         number = None if string else _NUMBER.search(text)
-        start = self._found(text, string or number)
+        start = self._match_end(text, string or number)
         if start is None:
             return None
-        stops = (_NUMBER_STOP if number else _STOP).search(self._text, start, start + _COPIED)
-        stop = stops.start() if stops else min(len(self._text), start + _COPIED)
+        stops = (_NUMBER_STOP if number else _STOP).search(self._text, start, start + _MAX_COPIED)
+        stop = stops.start() if stops else min(len(self._text), start + _MAX_COPIED)
         first, last = bisect_right(self._ends, start) - 1, bisect_right(self._ends, stop) - 1
         whole = self._ends[first] == start and self._ends[last] == stop
         return self._text[start:stop], self._ids[first:last] if whole else []
 
-    def _found(self, text: bytes, value: re.Match[bytes] | None) -> int | None:
+    def _match_end(self, text: bytes, value: re.Match[bytes] | None) -> int | None:
         """Where what a text ends with ends in the prompt."""
         begun = value["begun"] if value else b""
-        longest = self._longest(text)
-        if longest > max(_CONTEXT, len(begun)):
+        longest = self._longest_suffix(text)
+        if longest > max(_MIN_MATCH, len(begun)):
             return self._text.index(text[-longest:]) + longest
-        return self._word(begun) if begun else None
+        return self._word_end(begun) if begun else None
 
-    def _word(self, begun: bytes) -> int | None:
+    def _word_end(self, prefix: bytes) -> int | None:
         """The end of the first word that begins so; only the first places are looked at."""
         at = -1
-        for _ in range(_PLACES):
-            at = self._text.find(begun, at + 1)
+        for _ in range(_MAX_OCCURRENCES):
+            at = self._text.find(prefix, at + 1)
             if at < 0:
                 return None
             if not self._text[max(0, at - 1) : at].isalnum():
-                return at + len(begun)
+                return at + len(prefix)
         return None
 
-    def _longest(self, text: bytes) -> int:
+    def _longest_suffix(self, text: bytes) -> int:
         """How many bytes at the end of a text are together in the prompt."""
-        low, high = 0, min(_LONGEST, len(text))
+        low, high = 0, min(_MAX_MATCH, len(text))
         while low < high:
             middle = (low + high + 1) // 2
             if text[-middle:] in self._text:
@@ -120,165 +120,165 @@ class Lookup:
         return low
 
 
-class Drafts(Protocol):
+class Drafter(Protocol):
     """What drafts the rest of one sequence."""
 
-    def draft(self, cursor: Cursor, most: int) -> Draft:
+    def draft(self, cursor: Cursor, max_tokens: int) -> Draft:
         """Draft what follows.
 
         Args:
             cursor: Where the sequence stands; it is there again afterwards.
-            most: Tokens at most.
+            max_tokens: Tokens at most.
         """
         ...
 
 
-Drafting: TypeAlias = "Callable[[Sequence[int], Vocabulary, Speller], Drafts]"
+DrafterFactory: TypeAlias = "Callable[[Sequence[int], Vocabulary, Retokenizer], Drafter]"
 """Begins the drafts of a sequence, of which it is given the prompt."""
 
 
-class _Walk:
+class _DraftBuilder:
     """A draft that grows, and a cursor that goes with it."""
 
-    def __init__(self, cursor: Cursor, speller: Speller, most: int) -> None:
+    def __init__(self, cursor: Cursor, retokenizer: Retokenizer, max_tokens: int) -> None:
         self.draft = Draft()
         self.cursor = cursor
-        self._speller = speller
-        self._most = most
+        self._retokenizer = retokenizer
+        self._max_tokens = max_tokens
 
     @property
-    def room(self) -> int:
+    def remaining(self) -> int:
         """The tokens that there is room for."""
-        return self._most - len(self.draft.token_ids)
+        return self._max_tokens - len(self.draft.token_ids)
 
-    def take(self, token_ids: Sequence[int], *, guesses: int) -> None:
-        """Draft tokens, as far as the language allows them and there is room; the first `guesses` are guesses."""
-        for number, token in enumerate(token_ids[: self.room]):
+    def append(self, token_ids: Sequence[int], *, guess_count: int) -> None:
+        """Draft tokens, as far as the language allows them and there is room; the first `guess_count` are guesses."""
+        for number, token in enumerate(token_ids[: self.remaining]):
             try:
                 self.cursor.advance(token)
-            except TokenRefused:
+            except TokenRejected:
                 return
             self.draft.token_ids.append(token)
-            self.draft.guessed.append(number < guesses)
+            self.draft.is_guess.append(number < guess_count)
 
-    def force(self) -> None:
+    def append_forced(self) -> None:
         """Draft the text that must come next, but for its last token, which may be another with what follows."""
-        self.take(self.spelled(self.cursor.forced_bytes())[:-1], guesses=0)
+        self.append(self.encode(self.cursor.forced_bytes())[:-1], guess_count=0)
 
-    def opened(self, text: bytes) -> list[int]:
+    def encode_string(self, text: bytes) -> list[int]:
         """The tokens of a text, with the quote of a string after it if the language allows one there."""
-        quoted, taken = self.spelled(text + b'"') if text else [], 0
+        quoted, taken = self.encode(text + b'"') if text else [], 0
         try:
             for token in quoted:
                 self.cursor.advance(token)
                 taken += 1
-        except TokenRefused:
+        except TokenRejected:
             quoted = []
         self.cursor.rollback(taken)
-        return quoted or self.spelled(text)
+        return quoted or self.encode(text)
 
-    def spelled(self, text: bytes) -> list[int]:
+    def encode(self, text: bytes) -> list[int]:
         """The tokens of a text, as far as its characters are whole."""
-        return self._speller.tokens(whole_characters(text))
+        return self._retokenizer.encode(complete_characters(text))
 
-    def back(self) -> Draft:
+    def finish(self) -> Draft:
         """The draft; the cursor is where it was."""
         self.cursor.rollback(len(self.draft.token_ids))
         return self.draft
 
 
-class PromptDrafts:
+class PromptLookupDrafter:
     """Drafts without a model: text that must come next, and values that are copied from the prompt; see `Drafts`.
 
     Args:
         prompt_ids: The prompt.
         vocabulary: The tokens.
-        speller: The model's tokenizer.
+        retokenizer: The model's tokenizer.
     """
 
-    def __init__(self, prompt_ids: Sequence[int], vocabulary: Vocabulary, speller: Speller) -> None:
+    def __init__(self, prompt_ids: Sequence[int], vocabulary: Vocabulary, retokenizer: Retokenizer) -> None:
         self._tokens = vocabulary.tokens
-        self._lookup = Lookup(self._tokens, prompt_ids)
-        self._speller = speller
+        self._lookup = PromptLookup(self._tokens, prompt_ids)
+        self._retokenizer = retokenizer
 
-    def draft(self, cursor: Cursor, most: int) -> Draft:
+    def draft(self, cursor: Cursor, max_tokens: int) -> Draft:
         """See `Drafts.draft`."""
-        walk, before = _Walk(cursor, self._speller, most), most + 1
-        while 0 < walk.room < before:
-            before = walk.room
-            walk.take(walk.opened(cursor.forced_bytes()), guesses=0)
-            copied = self._lookup.after(self._end(cursor))
+        walk, before = _DraftBuilder(cursor, self._retokenizer, max_tokens), max_tokens + 1
+        while 0 < walk.remaining < before:
+            before = walk.remaining
+            walk.append(walk.encode_string(cursor.forced_bytes()), guess_count=0)
+            copied = self._lookup.continuation(self._written_suffix(cursor))
             if copied is not None:
-                ids = copied[1] or walk.spelled(copied[0])
-                walk.take(ids, guesses=len(ids))
-                walk.take(self._closing(walk), guesses=1)
-        return walk.back()
+                ids = copied[1] or walk.encode(copied[0])
+                walk.append(ids, guess_count=len(ids))
+                walk.append(self._closing_ids(walk), guess_count=1)
+        return walk.finish()
 
-    def _end(self, cursor: Cursor) -> bytes:
+    def _written_suffix(self, cursor: Cursor) -> bytes:
         """What was written last."""
-        return b"".join(self._tokens[token] for token in cursor.token_ids[-_LONGEST:])[-_LONGEST:]
+        return b"".join(self._tokens[token] for token in cursor.token_ids[-_MAX_MATCH:])[-_MAX_MATCH:]
 
-    def _closing(self, walk: _Walk) -> list[int]:
+    def _closing_ids(self, walk: _DraftBuilder) -> list[int]:
         """The end of a value, if it may end here, and what must follow."""
-        for closing in _CLOSING:
+        for closing in _CLOSINGS:
             taken = 0
             try:
-                for token in walk.spelled(closing):
+                for token in walk.encode(closing):
                     walk.cursor.advance(token)
                     taken += 1
                 forced = walk.cursor.forced_bytes()
-            except TokenRefused:
+            except TokenRejected:
                 continue
             finally:
                 walk.cursor.rollback(taken)
             if taken:
-                return walk.opened(closing + forced)
+                return walk.encode_string(closing + forced)
         return []
 
 
-class ModelDrafts:
+class AssistantDrafter:
     """Drafts by a smaller model of the same tokens, greedily and under the mask; see `Drafts`.
 
     Args:
         model: The smaller model.
         prompt_ids: The prompt.
         vocabulary: The tokens.
-        speller: The model's tokenizer.
+        retokenizer: The model's tokenizer.
     """
 
     def __init__(
-        self, model: LogitsModel, prompt_ids: Sequence[int], vocabulary: Vocabulary, speller: Speller
+        self, model: LogitsModel, prompt_ids: Sequence[int], vocabulary: Vocabulary, retokenizer: Retokenizer
     ) -> None:
         self._model = model
-        self._session = asked(model.session, model.name, who="the draft model")
+        self._session = call_model(model.session, model.name, subject="the draft model")
         self._fed: list[int] = []
         self._prompt_ids = list(prompt_ids)
         self._vocabulary = vocabulary
-        self._speller = speller
+        self._retokenizer = retokenizer
 
-    def draft(self, cursor: Cursor, most: int) -> Draft:
+    def draft(self, cursor: Cursor, max_tokens: int) -> Draft:
         """See `Drafts.draft`.
 
         Raises:
-            ModelFailed: The smaller model broke, or its logits are useless.
+            ModelError: The smaller model broke, or its logits are useless.
         """
-        walk, sure, begin = _Walk(cursor, self._speller, most), 1.0, time.perf_counter()
-        mask = np.zeros(self._vocabulary.words, np.uint32)
-        walk.force()
-        while walk.room > 0:
+        walk, sure, begin = _DraftBuilder(cursor, self._retokenizer, max_tokens), 1.0, time.perf_counter()
+        mask = np.zeros(self._vocabulary.mask_words, np.uint32)
+        walk.append_forced()
+        while walk.remaining > 0:
             cursor.fill_mask(mask)
             token = only_id(mask)
             if token is None:
                 logits = self._logits([*self._prompt_ids, *cursor.token_ids])
                 if logits is None:
                     break
-                token, chance = _likeliest(logits, mask, f"{self._model.name}, as a draft model")
+                token, chance = _argmax(logits, mask, f"{self._model.name}, as a draft model")
                 sure *= chance
-            if token in self._vocabulary.end_ids or sure < _SURE:
+            if token in self._vocabulary.eos_token_ids or sure < _MIN_PROBABILITY:
                 break
-            walk.take([token], guesses=1)
-            walk.force()
-        draft = walk.back()
+            walk.append([token], guess_count=1)
+            walk.append_forced()
+        draft = walk.finish()
         draft.seconds = time.perf_counter() - begin
         return draft
 
@@ -295,16 +295,16 @@ class ModelDrafts:
                 self._session.crop(same)
             return self._session.logits(sequence[same:])
 
-        logits = asked(read, self._model.name, who="the draft model")
+        logits = call_model(read, self._model.name, subject="the draft model")
         self._fed = sequence
         return logits
 
 
-def _likeliest(logits: NDArray[np.float32], mask: NDArray[np.uint32], place: str) -> tuple[int, float]:
+def _argmax(logits: NDArray[np.float32], mask: NDArray[np.uint32], location: str) -> tuple[int, float]:
     """The likeliest allowed token, and its probability among them."""
     ids, row = allowed_logits(logits, mask)
     total = logsumexp(row)
     if not np.isfinite(total):
-        raise failure(logits, mask, place)
+        raise logits_error(logits, mask, location)
     best = int(row.argmax())
     return best if ids is None else int(ids[best]), math.exp(float(row[best]) - total)

@@ -7,18 +7,18 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from structkit.compile import compile
-from structkit.generate.input.options import Writing
+from structkit.generate.input.options import CompileSettings
 from structkit.guide.guide import Guide
 from structkit.lru_cache import LruCache
-from structkit.targets.fingerprint import key_of
+from structkit.targets.fingerprint import cache_key
 from structkit.targets.targets import AnyTarget, Target, read_target
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["GUIDES", "Compiled", "Guides"]
+__all__ = ["GUIDE_CACHE", "CompiledTarget", "GuideCache"]
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledTarget:
     """A target that was read, its guide, and the seconds that making them took this time.
 
     Attributes:
@@ -31,40 +31,40 @@ class Compiled:
     source: str | None = None
 
 
-class Guides:
+class GuideCache:
     """The guides that were used last, by target, vocabulary and way of writing. For any number of threads.
 
-    >>> from structkit.generate.input.options import Writing
+    >>> from structkit.generate.input.options import CompileSettings
     >>> from structkit.testing import byte_vocabulary
-    >>> guides = Guides(most=2)
-    >>> first = guides.get(int, byte_vocabulary(), Writing())
-    >>> guides.get(int, byte_vocabulary(), Writing()).guide is first.guide
+    >>> guides = GuideCache(max_entries=2)
+    >>> first = guides.get(int, byte_vocabulary(), CompileSettings())
+    >>> guides.get(int, byte_vocabulary(), CompileSettings()).guide is first.guide
     True
     """
 
-    def __init__(self, most: int) -> None:
-        """Keep up to `most` guides."""
-        self._kept: LruCache[Hashable, Compiled] = LruCache(most)
-        self._read: LruCache[Hashable, Target[object]] = LruCache(most)
+    def __init__(self, max_entries: int) -> None:
+        """Keep up to `max_entries` guides."""
+        self._compiled: LruCache[Hashable, CompiledTarget] = LruCache(max_entries)
+        self._targets: LruCache[Hashable, Target[object]] = LruCache(max_entries)
 
-    def read(self, target: AnyTarget, writing: Writing) -> Target[object]:
+    def read(self, target: AnyTarget, settings: CompileSettings) -> Target[object]:
         """A target, read.
 
         Raises:
             StructkitError: See `structkit.targets.targets.read_target`.
         """
-        name = key_of(target)
-        key = (name, writing, _today())
-        read = None if name is None else self._read.get(key)
+        name = cache_key(target)
+        key = (name, settings, _today())
+        read = None if name is None else self._targets.get(key)
         if read is None:
-            read = read_target(target, policy=writing.policy, limits=writing.limits)
+            read = read_target(target, policy=settings.json_style, limits=settings.limits)
             if name is not None:
-                self._read.put(key, read)
+                self._targets.put(key, read)
         return read
 
     def get(
-        self, target: AnyTarget, vocabulary: Vocabulary, writing: Writing, source: str | None = None
-    ) -> Compiled:
+        self, target: AnyTarget, vocabulary: Vocabulary, settings: CompileSettings, source: str | None = None
+    ) -> CompiledTarget:
         """The guide of a target; compiled if it is not at hand.
 
         A guide of quotes is for one source, and of those of a target only the last is kept.
@@ -72,14 +72,14 @@ class Guides:
         Raises:
             StructkitError: See `structkit.compile`.
         """
-        name = key_of(target)
-        key = (name, vocabulary, writing, _today())
-        kept = None if name is None else self._kept.get(key)
+        name = cache_key(target)
+        key = (name, vocabulary, settings, _today())
+        kept = None if name is None else self._compiled.get(key)
         if kept is not None and kept.source in (None, source):
             return kept
-        made = _make(self.read(target, writing), vocabulary, writing, source)
+        made = _compile(self.read(target, settings), vocabulary, settings, source)
         if name is not None:
-            self._kept.put(key, replace(made, seconds=0.0))
+            self._compiled.put(key, replace(made, seconds=0.0))
         return made
 
 
@@ -88,18 +88,20 @@ def _today() -> dt.date:
     return dt.date.today()
 
 
-def _make(read: Target[object], vocabulary: Vocabulary, writing: Writing, source: str | None) -> Compiled:
+def _compile(
+    read: Target[object], vocabulary: Vocabulary, settings: CompileSettings, source: str | None
+) -> CompiledTarget:
     source = source if read.has_quotes else None
     guide = compile(
         read,
         vocabulary,
-        whitespace=writing.whitespace,
-        order=writing.order,
+        whitespace=settings.whitespace,
+        order=settings.order,
         source=source,
-        limits=writing.limits,
+        limits=settings.limits,
     )
-    return Compiled(read, guide, guide.compile_seconds, source)
+    return CompiledTarget(read, guide, guide.compile_seconds, source)
 
 
-GUIDES = Guides(most=32)
+GUIDE_CACHE = GuideCache(max_entries=32)
 """The guides of `structkit.extract` and its kin."""

@@ -9,12 +9,12 @@ from numbers import Integral
 from typing import TypedDict, cast
 
 from structkit.generate.sample.processors import MASK, AnyProcessor, Penalty
-from structkit.generate.sample.sample import Sampling, check_number, check_whole
+from structkit.generate.sample.sample import Sampling, check_int, check_number
 from structkit.limits import Limits
 from structkit.models.protocols import LogitsModel
-from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace
+from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
 
-__all__ = ["Batch", "Options", "Settings", "Writing", "check_samples"]
+__all__ = ["BatchSettings", "CompileSettings", "Options", "Settings", "check_samples"]
 
 
 class Options(TypedDict, total=False):
@@ -49,7 +49,7 @@ class Options(TypedDict, total=False):
     seed: int | None
     """With the same seed the same model writes the same tokens."""
 
-    describe: bool
+    include_schema: bool
     """Whether the description of the target is added to the prompt; by default it is."""
 
     examples: Sequence[tuple[str, object]]
@@ -68,18 +68,18 @@ class Options(TypedDict, total=False):
     `max_tokens`. They count from the call on, so compiling the target and waiting for the model are part of them; where
     there are many prompts, for each from its own begin on. By default there is no such time."""
 
-    forced: bool
+    fast_forward: bool
     """Whether text that must come next is taken without sampling, in the tokenizer's own tokens; by default
     it is. Without it the model chooses the tokens of such text too. The end of a prompt that is plain text,
     with no chat template after it, is such text: its last tokens are written again, as the tokenizer writes them with
     what the answer begins with ("token healing")."""
 
-    speculate: bool | int
+    prompt_lookup: bool | int
     """Whether text that may well come next, such as a value copied from the prompt and the key after it, is read by the
     model in one pass and checked there, and in how many tokens; by default in up to 24, as long as it pays. What is
     written is the same without it. Models that keep a state instead of the tokens do without."""
 
-    draft: LogitsModel | None
+    assistant_model: LogitsModel | None
     """A smaller model with the same tokens, which drafts where else values are looked up in the prompt. What is written
     is the same without it. It pays where it takes far less time than the model."""
 
@@ -104,7 +104,7 @@ class Options(TypedDict, total=False):
     null: NullFields
     """What is written of a field `X | None = None` that has no value: `"always"` writes `null`, `"omit"` leaves the
     field out, `"may_omit"` allows both. By default `defaults` decides. A class may say these four itself; see
-    `structkit.configure`."""
+    `structkit.json_style`."""
 
     source: str | None
     """The text that fields with `structkit.Quote` are taken from; by default it is the prompt."""
@@ -113,21 +113,21 @@ class Options(TypedDict, total=False):
     """What may be built for the target."""
 
 
-_DRAFTED = 24
+_DEFAULT_DRAFT_TOKENS = 24
 """Tokens of a draft when nobody says how many."""
 
-_THOUGHTS = 1_024
+_DEFAULT_THINKING_TOKENS = 1_024
 """Tokens of thoughts when nobody says how many."""
 
-_MOST_SAMPLES = 100_000
+_MAX_SAMPLES = 100_000
 """Samples are held together until the last is written: more is a slip."""
 
-_CONFIDENT = frozenset({"generate", "agenerate", "stream", "astream", "classify", "aclassify"})
+_WITH_CONFIDENCE = frozenset({"generate", "agenerate", "stream", "astream", "classify", "aclassify"})
 """The functions that say how sure the model was, unless they are told not to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Writing:
+class CompileSettings:
     """How values are written: part of what a guide is made for."""
 
     whitespace: Whitespace | None = None
@@ -137,14 +137,14 @@ class Writing:
     limits: Limits = field(default_factory=Limits)
 
     @property
-    def policy(self) -> Policy:
+    def json_style(self) -> JsonStyle:
         """What the call says about how values are written."""
-        return Policy(whitespace=self.whitespace, defaults=self.defaults, order=self.order, null=self.null)
+        return JsonStyle(whitespace=self.whitespace, defaults=self.defaults, order=self.order, null=self.null)
 
     def __post_init__(self) -> None:
         if not isinstance(self.order, (str, type(None))):
             raise ValueError(f"order must be 'declared' or 'any', not {self.order!r}")
-        self.policy  # noqa: B018 (it checks)
+        self.json_style  # noqa: B018 (it checks)
         _check_type("limits", self.limits, Limits, "structkit.Limits(...)")
 
 
@@ -154,45 +154,47 @@ class Settings:
 
     max_tokens: int | None = None
     sampling: Sampling = field(default_factory=Sampling)
-    writing: Writing = field(default_factory=Writing)
-    describe: bool = True
+    compile_settings: CompileSettings = field(default_factory=CompileSettings)
+    include_schema: bool = True
     system: str | None = None
     source: str | None = None
     examples: tuple[tuple[str, object], ...] = ()
-    forced: bool = True
-    speculate: int = _DRAFTED
-    draft: LogitsModel | None = None
+    fast_forward: bool = True
+    prompt_lookup: int = _DEFAULT_DRAFT_TOKENS
+    assistant_model: LogitsModel | None = None
     retries: int = 2
     confidence: bool = False
     timeout: float | None = None
-    thoughts: int = 0
-    spend: bool = False
+    max_thinking_tokens: int = 0
+    charge_discarded: bool = False
     processors: tuple[AnyProcessor, ...] = ()
 
     def __post_init__(self) -> None:
-        check_whole("max_tokens", self.max_tokens, 0)
+        check_int("max_tokens", self.max_tokens, 0)
         if self.timeout is not None:
             check_number("timeout", self.timeout, 0, math.inf)
         for processor in self.processors:
             if not (callable(processor) or hasattr(processor, "begin") or processor is MASK):
                 raise TypeError(f"processors are callables as in transformers, not {processor!r}")
-        if self.draft is not None and not hasattr(self.draft, "session"):
-            raise TypeError(f"draft must be a model, such as structkit.load(...), not {self.draft!r}")
+        if self.assistant_model is not None and not hasattr(self.assistant_model, "session"):
+            raise TypeError(
+                f"assistant_model must be a model, such as structkit.load(...), not {self.assistant_model!r}"
+            )
         _check_count("retries", self.retries, 0)
-        _check_type("describe", self.describe, bool, "True or False")
+        _check_type("include_schema", self.include_schema, bool, "True or False")
         _check_type("confidence", self.confidence, bool, "True or False")
-        _check_type("forced", self.forced, bool, "True or False")
+        _check_type("fast_forward", self.fast_forward, bool, "True or False")
         _check_type("source", self.source, (str, type(None)), "a text or None")
         _check_type("system", self.system, (str, type(None)), "a text or None")
 
     @classmethod
-    def read(cls, function: str, options: Options, more: Sequence[str] = ()) -> Settings:
+    def read(cls, function: str, options: Options, extra: Sequence[str] = ()) -> Settings:
         """Check the keyword arguments of a public function.
 
         Args:
             function: Its name, for messages.
             options: The arguments.
-            more: Arguments that it takes besides, for messages.
+            extra: Arguments that it takes besides, for messages.
 
         Raises:
             TypeError: There is no such argument, or it is of the wrong type.
@@ -207,11 +209,11 @@ class Settings:
         known = Options.__annotations__
         unknown = [name for name in options if name not in known]
         if unknown:
-            takes = ", ".join([*known, *more])
+            takes = ", ".join([*known, *extra])
             raise TypeError(f"{function}() has no argument {unknown[0]!r}; it takes {takes}")
         thinking = options.get("thinking", False)
-        speculate = options.get("speculate", True)
-        for name, value in (("thinking", thinking), ("speculate", speculate)):
+        prompt_lookup = options.get("prompt_lookup", True)
+        for name, value in (("thinking", thinking), ("prompt_lookup", prompt_lookup)):
             if not isinstance(value, bool):
                 _check_count(name, value, 0)
         return cls(
@@ -224,49 +226,49 @@ class Settings:
                 typical_p=options.get("typical_p"),
                 seed=options.get("seed"),
             ),
-            writing=Writing(
+            compile_settings=CompileSettings(
                 whitespace=options.get("whitespace"),
                 defaults=options.get("defaults"),
                 order=options.get("order"),
                 null=options.get("null"),
                 limits=options.get("limits", Limits()),
             ),
-            describe=options.get("describe", True),
+            include_schema=options.get("include_schema", True),
             system=options.get("system"),
             source=options.get("source"),
             examples=_examples(options),
-            forced=options.get("forced", True),
-            speculate=_DRAFTED if speculate is True else int(speculate),
-            draft=options.get("draft"),
+            fast_forward=options.get("fast_forward", True),
+            prompt_lookup=_DEFAULT_DRAFT_TOKENS if prompt_lookup is True else int(prompt_lookup),
+            assistant_model=options.get("assistant_model"),
             retries=options.get("retries", 2),
             timeout=options.get("timeout"),
-            thoughts=_THOUGHTS if thinking is True else int(thinking),
+            max_thinking_tokens=_DEFAULT_THINKING_TOKENS if thinking is True else int(thinking),
             processors=_processors(options),
-            confidence=options.get("confidence", function in _CONFIDENT),
+            confidence=options.get("confidence", function in _WITH_CONFIDENCE),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class BatchSettings:
     """How many generations share a model.
 
     Attributes:
         size: Sequences computed at once.
         progress: Whether a progress bar is shown; `None` for only in a terminal.
-        keep_errors: Whether an error takes the place of a result; else it ends all.
+        return_exceptions: Whether an error takes the place of a result; else it ends all.
     """
 
     size: int = 8
     progress: bool | None = None
-    keep_errors: bool = False
+    return_exceptions: bool = False
 
     def __post_init__(self) -> None:
         _check_count("batch_size", self.size, 1)
         _check_type("progress", self.progress, (bool, type(None)), "True, False or None")
-        _check_type("return_errors", self.keep_errors, bool, "True or False")
+        _check_type("return_exceptions", self.return_exceptions, bool, "True or False")
 
     @classmethod
-    def read(cls, options: dict[str, object]) -> Batch:
+    def read(cls, options: dict[str, object]) -> BatchSettings:
         """Take the keyword arguments of a batch out of those of a public function, and check them.
 
         Raises:
@@ -274,13 +276,13 @@ class Batch:
             ValueError: It is out of its range.
 
         >>> options = {"batch_size": 4, "seed": 1}
-        >>> Batch.read(options).size, options
+        >>> BatchSettings.read(options).size, options
         (4, {'seed': 1})
         """
         return cls(
             size=cast("int", options.pop("batch_size", 8)),
             progress=cast("bool | None", options.pop("progress", None)),
-            keep_errors=cast("bool", options.pop("return_errors", False)),
+            return_exceptions=cast("bool", options.pop("return_exceptions", False)),
         )
 
 
@@ -291,7 +293,7 @@ def check_samples(settings: Settings, count: int) -> None:
         TypeError: `n` is no whole number.
         ValueError: It is less than 1 or too many, or all would be the same.
     """
-    _check_count("n", count, 1, _MOST_SAMPLES)
+    _check_count("n", count, 1, _MAX_SAMPLES)
     if count > 1 and not settings.sampling.temperature:
         raise ValueError("n needs a temperature above 0: without one all values are the same")
 
@@ -314,17 +316,17 @@ def _processors(options: Options) -> tuple[AnyProcessor, ...]:
     penalty = options.get("repetition_penalty")
     if penalty is None:
         return tuple(processors)
-    check_number("repetition_penalty", penalty, 0, math.inf, above=True)
+    check_number("repetition_penalty", penalty, 0, math.inf, exclusive=True)
     return (Penalty(penalty), *processors)
 
 
-def _check_count(name: str, value: object, low: int, high: float = math.inf) -> None:
+def _check_count(name: str, value: object, minimum: int, maximum: float = math.inf) -> None:
     _check_type(name, value, Integral, "a whole number")
-    check_whole(name, cast("int", value), low)
-    if cast("int", value) > high:
-        raise ValueError(f"{name} must be at most {high:,}, not {value!r}")
+    check_int(name, cast("int", value), minimum)
+    if cast("int", value) > maximum:
+        raise ValueError(f"{name} must be at most {maximum:,}, not {value!r}")
 
 
-def _check_type(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
+def _check_type(name: str, value: object, kind: type | tuple[type, ...], expected: str) -> None:
     if not isinstance(value, kind):
-        raise TypeError(f"{name} must be {wanted}, not {value!r}")
+        raise TypeError(f"{name} must be {expected}, not {value!r}")

@@ -12,22 +12,22 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["Field", "JsonReader", "Path", "read_values", "show_path"]
+__all__ = ["Field", "JsonReader", "Path", "format_path", "read_values"]
 
 Path: TypeAlias = "tuple[str | int, ...]"
 """The names and positions that lead to a value; empty for the whole."""
 
 Kind: TypeAlias = Literal["object", "array", "string", "number", "literal"]
 
-_SPACE = frozenset(b" \t\n\r")
+_WHITESPACE = frozenset(b" \t\n\r")
 _KINDS: dict[int, Kind] = {ord("{"): "object", ord("["): "array", ord('"'): "string"}
 _KINDS.update(dict.fromkeys(b"-0123456789", "number"))
 _KINDS.update(dict.fromkeys(b"tfn", "literal"))
 
-_PLAIN = re.compile(rb'[^"\\]+')
+_NO_ESCAPES = re.compile(rb'[^"\\]+')
 """What goes on inside of a string, read at once."""
 
-_DEEPEST = 190
+_MAX_DEPTH = 190
 """A value this deep is brought to its end, with some levels left for what must still be opened to end it: pydantic's
 reader of JSON refuses arrays and objects in more than 200 others."""
 
@@ -56,26 +56,26 @@ class JsonReader:
 
     Attributes:
         text: The bytes read.
-        open: The values that have begun and not ended, the outermost first.
+        open_fields: The values that have begun and not ended, the outermost first.
 
     >>> reader = JsonReader()
     >>> reader.read(b'{"a": [1, "x')
-    >>> [(show_path(field.path), field.kind) for field in reader.open]
+    >>> [(format_path(field.path), field.kind) for field in reader.open_fields]
     [('$', 'object'), ('a', 'array'), ('a[1]', 'string')]
-    >>> [show_path(field.path) for field, ended in reader.take() if ended]
+    >>> [format_path(field.path) for field, ended in reader.take_changes() if ended]
     ['a[0]']
     >>> reader.rewind(7)
-    >>> [show_path(field.path) for field in reader.open], reader.depth
+    >>> [format_path(field.path) for field in reader.open_fields], reader.depth
     (['$', 'a'], 2)
     """
 
     def __init__(self) -> None:
         self.text = bytearray()
-        self.open: list[Field] = []
+        self.open_fields: list[Field] = []
         # The values that began or ended, whether they ended, and how many bytes were read then.
         self._changes: list[tuple[Field, bool, int]] = []
-        self._taken = 0
-        self._begin_state: tuple[int, str | None, int, bool] = (0, None, -1, False)
+        self._reported = 0
+        self._value_state: tuple[int, str | None, int, bool] = (0, None, -1, False)
         self._key: str | None = None
         self._key_start = -1
         self._escaped = False
@@ -84,7 +84,7 @@ class JsonReader:
         """Read on."""
         at = 0
         while at < len(text):
-            plain = None if self._escaped or not self.in_string else _PLAIN.match(text, at)
+            plain = None if self._escaped or not self.in_string else _NO_ESCAPES.match(text, at)
             if plain:
                 self.text += plain[0]
                 at = plain.end()
@@ -100,8 +100,8 @@ class JsonReader:
 
     def finish(self) -> None:
         """The text is complete: a number at its end has ended too. After this it can only be rewound."""
-        if self.open and self.open[-1].kind == "number":
-            self._end(len(self.text), len(self.text) + 1)
+        if self.open_fields and self.open_fields[-1].kind == "number":
+            self._end_value(len(self.text), len(self.text) + 1)
 
     def rewind(self, length: int) -> None:
         """Forget all but the first bytes of the text.
@@ -109,20 +109,20 @@ class JsonReader:
         Raises:
             ValueError: This is a fork, and was made past them.
         """
-        if length < self._begin_state[0]:
+        if length < self._value_state[0]:
             raise ValueError("a fork cannot be rewound past the byte at which it was made")
         while self._changes and self._changes[-1][2] > length:
             field, ended, _ = self._changes.pop()
             if ended:
                 field.end = -1
-                self.open.append(field)
+                self.open_fields.append(field)
             else:
-                self.open.pop()
-                if self.open:
-                    self.open[-1].size -= 1
-        state = (self._changes[-1][2], None, -1, False) if self._changes else self._begin_state
+                self.open_fields.pop()
+                if self.open_fields:
+                    self.open_fields[-1].size -= 1
+        state = (self._changes[-1][2], None, -1, False) if self._changes else self._value_state
         known, self._key, self._key_start, self._escaped = state
-        self._taken = min(self._taken, len(self._changes))
+        self._reported = min(self._reported, len(self._changes))
         rest = bytes(self.text[known:length])
         del self.text[known:]
         self.read(rest)
@@ -131,9 +131,9 @@ class JsonReader:
         """Another reader at the same byte, which cannot be rewound past it and knows only the values that are open."""
         other = JsonReader()
         other.text = self.text.copy()
-        other.open = [copy(field) for field in self.open]
+        other.open_fields = [copy(field) for field in self.open_fields]
         other._key, other._key_start, other._escaped = self._key, self._key_start, self._escaped
-        other._begin_state = (len(self.text), self._key, self._key_start, self._escaped)
+        other._value_state = (len(self.text), self._key, self._key_start, self._escaped)
         return other
 
     @property
@@ -144,29 +144,29 @@ class JsonReader:
     @property
     def depth(self) -> int:
         """How many arrays and objects are open."""
-        return len(self.open) - (self._scalar is not None)
+        return len(self.open_fields) - (self._scalar is not None)
 
     @property
     def is_deep(self) -> bool:
         """Whether the text is nested as deep as it should be."""
-        return self.depth >= _DEEPEST
+        return self.depth >= _MAX_DEPTH
 
     @property
-    def name_start(self) -> int:
+    def key_start(self) -> int:
         """The byte at which the name begins that is open; -1 outside of names."""
         return self._key_start
 
     @property
-    def in_name(self) -> bool:
+    def in_key(self) -> bool:
         """Whether the text stands inside the name of a field."""
         return self._key_start >= 0
 
     @property
     def in_string(self) -> bool:
         """Whether the text stands inside a string or a name."""
-        return self._key_start >= 0 or bool(self.open and self.open[-1].kind == "string")
+        return self._key_start >= 0 or bool(self.open_fields and self.open_fields[-1].kind == "string")
 
-    def here(self) -> tuple[Path, int] | None:
+    def current(self) -> tuple[Path, int] | None:
         """The value that is being written, or begins next, unless it is an object or array: its path and first byte."""
         if self._key_start >= 0:
             return None
@@ -175,22 +175,22 @@ class JsonReader:
             return scalar.path, scalar.start
         if bytes(self.text.rstrip()[-1:]) not in (b"", b"[", b",", b":"):
             return None
-        if not self.open:
+        if not self.open_fields:
             return (), len(self.text)
-        holder = self.open[-1]
+        holder = self.open_fields[-1]
         step = holder.size if holder.kind == "array" else self._key
         return None if step is None else ((*holder.path, step), len(self.text))
 
-    def take(self) -> list[tuple[Field, bool]]:
+    def take_changes(self) -> list[tuple[Field, bool]]:
         """The values that began or ended since the last time, in order, and whether they ended."""
-        changes = [(field, ended) for field, ended, _ in self._changes[self._taken :]]
-        self._taken = len(self._changes)
+        changes = [(field, ended) for field, ended, _ in self._changes[self._reported :]]
+        self._reported = len(self._changes)
         return changes
 
     @property
     def _scalar(self) -> Field | None:
         """The string, number or literal that is open."""
-        inner = self.open[-1] if self.open else None
+        inner = self.open_fields[-1] if self.open_fields else None
         return None if inner is None or inner.kind in ("object", "array") else inner
 
     def _read(self, byte: int) -> None:
@@ -204,41 +204,46 @@ class JsonReader:
         if field is not None:
             if field.kind == "string":
                 if self._ends_string(byte):
-                    self._end(at + 1, at + 1)
+                    self._end_value(at + 1, at + 1)
                 return
             if field.kind == "literal":
                 if at + 1 - field.start == (5 if self.text[field.start] == ord("f") else 4):
-                    self._end(at + 1, at + 1)
+                    self._end_value(at + 1, at + 1)
                 return
             if byte in b"0123456789+-.eE":
                 return
-            self._end(at, at + 1)
-        self._between(byte, at)
+            self._end_value(at, at + 1)
+        self._read_structure(byte, at)
 
-    def _between(self, byte: int, at: int) -> None:
+    def _read_structure(self, byte: int, position: int) -> None:
         """A byte that is inside of no name, string, number or literal."""
-        if byte in _SPACE or byte in b",:":
+        if byte in _WHITESPACE or byte in b",:":
             return
         if byte in b"]}":
-            self._end(at + 1, at + 1)
-        elif byte == ord('"') and self.open and self.open[-1].kind == "object" and self._key is None:
-            self._key_start = at
+            self._end_value(position + 1, position + 1)
+        elif (
+            byte == ord('"')
+            and self.open_fields
+            and self.open_fields[-1].kind == "object"
+            and self._key is None
+        ):
+            self._key_start = position
         else:
-            self._begin(byte, at)
+            self._start_value(byte, position)
 
-    def _begin(self, byte: int, at: int) -> None:
+    def _start_value(self, byte: int, at: int) -> None:
         path: Path = ()
-        if self.open:
-            holder = self.open[-1]
+        if self.open_fields:
+            holder = self.open_fields[-1]
             path = (*holder.path, holder.size if self._key is None else self._key)
             holder.size += 1
         self._key = None
         field = Field(path, _KINDS[byte], at)
-        self.open.append(field)
+        self.open_fields.append(field)
         self._changes.append((field, False, at + 1))
 
-    def _end(self, at: int, read: int) -> None:
-        field = self.open.pop()
+    def _end_value(self, at: int, read: int) -> None:
+        field = self.open_fields.pop()
         field.end = at
         self._changes.append((field, True, read))
 
@@ -255,7 +260,7 @@ class JsonReader:
 def read_values(text: bytes) -> list[Field]:
     """The values of a complete text, in the order in which they begin.
 
-    >>> [(show_path(field.path), field.start, field.end) for field in read_values(b"[7, 8]")]
+    >>> [(format_path(field.path), field.start, field.end) for field in read_values(b"[7, 8]")]
     [('$', 0, 6), ('[0]', 1, 2), ('[1]', 4, 5)]
     """
     reader = JsonReader()
@@ -264,10 +269,10 @@ def read_values(text: bytes) -> list[Field]:
     return reader.values
 
 
-def show_path(path: Path) -> str:
+def format_path(path: Path) -> str:
     """A path as people write it.
 
-    >>> show_path(("items", 2, "unit price")), show_path(())
+    >>> format_path(("items", 2, "unit price")), format_path(())
     ('items[2]["unit price"]', '$')
     """
     shown = ""

@@ -71,7 +71,7 @@ class Token(NamedTuple):
     logprob: float
     """Its log-probability among the allowed tokens; 0 if it was forced, or nothing was scored."""
 
-    removed: float
+    masked_probability: float
     """The probability that the mask took away from other tokens; 0 if it was forced, or nothing was scored."""
 
 
@@ -138,7 +138,7 @@ class Result(Generic[T_co]):
         Near 0 the model wanted to write what the target asks for; near 1 the target fights the model, and a better
         prompt or another target would serve both.
         """
-        removed = [token.removed for token in self.events if not token.forced]
+        removed = [token.masked_probability for token in self.events if not token.forced]
         return sum(removed) / len(removed) if removed else 0.0
 
     def __repr__(self) -> str:

@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from structkit.generate.output.json_reader import Field, show_path
+from structkit.generate.output.json_reader import Field, format_path
 from structkit.regex.substring import find
 from structkit.targets.targets import Target
 
-__all__ = ["Span", "spans_of"]
+__all__ = ["Span", "find_spans"]
 
 
 class Span(NamedTuple):
@@ -23,7 +23,7 @@ class Span(NamedTuple):
     end: int
 
 
-def spans_of(target: Target[object], text: bytes, values: Sequence[Field], source: str) -> dict[str, Span]:
+def find_spans(target: Target[object], text: bytes, values: Sequence[Field], source: str) -> dict[str, Span]:
     """The places of the quotes in a text, by their paths.
 
     Args:
@@ -40,7 +40,7 @@ def spans_of(target: Target[object], text: bytes, values: Sequence[Field], sourc
         if quote is None:
             continue
         value: str = json.loads(text[field.start : field.end])
-        start = find(source if quote.source is None else quote.source, value, words=quote.words)
+        start = find(source if quote.source is None else quote.source, value, whole_words=quote.words)
         if start >= 0:  # else it is another member of a union
-            found[show_path(field.path)] = Span(start, start + len(value))
+            found[format_path(field.path)] = Span(start, start + len(value))
     return found

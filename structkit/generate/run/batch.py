@@ -7,22 +7,22 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from typing import cast
 
-from structkit.error_notes import add_place
+from structkit.error_notes import add_location
 from structkit.errors import GenerationError
-from structkit.generate.input.examples import Shot
-from structkit.generate.input.options import Batch, Settings, check_samples
+from structkit.generate.input.examples import Example
+from structkit.generate.input.options import BatchSettings, Settings, check_samples
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Result
 from structkit.generate.run.progress import Progress
-from structkit.generate.run.request import Job
-from structkit.generate.run.scheduler import TURNS, drive_all, until_cancelled
-from structkit.models.protocols import LogitsModel, ReadsAhead, Rows
-from structkit.models.single_row import rows_of
+from structkit.generate.run.request import Request
+from structkit.generate.run.scheduler import MODEL_LOCKS, run_flows, until_cancelled
+from structkit.models.protocols import Batch, LogitsModel, SupportsLookahead
+from structkit.models.single_row import new_batch
 from structkit.targets.targets import AnyTarget
 
-__all__ = ["begin_rows", "run", "run_each", "run_job", "run_many", "run_samples"]
+__all__ = ["run", "run_as_completed", "run_many", "run_request", "run_samples", "start_batch"]
 
-_AT_ONCE = 32
+_MAX_ROWS = 32
 """Samples of one prompt that are written at once: each takes memory for its own part of the KV cache."""
 
 
@@ -32,7 +32,7 @@ def run(
     target: AnyTarget,
     settings: Settings,
     cancelled: threading.Event | None = None,
-    asked: float | None = None,
+    requested_at: float | None = None,
 ) -> Result[object]:
     """Generate one value.
 
@@ -42,12 +42,12 @@ def run(
         target: What to generate.
         settings: How.
         cancelled: See `drive_all`.
-        asked: When it was asked for, by `time.perf_counter()`, if that was before now.
+        requested_at: When it was asked for, by `time.perf_counter()`, if that was before now.
 
     Raises:
         StructkitError: See `structkit.generate`.
     """
-    return run_samples(model, prompt, target, settings, 1, cancelled, asked)[0]
+    return run_samples(model, prompt, target, settings, 1, cancelled, requested_at)[0]
 
 
 def run_samples(
@@ -57,7 +57,7 @@ def run_samples(
     settings: Settings,
     count: int,
     cancelled: threading.Event | None = None,
-    asked: float | None = None,
+    requested_at: float | None = None,
 ) -> list[Result[object]]:
     """Generate several values for one prompt, which is read once for all; each draws random numbers of its own.
 
@@ -68,17 +68,20 @@ def run_samples(
         settings: See `run`.
         count: How many.
         cancelled: See `run`.
-        asked: See `run`.
+        requested_at: See `run`.
 
     Raises:
         StructkitError: See `structkit.generate`; the first error ends all.
         ValueError: They would all be the same.
     """
     check_samples(settings, count)
-    batch = Batch(size=min(count, _AT_ONCE), progress=False)
-    asked = time.perf_counter() if asked is None else asked  # samples share one timeout
-    shots: dict[int, Sequence[Shot]] = {}
-    jobs = [Job(number, model, prompt, target, settings, shots, asked=asked) for number in range(count)]
+    batch = BatchSettings(size=min(count, _MAX_ROWS), progress=False)
+    requested_at = time.perf_counter() if requested_at is None else requested_at  # samples share one timeout
+    shots: dict[int, Sequence[Example]] = {}
+    jobs = [
+        Request(number, model, prompt, target, settings, shots, requested_at=requested_at)
+        for number in range(count)
+    ]
     outcomes = dict(_outcomes(jobs, model, settings, batch, cancelled, "samples"))
     return [cast("Result[object]", outcomes[number]) for number in range(count)]
 
@@ -88,7 +91,7 @@ def run_many(
     prompts: Sequence[Prompt],
     targets: Sequence[AnyTarget],
     settings: Settings,
-    batch: Batch,
+    batch: BatchSettings,
     cancelled: threading.Event | None = None,
 ) -> list[Result[object] | Exception]:
     """Generate a value for each prompt.
@@ -107,16 +110,16 @@ def run_many(
     Raises:
         Exception: Without `batch.keep_errors` the first error.
     """
-    outcomes = dict(run_each(model, dict(enumerate(prompts)), targets, settings, batch, cancelled))
+    outcomes = dict(run_as_completed(model, dict(enumerate(prompts)), targets, settings, batch, cancelled))
     return [outcomes[number] for number in range(len(prompts))]
 
 
-def run_each(
+def run_as_completed(
     model: LogitsModel,
     prompts: Mapping[int, Prompt],
     targets: Sequence[AnyTarget],
     settings: Settings,
-    batch: Batch,
+    batch: BatchSettings,
     cancelled: threading.Event | None = None,
 ) -> Generator[tuple[int, Result[object] | Exception], None, None]:
     """Generate a value for each prompt, and tell of each when it has come to an end.
@@ -135,75 +138,78 @@ def run_each(
     Raises:
         Exception: See `run_many`.
     """
-    shots: dict[int, Sequence[Shot]] = {}
+    shots: dict[int, Sequence[Example]] = {}
     jobs = [
-        Job(number, model, prompt, target, settings, shots)
+        Request(number, model, prompt, target, settings, shots)
         for (number, prompt), target in until_cancelled(zip(prompts.items(), targets, strict=True), cancelled)
     ]
     yield from _outcomes(jobs, model, settings, batch, cancelled)
 
 
 def _outcomes(
-    jobs: list[Job],
+    requests: list[Request],
     model: LogitsModel,
     settings: Settings,
-    batch: Batch,
+    batch: BatchSettings,
     cancelled: threading.Event | None,
-    place: str = "prompts",
+    location: str = "prompts",
 ) -> Generator[tuple[int, Result[object] | Exception], None, None]:
     """What came of each job, by its number, when it has."""
-    for job in until_cancelled(jobs, cancelled):
-        job.shown()  # what is wrong with an example is wrong with the call
-    with TURNS.held(model, settings.draft), Progress(len(jobs), batch.progress) as progress:
-        rows, jobs = _begin(model, jobs, settings, cancelled)
-        for driven in drive_all((job.flow() for job in jobs), rows, batch.size, cancelled):
+    for job in until_cancelled(requests, cancelled):
+        job.examples()  # what is wrong with an example is wrong with the call
+    with (
+        MODEL_LOCKS.acquire(model, settings.assistant_model),
+        Progress(len(requests), batch.progress) as progress,
+    ):
+        rows, requests = _start(model, requests, settings, cancelled)
+        for driven in run_flows((job.flow() for job in requests), rows, batch.size, cancelled):
             if driven is None:
                 continue
-            job = jobs[driven.number]
+            job = requests[driven.index]
             outcome = job.outcome(driven)
-            job.end()
+            job.release()
             progress.advance()
-            if isinstance(outcome, Exception) and not batch.keep_errors:
-                if len(jobs) > 1:
-                    add_place(outcome, f"{place}[{job.number}]")
+            if isinstance(outcome, Exception) and not batch.return_exceptions:
+                if len(requests) > 1:
+                    add_location(outcome, f"{location}[{job.index}]")
                 raise outcome
-            yield job.number, outcome
-    for guide in {id(job.guide): job.guide for job in jobs if job.guide}.values():
+            yield job.index, outcome
+    for guide in {id(job.guide): job.guide for job in requests if job.guide}.values():
         guide.save()
 
 
-def run_job(job: Job, rows: Rows, cancelled: threading.Event | None = None) -> Result[object]:
+def run_request(request: Request, batch: Batch, cancelled: threading.Event | None = None) -> Result[object]:
     """Run a job of one's own, by itself; its model is held while it writes.
 
     Args:
-        job: The job.
-        rows: A batch of its model, without rows; see `begin_rows`.
+        request: The job.
+        batch: A batch of its model, without rows; see `begin_rows`.
         cancelled: See `drive_all`.
 
     Raises:
         StructkitError: See `structkit.generate`.
     """
     outcome: Result[object] | Exception | None = None
-    with TURNS.held(*job.models):
-        for driven in drive_all([job.flow()], rows, 1, cancelled):
-            outcome = outcome if driven is None else job.outcome(driven)
+    with MODEL_LOCKS.acquire(*request.models):
+        for driven in run_flows([request.flow()], batch, 1, cancelled):
+            outcome = outcome if driven is None else request.outcome(driven)
     if not isinstance(outcome, Result):
         raise cast("Exception", outcome)
-    if job.guide is not None:
-        job.guide.save()
+    if request.guide is not None:
+        request.guide.save()
     return outcome
 
 
-def begin_rows(model: LogitsModel, settings: Settings) -> Rows:
+def start_batch(model: LogitsModel, settings: Settings) -> Batch:
     """A batch of a model.
 
     Raises:
         GenerationError: The draft model cannot draft for it.
     """
-    rows, draft = rows_of(model), settings.draft
-    if draft is not None and not isinstance(rows, ReadsAhead):
+    rows, draft = new_batch(model), settings.assistant_model
+    if draft is not None and not isinstance(rows, SupportsLookahead):
         raise GenerationError(
-            f"{model.name} cannot take back what it has read, so no model can draft for it; leave out draft=..."
+            f"{model.name} cannot take back what it has read, so no model can draft for it; leave out assistant_model=..."
         )
     if draft is not None and draft.vocabulary.tokens != model.vocabulary.tokens:
         raise GenerationError(
@@ -213,20 +219,20 @@ def begin_rows(model: LogitsModel, settings: Settings) -> Rows:
     return rows
 
 
-def _begin(
-    model: LogitsModel, jobs: list[Job], settings: Settings, cancelled: threading.Event | None
-) -> tuple[Rows, list[Job]]:
+def _start(
+    model: LogitsModel, requests: list[Request], settings: Settings, cancelled: threading.Event | None
+) -> tuple[Batch, list[Request]]:
     """Rows for the jobs, and the jobs in the order in which they are best begun."""
-    rows = begin_rows(model, settings)
-    if rows.most == 1 or len(jobs) == 1:
-        return rows, jobs
+    rows = start_batch(model, settings)
+    if rows.max_rows == 1 or len(requests) == 1:
+        return rows, requests
     # Prompts of like length waste the least padding; the longest come first, for they need the most memory.
-    kept = {job: job.kept() for job in until_cancelled(jobs, cancelled)}
-    jobs = sorted(jobs, key=lambda job: -len(job.encoded()))
-    return rows_of(model, _common([kept[job] for job in jobs])), jobs
+    kept = {job: job.unhealed_ids() for job in until_cancelled(requests, cancelled)}
+    requests = sorted(requests, key=lambda job: -len(job.prompt_ids()))
+    return new_batch(model, _common_prefix([kept[job] for job in requests])), requests
 
 
-def _common(prompts: Sequence[list[int]]) -> list[int]:
+def _common_prefix(prompts: Sequence[list[int]]) -> list[int]:
     """What all prompts begin with, but for the last token of the shortest; prompts that were not read do not count."""
     prompts = [prompt for prompt in prompts if prompt]
     low, high = min(prompts, default=[]), max(prompts, default=[])

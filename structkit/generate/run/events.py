@@ -9,20 +9,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-from structkit.generate.decode.choice_scores import Choices
-from structkit.generate.decode.config import Written
-from structkit.generate.output.json_reader import Field, JsonReader, Path, show_path
+from structkit.generate.decode.choice_scores import ChoicesAt
+from structkit.generate.decode.config import GeneratedTokens
+from structkit.generate.output.json_reader import Field, JsonReader, Path, format_path
 from structkit.generate.output.result import Result
-from structkit.schema.python.validators import Part
+from structkit.schema.python.validators import PartValidator
 from structkit.schema.view.choices import OTHER
 
-__all__ = ["Event", "FieldDone", "FieldRefused", "FieldStarted", "Finished", "Observer", "TextGrown"]
+__all__ = ["Event", "EventEmitter", "FieldEnd", "FieldRetracted", "FieldStart", "StreamEnd", "TextDelta"]
 
 T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class FieldStarted:
+class FieldStart:
     """A value begins: its name and its kind are certain.
 
     Attributes:
@@ -35,7 +35,7 @@ class FieldStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class TextGrown:
+class TextDelta:
     """A string goes on.
 
     Attributes:
@@ -48,7 +48,7 @@ class TextGrown:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldDone:
+class FieldEnd:
     """A value is complete.
 
     Attributes:
@@ -61,7 +61,7 @@ class FieldDone:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldRefused:
+class FieldRetracted:
     """The type's validators refused the complete value, so what was written from here on is taken back.
 
     It may come again for the same value, when the first tokens of another one led to nothing that is allowed.
@@ -74,7 +74,7 @@ class FieldRefused:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished(Generic[T_co]):
+class StreamEnd(Generic[T_co]):
     """The value is complete and validated: always the last event.
 
     Attributes:
@@ -84,15 +84,15 @@ class Finished(Generic[T_co]):
     result: Result[T_co]
 
 
-Event: TypeAlias = "FieldStarted | TextGrown | FieldDone | FieldRefused | Finished[T_co]"
+Event: TypeAlias = "FieldStart | TextDelta | FieldEnd | FieldRetracted | StreamEnd[T_co]"
 """What `stream` yields."""
 
 
-class Observer:
+class EventEmitter:
     """Tells events from the text of a sequence that is being written.
 
     Args:
-        written: The sequence.
+        generated: The sequence.
         part: The validators of the target's parts, if it has any.
         choices: The values that are possible at a place, if they can be listed.
         is_json: Whether the text is JSON; other text only grows.
@@ -100,118 +100,124 @@ class Observer:
     """
 
     def __init__(
-        self, written: Written, part: Part | None, choices: Choices, *, is_json: bool, start: int = 0
+        self,
+        generated: GeneratedTokens,
+        part: PartValidator | None,
+        choices: ChoicesAt,
+        *,
+        is_json: bool,
+        start: int = 0,
     ) -> None:
-        self._written = written
+        self._generated = generated
         self._start = start
         self._part = part
         self._choices = choices
         self._is_json = is_json
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._fields = JsonReader()
         self._open: list[Field] = []
-        self._decoder = _Decoder(escaped=self._is_json)
+        self._decoder = _StringDecoder(escaped=self._is_json)
         self._read = 0
-        self._held: list[dict[str, object] | list[object]] = []
+        self._partials: list[dict[str, object] | list[object]] = []
         self._text = ""
-        self._whole: object = None
+        self._complete_value: object = None
         if not self._is_json:
             self._open.append(Field((), "string", -1))
 
-    def look(self) -> Iterator[FieldStarted | TextGrown | FieldDone | FieldRefused]:
+    def poll(self) -> Iterator[FieldStart | TextDelta | FieldEnd | FieldRetracted]:
         """What happened since the last time."""
-        written = self._written
-        kept = max(0, written.kept - self._start)
+        written = self._generated
+        kept = max(0, written.stable_length - self._start)
         if kept < self._read:
-            self._go_back(kept)
-            yield FieldRefused(show_path(written.refused))
+            self._rewind(kept)
+            yield FieldRetracted(format_path(written.rejected_path))
         if self._is_json:
             self._fields.read(bytes(written.text[self._start + len(self._fields.text) :]))
-        for field, ended in self._fields.take():
-            yield from self._ended(field) if ended else self._started(field)
+        for field, ended in self._fields.take_changes():
+            yield from self._field_ended(field) if ended else self._field_started(field)
         length = len(written.text) - self._start
-        yield from self._grown(length)
-        self._read, written.kept = length, len(written.text)
+        yield from self._text_added(length)
+        self._read, written.stable_length = length, len(written.text)
 
-    def finish(self) -> Iterator[FieldStarted | TextGrown | FieldDone | FieldRefused]:
+    def finish(self) -> Iterator[FieldStart | TextDelta | FieldEnd | FieldRetracted]:
         """The last of what happened: the text is complete."""
-        yield from self.look()
+        yield from self.poll()
         self._fields.finish()
-        for field, _ in self._fields.take():
-            yield from self._ended(field)
+        for field, _ in self._fields.take_changes():
+            yield from self._field_ended(field)
 
     @property
     def partial(self) -> object:
         """The value as far as it is certain."""
         if not self._open:
-            return self._whole
-        known = self._open[-1].kind == "string" and self._grows(self._open[-1].path)
+            return self._complete_value
+        known = self._open[-1].kind == "string" and self._streams_text(self._open[-1].path)
         value: object = self._text if known else None
-        for field, held in zip(reversed(self._containers()), reversed(self._held), strict=True):
-            inside = _with(held, self._step_below(field), value) if known else held.copy()
+        for field, held in zip(reversed(self._containers()), reversed(self._partials), strict=True):
+            inside = _with_item(held, self._open_key(field), value) if known else held.copy()
             part = self._part_at(field.path)
-            value = part.partial(inside) if part and isinstance(inside, dict) else inside
+            value = part.build_partial(inside) if part and isinstance(inside, dict) else inside
             known = True
         return value
 
-    def _grows(self, path: Path) -> bool:
+    def _streams_text(self, path: Path) -> bool:
         """Whether the beginning of a string is shown: half a choice, or half a date, is none."""
         part = self._part_at(path)
         texts = self._choices(path)
-        return (part is None or part.grows) and (texts is None or OTHER in texts)
+        return (part is None or part.accepts_prefix) and (texts is None or OTHER in texts)
 
     def _containers(self) -> list[Field]:
         return [field for field in self._open if field.kind in ("object", "array")]
 
-    def _step_below(self, field: Field) -> str | int:
+    def _open_key(self, field: Field) -> str | int:
         """The name or position of the open value inside of an open one."""
         return self._open[self._open.index(field) + 1].path[-1]
 
-    def _go_back(self, kept: int) -> None:
+    def _rewind(self, length: int) -> None:
         """Read the text anew up to a byte."""
-        kept_text = bytes(self._fields.text[:kept])
-        self._begin()
+        kept_text = bytes(self._fields.text[:length])
+        self._reset()
         self._fields.read(kept_text)
-        for field, ended in self._fields.take():
-            list(self._ended(field) if ended else self._started(field))
-        list(self._grown(kept))
+        for field, ended in self._fields.take_changes():
+            list(self._field_ended(field) if ended else self._field_started(field))
+        list(self._text_added(length))
 
-    def _started(self, field: Field) -> Iterator[FieldStarted | TextGrown]:
+    def _field_started(self, field: Field) -> Iterator[FieldStart | TextDelta]:
         self._open.append(field)
         if field.kind == "object":
-            self._held.append({})
+            self._partials.append({})
         elif field.kind == "array":
-            self._held.append([])
+            self._partials.append([])
         elif field.kind == "string":
-            self._decoder, self._text, self._read = _Decoder(escaped=True), "", field.start + 1
-        yield FieldStarted(show_path(field.path), field.kind)
+            self._decoder, self._text, self._read = _StringDecoder(escaped=True), "", field.start + 1
+        yield FieldStart(format_path(field.path), field.kind)
 
-    def _ended(self, field: Field) -> Iterator[TextGrown | FieldDone]:
+    def _field_ended(self, field: Field) -> Iterator[TextDelta | FieldEnd]:
         if field.kind == "string":
-            yield from self._more(field.path, field.end - 1)
+            yield from self._read_text(field.path, field.end - 1)
             self._text = ""
         elif field.kind in ("object", "array"):
-            self._held.pop()
+            self._partials.pop()
         self._open.pop()
         value = self._value(field)
         if field.path:
-            _put(self._held[-1], field.path[-1], value)
+            _add_item(self._partials[-1], field.path[-1], value)
         else:
-            self._whole = value
-        yield FieldDone(show_path(field.path), value)
+            self._complete_value = value
+        yield FieldEnd(format_path(field.path), value)
 
-    def _grown(self, end: int) -> Iterator[TextGrown]:
+    def _text_added(self, end: int) -> Iterator[TextDelta]:
         if self._open and self._open[-1].kind == "string":
-            yield from self._more(self._open[-1].path, end)
+            yield from self._read_text(self._open[-1].path, end)
 
-    def _more(self, path: Path, end: int) -> Iterator[TextGrown]:
-        text = self._decoder.read(bytes(self._written.text[self._start + self._read : self._start + end]))
+    def _read_text(self, path: Path, end: int) -> Iterator[TextDelta]:
+        text = self._decoder.read(bytes(self._generated.text[self._start + self._read : self._start + end]))
         self._read = max(self._read, end)
         self._text += text
         if text:
-            yield TextGrown(show_path(path), text)
+            yield TextDelta(format_path(path), text)
 
     def _value(self, field: Field) -> object:
         text = self._fields.text[field.start : field.end].decode()
@@ -224,7 +230,7 @@ class Observer:
         value: object = json.loads(text)
         return value
 
-    def _part_at(self, path: Path) -> Part | None:
+    def _part_at(self, path: Path) -> PartValidator | None:
         part = self._part
         for step in path:
             part = None if part is None else part.child(step)
@@ -236,10 +242,10 @@ _ESCAPES = re.compile(
 )
 
 
-class _Decoder:
+class _StringDecoder:
     r"""The characters of a string whose bytes come piece by piece.
 
-    >>> decoder = _Decoder(escaped=True)
+    >>> decoder = _StringDecoder(escaped=True)
     >>> decoder.read(b"a\xc3"), decoder.read(b"\xa9\\u00"), decoder.read(b"e9")
     ('a', 'é', 'é')
     """
@@ -247,29 +253,29 @@ class _Decoder:
     def __init__(self, *, escaped: bool) -> None:
         self._escaped = escaped
         self._bytes = codecs.getincrementaldecoder("utf-8")()
-        self._rest = ""
+        self._undecoded = ""
 
     def read(self, more: bytes) -> str:
         """The characters that are certain now."""
-        text = self._rest + self._bytes.decode(more)
+        text = self._undecoded + self._bytes.decode(more)
         if not self._escaped or "\\" not in text:
-            self._rest = ""
+            self._undecoded = ""
             return text
         whole = _ESCAPES.match(text)
         end = whole.end() if whole else 0
-        self._rest = text[end:]
+        self._undecoded = text[end:]
         decoded: str = json.loads(f'"{text[:end]}"')
         return decoded
 
 
-def _put(held: dict[str, object] | list[object], step: str | int, value: object) -> None:
-    if isinstance(held, list):
-        held.append(value)
+def _add_item(container: dict[str, object] | list[object], step: str | int, value: object) -> None:
+    if isinstance(container, list):
+        container.append(value)
     else:
-        held[str(step)] = value
+        container[str(step)] = value
 
 
-def _with(
-    held: dict[str, object] | list[object], step: str | int, value: object
+def _with_item(
+    container: dict[str, object] | list[object], step: str | int, value: object
 ) -> dict[str, object] | list[object]:
-    return [*held, value] if isinstance(held, list) else {**held, str(step): value}
+    return [*container, value] if isinstance(container, list) else {**container, str(step): value}

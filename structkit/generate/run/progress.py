@@ -17,27 +17,27 @@ __all__ = ["Progress"]
 class Progress:
     """A bar on the standard error, or nothing; a context manager.
 
-    >>> with Progress(3, shown=False) as progress:
+    >>> with Progress(3, enabled=False) as progress:
     ...     progress.advance()
     """
 
-    def __init__(self, total: int, shown: bool | None = None) -> None:
+    def __init__(self, total: int, enabled: bool | None = None) -> None:
         """Show a bar.
 
         Args:
             total: Steps.
-            shown: Whether it is shown; `None` for only in a terminal.
+            enabled: Whether it is shown; `None` for only in a terminal.
 
         Raises:
             StructkitError: It is wanted, and tqdm is not installed.
         """
         self._bar: tqdm[None] | None = None
-        if shown and importlib.util.find_spec("tqdm") is None:
+        if enabled and importlib.util.find_spec("tqdm") is None:
             raise StructkitError("progress=True needs tqdm; install it with `pip install tqdm`")
-        if shown is not False and total > 1 and importlib.util.find_spec("tqdm") is not None:
+        if enabled is not False and total > 1 and importlib.util.find_spec("tqdm") is not None:
             from tqdm.auto import tqdm
 
-            self._bar = tqdm(total=total, unit="value", disable=None if shown is None else not shown)
+            self._bar = tqdm(total=total, unit="value", disable=None if enabled is None else not enabled)
 
     def __enter__(self) -> Progress:
         return self

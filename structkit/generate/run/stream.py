@@ -11,11 +11,11 @@ from typing import Generic, TypeVar, cast
 from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Result
-from structkit.generate.run.batch import begin_rows
-from structkit.generate.run.events import Event, Finished, Observer
-from structkit.generate.run.request import Job
+from structkit.generate.run.batch import start_batch
+from structkit.generate.run.events import Event, EventEmitter, StreamEnd
+from structkit.generate.run.request import Request
 from structkit.generate.run.result_stream import AsyncResultStream, ResultStream
-from structkit.generate.run.scheduler import TURNS, Driven, drive_all
+from structkit.generate.run.scheduler import MODEL_LOCKS, FlowResult, run_flows
 from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget
 
@@ -31,13 +31,15 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
     """
 
     def __init__(self, model: LogitsModel, prompt: Prompt, target: AnyTarget, settings: Settings) -> None:
-        self._job = Job(0, model, prompt, target, settings, asked=time.perf_counter())
+        self._request = Request(0, model, prompt, target, settings, requested_at=time.perf_counter())
         self._model = model
         self._settings = settings
-        self._observer: Observer | None = None
-        read = self._job.target
+        self._emitter: EventEmitter | None = None
+        read = self._request.target
         if read is not None:
-            self._observer = Observer(self._job.written, read.part(), read.choices, is_json=read.is_json)
+            self._emitter = EventEmitter(
+                self._request.generated, read.validators(), read.choices, is_json=read.is_json
+            )
         self._events = self._run()
 
     @property
@@ -51,45 +53,45 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
         """
         if self._result is not None:
             return self._result.value
-        return None if self._observer is None else self._observer.partial
+        return None if self._emitter is None else self._emitter.partial
 
     @property
     def text(self) -> str:
         """The text so far, but for a character that is not whole."""
-        return self._job.written.text.decode(errors="ignore")
+        return self._request.generated.text.decode(errors="ignore")
 
     @staticmethod
     def _result_of(event: object) -> Result[T_co] | None:
-        return event.result if isinstance(event, Finished) else None
+        return event.result if isinstance(event, StreamEnd) else None
 
     def _run(self) -> Generator[Event[T_co], None, None]:
         steps = None
         try:
             while True:
-                with TURNS.held(
-                    self._model, self._settings.draft
+                with MODEL_LOCKS.acquire(
+                    self._model, self._settings.assistant_model
                 ):  # others may use the model between two steps
                     if steps is None:
-                        steps = drive_all([self._job.flow()], begin_rows(self._model, self._settings), 1)
+                        steps = run_flows([self._request.flow()], start_batch(self._model, self._settings), 1)
                     step = next(steps)
                 if step is not None:
-                    yield from self._end(step)
+                    yield from self._finish(step)
                     return
-                if self._observer is not None:
-                    yield from self._observer.look()
+                if self._emitter is not None:
+                    yield from self._emitter.poll()
         finally:
             if steps is not None:
                 steps.close()
 
-    def _end(self, driven: Driven) -> Generator[Event[T_co], None, None]:
-        outcome = self._job.outcome(driven)
+    def _finish(self, flow_result: FlowResult) -> Generator[Event[T_co], None, None]:
+        outcome = self._request.outcome(flow_result)
         if isinstance(outcome, Exception):
             raise outcome
-        if self._observer is not None:
-            yield from self._observer.finish()
-        if self._job.guide is not None:
-            self._job.guide.save()
-        yield Finished(cast("Result[T_co]", outcome))
+        if self._emitter is not None:
+            yield from self._emitter.finish()
+        if self._request.guide is not None:
+            self._request.guide.save()
+        yield StreamEnd(cast("Result[T_co]", outcome))
 
 
 class AsyncStream(AsyncResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
@@ -114,7 +116,7 @@ class AsyncStream(AsyncResultStream["Event[T_co]", Result[T_co]], Generic[T_co])
 
     @staticmethod
     def _result_of(event: object) -> Result[T_co] | None:
-        return event.result if isinstance(event, Finished) else None
+        return event.result if isinstance(event, StreamEnd) else None
 
     def _ended(self) -> Result[T_co]:
         # The last event may have gone to a task that was cancelled.

@@ -6,17 +6,17 @@ import numpy as np
 
 from structkit.automaton.core.jit import kernel
 
-__all__ = ["best_of_few", "blot"]
+__all__ = ["apply_mask", "sparse_argmax"]
 
 
 @kernel
-def best_of_few(logits, masks, most, ids, values):
+def sparse_argmax(logits, masks, max_allowed, ids, values):
     """The likeliest allowed token of each row that allows few: only the logits of these are read.
 
     Args:
         logits: float32[rows, width].
         masks: uint32[rows, words], bit t % 32 of word t // 32 for an allowed token t.
-        most: Words that hold a bit, at most, for a row to be looked at.
+        max_allowed: Words that hold a bit, at most, for a row to be looked at.
         ids: int64[rows], written: the token, -1 if the row allows none below its width, -2 if it was not looked at.
         values: float32[rows], written: its logit; the first NaN, if there is one.
     """
@@ -25,7 +25,7 @@ def best_of_few(logits, masks, most, ids, values):
         used = 0
         for word in masks[row]:
             used += word != 0
-        if used > most:
+        if used > max_allowed:
             ids[row] = -2
             continue
         best = np.float32(-np.inf)
@@ -43,7 +43,7 @@ def best_of_few(logits, masks, most, ids, values):
 
 
 @kernel
-def blot(row, mask):
+def apply_mask(row, mask):
     """Write -inf over the logits that are not allowed.
 
     Args:

@@ -16,30 +16,30 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import ModelFailed, PatternError
+from structkit.errors import ModelError, PatternError
 from structkit.generate.sample import kernels
-from structkit.generate.sample.sample import check_whole
-from structkit.models.single_row import asked
+from structkit.generate.sample.sample import check_int
+from structkit.models.single_row import call_model
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["MASK", "Penalty", "Processor", "Stack", "Suppress"]
+__all__ = ["MASK", "Penalty", "Processor", "ProcessorStack", "Suppress"]
 
-Row: TypeAlias = NDArray[np.float32]
-Step: TypeAlias = Callable[[Sequence[int], Row], Row]
+LogitsRow: TypeAlias = NDArray[np.float32]
+LogitsStep: TypeAlias = Callable[[Sequence[int], LogitsRow], LogitsRow]
 """From the tokens of a sequence and float32[width], the logits of the next one, to such logits."""
 
 
 class Processor(Protocol):
     """A processor with a state for each sequence."""
 
-    def begin(self, vocabulary: Vocabulary) -> Step:
+    def begin(self, vocabulary: Vocabulary) -> LogitsStep:
         """A new sequence: what is done to its logits."""
         ...
 
 
 @runtime_checkable
-class _Begins(Protocol):
-    def begin(self, vocabulary: Vocabulary) -> Step: ...
+class _StatefulProcessor(Protocol):
+    def begin(self, vocabulary: Vocabulary) -> LogitsStep: ...
 
 
 class _Mask:
@@ -58,7 +58,7 @@ AnyProcessor: TypeAlias = "Processor | _Mask | Callable[[Any, Any], Any]"
 
 @dataclass(frozen=True)
 class Suppress:
-    """Forbids tokens, wherever there is a choice; `ModelFailed` where it leaves none.
+    """Forbids tokens, wherever there is a choice; `ModelError` where it leaves none.
 
     Args:
         tokens: Token ids, or a pattern: tokens in whose text it is found.
@@ -81,7 +81,7 @@ class Suppress:
         if not isinstance(self.tokens, str):
             object.__setattr__(self, "tokens", tuple(self.tokens))  # what is given may be read only once
             for token_id in self.tokens:
-                check_whole("a token of Suppress", token_id, 0)
+                check_int("a token of Suppress", token_id, 0)
             return
         try:
             re.compile(self.tokens)
@@ -90,12 +90,14 @@ class Suppress:
                 f"the pattern of Suppress is none: {error}", pattern=self.tokens, column=error.pos or 0
             ) from error
 
-    def begin(self, vocabulary: Vocabulary) -> Step:
+    def begin(self, vocabulary: Vocabulary) -> LogitsStep:
         """See `Processor`."""
         found = isinstance(self.tokens, str)
-        forbidden = _with(str(self.tokens), vocabulary) if found else np.array(self.tokens, np.int64)
+        forbidden = (
+            _matching_tokens(str(self.tokens), vocabulary) if found else np.array(self.tokens, np.int64)
+        )
 
-        def step(token_ids: Sequence[int], row: Row) -> Row:
+        def step(token_ids: Sequence[int], row: LogitsRow) -> LogitsRow:
             row[forbidden[forbidden < len(row)]] = -np.inf
             return row
 
@@ -103,7 +105,7 @@ class Suppress:
 
 
 @lru_cache(maxsize=8)
-def _with(pattern: str, vocabulary: Vocabulary) -> NDArray[np.int64]:
+def _matching_tokens(pattern: str, vocabulary: Vocabulary) -> NDArray[np.int64]:
     """The tokens in whose text a pattern is found; the same for each of many sequences."""
     search = re.compile(pattern).search
     texts = (token.decode(errors="replace") for token in vocabulary.tokens)
@@ -120,10 +122,10 @@ class Penalty:
 
     factor: float
 
-    def begin(self, vocabulary: Vocabulary) -> Step:
+    def begin(self, vocabulary: Vocabulary) -> LogitsStep:
         """See `Processor`."""
 
-        def step(token_ids: Sequence[int], row: Row) -> Row:
+        def step(token_ids: Sequence[int], row: LogitsRow) -> LogitsRow:
             seen = np.unique(np.array(token_ids, np.int64))
             seen = seen[seen < len(row)]
             row[seen] = np.where(row[seen] > 0, row[seen] / self.factor, row[seen] * self.factor)
@@ -132,7 +134,7 @@ class Penalty:
         return step
 
 
-class Stack:
+class ProcessorStack:
     """The processors of one sequence.
 
     Args:
@@ -141,60 +143,60 @@ class Stack:
     """
 
     def __init__(self, processors: Sequence[AnyProcessor], vocabulary: Vocabulary) -> None:
-        self._steps: list[Step | None] = [
+        self._steps: list[LogitsStep | None] = [
             None
             if isinstance(each, _Mask)
             else each.begin(vocabulary)
-            if isinstance(each, _Begins)
-            else _of_transformers(each)
+            if isinstance(each, _StatefulProcessor)
+            else _from_transformers(each)
             for each in processors
         ]
 
-    def adjust(self, token_ids: Sequence[int], row: Row, mask: NDArray[np.uint32]) -> Row:
+    def apply(self, token_ids: Sequence[int], row: LogitsRow, mask: NDArray[np.uint32]) -> LogitsRow:
         """The logits after all processors, float32[width]; the given ones stay as they are.
 
         Raises:
-            ModelFailed: They forbid every token that the mask allows, or one of them broke.
+            ModelError: They forbid every token that the mask allows, or one of them broke.
         """
         given, row = row, row.copy()
         for step in self._steps:
             if step is None:
-                kernels.blot(row, mask)
+                kernels.apply_mask(row, mask)
             else:
-                row = self._done(step, token_ids, row)
-        final: Row = row.copy()
-        kernels.blot(final, mask)
+                row = self._apply_step(step, token_ids, row)
+        final: LogitsRow = row.copy()
+        kernels.apply_mask(final, mask)
         if np.isnan(final).any():
             if not np.isnan(given).any():
-                raise ModelFailed("the processors made a logit NaN", place="processors")
+                raise ModelError("the processors made a logit NaN", place="processors")
         elif final.max(initial=-np.inf) == -np.inf:
             before = given.copy()
-            kernels.blot(before, mask)
+            kernels.apply_mask(before, mask)
             if before.max(initial=-np.inf) > -np.inf:  # else the model did
-                raise ModelFailed(
+                raise ModelError(
                     "the processors forbid every token that the target allows; allow one of them",
                     place="processors",
                 )
         return final
 
     @staticmethod
-    def _done(step: Step, token_ids: Sequence[int], row: Row) -> Row:
-        made = asked(partial(step, token_ids, row), "processors", who="a processor")
+    def _apply_step(step: LogitsStep, token_ids: Sequence[int], row: LogitsRow) -> LogitsRow:
+        made = call_model(partial(step, token_ids, row), "processors", subject="a processor")
         if made.shape != row.shape:
-            raise ModelFailed(
+            raise ModelError(
                 f"a processor gave logits of shape {[*made.shape]} for {[*row.shape]}", place="processors"
             )
         return made
 
 
-def _of_transformers(processor: Callable[[Any, Any], Any]) -> Step:
+def _from_transformers(processor: Callable[[Any, Any], Any]) -> LogitsStep:
     """A processor of transformers, which works on tensors of a batch."""
 
-    def step(token_ids: Sequence[int], row: Row) -> Row:
+    def step(token_ids: Sequence[int], row: LogitsRow) -> LogitsRow:
         import torch
 
         scores = processor(torch.tensor([list(token_ids)]), torch.from_numpy(row)[None])
-        changed: Row = scores[0].float().numpy()
+        changed: LogitsRow = scores[0].float().numpy()
         return changed
 
     return step

@@ -9,20 +9,20 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import ModelFailed
+from structkit.errors import ModelError
 
 __all__ = [
     "Sampling",
     "allowed_logits",
-    "allows",
+    "check_int",
     "check_number",
-    "check_whole",
-    "failure",
+    "is_allowed",
+    "logits_error",
     "logsumexp",
     "only_id",
     "only_ids",
-    "pick",
     "probabilities",
+    "sample_token",
 ]
 
 _SPARSE = 8
@@ -62,18 +62,18 @@ class Sampling:
 
     def __post_init__(self) -> None:
         check_number("temperature", self.temperature, 0, math.inf)
-        check_whole("top_k", self.top_k, 1)
+        check_int("top_k", self.top_k, 1)
         if self.top_p is not None:
-            check_number("top_p", self.top_p, 0, 1, above=True)
+            check_number("top_p", self.top_p, 0, 1, exclusive=True)
         if self.typical_p is not None:
-            check_number("typical_p", self.typical_p, 0, 1, above=True)
+            check_number("typical_p", self.typical_p, 0, 1, exclusive=True)
         if self.min_p is not None:
             check_number("min_p", self.min_p, 0, 1)
-        check_whole("seed", self.seed, 0)
+        check_int("seed", self.seed, 0)
 
-    def generator(self, row: int = 0) -> np.random.Generator:
+    def generator(self, sequence_index: int = 0) -> np.random.Generator:
         """The random numbers of one sequence; those of a row of many depend on its number, not on the others."""
-        return np.random.default_rng(None if self.seed is None else [self.seed, row])
+        return np.random.default_rng(None if self.seed is None else [self.seed, sequence_index])
 
 
 def only_id(mask: NDArray[np.uint32]) -> int | None:
@@ -92,8 +92,8 @@ def only_id(mask: NDArray[np.uint32]) -> int | None:
     return None if bits & (bits - 1) else 32 * int(words[0]) + bits.bit_length() - 1
 
 
-def only_ids(masks: NDArray[np.uint32], most: int) -> NDArray[np.int64] | None:
-    """The tokens that masks allow, or `None` if one of them allows none or more than `most`.
+def only_ids(masks: NDArray[np.uint32], max_allowed: int) -> NDArray[np.int64] | None:
+    """The tokens that masks allow, or `None` if one of them allows none or more than `max_allowed`.
 
     Returns:
         int64[rows, tokens]; a row that allows fewer tokens than others repeats its first.
@@ -104,23 +104,23 @@ def only_ids(masks: NDArray[np.uint32], most: int) -> NDArray[np.int64] | None:
     found = []
     for mask in masks:
         words = np.flatnonzero(mask)
-        if not 0 < len(words) <= most:
+        if not 0 < len(words) <= max_allowed:
             return None
         bits = np.flatnonzero(_bits(mask[words]))
         found.append((words[bits >> 5] << 5) | (bits & 31))
     width = max(map(len, found))
-    if width > most:
+    if width > max_allowed:
         return None
     return np.stack([np.concatenate([ids, np.repeat(ids[:1], width - len(ids))]) for ids in found])
 
 
-def pick(
+def sample_token(
     logits: NDArray[np.float32],
     mask: NDArray[np.uint32],
     sampling: Sampling,
     generator: np.random.Generator,
     *,
-    place: str | None = None,
+    location: str | None = None,
 ) -> int:
     """Choose one of the allowed tokens.
 
@@ -132,24 +132,24 @@ def pick(
         mask: uint32[words], the allowed tokens: bit t % 32 of word t // 32 for token t.
         sampling: How to choose.
         generator: Moved by one number for each sampled token, by none when there is nothing to draw.
-        place: The step, for errors.
+        location: The step, for errors.
 
     Raises:
-        ModelFailed: A logit is NaN or infinite, or the model cannot say any allowed token.
+        ModelError: A logit is NaN or infinite, or the model cannot say any allowed token.
 
     >>> logits = np.array([1, 9, 5], np.float32)
-    >>> pick(logits, np.array([0b101], np.uint32), Sampling(), np.random.default_rng())
+    >>> sample_token(logits, np.array([0b101], np.uint32), Sampling(), np.random.default_rng())
     2
     """
     if logits.ndim != 1:
         shape = list(logits.shape)
-        raise ModelFailed(
-            f"the model gave logits of shape {shape}; give one row, float32[width]", place=place
+        raise ModelError(
+            f"the model gave logits of shape {shape}; give one row, float32[width]", place=location
         )
     ids, row = allowed_logits(logits, mask)
     best = int(row.argmax()) if len(row) else -1  # the position of a NaN, if there is one
     if best < 0 or not np.isfinite(row[best]):
-        raise failure(logits, mask, place)
+        raise logits_error(logits, mask, location)
     chosen = best if sampling.temperature == 0 or len(row) == 1 else _draw(row, sampling, generator)
     return chosen if ids is None else int(ids[chosen])
 
@@ -169,10 +169,10 @@ def allowed_logits(
     return ids, logits[ids]
 
 
-def allows(mask: NDArray[np.uint32], token: int) -> bool:
+def is_allowed(mask: NDArray[np.uint32], token: int) -> bool:
     """Whether a mask allows a token.
 
-    >>> allows(np.array([0b101], np.uint32), 2), allows(np.array([0b101], np.uint32), 64)
+    >>> is_allowed(np.array([0b101], np.uint32), 2), is_allowed(np.array([0b101], np.uint32), 64)
     (True, False)
     """
     return token >> 5 < len(mask) and bool(int(mask[token >> 5]) >> (token & 31) & 1)
@@ -190,20 +190,20 @@ def logsumexp(row: NDArray[np.float32]) -> float:
     return float(top) + math.log(float(np.exp(row - top).sum()))
 
 
-def failure(logits: NDArray[np.float32], mask: NDArray[np.uint32], place: str | None) -> ModelFailed:
+def logits_error(logits: NDArray[np.float32], mask: NDArray[np.uint32], location: str | None) -> ModelError:
     """The error of logits of which no token can be chosen: what is wrong with them."""
     sayable = np.flatnonzero(_bits(mask)[: len(logits)])
     if not len(sayable):
-        return ModelFailed(
+        return ModelError(
             f"the model cannot say any of the allowed tokens: its logits are only {len(logits)} wide; "
             "give the vocabulary that belongs to the model",
-            place=place,
+            place=location,
         )
     worst = sayable[logits[sayable].argmax()]
-    return ModelFailed(
+    return ModelError(
         f"the logit of token {worst} is {logits[worst]}, and it decides; "
         "load the model in a wider type, such as dtype='float32'",
-        place=place,
+        place=location,
     )
 
 
@@ -243,50 +243,54 @@ def probabilities(row: NDArray[np.float32], sampling: Sampling) -> NDArray[np.fl
     if sampling.top_k is not None and sampling.top_k < len(row):
         kept &= wide >= np.partition(wide, -sampling.top_k)[-sampling.top_k]
     if sampling.top_p is not None:
-        kept &= _fewest(np.where(kept, chances, 0), chances, sampling.top_p)
+        kept &= _smallest_set(np.where(kept, chances, 0), chances, sampling.top_p)
     if sampling.min_p is not None:
         kept &= chances >= sampling.min_p * chances.max()
     if sampling.typical_p is not None:
-        kept &= _fewest(np.where(kept, chances, 0), -_surprise(chances), sampling.typical_p)
+        kept &= _smallest_set(np.where(kept, chances, 0), -_surprisal_deviation(chances), sampling.typical_p)
     chances[~kept] = 0
     chances /= chances.sum()
     return chances
 
 
-def _fewest(chances: NDArray[np.float64], rank: NDArray[np.float64], enough: float) -> NDArray[np.bool_]:
-    """The first tokens by rank that together have `enough` of the chances; always at least one."""
+def _smallest_set(
+    probabilities: NDArray[np.float64], rank: NDArray[np.float64], threshold: float
+) -> NDArray[np.bool_]:
+    """The first tokens by rank that together have `threshold` of the chances; always at least one."""
     order = np.argsort(-rank, kind="stable")
-    order = order[chances[order] > 0]
-    sums = np.cumsum(chances[order])
-    before = sums - chances[order]
-    kept = np.zeros(len(chances), bool)
-    kept[order[before < enough * sums[-1]]] = True
+    order = order[probabilities[order] > 0]
+    sums = np.cumsum(probabilities[order])
+    before = sums - probabilities[order]
+    kept = np.zeros(len(probabilities), bool)
+    kept[order[before < threshold * sums[-1]]] = True
     kept[order[0]] = True
     return kept
 
 
-def _surprise(chances: NDArray[np.float64]) -> NDArray[np.float64]:
+def _surprisal_deviation(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     """How far each token's information is from the expected information, the entropy."""
-    information = -np.log(np.maximum(chances, np.finfo(np.float64).tiny))
-    surprise: NDArray[np.float64] = np.abs(information - (chances * information).sum())
+    information = -np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
+    surprise: NDArray[np.float64] = np.abs(information - (probabilities * information).sum())
     return surprise
 
 
-def check_number(name: str, value: float, low: float, high: float, *, above: bool = False) -> None:
-    """Raise TypeError or ValueError unless a value is a number, at least `low` (or above it) and at most `high`."""
+def check_number(name: str, value: float, minimum: float, maximum: float, *, exclusive: bool = False) -> None:
+    """Raise TypeError or ValueError unless a value is a number, at least `minimum` (or above it) and at most
+    `maximum`.
+    """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, not {value!r}")
-    if not (low < value if above else low <= value) or not value <= high or math.isinf(value):
-        least = f"above {low}" if above else f"at least {low}"
-        most = f" and at most {high}" if high < math.inf else ""
+    if not (minimum < value if exclusive else minimum <= value) or not value <= maximum or math.isinf(value):
+        least = f"above {minimum}" if exclusive else f"at least {minimum}"
+        most = f" and at most {maximum}" if maximum < math.inf else ""
         raise ValueError(f"{name} must be {least}{most}, not {value!r}")
 
 
-def check_whole(name: str, value: int | None, low: int) -> None:
-    """Raise TypeError or ValueError unless a value is `None` or a whole number, at least `low`."""
+def check_int(name: str, value: int | None, minimum: int) -> None:
+    """Raise TypeError or ValueError unless a value is `None` or a whole number, at least `minimum`."""
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number, not {value!r}")
-    if value < low:
-        raise ValueError(f"{name} must be at least {low}, not {value!r}")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, not {value!r}")

@@ -11,75 +11,87 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import ModelFailed
+from structkit.errors import ModelError
 from structkit.generate.sample import kernels
-from structkit.generate.sample.sample import allowed_logits, allows, failure, logsumexp, pick
-from structkit.generate.sample.step import Ask, Told
+from structkit.generate.sample.sample import allowed_logits, is_allowed, logits_error, logsumexp, sample_token
+from structkit.generate.sample.step import SampledToken, SampleRequest
 
-__all__ = ["choose_on_cpu"]
+__all__ = ["select_tokens_on_cpu"]
 
 _SPARSE = 16
 """A row allows few tokens if less than one in so many words of its mask has a bit."""
 
 
-def choose_on_cpu(logits: NDArray[np.float32], asks: Sequence[Ask]) -> list[Told | ModelFailed]:
+def select_tokens_on_cpu(
+    logits: NDArray[np.float32], requests: Sequence[SampleRequest]
+) -> list[SampledToken | ModelError]:
     """Choose a token for each row; see `structkit.generate.sample.select.choose`.
 
     Args:
         logits: float32[rows, width]; they may be written over.
-        asks: One for each row.
+        requests: One for each row.
 
     Raises:
-        ModelFailed: The logits have another shape.
+        ModelError: The logits have another shape.
     """
-    if logits.ndim != 2 or len(logits) != len(asks):
-        raise ModelFailed(
-            f"the model gave logits of shape {list(logits.shape)} for {len(asks)} rows; give float32[rows, width]"
+    if logits.ndim != 2 or len(logits) != len(requests):
+        raise ModelError(
+            f"the model gave logits of shape {list(logits.shape)} for {len(requests)} rows; give float32[rows, width]"
         )
-    ids, values = np.full(len(asks), -2, np.int64), np.empty(len(asks), np.float32)
-    masks = np.stack([ask.mask for ask in asks])
-    kernels.best_of_few(logits, masks, masks.shape[1] // _SPARSE, ids, values)
+    ids, values = np.full(len(requests), -2, np.int64), np.empty(len(requests), np.float32)
+    masks = np.stack([ask.mask for ask in requests])
+    kernels.sparse_argmax(logits, masks, masks.shape[1] // _SPARSE, ids, values)
     return [
-        _chosen(row, ask, best, value)
-        for row, ask, best, value in zip(logits, asks, ids.tolist(), values.tolist(), strict=True)
+        _select_row(row, ask, best, value)
+        for row, ask, best, value in zip(logits, requests, ids.tolist(), values.tolist(), strict=True)
     ]
 
 
-def _chosen(row: NDArray[np.float32], ask: Ask, best: int, value: float) -> Told | ModelFailed:
+def _select_row(
+    row: NDArray[np.float32], request: SampleRequest, best: int, value: float
+) -> SampledToken | ModelError:
     """Choose for one row; `best` is the likeliest allowed token where few are allowed, else -2."""
-    total = logsumexp(row) if ask.scored else 0.0
+    total = logsumexp(row) if request.with_logprobs else 0.0
     candidates = tuple(
-        float(row[token]) - total if token < len(row) else -math.inf for token in ask.candidates
+        float(row[token]) - total if token < len(row) else -math.inf for token in request.candidates
     )
-    wanted = None if ask.free is None else _likeliest(row, ask.free)
+    wanted = None if request.unbudgeted_mask is None else _argmax(row, request.unbudgeted_mask)
     try:
-        if ask.adjust is not None:
-            token = pick(ask.adjust(row, ask.mask), ask.mask, ask.sampling, ask.generator, place=ask.place)
-        elif ask.sampling.temperature > 0:
-            token = pick(row, ask.mask, ask.sampling, ask.generator, place=ask.place)
+        if request.transform is not None:
+            token = sample_token(
+                request.transform(row, request.mask),
+                request.mask,
+                request.sampling,
+                request.generator,
+                location=request.location,
+            )
+        elif request.sampling.temperature > 0:
+            token = sample_token(
+                row, request.mask, request.sampling, request.generator, location=request.location
+            )
         else:
-            token, value = (best, value) if best != -2 else _greedy(row, ask.mask)
+            token, value = (best, value) if best != -2 else _greedy(row, request.mask)
             if not math.isfinite(value):
-                return failure(row, ask.mask, ask.place)
-    except ModelFailed as error:
+                return logits_error(row, request.mask, request.location)
+    except ModelError as error:
         return error
-    if not ask.scored:
-        return Told(token, wanted)
-    among = logsumexp(allowed_logits(row, ask.mask)[1])
+    if not request.with_logprobs:
+        return SampledToken(token, wanted)
+    among = logsumexp(allowed_logits(row, request.mask)[1])
     removed = max(0.0, 1 - math.exp(among - total))
-    return Told(token, wanted, float(row[token]) - among, removed, candidates)
+    return SampledToken(token, wanted, float(row[token]) - among, removed, candidates)
 
 
 def _greedy(row: NDArray[np.float32], mask: NDArray[np.uint32]) -> tuple[int, float]:
     """The likeliest allowed token and its logit; that is NaN if an allowed one is, -inf if none is allowed."""
-    token = _likeliest(row, mask)
+    token = _argmax(row, mask)
     return token, float(row[token])
 
 
-def _likeliest(row: NDArray[np.float32], mask: NDArray[np.uint32]) -> int:
+def _argmax(row: NDArray[np.float32], mask: NDArray[np.uint32]) -> int:
     """The likeliest allowed token, the first NaN if there is one; any token if none is allowed."""
     best = int(row.argmax())
-    if not allows(mask, best):
-        kernels.blot(row, mask)
+    if not is_allowed(mask, best):
+        kernels.apply_mask(row, mask)
         best = int(row.argmax())
     return best

@@ -9,15 +9,15 @@ import torch
 from numpy.typing import NDArray
 
 from structkit.generate.sample.sample import only_ids
-from structkit.generate.sample.step import Ask, Told
+from structkit.generate.sample.step import SampledToken, SampleRequest
 
-__all__ = ["choose_on_device", "put_mask", "rows_on_cpu"]
+__all__ = ["apply_masks", "rows_on_cpu", "select_tokens_on_device"]
 
-_FEW = 64
+_MAX_SPARSE = 64
 """If no row allows more tokens than so many, only their logits are read."""
 
 
-def put_mask(logits: torch.Tensor, masks: NDArray[np.uint32]) -> None:
+def apply_masks(logits: torch.Tensor, masks: NDArray[np.uint32]) -> None:
     """Write -inf over the logits that are not allowed, in place and without waiting for the device.
 
     Args:
@@ -25,11 +25,11 @@ def put_mask(logits: torch.Tensor, masks: NDArray[np.uint32]) -> None:
         masks: uint32[rows, words], bit t % 32 of word t // 32 for an allowed token t.
 
     >>> logits = torch.tensor([[1.0, 9.0, 5.0]])
-    >>> put_mask(logits, np.array([[0b101]], np.uint32))
+    >>> apply_masks(logits, np.array([[0b101]], np.uint32))
     >>> logits.tolist()
     [[1.0, -inf, 5.0]]
     """
-    packed = _sent(masks.view(np.int32), logits.device)
+    packed = _to_device(masks.view(np.int32), logits.device)
     shifts = torch.arange(32, dtype=torch.int32, device=logits.device)
     allowed = ((packed.unsqueeze(-1) >> shifts) & 1).bool().view(len(packed), -1)
     width = min(allowed.shape[1], logits.shape[1])
@@ -37,28 +37,31 @@ def put_mask(logits: torch.Tensor, masks: NDArray[np.uint32]) -> None:
     logits[:, width:] = -torch.inf
 
 
-def choose_on_device(logits: torch.Tensor, asks: Sequence[Ask]) -> list[Told | None]:
+def select_tokens_on_device(
+    logits: torch.Tensor, requests: Sequence[SampleRequest]
+) -> list[SampledToken | None]:
     """Choose a token for each row that is greedy, and neither scored nor adjusted.
 
     Args:
         logits: float[rows, width]; they may be written over.
-        asks: One for each row.
+        requests: One for each row.
 
     Returns:
         What was chosen; `None` for the other rows, and for those whose best logit is not finite.
     """
-    told: list[Told | None] = [None] * len(asks)
+    told: list[SampledToken | None] = [None] * len(requests)
     plain = [
         number
-        for number, ask in enumerate(asks)
-        if ask.sampling.temperature == 0 and not (ask.scored or ask.adjust or ask.free is not None)
+        for number, ask in enumerate(requests)
+        if ask.sampling.temperature == 0
+        and not (ask.with_logprobs or ask.transform or ask.unbudgeted_mask is not None)
     ]
     if plain:
-        rows = logits if len(plain) == len(asks) else logits[_sent(np.array(plain), logits.device)]
-        tokens, values = _likeliest(rows, np.stack([asks[number].mask for number in plain]))
+        rows = logits if len(plain) == len(requests) else logits[_to_device(np.array(plain), logits.device)]
+        tokens, values = _argmax(rows, np.stack([requests[number].mask for number in plain]))
         for number, token, value in zip(plain, tokens, values, strict=True):
             if np.isfinite(value):
-                told[number] = Told(token)
+                told[number] = SampledToken(token)
     return told
 
 
@@ -68,25 +71,25 @@ def rows_on_cpu(logits: torch.Tensor, numbers: Sequence[int]) -> NDArray[np.floa
     >>> rows_on_cpu(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), [1]).tolist()
     [[3.0, 4.0]]
     """
-    rows: NDArray[np.float32] = logits[_sent(np.array(numbers), logits.device)].float().cpu().numpy()
+    rows: NDArray[np.float32] = logits[_to_device(np.array(numbers), logits.device)].float().cpu().numpy()
     return rows
 
 
-def _likeliest(logits: torch.Tensor, masks: NDArray[np.uint32]) -> tuple[list[int], list[float]]:
+def _argmax(logits: torch.Tensor, masks: NDArray[np.uint32]) -> tuple[list[int], list[float]]:
     """The likeliest allowed token of each row, and its logit."""
-    few = only_ids(masks, _FEW)
+    few = only_ids(masks, _MAX_SPARSE)
     if few is not None and few.max(initial=0) < logits.shape[1]:
-        ids = _sent(few, logits.device)
+        ids = _to_device(few, logits.device)
         values, places = logits.gather(1, ids).float().max(dim=1)
         tokens = ids.gather(1, places.unsqueeze(1)).squeeze(1)
     else:
-        put_mask(logits, masks)
+        apply_masks(logits, masks)
         values, tokens = logits.float().max(dim=1)
     # One transfer, and one wait: floats hold token ids exactly up to 2**53.
     both = torch.stack([tokens.double(), values.double()]).cpu()
     return [int(token) for token in both[0].tolist()], both[1].tolist()
 
 
-def _sent(array: NDArray[np.int32] | NDArray[np.int64], device: torch.device) -> torch.Tensor:
+def _to_device(array: NDArray[np.int32] | NDArray[np.int64], device: torch.device) -> torch.Tensor:
     tensor = torch.from_numpy(array)
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from structkit.generate.sample.sample import Sampling
 
-__all__ = ["Adjust", "Ask", "Draft", "Told"]
+__all__ = ["Draft", "LogitsTransform", "SampleRequest", "SampledToken"]
 
-Adjust: TypeAlias = "Callable[[NDArray[np.float32], NDArray[np.uint32]], NDArray[np.float32]]"
+LogitsTransform: TypeAlias = "Callable[[NDArray[np.float32], NDArray[np.uint32]], NDArray[np.float32]]"
 """From float32[width], the logits, and the mask to logits: a penalty, say. The mask is put on them after it."""
 
 _GREEDY = Sampling()
@@ -25,61 +25,62 @@ class Draft:
 
     Attributes:
         token_ids: The tokens, from the one on that is being asked for.
-        guessed: For each whether it is a guess; the others follow from those before them.
+        is_guess: For each whether it is a guess; the others follow from those before them.
         seconds: The time that a model took for it.
     """
 
     token_ids: list[int] = field(default_factory=list)
-    guessed: list[bool] = field(default_factory=list)
+    is_guess: list[bool] = field(default_factory=list)
     seconds: float = 0.0
 
 
 @dataclass(slots=True, kw_only=True)
-class Ask:
+class SampleRequest:
     """What a flow asks for: that a model reads tokens, and that one is chosen to follow them.
 
     Attributes:
         token_ids: The tokens to read, at least one.
         mask: uint32[words], the allowed tokens: bit t % 32 of word t // 32 for token t.
-        free: With a budget, the tokens that would be allowed without one, if it is wanted to know which of them the
+        unbudgeted_mask: With a budget, the tokens that would be allowed without one, if it is wanted to know which
+            of them the
             model likes best.
         sampling: How to choose.
         generator: The random numbers of the sequence.
-        back: How many tokens of the sequence are taken back before.
-        adjust: What else changes the logits.
-        scored: Whether the log-probability is wanted.
-        candidates: With `scored`, tokens of which the probability without the mask is wanted.
-        place: The step, for errors.
+        rollback_count: How many tokens of the sequence are taken back before.
+        transform: What else changes the logits.
+        with_logprobs: Whether the log-probability is wanted.
+        candidates: With `with_logprobs`, tokens of which the probability without the mask is wanted.
+        location: The step, for errors.
         draft: Gives up to so many tokens that may well follow, the one asked for first.
     """
 
     token_ids: list[int]
     mask: NDArray[np.uint32]
-    free: NDArray[np.uint32] | None = None
+    unbudgeted_mask: NDArray[np.uint32] | None = None
     sampling: Sampling = _GREEDY
     generator: np.random.Generator = field(default_factory=np.random.default_rng)
-    back: int = 0
-    adjust: Adjust | None = None
-    scored: bool = False
+    rollback_count: int = 0
+    transform: LogitsTransform | None = None
+    with_logprobs: bool = False
     candidates: tuple[int, ...] = ()
-    place: str | None = None
+    location: str | None = None
     draft: Callable[[int], Draft] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SampledToken:
     """What was chosen.
 
     Attributes:
-        token: The token.
-        wanted: The likeliest token of `Ask.free`, if that was given.
+        token_id: The token.
+        unbudgeted_token_id: The likeliest token of `Ask.free`, if that was given.
         logprob: If scored, its log-probability among the allowed tokens, at temperature 1.
-        removed: If scored, the probability of the tokens that the mask forbids.
+        masked_probability: If scored, the probability of the tokens that the mask forbids.
         candidates: The log-probability of each of `Ask.candidates`, without the mask.
     """
 
-    token: int
-    wanted: int | None = None
+    token_id: int
+    unbudgeted_token_id: int | None = None
     logprob: float = 0.0
-    removed: float = 0.0
+    masked_probability: float = 0.0
     candidates: tuple[float, ...] = ()

@@ -28,11 +28,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Form", "address_of", "folder", "load", "remove", "save", "source_hash"]
+__all__ = ["ArrayLayout", "address_of", "folder", "load", "remove", "save", "source_hash"]
 
 Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
 
-Form: TypeAlias = Mapping[str, tuple[str, int]]
+ArrayLayout: TypeAlias = Mapping[str, tuple[str, int]]
 """What a file holds, in this order: of each array, by its name, the dtype and the number of dimensions, one or two.
 
 Arrays of one dtype follow each other: those are cut from one.
@@ -41,7 +41,7 @@ Arrays of one dtype follow each other: those are cut from one.
 _SIZES = {"bool": 1, "int32": 4, "uint32": 4, "uint8": 1}
 """The bytes of a number of each dtype."""
 
-MAKERS = (
+SOURCE_PARTS = (
     *("automaton", "guide", "index", "lowering", "regex", "schema", "targets", "vocabulary"),
     *("compile.py", "errors.py", "frozen.py", "limits.py", "unenforced.py"),
 )
@@ -63,7 +63,7 @@ _SHAPE = struct.Struct("<qq")
 _ALIGNED = 8
 """Compiled code reads arrays where they lie, and those that are not aligned more slowly."""
 
-_LARGEST = 1 << 27
+_MAX_FILE_BYTES = 1 << 27
 """Bytes of one file; what is larger is made again sooner than it is read."""
 
 _OTHERS_WRITE = 0o022
@@ -72,10 +72,10 @@ _OTHERS_WRITE = 0o022
 _BINARY = getattr(os, "O_BINARY", 0)
 """On Windows files are texts unless one says so."""
 
-_USED_AGAIN = 3600.0
+_TOUCH_AFTER_SECONDS = 3600.0
 """Seconds after which a file that is read is marked as used once more."""
 
-_LOOK = 64
+_SIZE_CHECK_INTERVAL = 64
 """Of so many files one, told by its name, makes its writer look how large the folder is."""
 
 _log = logging.getLogger("structkit")
@@ -89,7 +89,7 @@ def source_hash() -> str | None:
     """
     root = Path(__file__).parents[2]
     patterns = find_spec("interegular")
-    parts = [root / name for name in MAKERS]
+    parts = [root / name for name in SOURCE_PARTS]
     parts += map(Path, (patterns.submodule_search_locations or ()) if patterns else ())
     digest = hashlib.sha256(sys.version.encode())
     for part in parts:
@@ -131,7 +131,7 @@ def address_of(*key: str) -> str:
     return hashlib.blake2b(text, digest_size=_ADDRESS).hexdigest()
 
 
-def load(address: str, form: Form) -> dict[str, NDArray[np.generic]] | None:
+def load(address: str, layout: ArrayLayout) -> dict[str, NDArray[np.generic]] | None:
     """The arrays stored under an address, or `None` if there are none; a damaged file is deleted."""
     path = _path(address)
     if not _is_private(Path(path).parent):
@@ -140,26 +140,26 @@ def load(address: str, form: Form) -> dict[str, NDArray[np.generic]] | None:
         file = os.open(path, os.O_RDONLY | _BINARY)
         try:
             about = os.fstat(file)
-            content = bytearray(os.read(file, about.st_size) if about.st_size <= _LARGEST else b"")
+            content = bytearray(os.read(file, about.st_size) if about.st_size <= _MAX_FILE_BYTES else b"")
         finally:
             os.close(file)
     except OSError:
         return None
-    arrays = _parse(address, form, content)
+    arrays = _parse(address, layout, content)
     if arrays is None:
         _log.debug("the cache file %s is damaged; it is deleted and made again", path)
         remove(address)
         return None
-    if time.time() - about.st_mtime > _USED_AGAIN:
+    if time.time() - about.st_mtime > _TOUCH_AFTER_SECONDS:
         with contextlib.suppress(OSError):
             os.utime(path)
     return arrays
 
 
-def save(address: str, form: Form, arrays: Arrays, limit: int) -> bool:
+def save(address: str, layout: ArrayLayout, arrays: Arrays, max_bytes: int) -> bool:
     """Store the arrays of a form under an address.
 
-    Now and then the files unused for longest are removed, until all take at most `limit` bytes.
+    Now and then the files unused for longest are removed, until all take at most `max_bytes` bytes.
 
     Returns whether it was stored: a folder that cannot be written is no error, only no cache.
     """
@@ -167,21 +167,24 @@ def save(address: str, form: Form, arrays: Arrays, limit: int) -> bool:
     if not _is_private(path.parent):
         return False
     parts = [_MAGIC, b"", bytes.fromhex(address), bytes(4)]
-    parts += [_SHAPE.pack(*(*arrays[name].shape, 1)[:2]) for name in form]
-    current, size = "", _HEAD.size + len(form) * _SHAPE.size
-    for name, (dtype, _) in form.items():
+    parts += [_SHAPE.pack(*(*arrays[name].shape, 1)[:2]) for name in layout]
+    current, size = "", _HEAD.size + len(layout) * _SHAPE.size
+    for name, (dtype, _) in layout.items():
         padding = -size % _ALIGNED if dtype != current else 0
         parts += [bytes(padding), np.ascontiguousarray(arrays[name]).astype(dtype, copy=False).tobytes()]
         current, size = dtype, size + padding + len(parts[-1])
     parts[1] = zlib.crc32(b"".join(parts[2:])).to_bytes(4, "little")
     content = b"".join(parts)
-    if len(content) > _LARGEST:
+    if len(content) > _MAX_FILE_BYTES:
         return False
     try:
         _write(path, content)
         # To look at every file takes longer than to write one. A file that takes much room is looked at at once.
-        if len(content) > limit // _LOOK or int(path.name[:8], 16) % _LOOK == 0:
-            _shrink(path.parent, limit)
+        if (
+            len(content) > max_bytes // _SIZE_CHECK_INTERVAL
+            or int(path.name[:8], 16) % _SIZE_CHECK_INTERVAL == 0
+        ):
+            _shrink(path.parent, max_bytes)
     except OSError as error:
         _log.debug("nothing is cached on disk: %s", error)
         return False
@@ -239,8 +242,8 @@ def _path(address: str) -> str:
     return f"{os.environ.get('STRUCTKIT_CACHE_DIR') or folder()}{os.sep}{address}.cache"
 
 
-def _parse(address: str, form: Form, content: bytearray) -> dict[str, NDArray[np.generic]] | None:
-    end = _HEAD.size + len(form) * _SHAPE.size
+def _parse(address: str, layout: ArrayLayout, content: bytearray) -> dict[str, NDArray[np.generic]] | None:
+    end = _HEAD.size + len(layout) * _SHAPE.size
     if len(content) < end:
         return None
     whole = memoryview(content)
@@ -250,7 +253,7 @@ def _parse(address: str, form: Form, content: bytearray) -> dict[str, NDArray[np
     arrays: dict[str, NDArray[np.generic]] = {}
     shapes = _SHAPE.iter_unpack(whole[_HEAD.size : end])
     current, rest, at = "", np.empty(0), 0
-    for (name, (dtype, dimensions)), (rows, columns) in zip(form.items(), shapes, strict=True):
+    for (name, (dtype, dimensions)), (rows, columns) in zip(layout.items(), shapes, strict=True):
         if dtype != current:
             end += -end % _ALIGNED
             rest = np.frombuffer(content, dtype, (len(content) - end) // _SIZES[dtype], end)
@@ -262,14 +265,14 @@ def _parse(address: str, form: Form, content: bytearray) -> dict[str, NDArray[np
     return arrays
 
 
-def _shrink(cache: Path, limit: int) -> None:
+def _shrink(cache: Path, max_bytes: int) -> None:
     files = []
     for path in cache.glob("*.cache"):
         with contextlib.suppress(OSError):
             files.append((path.stat().st_mtime, path.stat().st_size, path))
     total = sum(size for _, size, _ in files)
     for _, size, path in sorted(files):
-        if total <= limit:
+        if total <= max_bytes:
             break
         with contextlib.suppress(OSError):
             path.unlink()

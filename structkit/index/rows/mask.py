@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FEW", "Mask", "few", "union", "write"]
+__all__ = ["MAX_SPARSE_WORDS", "Mask", "sparse_mask", "union", "write_union"]
 
-FEW = 256
+MAX_SPARSE_WORDS = 256
 """Words of a mask, if no more are set or told from another's, that are held alone: a fifth of 128,000 tokens'."""
 
 _NO_WORDS: NDArray[np.int64] = np.empty(0, np.int64)
@@ -47,11 +47,11 @@ class Mask:
         return 400 + 12 * len(self.words) + (0 if self.bits is None else self.bits.nbytes)
 
     @property
-    def filled(self) -> int:
+    def word_count(self) -> int:
         """The words that are set."""
-        return len(self.words) if self.bits is None else int(np.count_nonzero(self._whole(self.bits)))
+        return len(self.words) if self.bits is None else int(np.count_nonzero(self._overlay(self.bits)))
 
-    def add(self, out: NDArray[np.uint32]) -> None:
+    def or_into(self, out: NDArray[np.uint32]) -> None:
         """Set the bits in another mask."""
         values = out[self.words] | self.values
         if self.bits is not None:
@@ -60,7 +60,7 @@ class Mask:
 
     def any(self) -> bool:
         """Whether a token is allowed."""
-        return bool((self.values if self.bits is None else self._whole(self.bits)).any())
+        return bool((self.values if self.bits is None else self._overlay(self.bits)).any())
 
     def tokens(self) -> list[int]:
         """The tokens, if no other mask's are told."""
@@ -72,27 +72,27 @@ class Mask:
 
     def dense(self, words: int) -> NDArray[np.uint32]:
         """uint32[words]: all words."""
-        return self._whole(np.zeros(words, np.uint32) if self.bits is None else self.bits)
+        return self._overlay(np.zeros(words, np.uint32) if self.bits is None else self.bits)
 
-    def packed(self) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    def sparse_words(self) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
         """int64[k] and uint32[k]: the places of the words that are set, in order, and what they are."""
         if self.bits is None:
             order = np.argsort(self.words)
             return self.words[order], self.values[order]
-        bits = self._whole(self.bits)
+        bits = self._overlay(self.bits)
         words = np.flatnonzero(bits)
         return words, bits[words]
 
-    def _whole(self, bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    def _overlay(self, bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
         if len(self.words):
             bits = bits.copy()
             bits[self.words] = self.values
         return bits
 
 
-def few(words: NDArray[np.int64], values: NDArray[np.uint32], size: int) -> Mask:
+def sparse_mask(words: NDArray[np.int64], values: NDArray[np.uint32], size: int) -> Mask:
     """The mask of `size` words of which some are set."""
-    if len(words) <= FEW:
+    if len(words) <= MAX_SPARSE_WORDS:
         return Mask(None, words, values)
     bits = np.zeros(size, np.uint32)
     bits[words] = values
@@ -114,11 +114,11 @@ def union(masks: Sequence[Mask]) -> tuple[Mask, ...]:
     return tuple(masks)
 
 
-def write(masks: Sequence[Mask], out: NDArray[np.uint32]) -> None:
+def write_union(masks: Sequence[Mask], out: NDArray[np.uint32]) -> None:
     """Write the union of masks.
 
     >>> out = np.full(4, 7, np.uint32)
-    >>> write([Mask(None, np.array([2]), np.array([1], np.uint32))], out)
+    >>> write_union([Mask(None, np.array([2]), np.array([1], np.uint32))], out)
     >>> out.tolist()
     [0, 0, 1, 0]
     """
@@ -130,4 +130,4 @@ def write(masks: Sequence[Mask], out: NDArray[np.uint32]) -> None:
     if len(first.words):
         out[first.words] = first.values
     for mask in masks[1:]:
-        mask.add(out)
+        mask.or_into(out)

@@ -16,27 +16,27 @@ from structkit.index.disk import store
 from structkit.index.rows import regular_kernels as kernels
 from structkit.index.rows.mask import Mask
 from structkit.index.rows.row import (
-    ROWS,
+    ROWS_LAYOUT,
+    CountedRow,
     PackedRows,
-    Rounds,
     Row,
     RowKey,
     SharedKey,
-    is_wide,
+    is_dense,
     pack,
-    shared_rounds,
+    shared_counted_rows,
     shared_rows,
 )
-from structkit.index.rows.scratch import pool_of
-from structkit.index.rows.token_distance import Needs
+from structkit.index.rows.scratch import scratch_pool
+from structkit.index.rows.token_distance import TokenDistance
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["RegularRows"]
 
-_MOSTLY = 64
+_MIN_COMMON_BYTES = 64
 """Bytes that lead from a state to one and the same, so that the rows of the two are nearly alike: free text, say."""
 
-_SMALL = 64
+_MAX_SHARED_STATES = 64
 """States of a part of a rule whose row is shared by all rules that have such a part."""
 
 _LAST = 16
@@ -58,18 +58,20 @@ class RegularRows:
         made: How many rows were made, and not read.
     """
 
-    def __init__(self, automaton: Automaton, vocabulary: Vocabulary, needs: Needs, *, on_disk: bool) -> None:
+    def __init__(
+        self, automaton: Automaton, vocabulary: Vocabulary, needs: TokenDistance, *, on_disk: bool
+    ) -> None:
         self._automaton = automaton
         self._vocabulary = vocabulary
         self._needs = needs
         self._on_disk = on_disk
         self._shared = shared_rows(vocabulary, automaton.limits.row_bytes)
-        self._rounds_of = shared_rounds(vocabulary, automaton.limits.row_bytes)
+        self._rounds_of = shared_counted_rows(vocabulary, automaton.limits.row_bytes)
         # By the fingerprints of rules, and of parts of rules: how many of their wide rows are on disk.
         self._on_file: dict[bytes, int] = {}
         # By rule: states that were walked, and the states that tokens come to from each.
         self._walks: dict[int, list[tuple[int, NDArray[np.bool_]]]] = {}
-        self._scratches = pool_of(vocabulary)
+        self._scratches = scratch_pool(vocabulary)
         self.made = 0
 
     def row(self, frame: Frame, key: RowKey) -> Row:
@@ -77,28 +79,28 @@ class RegularRows:
         rule = self._automaton.rule_of[frame.state]
         dfa = self._automaton.dfa(rule)
         self._share(dfa.fingerprint)
-        state = frame.state - self._automaton.states_of(rule)[0]
-        if dfa.least == 0 and dfa.most is None:
+        state = frame.state - self._automaton.state_range(rule)[0]
+        if dfa.min_count == 0 and dfa.max_count is None:
             return self._uncounted(rule, dfa, state)
         return self._counted(rule, dfa, state, frame, (dfa.fingerprint, (-1, state, *key[2:])))
 
     def save(self) -> None:
         """Save the wide rows on disk; the others are sooner made than read."""
         shared: dict[bytes, dict[RowKey, Row]] = {owner: {} for owner in self._on_file}
-        for (owner, key), row in self._shared.held().items():
-            if owner in shared and is_wide(row, self._vocabulary.words):
+        for (owner, key), row in self._shared.items().items():
+            if owner in shared and is_dense(row, self._vocabulary.mask_words):
                 shared[owner][key] = row
         for owner, wide in shared.items():
             if len(wide) > self._on_file[owner]:
-                store.save(self._address(owner), ROWS, pack(wide), self._automaton.limits.disk_bytes)
+                store.save(self._address(owner), ROWS_LAYOUT, pack(wide), self._automaton.limits.disk_bytes)
                 self._on_file[owner] = len(wide)
 
     def _share(self, fingerprint: bytes) -> None:
         """Share the rows of a rule, or a part of one; some may be in the disk cache."""
         if fingerprint in self._on_file:
             return
-        arrays = store.load(self._address(fingerprint), ROWS) if self._on_disk else None
-        rows = PackedRows(arrays, self._vocabulary.words).unpacked() if arrays else {}
+        arrays = store.load(self._address(fingerprint), ROWS_LAYOUT) if self._on_disk else None
+        rows = PackedRows(arrays, self._vocabulary.mask_words).unpacked() if arrays else {}
         for key, row in rows.items():
             self._shared.put((fingerprint, key), row)
         self._on_file[fingerprint] = len(rows)
@@ -110,7 +112,7 @@ class RegularRows:
         key = dfa.fingerprint, (-1, state, 0, -1)
         found = self._shared.get(key)
         if found is None:
-            other = _usual(dfa, state)
+            other = _dominant_successor(dfa, state)
             if other == state:
                 found = self._of_part(rule, dfa, state)
             elif other >= 0:
@@ -125,15 +127,15 @@ class RegularRows:
         """One walk serves all counts."""
         found = self._shared.get(key)
         if found is None:
-            rounds_key = dfa.fingerprint, (-1, state, int(dfa.least > 0), -1)
+            rounds_key = dfa.fingerprint, (-1, state, int(dfa.min_count > 0), -1)
             rounds = self._rounds_of.get(rounds_key)
             if rounds is None:
                 rounds = self._counted_alike(rule, dfa, state) or self._rounds(rule, state, counted=True)[1]
                 self._rounds_of.put(rounds_key, rounds)
-            needed = max(dfa.least - frame.count, 0)
-            room = math.inf if dfa.most is None else dfa.most - frame.count
-            found = rounds.row(needed, room, int(self._needs.tokens[1, rule]), self._vocabulary.words)
-            found = found._replace(growth=found.growth - self._needs.pending(frame))
+            needed = max(dfa.min_count - frame.count, 0)
+            room = math.inf if dfa.max_count is None else dfa.max_count - frame.count
+            found = rounds.row(needed, room, int(self._needs.distances[1, rule]), self._vocabulary.mask_words)
+            found = found._replace(max_cost_after=found.max_cost_after - self._needs.pending(frame))
             self._shared.put(key, found)
             self.made += 1
         return found
@@ -156,15 +158,15 @@ class RegularRows:
         """The row of a state whose tokens take the same ways as those of one that was walked before."""
         other, needed = self._same(rule, dfa, state)
         row = self._shared.get((dfa.fingerprint, (-1, other, 0, -1)))
-        return None if row is None else row._replace(growth=needed)
+        return None if row is None else row._replace(max_cost_after=needed)
 
-    def _counted_alike(self, rule: int, dfa: Dfa, state: int) -> Rounds | None:
+    def _counted_alike(self, rule: int, dfa: Dfa, state: int) -> CountedRow | None:
         """The same of what all counts allow."""
         other, needed = self._same(rule, dfa, state)
-        rounds = self._rounds_of.get((dfa.fingerprint, (-1, other, int(dfa.least > 0), -1)))
+        rounds = self._rounds_of.get((dfa.fingerprint, (-1, other, int(dfa.min_count > 0), -1)))
         if rounds is None:
             return None
-        return replace(rounds, worst=np.where(rounds.worst >= 0, np.int32(needed), rounds.worst))
+        return replace(rounds, max_costs=np.where(rounds.max_costs >= 0, np.int32(needed), rounds.max_costs))
 
     def _same(self, rule: int, dfa: Dfa, state: int) -> tuple[int, int]:
         """A state that was walked before whose tokens take the same ways, and the most tokens needed after one of them.
@@ -173,35 +175,35 @@ class RegularRows:
         """
         for other, seen in self._walks.get(rule, ()):
             number, order = np.full(len(seen), -1, np.int32), np.empty(len(seen), np.int32)
-            if kernels.same(dfa.targets, dfa.final, seen, other, state, number, order):
+            if kernels.is_equivalent(dfa.targets, dfa.final, seen, other, state, number, order):
                 reached = number[number >= 0] + int(self._automaton.start[rule])
-                return other, int(self._needs.tokens[0, reached].max())
+                return other, int(self._needs.distances[0, reached].max())
         return -1, 0
 
     def _walked(self, rule: int, state: int) -> Row:
         mask, rounds = self._rounds(rule, state, counted=False)
-        return Row(mask, rounds.exits, int(rounds.worst.max(initial=0)))
+        return Row(mask, rounds.exit_nodes, int(rounds.max_costs.max(initial=0)))
 
-    def _rounds(self, rule: int, state: int, *, counted: bool) -> tuple[Mask, Rounds]:
+    def _rounds(self, rule: int, state: int, *, counted: bool) -> tuple[Mask, CountedRow]:
         automaton, trie = self._automaton, self._vocabulary.trie
-        scratch = self._scratches.take()
-        longest = self._vocabulary.longest + 1
-        worst = np.full(2 * longest * automaton.strides.get(rule, 1), -1, np.int32)
+        scratch = self._scratches.acquire()
+        longest = self._vocabulary.max_token_length + 1
+        worst = np.full(2 * longest * automaton.max_increments.get(rule, 1), -1, np.int32)
         small = np.int16 if len(worst) < 1 << 15 else np.int32
         taken = np.full(self._vocabulary.size if counted else 0, -1, small)
-        exit_taken = scratch.exit_taken.view(small)
+        exit_taken = scratch.exit_iterations.view(small)
         marks = np.empty(longest, small)
-        first, stop = automaton.states_of(rule)
-        seen = np.zeros(stop - first if stop - first > _SMALL else 0, bool)
-        found, filled = kernels.rounds(
-            trie.byte, trie.depth, trie.end, trie.first, trie.ids,
-            automaton.row, automaton.targets, automaton.classes, automaton.final, self._needs.tokens,
+        first, stop = automaton.state_range(rule)
+        seen = np.zeros(stop - first if stop - first > _MAX_SHARED_STATES else 0, bool)
+        found, filled = kernels.walk_counted(
+            trie.byte, trie.depth, trie.end, trie.first, trie.token_ids,
+            automaton.row, automaton.targets, automaton.classes, automaton.final, self._needs.distances,
             first + state, rule, scratch.mask, scratch.words, scratch.values, taken,
-            scratch.exits, exit_taken, worst, scratch.way, marks, first, seen,
+            scratch.exit_nodes, exit_taken, worst, scratch.path_states, marks, first, seen,
         )  # fmt: skip
-        found_rounds = Rounds(taken, scratch.exits[:found].copy(), exit_taken[:found].copy(), worst)
-        mask = scratch.taken(filled)
-        self._scratches.give(scratch)
+        found_rounds = CountedRow(taken, scratch.exit_nodes[:found].copy(), exit_taken[:found].copy(), worst)
+        mask = scratch.take_mask(filled)
+        self._scratches.release(scratch)
         if len(seen):
             self._walks[rule] = [(state, seen), *self._walks.get(rule, ())][:_LAST]
         return mask, found_rounds
@@ -209,39 +211,39 @@ class RegularRows:
     def _told_from(self, rule: int, state: int, other: int, alike: Row) -> Row:
         """The row of a state from that of another: only what they do not have in common is walked."""
         automaton, trie = self._automaton, self._vocabulary.trie
-        scratch = self._scratches.take()
-        bits, changed = alike.mask.dense(self._vocabulary.words), scratch.exits
+        scratch = self._scratches.acquire()
+        bits, changed = alike.mask.dense(self._vocabulary.mask_words), scratch.exit_nodes
         words, values = scratch.words, scratch.values
-        first = automaton.states_of(rule)[0]
+        first = automaton.state_range(rule)[0]
         while True:
-            found, worst, filled = kernels.differ(
-                trie.byte, trie.depth, trie.end, trie.first, trie.ids,
-                automaton.row, automaton.targets, automaton.classes, automaton.final, self._needs.tokens,
+            found, worst, filled = kernels.diff_masks(
+                trie.byte, trie.depth, trie.end, trie.first, trie.token_ids,
+                automaton.row, automaton.targets, automaton.classes, automaton.final, self._needs.distances,
                 first + state, first + other, rule, bits, scratch.mask, words, values, changed,
-                scratch.way, scratch.other_way,
+                scratch.path_states, scratch.other_path_states,
             )  # fmt: skip
             if filled <= len(words):
                 break
             scratch.mask[:] = 0
             words, values = np.empty(filled, np.int64), np.empty(filled, np.uint32)
         mask = Mask(bits, words[:filled].copy(), values[:filled].copy())
-        exits = alike.exits
+        exits = alike.exit_nodes
         if found:
             exits = np.setxor1d(exits, changed[:found], assume_unique=True).astype(np.int32)
-        self._scratches.give(scratch)
-        return Row(mask, exits, max(alike.growth, worst))
+        self._scratches.release(scratch)
+        return Row(mask, exits, max(alike.max_cost_after, worst))
 
 
-def _usual(dfa: Dfa, state: int) -> int:
+def _dominant_successor(dfa: Dfa, state: int) -> int:
     """The state to which most bytes lead, from there too; -1 if there is none."""
     sizes = np.zeros(dfa.targets.shape[1], np.int32)
-    found: int = kernels.usual(dfa.targets, dfa.classes, state, _MOSTLY, sizes)
+    found: int = kernels.dominant_successor(dfa.targets, dfa.classes, state, _MIN_COMMON_BYTES, sizes)
     return found
 
 
 def _part(dfa: Dfa, state: int) -> bytes | None:
     """A hash of the automaton from a state on; `None` if it has many states."""
-    numbers, order = np.full(len(dfa.targets), -1, np.int32), np.empty(_SMALL, np.int32)
-    table = np.empty((_SMALL, 257), np.int16)
-    states: int = kernels.part(dfa.targets, dfa.classes, dfa.final, state, numbers, order, table)
+    numbers, order = np.full(len(dfa.targets), -1, np.int32), np.empty(_MAX_SHARED_STATES, np.int32)
+    table = np.empty((_MAX_SHARED_STATES, 257), np.int16)
+    states: int = kernels.subautomaton(dfa.targets, dfa.classes, dfa.final, state, numbers, order, table)
     return hashlib.blake2b(table[:states].data, digest_size=16).digest() if states else None

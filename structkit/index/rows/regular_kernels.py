@@ -11,16 +11,16 @@ from __future__ import annotations
 import numpy as np
 
 from structkit.automaton.core.jit import kernel
-from structkit.automaton.core.kernels import BITS, LEAVE, OPERATION
+from structkit.automaton.core.kernels import EXIT, OPERATION_BITS, OPERATION_MASK
 
-__all__ = ["differ", "part", "rounds", "same", "usual"]
+__all__ = ["diff_masks", "dominant_successor", "is_equivalent", "subautomaton", "walk_counted"]
 
 
 @kernel
-def rounds(
+def walk_counted(
     trie_byte, trie_depth, trie_end, trie_first, trie_ids,
     row, targets, classes, final, tokens, state, rule,
-    mask, words, values, taken, exits, exit_taken, worst, states, marks, first, seen,
+    mask, words, values, iterations, exit_nodes, exit_iterations, max_costs, states, path_iterations, first, seen,
 ):
     """Like `walk` from the start of every token and without a budget, for all counts at once.
 
@@ -30,16 +30,18 @@ def rounds(
         mask: uint32[ceil(tokens / 32)], 0, receives the bits of the tokens that some counter allows, as in `walk`.
         words: int64[some], receives the places of the words of the mask that are set, as many as it has room for.
         values: uint32[as many], receives these words.
-        taken: int16[tokens] or, where nothing is counted, int16[0]; receives twice the rounds that a token begins,
+        iterations: int16[tokens] or, where nothing is counted, int16[0]; receives twice the rounds that a token begins,
             plus 1 if it leaves the repetition; of a token that no counter allows it stays as it is. As are the others
             of int16, it is of int32 where tokens may begin too many rounds for that.
-        exits: int32[trie nodes], receives the nodes inside a token at which the rule can end if enough rounds began.
-        exit_taken: int16[trie nodes], receives the rounds that have begun there.
-        worst: int32[2 * rounds that a token may begin + 2], receives by what is in `taken` the most tokens needed
+        exit_nodes: int32[trie nodes], receives the nodes inside a token at which the rule can end if enough rounds
+            began.
+        exit_iterations: int16[trie nodes], receives the rounds that have begun there.
+        max_costs: int32[2 * rounds that a token may begin + 2], receives by what is in `iterations` the most tokens
+            needed
             after such a token, without those of the rounds that are still needed then; where there is none, it stays as
             it is.
         states: int32[longest token + 1], scratch: the states on the way to the current node.
-        marks: int16[longest token + 1], scratch: what is in `taken`, on that way.
+        path_iterations: int16[longest token + 1], scratch: what is in `iterations`, on that way.
         first: The first state of the rule.
         seen: bool[states of the rule], receives those that a token comes to; or bool[0].
 
@@ -47,7 +49,7 @@ def rounds(
         `(exits found, words set)`.
     """
     states[0] = state
-    marks[0] = 0
+    path_iterations[0] = 0
     found = 0
     filled = 0
     node = 1
@@ -57,22 +59,22 @@ def rounds(
         if target < 0:
             node = trie_end[node]
             continue
-        mark = marks[depth - 1]
-        operation = target & OPERATION
-        if operation == LEAVE:
+        mark = path_iterations[depth - 1]
+        operation = target & OPERATION_MASK
+        if operation == EXIT:
             mark |= 1
         else:
             mark += 2 * operation
-        states[depth] = target >> BITS
-        marks[depth] = mark
+        states[depth] = target >> OPERATION_BITS
+        path_iterations[depth] = mark
         if len(seen) > 0:
-            seen[(target >> BITS) - first] = True
-        if final[target >> BITS] and trie_end[node] > node + 1:
-            exits[found] = node
-            exit_taken[found] = mark >> 1
+            seen[(target >> OPERATION_BITS) - first] = True
+        if final[target >> OPERATION_BITS] and trie_end[node] > node + 1:
+            exit_nodes[found] = node
+            exit_iterations[found] = mark >> 1
             found += 1
         if trie_first[node] < trie_first[node + 1]:
-            worst[mark] = max(np.int64(worst[mark]), np.int64(tokens[0, target >> BITS]))
+            max_costs[mark] = max(np.int64(max_costs[mark]), np.int64(tokens[0, target >> OPERATION_BITS]))
             for i in range(trie_first[node], trie_first[node + 1]):
                 token = trie_ids[i]
                 word = token >> 5
@@ -81,8 +83,8 @@ def rounds(
                         words[filled] = word
                     filled += 1
                 mask[word] |= np.uint32(1) << np.uint32(token & 31)
-                if len(taken) > 0:
-                    taken[token] = mark
+                if len(iterations) > 0:
+                    iterations[token] = mark
         node += 1
     if filled <= len(words):
         for i in range(filled):
@@ -92,28 +94,29 @@ def rounds(
 
 
 @kernel
-def differ(
+def diff_masks(
     trie_byte, trie_depth, trie_end, trie_first, trie_ids,
     row, targets, classes, final, tokens, state, other, rule,
-    alike, slots, words, values, changed, mine, theirs,
+    base_mask, slots, words, values, changed_exit_nodes, states, other_states,
 ):
     """Tell the mask of a state from that of another state of a rule that calls no other and counts nothing.
 
     Args:
-        alike: uint32[ceil(tokens / 32)], the mask of `other`.
+        base_mask: uint32[ceil(tokens / 32)], the mask of `other`.
         slots: uint32[ceil(tokens / 32)], zeros, which it is again if there was room for all words.
         words: int64[some], receives the places of the words in which the two masks may differ.
         values: uint32[as many], receives what they are in the mask of `state`.
-        changed: int32[trie nodes], receives the nodes inside a token at which the rule can end for one of the two only.
-        mine: int32[longest token + 1], scratch: the states on the way to the current node.
-        theirs: int32[longest token + 1], scratch: those of the way that begins in `other`.
+        changed_exit_nodes: int32[trie nodes], receives the nodes inside a token at which the rule can end for one of
+            the two only.
+        states: int32[longest token + 1], scratch: the states on the way to the current node.
+        other_states: int32[longest token + 1], scratch: those of the way that begins in `other`.
 
     Returns:
         `(nodes changed, the most tokens that are needed after a token of the nodes walked, words)`; if there is no room
         for so many words, only that number is of use.
     """
-    mine[0] = state
-    theirs[0] = other
+    states[0] = state
+    other_states[0] = other
     found = 0
     worst = 0
     filled = 0
@@ -121,15 +124,15 @@ def differ(
     while node < trie_end[0]:
         depth = trie_depth[node]
         klass = classes[rule, trie_byte[node]]
-        left = targets[row[mine[depth - 1]] + klass] >> BITS if mine[depth - 1] >= 0 else -1
-        right = targets[row[theirs[depth - 1]] + klass] >> BITS if theirs[depth - 1] >= 0 else -1
+        left = targets[row[states[depth - 1]] + klass] >> OPERATION_BITS if states[depth - 1] >= 0 else -1
+        right = targets[row[other_states[depth - 1]] + klass] >> OPERATION_BITS if other_states[depth - 1] >= 0 else -1
         if left == right:
             node = trie_end[node]
             continue
-        mine[depth] = left
-        theirs[depth] = right
+        states[depth] = left
+        other_states[depth] = right
         if trie_end[node] > node + 1 and (left >= 0 and final[left]) != (right >= 0 and final[right]):
-            changed[found] = node
+            changed_exit_nodes[found] = node
             found += 1
         if trie_first[node] < trie_first[node + 1]:
             if left >= 0:
@@ -138,7 +141,7 @@ def differ(
                 word = trie_ids[i] >> 5
                 if slots[word] == 0:
                     if filled < len(words):
-                        words[filled], values[filled] = word, alike[word]
+                        words[filled], values[filled] = word, base_mask[word]
                     filled += 1
                     slots[word] = filled
                 slot = slots[word] - 1
@@ -155,8 +158,8 @@ def differ(
 
 
 @kernel
-def usual(targets, classes, state, mostly, sizes):
-    """The state to which most bytes lead, at least `mostly` of them, and from that one too; -1 if there is none.
+def dominant_successor(targets, classes, state, min_bytes, sizes):
+    """The state to which most bytes lead, at least `min_bytes` of them, and from that one too; -1 if there is none.
 
     Args:
         targets: int32[states, classes], the transitions of a rule.
@@ -168,14 +171,14 @@ def usual(targets, classes, state, mostly, sizes):
     at = state
     for _ in range(2):
         best = -1
-        most = mostly - 1
+        most = min_bytes - 1
         for klass in range(targets.shape[1]):
-            target = targets[at, klass] >> BITS
+            target = targets[at, klass] >> OPERATION_BITS
             if target < 0 or target == best:
                 continue
             count = 0
             for other in range(targets.shape[1]):
-                if targets[at, other] >> BITS == target:
+                if targets[at, other] >> OPERATION_BITS == target:
                     count += sizes[other]
             if count > most:
                 best, most = target, count
@@ -186,7 +189,7 @@ def usual(targets, classes, state, mostly, sizes):
 
 
 @kernel
-def part(targets, classes, final, state, numbers, order, table):
+def subautomaton(targets, classes, final, state, numbers, order, table):
     """The automaton that is reached from a state, its states numbered as a walk in order of bytes finds them.
 
     Args:
@@ -207,7 +210,7 @@ def part(targets, classes, final, state, numbers, order, table):
     at = 0
     while at < found:
         for byte in range(256):
-            target = targets[order[at], classes[byte]] >> BITS
+            target = targets[order[at], classes[byte]] >> OPERATION_BITS
             if target < 0:
                 table[at, byte] = -1
                 continue
@@ -224,7 +227,7 @@ def part(targets, classes, final, state, numbers, order, table):
 
 
 @kernel
-def same(targets, final, seen, other, state, number, order):
+def is_equivalent(targets, final, seen, other, state, number, order):
     """Whether the tokens that a state allows are those that another one does, and take the same ways.
 
     Args:
@@ -250,15 +253,15 @@ def same(targets, final, seen, other, state, number, order):
                 if here >= 0:
                     return False
                 continue
-            after = target >> BITS
+            after = target >> OPERATION_BITS
             if not seen[after]:  # no token comes there, so none does from the other state
                 continue
-            if here < 0 or here & OPERATION != target & OPERATION:
+            if here < 0 or here & OPERATION_MASK != target & OPERATION_MASK:
                 return False
             if number[after] < 0:
-                number[after] = here >> BITS
+                number[after] = here >> OPERATION_BITS
                 order[found] = after
                 found += 1
-            elif number[after] != here >> BITS:
+            elif number[after] != here >> OPERATION_BITS:
                 return False
     return True

@@ -11,28 +11,28 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.core.kernels import FAR
-from structkit.index.rows.mask import Mask, few
+from structkit.automaton.core.kernels import UNREACHABLE
+from structkit.index.rows.mask import Mask, sparse_mask
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
-    "NO_EXITS",
-    "ROWS",
+    "NO_EXIT_NODES",
+    "ROWS_LAYOUT",
+    "CountedRow",
     "PackedRows",
-    "Rounds",
     "Row",
     "RowCache",
     "RowKey",
     "SharedKey",
-    "is_wide",
-    "joined",
+    "concatenate",
+    "is_dense",
     "pack",
-    "shared_rounds",
+    "shared_counted_rows",
     "shared_rows",
 ]
 
 
-NO_EXITS: NDArray[np.int32] = np.empty(0, np.int32)
+NO_EXIT_NODES: NDArray[np.int32] = np.empty(0, np.int32)
 
 
 class Row(NamedTuple):
@@ -40,64 +40,73 @@ class Row(NamedTuple):
 
     Attributes:
         mask: The allowed tokens.
-        exits: int32[...], the trie nodes at which the frame's rule can end inside a token.
-        growth: The most tokens that may be needed to end the rule after an allowed token, less those that the
+        exit_nodes: int32[...], the trie nodes at which the frame's rule can end inside a token.
+        max_cost_after: The most tokens that may be needed to end the rule after an allowed token, less those that the
             rounds take which the frame's counter still needs.
     """
 
     mask: Mask
-    exits: NDArray[np.int32]
-    growth: int
+    exit_nodes: NDArray[np.int32]
+    max_cost_after: int
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory."""
-        return self.mask.nbytes + 4 * len(self.exits) + 200
+        return self.mask.nbytes + 4 * len(self.exit_nodes) + 200
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Rounds:
+class CountedRow:
     """What a state of a counted rule allows, for all counts at once; see `kernels.rounds`.
 
     Attributes:
-        taken: int16[tokens] or int32, twice the rounds that a token begins, plus 1 if it leaves the repetition; -1 for
+        iterations: int16[tokens] or int32, twice the rounds that a token begins, plus 1 if it leaves the repetition;
+            -1 for
             none.
-        exits: int32[...], the trie nodes at which the rule can end if enough rounds have begun.
-        exit_taken: int16[...] or int32, the rounds that have begun there.
-        worst: int32[...], by what is in `taken` the most tokens needed after such a token; -1 where there is none.
+        exit_nodes: int32[...], the trie nodes at which the rule can end if enough rounds have begun.
+        exit_iterations: int16[...] or int32, the rounds that have begun there.
+        max_costs: int32[...], by what is in `iterations` the most tokens needed after such a token; -1 where there
+            is none.
     """
 
-    taken: NDArray[np.int16] | NDArray[np.int32]
-    exits: NDArray[np.int32]
-    exit_taken: NDArray[np.int16] | NDArray[np.int32]
-    worst: NDArray[np.int32]
+    iterations: NDArray[np.int16] | NDArray[np.int32]
+    exit_nodes: NDArray[np.int32]
+    exit_iterations: NDArray[np.int16] | NDArray[np.int32]
+    max_costs: NDArray[np.int32]
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory."""
-        return self.taken.nbytes + self.exits.nbytes + self.exit_taken.nbytes + self.worst.nbytes
+        return (
+            self.iterations.nbytes
+            + self.exit_nodes.nbytes
+            + self.exit_iterations.nbytes
+            + self.max_costs.nbytes
+        )
 
-    def row(self, needed: int, room: float, per_round: int, words: int) -> Row:
-        """What is allowed if so many rounds are still needed, and no more than `room` may begin.
+    def row(self, required: int, remaining: float, tokens_per_iteration: int, words: int) -> Row:
+        """What is allowed if so many rounds are still needed, and no more than `remaining` may begin.
 
         Args:
-            needed: Rounds still needed.
-            room: Rounds still allowed.
-            per_round: The tokens that a round takes which is still needed.
+            required: Rounds still needed.
+            remaining: Rounds still allowed.
+            tokens_per_iteration: The tokens that a round takes which is still needed.
             words: Of the mask.
         """
-        begun, leaves = self.taken >> 1, self.taken & 1
-        allowed = (self.taken >= 0) & (begun <= room) & ((leaves == 0) | (begun >= needed))
+        begun, leaves = self.iterations >> 1, self.iterations & 1
+        allowed = (self.iterations >= 0) & (begun <= remaining) & ((leaves == 0) | (begun >= required))
         mask = np.zeros(4 * words, np.uint8)
         bits = np.packbits(allowed, bitorder="little")
         mask[: len(bits)] = bits
         mask.setflags(write=False)
-        ends = (self.exit_taken <= room) & (self.exit_taken >= needed)
-        kinds = np.arange(len(self.worst))
-        possible = (self.worst >= 0) & (kinds >> 1 <= room) & ((kinds & 1 == 0) | (kinds >> 1 >= needed))
-        later = np.maximum(needed - (kinds >> 1), 0) * per_round
-        growth = np.minimum(self.worst + later, FAR)[possible].max(initial=0)
-        return Row(Mask(mask.view(np.uint32)), self.exits[ends], int(growth))
+        ends = (self.exit_iterations <= remaining) & (self.exit_iterations >= required)
+        kinds = np.arange(len(self.max_costs))
+        possible = (
+            (self.max_costs >= 0) & (kinds >> 1 <= remaining) & ((kinds & 1 == 0) | (kinds >> 1 >= required))
+        )
+        later = np.maximum(required - (kinds >> 1), 0) * tokens_per_iteration
+        growth = np.minimum(self.max_costs + later, UNREACHABLE)[possible].max(initial=0)
+        return Row(Mask(mask.view(np.uint32)), self.exit_nodes[ends], int(growth))
 
 
 RowKey = tuple[int, int, int, int]
@@ -108,18 +117,18 @@ SharedKey: TypeAlias = tuple[bytes, RowKey]
 
 
 K = TypeVar("K", bound=Hashable)
-R = TypeVar("R", Row, Rounds)
+R = TypeVar("R", Row, CountedRow)
 
 
 class RowCache(Generic[K, R]):
     """Rows by key, bounded by bytes; those unused for longest go first, in two generations.
 
     Args:
-        limit: The bytes.
+        max_bytes: The bytes.
     """
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
         self._nbytes = 0
         self._young: dict[K, R] = {}
         self._old: dict[K, R] = {}
@@ -143,31 +152,31 @@ class RowCache(Generic[K, R]):
             if key not in self._young:
                 self._young[key] = row
                 self._nbytes += row.nbytes
-                if 2 * self._nbytes > self.limit:
+                if 2 * self._nbytes > self.max_bytes:
                     self._old, self._young, self._nbytes = self._young, {}, 0
 
-    def held(self) -> dict[K, R]:
+    def items(self) -> dict[K, R]:
         """The rows, the older ones first."""
         with self._lock:
             return self._old | self._young
 
 
 @lru_cache(maxsize=4)
-def shared_rows(vocabulary: Vocabulary, limit: int) -> RowCache[SharedKey, Row]:
+def shared_rows(vocabulary: Vocabulary, max_bytes: int) -> RowCache[SharedKey, Row]:
     """The rows of rules that call no other, such as the text of strings: one cache for all targets."""
-    return RowCache(limit)
+    return RowCache(max_bytes)
 
 
 @lru_cache(maxsize=4)
-def shared_rounds(vocabulary: Vocabulary, limit: int) -> RowCache[SharedKey, Rounds]:
+def shared_counted_rows(vocabulary: Vocabulary, max_bytes: int) -> RowCache[SharedKey, CountedRow]:
     """What such rules allow for all counts at once: one cache for all targets."""
-    return RowCache(limit)
+    return RowCache(max_bytes)
 
 
-ROWS: Mapping[str, tuple[str, int]] = {
+ROWS_LAYOUT: Mapping[str, tuple[str, int]] = {
     "rows": ("int32", 2),
     "mask_words": ("int32", 1),
-    "exits": ("int32", 1),
+    "exit_nodes": ("int32", 1),
     "mask_values": ("uint32", 1),
 }
 """The arrays that rows are kept as, with their dtypes and dimensions.
@@ -175,10 +184,10 @@ ROWS: Mapping[str, tuple[str, int]] = {
 - `rows` [rows, 7]: the key of each, where its words and its exits end, and its growth; after these come lists of exits
   that keys name, each as the exits of a row whose state is -1;
 - `mask_words` and `mask_values`: of the masks of all, the words that are not zero;
-- `exits`: those of all.
+- `exit_nodes`: those of all.
 """
 
-_FEW = 64
+_MAX_LINEAR_SEARCH = 64
 """Rows that are searched one by one."""
 
 _LIST = -1
@@ -188,29 +197,32 @@ _WIDE = 8
 """A mask is wide if one in so many of its words, or more, is not zero."""
 
 
-def is_wide(row: Row, words: int) -> bool:
+def is_dense(row: Row, words: int) -> bool:
     """Whether a row, with a mask of `words`, takes much room on disk, as that of free text does."""
-    return _WIDE * row.mask.filled > words
+    return _WIDE * row.mask.word_count > words
 
 
 def pack(
-    rows: Mapping[RowKey, Row], lists: Sequence[NDArray[np.int32]] = ()
+    rows: Mapping[RowKey, Row], exit_lists: Sequence[NDArray[np.int32]] = ()
 ) -> dict[str, NDArray[np.generic]]:
     """Rows, and the lists of exits that their keys name, as arrays; see `ROWS`."""
-    nothing = [np.empty(0, np.int64)] * len(lists)
-    masks = [row.mask.packed() for row in rows.values()]
+    nothing = [np.empty(0, np.int64)] * len(exit_lists)
+    masks = [row.mask.sparse_words() for row in rows.values()]
     words = [places for places, _ in masks] + nothing
-    exits = [row.exits for row in rows.values()] + list(lists)
+    exits = [row.exit_nodes for row in rows.values()] + list(exit_lists)
     values = [mask for _, mask in masks]
     ends = [np.cumsum([len(part) for part in parts]) for parts in (words, exits)]
     # A bound that is larger than it need be is one still.
-    growth = np.array([max(-FAR, min(row.growth, FAR)) for row in rows.values()] + [0] * len(lists))
-    keys = [*rows, *((number, _LIST, 0, 0) for number in range(len(lists)))]
+    growth = np.array(
+        [max(-UNREACHABLE, min(row.max_cost_after, UNREACHABLE)) for row in rows.values()]
+        + [0] * len(exit_lists)
+    )
+    keys = [*rows, *((number, _LIST, 0, 0) for number in range(len(exit_lists)))]
     return {
         "rows": np.column_stack([np.array(keys).reshape(-1, 4), *ends, growth]).astype(np.int32),
-        "mask_words": joined(words),
+        "mask_words": concatenate(words),
         "mask_values": np.concatenate(values) if values else np.empty(0, np.uint32),
-        "exits": joined(exits),
+        "exit_nodes": concatenate(exits),
     }
 
 
@@ -226,7 +238,7 @@ class PackedRows:
         self._rows = cast("NDArray[np.int32]", arrays["rows"])
         self._mask_words = cast("NDArray[np.int32]", arrays["mask_words"])
         self._mask_values = cast("NDArray[np.uint32]", arrays["mask_values"])
-        self._exits = cast("NDArray[np.int32]", arrays["exits"])
+        self._exit_nodes = cast("NDArray[np.int32]", arrays["exit_nodes"])
         self._words = words
 
     def __len__(self) -> int:
@@ -234,7 +246,7 @@ class PackedRows:
 
     def get(self, key: RowKey) -> Row | None:
         """The row of a key, if it is here."""
-        if len(self._rows) <= _FEW:  # then a list is searched sooner
+        if len(self._rows) <= _MAX_LINEAR_SEARCH:  # then a list is searched sooner
             state = key[1]
             numbers = [number for number, row in enumerate(self._rows.tolist()) if row[1] == state]
         else:
@@ -249,19 +261,19 @@ class PackedRows:
         keys = ((exits, state, least, most) for exits, state, least, most, *_ in self._rows.tolist())
         return {key: self._unpacked(number) for number, key in enumerate(keys) if key[1] != _LIST}
 
-    def lists(self) -> list[NDArray[np.int32]]:
+    def exit_lists(self) -> list[NDArray[np.int32]]:
         """The lists of exits that keys name."""
         numbers = np.flatnonzero(self._rows[:, 1] == _LIST).tolist()
-        return [self._unpacked(number).exits for number in numbers]
+        return [self._unpacked(number).exit_nodes for number in numbers]
 
     def _unpacked(self, number: int) -> Row:
         *before, (*_, last_word, last_exit, growth) = self._rows[max(0, number - 1) : number + 1].tolist()
         first_word, first_exit = before[0][4:6] if before else (0, 0)
-        leaving = self._exits[first_exit:last_exit]
+        leaving = self._exit_nodes[first_exit:last_exit]
         words, values = self._mask_words[first_word:last_word], self._mask_values[first_word:last_word]
-        return Row(few(words.astype(np.int64), values, self._words), leaving, growth)
+        return Row(sparse_mask(words.astype(np.int64), values, self._words), leaving, growth)
 
 
-def joined(parts: Sequence[NDArray[np.int64] | NDArray[np.int32]]) -> NDArray[np.int32]:
+def concatenate(parts: Sequence[NDArray[np.int64] | NDArray[np.int32]]) -> NDArray[np.int32]:
     """int32[...]: arrays one after the other."""
     return np.concatenate(parts).astype(np.int32) if parts else np.empty(0, np.int32)

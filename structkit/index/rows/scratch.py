@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.index.rows import walk_kernels
-from structkit.index.rows.mask import FEW, Mask
+from structkit.index.rows.mask import MAX_SPARSE_WORDS, Mask
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Pool", "Scratch", "pool_of"]
+__all__ = ["Scratch", "ScratchPool", "scratch_pool"]
 
 
 class Scratch:
@@ -24,51 +24,61 @@ class Scratch:
         mask: uint32[ceil(vocabulary.size / 32)], zeros.
         words: int64[`FEW`], the places of the words that a walk set.
         values: uint32[`FEW`], these words.
-        exits: int32[trie nodes].
-        exit_taken: int32[trie nodes].
-        way: int32[longest token + 1].
-        other_way: int32[longest token + 1].
+        exit_nodes: int32[trie nodes].
+        exit_iterations: int32[trie nodes].
+        path_states: int32[longest token + 1].
+        other_path_states: int32[longest token + 1].
         arena: int64[`walk_kernels.ARENA`, `walk_kernels.COLUMNS`].
         missing: bool[rules + 1] or more, false.
     """
 
-    __slots__ = ("arena", "exit_taken", "exits", "mask", "missing", "other_way", "values", "way", "words")
+    __slots__ = (
+        "arena",
+        "exit_iterations",
+        "exit_nodes",
+        "mask",
+        "missing",
+        "other_path_states",
+        "path_states",
+        "values",
+        "words",
+    )
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         nodes = len(vocabulary.trie.byte)
-        self.mask = np.zeros(vocabulary.words, np.uint32)
-        self.words = np.empty(FEW, np.int64)
-        self.values = np.empty(FEW, np.uint32)
-        self.exits = np.empty(nodes, np.int32)
-        self.exit_taken = np.empty(nodes, np.int32)
-        self.way = np.empty(vocabulary.longest + 1, np.int32)
-        self.other_way = np.empty(vocabulary.longest + 1, np.int32)
-        self.arena = np.empty((walk_kernels.ARENA, walk_kernels.COLUMNS), np.int64)
+        self.mask = np.zeros(vocabulary.mask_words, np.uint32)
+        self.words = np.empty(MAX_SPARSE_WORDS, np.int64)
+        self.values = np.empty(MAX_SPARSE_WORDS, np.uint32)
+        self.exit_nodes = np.empty(nodes, np.int32)
+        self.exit_iterations = np.empty(nodes, np.int32)
+        self.path_states = np.empty(vocabulary.max_token_length + 1, np.int32)
+        self.other_path_states = np.empty(vocabulary.max_token_length + 1, np.int32)
+        self.arena = np.empty((walk_kernels.ARENA_SIZE, walk_kernels.COLUMNS), np.int64)
         self.missing = np.zeros(64, bool)
 
-    def taken(self, filled: int) -> Mask:
+    def take_mask(self, word_count: int) -> Mask:
         """The mask of which a walk set so many words; zeros are left."""
-        if filled > FEW:
+        if word_count > MAX_SPARSE_WORDS:
             bits, self.mask = self.mask, np.zeros_like(self.mask)
             bits.setflags(write=False)
             return Mask(bits)
-        return Mask(None, self.words[:filled].copy(), self.values[:filled].copy())
+        return Mask(None, self.words[:word_count].copy(), self.values[:word_count].copy())
 
-    def marks(self, rules: int) -> NDArray[np.bool_]:
+    def missing_flags(self, rules: int) -> NDArray[np.bool_]:
         """bool[`rules` + 1 or more], false: which rules are missing, and in the last place whether any is."""
         if len(self.missing) <= rules:
             self.missing = np.zeros(2 * rules, bool)
         return self.missing
 
 
-class Pool:
+class ScratchPool:
     """Scratches that nobody uses; as many are made as there are walks at once.
 
     >>> from structkit.testing import byte_vocabulary
-    >>> pool = Pool(byte_vocabulary())
-    >>> scratch = pool.take()
-    >>> pool.give(scratch)
-    >>> pool.take() is scratch
+    >>> pool = ScratchPool(byte_vocabulary())
+    >>> scratch = pool.acquire()
+    >>> pool.release(scratch)
+    >>> pool.acquire() is scratch
     True
     """
 
@@ -76,19 +86,19 @@ class Pool:
         self._vocabulary = vocabulary
         self._free: list[Scratch] = []
 
-    def take(self) -> Scratch:
+    def acquire(self) -> Scratch:
         """One that nobody else uses."""
         try:
             return self._free.pop()
         except IndexError:
             return Scratch(self._vocabulary)
 
-    def give(self, scratch: Scratch) -> None:
+    def release(self, scratch: Scratch) -> None:
         """Give one back, its mask and `missing` as they were."""
         self._free.append(scratch)
 
 
 @lru_cache(maxsize=4)
-def pool_of(vocabulary: Vocabulary) -> Pool:
+def scratch_pool(vocabulary: Vocabulary) -> ScratchPool:
     """The scratches for walks over a vocabulary, whatever the target."""
-    return Pool(vocabulary)
+    return ScratchPool(vocabulary)

@@ -13,136 +13,138 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.core.kernels import FAR
-from structkit.automaton.distance.bounds import TO_DIFFER
-from structkit.automaton.distance.trim import LARGE, Alive, first_bytes
+from structkit.automaton.core.kernels import UNREACHABLE
+from structkit.automaton.distance.bounds import DISTINCT_MARGIN
+from structkit.automaton.distance.trim import MAX_CACHED_TRANSITIONS, TrimmedRule, first_bytes
 from structkit.automaton.runtime.automaton import Automaton
-from structkit.automaton.runtime.shortest import Shortest
+from structkit.automaton.runtime.shortest import ShortestPaths
 from structkit.automaton.runtime.stack import Frame
 from structkit.index.rows import tokenize
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Needs"]
+__all__ = ["TokenDistance"]
 
 
-class Needs:
+class TokenDistance:
     """The tokens that surely lead from the states of an automaton to the ends of their rules.
 
     Args:
         automaton: The automaton.
         vocabulary: The tokens.
-        known: int32[2, ...], those of the rules built so far, if they were counted before.
-        tight: Whether these are exact.
+        distances: int32[2, ...], those of the rules built so far, if they were counted before.
+        is_exact: Whether these are exact.
 
     Attributes:
-        tight: Whether all rules are built and their tokens counted; always so if some byte is no token.
+        is_exact: Whether all rules are built and their tokens counted; always so if some byte is no token.
     """
 
     def __init__(
         self,
         automaton: Automaton,
         vocabulary: Vocabulary,
-        known: NDArray[np.int32] | None = None,
+        distances: NDArray[np.int32] | None = None,
         *,
-        tight: bool = False,
+        is_exact: bool = False,
     ) -> None:
         self._automaton = automaton
         self._vocabulary = vocabulary
-        self._measured = 0 if known is None else len(automaton.built)
-        self._tokens = np.empty((2, 1024), np.int32) if known is None else known
-        self.tight = tight
-        if not vocabulary.spells_bytes:
-            self.tighten()
+        self._measured_rules = 0 if distances is None else len(automaton.built)
+        self._distances = np.empty((2, 1024), np.int32) if distances is None else distances
+        self.is_exact = is_exact
+        if not vocabulary.has_all_bytes:
+            self.make_exact()
 
     @property
-    def tokens(self) -> NDArray[np.int32]:
+    def distances(self) -> NDArray[np.int32]:
         """int32[2, at least as many as states and as rules]: from each state to its rule's end, and per round."""
-        if self._measured < len(self._automaton.built) and not self.tight:
+        if self._measured_rules < len(self._automaton.built) and not self.is_exact:
             with self._automaton.lock:
-                self._measure()
-        return self._tokens
+                self._measure_new_rules()
+        return self._distances
 
     def pending(self, frame: Frame) -> int:
         """The tokens that the rounds take which the frame's counter still needs, and that an open unique text may."""
         rule = self._automaton.rule_of[frame.state]
-        rounds = self._automaton.counters[rule][0] - frame.count
-        memory = frame.memory
-        to_differ = 0 if memory is None or memory.begin is None else TO_DIFFER
-        return to_differ if rounds <= 0 else rounds * int(self.tokens[1, rule]) + to_differ
+        rounds = self._automaton.counter_bounds[rule][0] - frame.count
+        memory = frame.seen_texts
+        to_differ = 0 if memory is None or memory.open_start is None else DISTINCT_MARGIN
+        return to_differ if rounds <= 0 else rounds * int(self.distances[1, rule]) + to_differ
 
     @cached_property
-    def shortest(self) -> Shortest:
+    def shortest(self) -> ShortestPaths:
         """The shortest way to each rule's end, in bytes; all rules are built for it."""
-        return Shortest.of(self._automaton)
+        return ShortestPaths.build(self._automaton)
 
-    def tighten(self) -> None:
+    def make_exact(self) -> None:
         """Build all rules and count their tokens."""
         with self._automaton.lock:
-            if not self.tight:
-                self._tokens = _fewest(self.shortest, self._vocabulary)
-                self.tight = True
+            if not self.is_exact:
+                self._distances = _exact_distances(self.shortest, self._vocabulary)
+                self.is_exact = True
 
-    def _measure(self) -> None:
+    def _measure_new_rules(self) -> None:
         """Add what was built since."""
-        automaton, tokens = self._automaton, self._tokens
+        automaton, tokens = self._automaton, self._distances
         built = automaton.built[:]
         size = max(len(automaton.row), len(automaton.start))
         if size > tokens.shape[1]:
             tokens = np.empty((2, 2 * size), np.int32)
-            tokens[:, : self._tokens.shape[1]] = self._tokens
-        for rule in built[self._measured :]:
+            tokens[:, : self._distances.shape[1]] = self._distances
+        for rule in built[self._measured_rules :]:
             found, first = automaton.builder.built[rule], int(automaton.start[rule])
             if found.dfa.callees:
-                tokens[0, first : first + len(found.end)] = found.end
-                tokens[1, rule] = found.rounds
+                tokens[0, first : first + len(found.distance)] = found.distance
+                tokens[1, rule] = found.bytes_per_iteration
             else:
-                large = found.dfa.targets.size > LARGE
-                alone = (_alone.__wrapped__ if large else _alone)(found, self._vocabulary)
-                tokens[0, first : first + len(found.end)] = alone[0, : len(found.end)]
+                large = found.dfa.targets.size > MAX_CACHED_TRANSITIONS
+                alone = (_regular_distances.__wrapped__ if large else _regular_distances)(
+                    found, self._vocabulary
+                )
+                tokens[0, first : first + len(found.distance)] = alone[0, : len(found.distance)]
                 tokens[1, rule] = alone[1, 0]
-        self._tokens, self._measured = tokens, len(built)
+        self._distances, self._measured_rules = tokens, len(built)
 
 
 @lru_cache(maxsize=1024)
-def _alone(found: Alive, vocabulary: Vocabulary) -> NDArray[np.int32]:
+def _regular_distances(rule: TrimmedRule, vocabulary: Vocabulary) -> NDArray[np.int32]:
     """The tokens of a rule that calls no other."""
-    trie, dfa = vocabulary.trie, found.dfa
+    trie, dfa = vocabulary.trie, rule.dfa
     states, width = dfa.targets.shape
-    tokens, none = _unknown(states), np.empty(0, np.int32)
+    tokens, none = _unreachable_table(states), np.empty(0, np.int32)
     zero = np.zeros(1, np.int32)
-    tokenize.fewest_tokens(
+    tokenize.min_tokens(
         trie.byte, trie.end, trie.first,
         np.arange(states, dtype=np.int32) * width, dfa.targets.ravel(), dfa.classes[None], np.zeros(states, np.int32),
         np.zeros(states + 1, np.int32), none, none, none, np.empty(0, bool), zero, np.array([states], np.int32),
-        np.array([dfa.least], np.int32), first_bytes(dfa.classes[None]), np.array([width], np.int32),
-        found.end, found.hop, _nearest_first(found.end), tokens, *_scratch(),
+        np.array([dfa.min_count], np.int32), first_bytes(dfa.classes[None]), np.array([width], np.int32),
+        rule.distance, rule.first_step, _by_distance(rule.distance), tokens, *_scratch(),
     )  # fmt: skip
     return tokens
 
 
-def _fewest(shortest: Shortest, vocabulary: Vocabulary) -> NDArray[np.int32]:
+def _exact_distances(shortest: ShortestPaths, vocabulary: Vocabulary) -> NDArray[np.int32]:
     """The tokens of all rules."""
     trie, automaton = vocabulary.trie, shortest.automaton
-    tokens = _unknown(max(len(automaton.row), len(automaton.start)))
-    tokenize.fewest_tokens(
+    tokens = _unreachable_table(max(len(automaton.row), len(automaton.start)))
+    tokenize.min_tokens(
         trie.byte, trie.end, trie.first,
         automaton.row, automaton.targets, automaton.classes, automaton.rule, automaton.call_first,
-        automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.call_unique, automaton.start,
-        shortest.stop, automaton.least, shortest.first_byte, shortest.width, shortest.end, shortest.hop,
-        _nearest_first(shortest.end), tokens, *_scratch(),
+        automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.call_distinct, automaton.start,
+        shortest.stop, automaton.min_count, shortest.first_byte, shortest.width, shortest.distance, shortest.first_step,
+        _by_distance(shortest.distance), tokens, *_scratch(),
     )  # fmt: skip
     return tokens
 
 
-def _nearest_first(end: NDArray[np.int32]) -> NDArray[np.int32]:
+def _by_distance(distance: NDArray[np.int32]) -> NDArray[np.int32]:
     """int32[states]: the states by their distance, of equal ones the last first."""
-    return np.lexsort((-np.arange(len(end)), end)).astype(np.int32)
+    return np.lexsort((-np.arange(len(distance)), distance)).astype(np.int32)
 
 
-def _unknown(size: int) -> NDArray[np.int32]:
+def _unreachable_table(size: int) -> NDArray[np.int32]:
     """int32[2, size]: `FAR` and 0."""
     tokens = np.zeros((2, size), np.int32)
-    tokens[0] = FAR
+    tokens[0] = UNREACHABLE
     return tokens
 
 

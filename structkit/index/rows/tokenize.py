@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from structkit.automaton.core.jit import helper, kernel
-from structkit.automaton.core.kernels import BITS, END, FAR, LEAVE, OPERATION, TICK
-from structkit.automaton.distance.bounds import TO_DIFFER
+from structkit.automaton.core.kernels import AT_END, ENTER, EXIT, OPERATION_BITS, OPERATION_MASK, UNREACHABLE
+from structkit.automaton.distance.bounds import DISTINCT_MARGIN
 
-__all__ = ["fewest_tokens", "path", "split"]
+__all__ = ["min_tokens", "tokenize", "trie_path"]
 
 
 @helper
@@ -29,80 +29,80 @@ def _child(trie_byte, trie_end, node, byte):
 
 
 @helper
-def _sum(left, right):
+def _sum(remaining, right):
     """A sum that is `FAR` only where a part is: too many tokens are not the same as no way."""
-    return FAR if left >= FAR or right >= FAR else min(FAR - 1, left + right)
+    return UNREACHABLE if remaining >= UNREACHABLE or right >= UNREACHABLE else min(UNREACHABLE - 1, remaining + right)
 
 
 @helper
-def _fewest(
+def _min_tokens_from(
     trie_byte, trie_end, trie_first,
-    row, targets, classes, rule, call_rule, call_next, call_unique, start, least, hop, tokens,
-    state, first, roots, stack, rests,
+    row, targets, classes, rule, call_rule, call_next, call_distinct, start, min_count, first_step, tokens,
+    state, first, roots, stack, remaining,
 ):
     """The fewest tokens along the shortest text from `state`, its first byte `first` if that is not negative.
 
     Only tokens that end before the state's rule does, and that neither leave a rule they did not enter nor cross the
     end of a counted repetition: then what follows a token needs exactly one token less, whatever the stack.
     """
-    best = np.int64(FAR)
+    best = np.int64(UNREACHABLE)
     depth = 0
     rest = np.int64(0)
     node = np.int64(0)
     while depth < len(stack):
-        step = first if first >= 0 and node == 0 else hop[state]
-        if step == END:
+        step = first if first >= 0 and node == 0 else first_step[state]
+        if step == AT_END:
             if depth == 0:
                 if node == 0:  # nothing but rules that may be empty was in between
                     best = 0
                 break
             depth -= 1
             state = stack[depth]
-            rest = rests[depth]
+            rest = remaining[depth]
         elif step < 0:
             callee = call_rule[-1 - step]
             back = call_next[-1 - step]
-            if least[callee] > 0 or call_unique[-1 - step]:
+            if min_count[callee] > 0 or call_distinct[-1 - step]:
                 if node == 0:
-                    needs = _sum(np.int64(tokens[0, start[callee]]), np.int64(least[callee] * tokens[1, callee]))
-                    needs = _sum(needs, np.int64(TO_DIFFER * call_unique[-1 - step]))
+                    needs = _sum(np.int64(tokens[0, start[callee]]), np.int64(min_count[callee] * tokens[1, callee]))
+                    needs = _sum(needs, np.int64(DISTINCT_MARGIN * call_distinct[-1 - step]))
                     best = min(best, _sum(needs, _sum(np.int64(tokens[0, back]), rest)))
                 break
             stack[depth] = back
-            rests[depth] = rest
+            remaining[depth] = rest
             rest = _sum(rest, np.int64(tokens[0, back]))
             depth += 1
             state = start[callee]
         else:
             target = targets[row[state] + classes[rule[state], step]]
-            if target & OPERATION == LEAVE and least[rule[state]] > 0 and node != 0:
+            if target & OPERATION_MASK == EXIT and min_count[rule[state]] > 0 and node != 0:
                 break
             node = roots[step] if node == 0 else _child(trie_byte, trie_end, node, step)
             if node < 0:
                 break
-            state = target >> BITS
+            state = target >> OPERATION_BITS
             if trie_first[node] < trie_first[node + 1]:
                 best = min(best, _sum(np.int64(1), _sum(np.int64(tokens[0, state]), rest)))
-    return min(best, FAR)
+    return min(best, UNREACHABLE)
 
 
 @kernel
-def fewest_tokens(
+def min_tokens(
     trie_byte, trie_end, trie_first,
-    row, targets, classes, rule, call_first, call_rule, call_next, call_operation, call_unique, start, stop, least,
-    first_byte, width, end, hop, order, tokens, roots, stack, rests,
+    row, targets, classes, rule, call_first, call_rule, call_next, call_operation, call_distinct, start, stop, min_count,
+    first_byte, width, distance, first_step, order, tokens, roots, stack, remaining,
 ):
     """The tokens that surely lead from each state to the end of its rule.
 
     Args:
-        end: int32[states], from `distances`.
-        hop: int32[states], from `distances`.
+        distance: int32[states], from `distances`.
+        first_step: int32[states], from `distances`.
         order: int32[states], the states by distance, of equal ones the last first.
         tokens: int32[2, max(states, rules)], receives in row 0 the tokens from each state to its rule's end, in row 1
             the tokens that each round takes which a rule's counter still needs; at first `FAR` and 0.
         roots: int32[256], -1, receives the children of the root.
         stack: int32[...], scratch: the states that come after the rules called.
-        rests: int64[...], scratch: for each of them the tokens that the rules under it need.
+        remaining: int64[...], scratch: for each of them the tokens that the rules under it need.
     """
     child = 1
     while child < trie_end[0]:
@@ -112,52 +112,52 @@ def fewest_tokens(
     while changed:
         changed = False
         for state in order:
-            if end[state] >= FAR:
+            if distance[state] >= UNREACHABLE:
                 continue
-            best = 0 if hop[state] == END else _fewest(
+            best = 0 if first_step[state] == AT_END else _min_tokens_from(
                 trie_byte, trie_end, trie_first,
-                row, targets, classes, rule, call_rule, call_next, call_unique, start, least, hop, tokens,
-                np.int64(state), np.int64(-1), roots, stack, rests,
+                row, targets, classes, rule, call_rule, call_next, call_distinct, start, min_count, first_step, tokens,
+                np.int64(state), np.int64(-1), roots, stack, remaining,
             )
             if best != tokens[0, state]:
                 tokens[0, state] = best
                 changed = True
         for r in range(len(start)):
-            if least[r] == 0:
+            if min_count[r] == 0:
                 continue
-            shortest = FAR
+            shortest = UNREACHABLE
             farthest = 0
             for state in range(start[r], stop[r]):
-                if tokens[0, state] >= FAR:
+                if tokens[0, state] >= UNREACHABLE:
                     continue
                 for klass in range(width[r]):
                     target = targets[row[state] + klass]
-                    if target >= 0 and target & OPERATION == TICK:
-                        needs = _fewest(
+                    if target >= 0 and target & OPERATION_MASK == ENTER:
+                        needs = _min_tokens_from(
                             trie_byte, trie_end, trie_first,
-                            row, targets, classes, rule, call_rule, call_next, call_unique, start, least, hop, tokens,
-                            np.int64(state), np.int64(first_byte[r, klass]), roots, stack, rests,
+                            row, targets, classes, rule, call_rule, call_next, call_distinct, start, min_count, first_step, tokens,
+                            np.int64(state), np.int64(first_byte[r, klass]), roots, stack, remaining,
                         )
                         shortest = min(shortest, needs - tokens[0, state])
                 for call in range(call_first[state], call_first[state + 1]):
-                    if call_operation[call] == TICK:
+                    if call_operation[call] == ENTER:
                         callee = call_rule[call]
-                        needs = _sum(np.int64(tokens[0, start[callee]]), np.int64(least[callee] * tokens[1, callee]))
-                        needs = _sum(needs, np.int64(TO_DIFFER * call_unique[call]))
+                        needs = _sum(np.int64(tokens[0, start[callee]]), np.int64(min_count[callee] * tokens[1, callee]))
+                        needs = _sum(needs, np.int64(DISTINCT_MARGIN * call_distinct[call]))
                         needs = _sum(needs, np.int64(tokens[0, call_next[call]]))
-                        if call_unique[call]:
+                        if call_distinct[call]:
                             # One of several that must all be there, each once, with a separator: count the longest.
                             farthest = max(farthest, _sum(needs, np.int64(2)))
                         else:
                             shortest = min(shortest, needs - tokens[0, state])
-            shortest = min(max(farthest if farthest > 0 else shortest, 0), (FAR - 1) // least[r])
+            shortest = min(max(farthest if farthest > 0 else shortest, 0), (UNREACHABLE - 1) // min_count[r])
             if shortest > tokens[1, r]:
                 tokens[1, r] = shortest
                 changed = True
 
 
 @kernel
-def path(trie_byte, trie_end, text, nodes):
+def trie_path(trie_byte, trie_end, text, nodes):
     """Find the trie nodes along a text, as far as the trie goes.
 
     Args:
@@ -176,7 +176,7 @@ def path(trie_byte, trie_end, text, nodes):
 
 
 @kernel
-def split(trie_byte, trie_end, trie_first, trie_ids, text, costs, ends, tokens):
+def tokenize(trie_byte, trie_end, trie_first, trie_ids, text, costs, ends, tokens):
     """Spell a text in the fewest tokens.
 
     Args:
@@ -189,7 +189,7 @@ def split(trie_byte, trie_end, trie_first, trie_ids, text, costs, ends, tokens):
     """
     costs[len(text)] = 0
     for begin in range(len(text) - 1, -1, -1):
-        costs[begin] = FAR
+        costs[begin] = UNREACHABLE
         node = np.int64(0)
         for position in range(begin, len(text)):
             node = _child(trie_byte, trie_end, node, np.int64(text[position]))
@@ -199,7 +199,7 @@ def split(trie_byte, trie_end, trie_first, trie_ids, text, costs, ends, tokens):
                 costs[begin] = costs[position + 1] + 1
                 ends[begin] = position + 1
                 tokens[begin] = trie_ids[trie_first[node]]
-    if costs[0] >= FAR:
+    if costs[0] >= UNREACHABLE:
         return -1
     begin = 0
     for i in range(costs[0]):

@@ -12,12 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from structkit.automaton.core.jit import helper, inlined, kernel
-from structkit.automaton.core.kernels import BITS, FAR, OPERATION, counted
-from structkit.automaton.distance.bounds import TO_DIFFER
+from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK, UNREACHABLE, apply_operation
+from structkit.automaton.distance.bounds import DISTINCT_MARGIN
 
-__all__ = ["ARENA", "COLUMNS", "FAR", "MISSING", "OVERFLOW", "group", "walk"]
+__all__ = ["ARENA_SIZE", "COLUMNS", "MISSING", "OVERFLOW", "UNREACHABLE", "group_by_signature", "walk"]
 
-ARENA = 1 << 11
+ARENA_SIZE = 1 << 11
 """Frames that a walk has room for at first; a walk that overflows is tried again with more."""
 
 OVERFLOW = -1
@@ -26,7 +26,7 @@ OVERFLOW = -1
 MISSING = -2
 """What a kernel answers when rules are called that are not built."""
 
-STATE, COUNT, BELOW, REST, SEEN, ACTIVE, CHILD, LAST, LOW, HIGH, TOP = range(11)
+STATE, COUNT, BELOW, REMAINING, SEEN, ACTIVE, CHILD, LAST, LOW, HIGH, TOP = range(11)
 """The columns of the arena.
 
 Of each frame its state, its count, the frame below it (-1 at the frame the walk began with), the tokens that the
@@ -40,7 +40,7 @@ COLUMNS = TOP + 1
 
 
 @helper
-def _intern(arena, bottom, top, state, count, below, rest):
+def _intern(arena, bottom, top, state, count, below, remaining):
     """Find the frame among those made since `bottom`, or make it; returns its position."""
     for i in range(bottom, top):
         if arena[i, STATE] == state and arena[i, COUNT] == count and arena[i, BELOW] == below:
@@ -48,22 +48,22 @@ def _intern(arena, bottom, top, state, count, below, rest):
     arena[top, STATE] = state
     arena[top, COUNT] = count
     arena[top, BELOW] = below
-    arena[top, REST] = rest
+    arena[top, REMAINING] = remaining
     arena[top, SEEN] = False
     return top
 
 
 @helper
-def _mixed(left, right):
+def _mixed(remaining, right):
     """A hash of two numbers (the finaliser of SplitMix64, Steele et al. 2014, on their combination)."""
-    z = np.uint64(left) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(right)
+    z = np.uint64(remaining) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(right)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.int64(z ^ (z >> np.uint64(31)))
 
 
 @inlined
-def _sign(arena, frame, salt):
+def _signature(arena, frame, salt):
     """A hash of a frame and all frames below it."""
     sign = np.int64(salt)
     while frame >= 0:
@@ -73,9 +73,9 @@ def _sign(arena, frame, salt):
 
 
 @helper
-def _settle(
+def _epsilon_closure(
     arena, bottom, top, low, high,
-    live, final, rule, call_first, call_rule, call_next, call_operation, call_unique, start, least, most, tokens,
+    has_moves, final, rule, call_first, call_rule, call_next, call_operation, call_distinct, start, min_count, max_count, token_distances,
     missing,
 ):
     """Enter the rules that may be called and leave those that may have ended, without a byte.
@@ -99,12 +99,12 @@ def _settle(
         state = arena[frame, STATE]
         count = arena[frame, COUNT]
         below = arena[frame, BELOW]
-        rest = arena[frame, REST]
+        rest = arena[frame, REMAINING]
         r = rule[state]
-        if live[state]:
+        if has_moves[state]:
             arena[kept, ACTIVE] = frame
             kept += 1
-        if final[state] and count >= least[r]:
+        if final[state] and count >= min_count[r]:
             if below < 0:
                 ended = True
             else:
@@ -113,7 +113,7 @@ def _settle(
                 # A copy made now: the frame itself may be older than `bottom`, and siblings share it.
                 up = _intern(
                     arena, bottom, top, arena[below, STATE], arena[below, COUNT], arena[below, BELOW],
-                    arena[below, REST],
+                    arena[below, REMAINING],
                 )
                 if up == top:
                     top += 1
@@ -122,7 +122,7 @@ def _settle(
                     waiting -= 1
                     arena[waiting, ACTIVE] = up
         for call in range(call_first[state], call_first[state + 1]):
-            after = counted(count, np.int64(call_operation[call]), least[r], most[r])
+            after = apply_operation(count, np.int64(call_operation[call]), min_count[r], max_count[r])
             if after < 0:
                 continue
             callee = call_rule[call]
@@ -135,8 +135,8 @@ def _settle(
             back = _intern(arena, bottom, top, back_state, after, below, rest)
             if back == top:
                 top += 1
-            need = max(least[r] - after, 0)
-            inner_rest = min(FAR, rest + tokens[0, back_state] + need * tokens[1, r] + TO_DIFFER * call_unique[call])
+            need = max(min_count[r] - after, 0)
+            inner_rest = min(UNREACHABLE, rest + token_distances[0, back_state] + need * token_distances[1, r] + DISTINCT_MARGIN * call_distinct[call])
             inner = _intern(
                 arena, bottom, top, np.int64(start[callee]), np.int64(0), back, np.int64(inner_rest)
             )
@@ -150,7 +150,7 @@ def _settle(
 
 
 @inlined
-def _move(arena, bottom, low, high, byte, row, targets, classes, rule, least, most):
+def _move(arena, bottom, low, high, byte, row, targets, classes, rule, min_count, max_count):
     """Read a byte from the frames `arena[low:high, ACTIVE]`; the frames after it follow them.
 
     Returns `(top, end)`: the end of the arena, `OVERFLOW` if it is full, and the end of the active frames.
@@ -164,12 +164,12 @@ def _move(arena, bottom, low, high, byte, row, targets, classes, rule, least, mo
         target = targets[row[state] + classes[r, byte]]
         if target < 0:
             continue
-        count = counted(arena[frame, COUNT], target & OPERATION, least[r], most[r])
+        count = apply_operation(arena[frame, COUNT], target & OPERATION_MASK, min_count[r], max_count[r])
         if count < 0:
             continue
         if top + 2 >= len(arena) or end + 2 >= len(arena):
             return OVERFLOW, end
-        position = _intern(arena, bottom, top, target >> BITS, count, arena[frame, BELOW], arena[frame, REST])
+        position = _intern(arena, bottom, top, target >> OPERATION_BITS, count, arena[frame, BELOW], arena[frame, REMAINING])
         if position == top:
             top += 1
             arena[end, ACTIVE] = position
@@ -178,14 +178,14 @@ def _move(arena, bottom, low, high, byte, row, targets, classes, rule, least, mo
 
 
 @inlined
-def _needed(arena, low, high, rule, least, tokens):
+def _min_tokens(arena, low, high, rule, min_count, token_distances):
     """The fewest tokens from any of the frames to the end of the rule that the walk began in."""
-    needed = FAR
+    needed = UNREACHABLE
     for i in range(low, high):
         frame = arena[i, ACTIVE]
         state = arena[frame, STATE]
-        pending = max(least[rule[state]] - arena[frame, COUNT], 0)
-        needed = min(needed, arena[frame, REST] + tokens[0, state] + pending * tokens[1, rule[state]])
+        pending = max(min_count[rule[state]] - arena[frame, COUNT], 0)
+        needed = min(needed, arena[frame, REMAINING] + token_distances[0, state] + pending * token_distances[1, rule[state]])
     return needed
 
 
@@ -203,40 +203,40 @@ def _allow(trie_first, trie_ids, node, mask, words, filled):
 
 
 @inlined
-def _add_signs(trie_first, trie_ids, node, arena, low, high, ended, salt, signs):
+def _add_signatures(trie_first, trie_ids, node, arena, low, high, finished, salt, signatures):
     """Add a hash of the frames `arena[low:high, ACTIVE]` to the tokens that end at a node."""
-    sign = _mixed(salt, np.int64(1)) if ended else np.int64(0)
+    sign = _mixed(salt, np.int64(1)) if finished else np.int64(0)
     for i in range(low, high):
-        sign += _sign(arena, arena[i, ACTIVE], salt)
+        sign += _signature(arena, arena[i, ACTIVE], salt)
     for i in range(trie_first[node], trie_first[node + 1]):
-        signs[trie_ids[i]] += sign
+        signatures[trie_ids[i]] += sign
 
 
 @kernel
 def walk(
     trie_depth, trie_first, trie_ids, child_first, child_count, child_byte, child_node,
-    row, targets, classes, rule, final, live, quiet,
-    call_first, call_rule, call_next, call_operation, call_unique, start, least, most, tokens,
-    nodes, state, count, left, arena, salt, mask, words, values, exits, signs, missing,
+    row, targets, classes, rule, final, has_moves, byte_only,
+    call_first, call_rule, call_next, call_operation, call_distinct, start, min_count, max_count, token_distances,
+    nodes, state, count, remaining, arena, salt, mask, words, values, exit_nodes, signatures, missing,
 ):
     """Mark the tokens that a frame allows, read on from the given trie nodes.
 
     Args:
-        quiet: bool[states], whether nothing but a byte leaves the state.
-        tokens: int32[2, states or rules]: row 0 the fewest tokens from each state to its rule's end, row 1 the
+        byte_only: bool[states], whether nothing but a byte leaves the state.
+        token_distances: int32[2, states or rules]: row 0 the fewest tokens from each state to its rule's end, row 1 the
             tokens that one round of a rule's counted repetition takes.
         nodes: int32[k], the trie nodes to read on from; node 0 alone stands for the start of every token.
         state: The frame's state.
         count: The frame's counter.
-        left: Tokens that may be needed after the next one; larger than `FAR` for no budget.
+        remaining: Tokens that may be needed after the next one; larger than `FAR` for no budget.
         arena: int64[room, COLUMNS], scratch.
         salt: A number for the frames under this one, part of the signs.
         mask: uint32[ceil(tokens / 32)], 0, receives the bits of the allowed tokens, if the words that are set are more
             than there is room for below; else it is 0 again.
         words: int64[some], receives the places of the words of the mask that are set, as many as it has room for.
         values: uint32[as many], receives these words.
-        exits: int32[trie nodes], receives the nodes at which the frame's rule can end inside a token.
-        signs: int64[tokens] or int64[0]; where a token is allowed, a hash of the frames after it is added, so that
+        exit_nodes: int32[trie nodes], receives the nodes at which the frame's rule can end inside a token.
+        signatures: int64[tokens] or int64[0]; where a token is allowed, a hash of the frames after it is added, so that
             tokens with equal signs lead to the same frames.
         missing: bool[rules + 1], receives which rules are called that are not built, and in the last place whether any
             is; then the rest is of no use.
@@ -249,26 +249,26 @@ def walk(
     found = 0
     filled = 0
     worst = 0
-    root, one = np.int64(0), np.int64(1)  # literals would be of other types, for which `_settle` is compiled again
+    root, one = np.int64(0), np.int64(1)  # literals would be of other types, for which `_epsilon_closure` is compiled again
     arena[0, STATE] = state
     arena[0, COUNT] = count
     arena[0, BELOW] = -1
-    arena[0, REST] = 0
+    arena[0, REMAINING] = 0
     arena[0, ACTIVE] = 0
     first_top, first_high, at_end = one, one, False
     # At the start of a token the frame is one of several that are settled already.
     if len(nodes) > 0 and nodes[0] > 0:
-        first_top, first_high, at_end = _settle(
+        first_top, first_high, at_end = _epsilon_closure(
             arena, root, first_top, root, first_high,
-            live, final, rule, call_first, call_rule, call_next, call_operation, call_unique,
-            start, least, most, tokens, missing,
+            has_moves, final, rule, call_first, call_rule, call_next, call_operation, call_distinct,
+            start, min_count, max_count, token_distances, missing,
         )
         if first_top < 0:
             return OVERFLOW, worst, filled
     for begin in nodes:
         base = trie_depth[begin]
         if at_end and child_count[begin] > 0:
-            exits[found] = begin
+            exit_nodes[found] = begin
             found += 1
         depth = base
         arena[depth, LOW], arena[depth, HIGH], arena[depth, TOP] = 0, first_high, first_top
@@ -294,29 +294,29 @@ def walk(
             top, high, ended = bottom, low, False
             if only >= 0:  # and there is nothing but bytes around it
                 target = targets[leaving + classes[inside, byte]]
-                after = counted(arena[only, COUNT], target & OPERATION, least[inside], most[inside])
+                after = apply_operation(arena[only, COUNT], target & OPERATION_MASK, min_count[inside], max_count[inside])
                 if after < 0:
                     continue
-                if quiet[target >> BITS]:
-                    arena[top, STATE] = target >> BITS
+                if byte_only[target >> OPERATION_BITS]:
+                    arena[top, STATE] = target >> OPERATION_BITS
                     arena[top, COUNT] = after
                     arena[top, BELOW] = arena[only, BELOW]
-                    arena[top, REST] = arena[only, REST]
+                    arena[top, REMAINING] = arena[only, REMAINING]
                     arena[high, ACTIVE] = top
                     top += 1
                     high += 1
             if high == low:
                 top, high = _move(
-                    arena, bottom, arena[depth, LOW], low, byte, row, targets, classes, rule, least, most
+                    arena, bottom, arena[depth, LOW], low, byte, row, targets, classes, rule, min_count, max_count
                 )
                 if top < 0:
                     return OVERFLOW, worst, filled
                 if high == low:
                     continue
-                top, high, ended = _settle(
+                top, high, ended = _epsilon_closure(
                     arena, bottom, top, low, high,
-                    live, final, rule, call_first, call_rule, call_next, call_operation, call_unique,
-                    start, least, most, tokens, missing,
+                    has_moves, final, rule, call_first, call_rule, call_next, call_operation, call_distinct,
+                    start, min_count, max_count, token_distances, missing,
                 )
                 if top < 0:
                     return OVERFLOW, worst, filled
@@ -324,15 +324,15 @@ def walk(
                     continue
             node = child_node[place]
             if ended and child_count[node] > 0:
-                exits[found] = node
+                exit_nodes[found] = node
                 found += 1
             if trie_first[node] < trie_first[node + 1]:
-                need = 0 if ended else _needed(arena, low, high, rule, least, tokens)
-                if need <= left:
+                need = 0 if ended else _min_tokens(arena, low, high, rule, min_count, token_distances)
+                if need <= remaining:
                     worst = max(worst, need)
                     filled = _allow(trie_first, trie_ids, node, mask, words, filled)
-                    if len(signs) > 0:
-                        _add_signs(trie_first, trie_ids, node, arena, low, high, ended, salt, signs)
+                    if len(signatures) > 0:
+                        _add_signatures(trie_first, trie_ids, node, arena, low, high, ended, salt, signatures)
             if high > low and child_count[node] > 0:
                 depth += 1
                 arena[depth, LOW], arena[depth, HIGH], arena[depth, TOP] = low, high, top
@@ -346,27 +346,27 @@ def walk(
 
 
 @kernel
-def group(signs, mask, number, first, slots):
+def group_by_signature(signatures, mask, group_of, representatives, slots):
     """Number the signs of the tokens in the mask.
 
     Args:
-        number: int32[tokens], receives for each token in the mask the number of its sign, from 0.
-        first: int64[tokens], receives for each sign the first token that has it.
+        group_of: int32[tokens], receives for each token in the mask the number of its sign, from 0.
+        representatives: int64[tokens], receives for each sign the first token that has it.
         slots: int32[a power of 2, more than the tokens], -1.
 
     Returns:
         How many different signs there are.
     """
     found = 0
-    for token in range(len(signs)):
+    for token in range(len(signatures)):
         if not mask[token >> 5] >> np.uint32(token & 31) & np.uint32(1):
             continue
-        slot = signs[token] & (len(slots) - 1)
-        while slots[slot] >= 0 and signs[first[slots[slot]]] != signs[token]:
+        slot = signatures[token] & (len(slots) - 1)
+        while slots[slot] >= 0 and signatures[representatives[slots[slot]]] != signatures[token]:
             slot = (slot + 1) & (len(slots) - 1)
         if slots[slot] < 0:
             slots[slot] = found
-            first[found] = token
+            representatives[found] = token
             found += 1
-        number[token] = slots[slot]
+        group_of[token] = slots[slot]
     return found

@@ -27,18 +27,19 @@ class Notation:
         true: What is written for true.
         false: What is written for false.
         null: What is written for null.
-        call: Whether the root is the arguments of a call: `a=1, b=2`, or `**{"a b": 1}` where keywords cannot say it.
+        python_call: Whether the root is the arguments of a call: `a=1, b=2`, or `**{"a b": 1}` where keywords cannot
+            say it.
     """
 
     true: str = "true"
     false: str = "false"
     null: str = "null"
-    call: bool = False
+    python_call: bool = False
 
-    def spelled(self, text: str) -> str:
+    def render(self, text: str) -> str:
         """A JSON text.
 
-        >>> PYTHON.spelled('{"null": [null, true]}')
+        >>> PYTHON.render('{"null": [null, true]}')
         '{"null": [None, True]}'
         """
         names = {"true": self.true, "false": self.false, "null": self.null}
@@ -46,7 +47,7 @@ class Notation:
 
 
 JSON = Notation()
-PYTHON = Notation("True", "False", "None", call=True)
+PYTHON = Notation("True", "False", "None", python_call=True)
 
 
 def is_keyword(name: str) -> bool:
@@ -62,6 +63,6 @@ def keywords_of(document: Document) -> Schema | None:
     """The object whose properties are the arguments of a call; `None` where keywords cannot say all of its values."""
     root = document.root
     found = document.definitions[root.name] if isinstance(root, Ref) else root
-    if not isinstance(found, Object) or found.additional or found.some:
+    if not isinstance(found, Object) or found.additional or found.required_groups:
         return None
     return found if all(is_keyword(prop.name) for prop in found.properties) else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from structkit.lowering.numbers.integers import digit_range, digits, naturals
-from structkit.regex.charset import chars
-from structkit.regex.nodes import EMPTY, NEVER, Node, Repeat, Text, alt, seq
+from structkit.regex.charset import char_class
+from structkit.regex.nodes import EMPTY, NEVER, LiteralText, Node, Repeat, choice, seq
 from structkit.schema.ir.nodes import Bound
 
 __all__ = ["exponents", "fixed", "fraction", "two_digits"]
@@ -23,17 +23,17 @@ def fraction(places: int | None) -> Node:
     """A point and one to `places` digits, or nothing.
 
     >>> fraction(0)
-    Text(value='')
+    LiteralText(value='')
     """
-    return EMPTY if places == 0 else Repeat(seq(Text("."), digits(1, places)), 0, 1)
+    return EMPTY if places == 0 else Repeat(seq(LiteralText("."), digits(1, places)), 0, 1)
 
 
 def fixed(low: Bound, high: Bound | None, places: int | None) -> Node:
     r"""Fixed-point numbers of a range that does not reach below 0, with at most `places` digits after the point.
 
     >>> from structkit.regex.nodes import Rules
-    >>> from structkit.regex.print import show
-    >>> show(Rules(fixed(Bound(Decimal("0.25")), Bound(Decimal("12.5")), 2), {}))
+    >>> from structkit.regex.print import format_regex
+    >>> format_regex(Rules(fixed(Bound(Decimal("0.25")), Bound(Decimal("12.5")), 2), {}))
     '0\\.(?:[3-9][0-9]?|2[5-9])|(?:[1-9]|1[01])(?:\\.[0-9]{1,2})?|12(?:\\.(?:[0-4][0-9]?|50?))?'
     """
     if high is not None and (
@@ -42,14 +42,18 @@ def fixed(low: Bound, high: Bound | None, places: int | None) -> Node:
         return NEVER
     whole, part = _split(low.value)
     first = whole if not part and not low.exclusive else whole + 1
-    bottom = NEVER if first == whole else seq(Text(str(whole)), _fraction_from(part, low.exclusive, places))
+    bottom = (
+        NEVER if first == whole else seq(LiteralText(str(whole)), _fraction_from(part, low.exclusive, places))
+    )
     if high is None:
-        return alt([bottom, seq(naturals(first, None), fraction(places))])
+        return choice([bottom, seq(naturals(first, None), fraction(places))])
     last, top = _split(high.value)
     if whole == last:
-        return seq(Text(str(whole)), _fraction_between(part, low.exclusive, top, high.exclusive, places))
-    ending = seq(Text(str(last)), _fraction_up_to(top, high.exclusive, places))
-    return alt([bottom, seq(naturals(first, last - 1), fraction(places)), ending])
+        return seq(
+            LiteralText(str(whole)), _fraction_between(part, low.exclusive, top, high.exclusive, places)
+        )
+    ending = seq(LiteralText(str(last)), _fraction_up_to(top, high.exclusive, places))
+    return choice([bottom, seq(naturals(first, last - 1), fraction(places)), ending])
 
 
 def _split(value: Decimal) -> tuple[int, str]:
@@ -62,114 +66,130 @@ def _fraction_from(part: str, exclusive: bool, places: int | None) -> Node:
     """Fractions of at least `part`, with their point; nothing stands for zero."""
     if not part and not exclusive:
         return fraction(places)
-    return seq(Text("."), _tail_from(part, exclusive, places, 1))
+    return seq(LiteralText("."), _tail_from(part, exclusive, places, 1))
 
 
 def _fraction_up_to(part: str, exclusive: bool, places: int | None) -> Node:
     """Fractions of at most `part`, with their point; nothing stands for zero."""
     none = [EMPTY] if part or not exclusive else []
-    return alt([*none, seq(Text("."), _tail_up_to(part, exclusive, places, 1))])
+    return choice([*none, seq(LiteralText("."), _tail_up_to(part, exclusive, places, 1))])
 
 
-def _fraction_between(low: str, above: bool, high: str, below: bool, places: int | None) -> Node:
-    """Fractions from `low` to `high`, ends excluded where `above` and `below` say so."""
+def _fraction_between(
+    low: str, low_exclusive: bool, high: str, high_exclusive: bool, places: int | None
+) -> Node:
+    """Fractions from `low` to `high`, ends excluded where `low_exclusive` and `high_exclusive` say so."""
     if low == high:
-        tails = seq(Text("." + low), _zeros(0 if low else 1, _left(places, len(low))))
-        return tails if low else alt([EMPTY, tails])
+        tails = seq(LiteralText("." + low), _zeros(0 if low else 1, _remaining_places(places, len(low))))
+        return tails if low else choice([EMPTY, tails])
     padded = low.ljust(len(high), "0")
     shared = next(index for index in range(len(high)) if padded[index] != high[index])
     if places is not None and shared >= places:
-        return _short_of(low, above, shared, places)
-    first, last, left = int(padded[shared]), int(high[shared]), _left(places, shared + 1)
+        return _short_of(low, low_exclusive, shared, places)
+    first, last, left = int(padded[shared]), int(high[shared]), _remaining_places(places, shared + 1)
     prefix = "." + high[:shared]
     middle = digit_range(first + 1, last - 1) if first + 1 < last else NEVER
-    return alt(
+    return choice(
         [
-            _short_of(low, above, shared, places),
-            seq(Text(prefix + str(first)), _tail_from(low[shared + 1 :], above, left, 0)),
-            seq(Text(prefix), middle, _digits(0, left)),
-            seq(Text(prefix + str(last)), _tail_up_to(high[shared + 1 :], below, left, 0)),
+            _short_of(low, low_exclusive, shared, places),
+            seq(LiteralText(prefix + str(first)), _tail_from(low[shared + 1 :], low_exclusive, left, 0)),
+            seq(LiteralText(prefix), middle, _digits(0, left)),
+            seq(LiteralText(prefix + str(last)), _tail_up_to(high[shared + 1 :], high_exclusive, left, 0)),
         ]
     )
 
 
-def _short_of(low: str, above: bool, shared: int, places: int | None) -> Node:
+def _short_of(low: str, low_exclusive: bool, shared: int, places: int | None) -> Node:
     """Texts that end within the digits that both bounds share: they are equal to `low` or less."""
-    if above:
+    if low_exclusive:
         return NEVER
     longest = shared if places is None else min(shared, places)
     ends = range(len(low), longest + 1)
-    return alt(Text("." + low.ljust(end, "0")) if end else EMPTY for end in ends)
+    return choice(LiteralText("." + low.ljust(end, "0")) if end else EMPTY for end in ends)
 
 
-def _tail_from(part: str, exclusive: bool, places: int | None, least: int) -> Node:
-    """Digit strings, of `least` to `places` digits, that are at least `part` when read after a point."""
+def _tail_from(part: str, exclusive: bool, places: int | None, min_digits: int) -> Node:
+    """Digit strings, of `min_digits` to `places` digits, that are at least `part` when read after a point."""
     heads = [NEVER if digit == "9" else digit_range(int(digit) + 1, 9) for digit in part[:places]]
     whole = places is None or len(part) <= places
     if exclusive and whole:
-        return alt([_leaving(part, heads, places), seq(Text(part), _not_zero(_left(places, len(part))))])
+        return choice(
+            [
+                _diverging_digits(part, heads, places),
+                seq(LiteralText(part), _not_zero(_remaining_places(places, len(part)))),
+            ]
+        )
     if not part:
-        return _digits(least, places)
+        return _digits(min_digits, places)
     if whole:  # from the last digit on every digit will do
         heads[-1] = digit_range(int(part[-1]), 9)
-    return _leaving(part, heads, places)
+    return _diverging_digits(part, heads, places)
 
 
-def _tail_up_to(part: str, exclusive: bool, places: int | None, least: int) -> Node:
-    """Digit strings, of `least` to `places` digits, that are at most `part` when read after a point."""
+def _tail_up_to(part: str, exclusive: bool, places: int | None, min_digits: int) -> Node:
+    """Digit strings, of `min_digits` to `places` digits, that are at most `part` when read after a point."""
     heads = [NEVER if digit == "0" else digit_range(0, int(digit) - 1) for digit in part[:places]]
-    tails = [_leaving(part, heads, places)]
+    tails = [_diverging_digits(part, heads, places)]
     shorter = len(part) if places is None else min(len(part), places + 1)
-    tails += [Text(part[:end]) for end in range(least, shorter)]
+    tails += [LiteralText(part[:end]) for end in range(min_digits, shorter)]
     if not exclusive and (places is None or len(part) <= places):
-        tails.append(seq(Text(part), _zeros(max(least - len(part), 0), _left(places, len(part)))))
-    return alt(tails)
+        tails.append(
+            seq(
+                LiteralText(part),
+                _zeros(max(min_digits - len(part), 0), _remaining_places(places, len(part))),
+            )
+        )
+    return choice(tails)
 
 
-def _leaving(part: str, heads: list[Node], places: int | None) -> Node:
+def _diverging_digits(part: str, heads: list[Node], places: int | None) -> Node:
     """Digit strings that follow `part` and then leave it with one of `heads[index]`.
 
     The digits after the place of leaving are written once for all places, so that the automaton stays linear.
     """
     if places is None:
-        return seq(alt(seq(Text(part[:index]), head) for index, head in enumerate(heads)), digits(0, None))
+        return seq(
+            choice(seq(LiteralText(part[:index]), head) for index, head in enumerate(heads)), digits(0, None)
+        )
     left: Node = NEVER
     written = 0
     for index, head in enumerate(heads):
         if head is not NEVER:
-            left = alt([seq(left, digits(0, index + 1 - written)), seq(Text(part[:index]), head)])
+            left = choice([seq(left, digits(0, index + 1 - written)), seq(LiteralText(part[:index]), head)])
             written = index + 1
     return seq(left, digits(0, places - written))
 
 
-def _left(places: int | None, used: int) -> int | None:
+def _remaining_places(places: int | None, used: int) -> int | None:
     return None if places is None else places - used
 
 
-def _digits(least: int, most: int | None) -> Node:
-    return NEVER if most is not None and most < least else digits(least, most)
+def _digits(min_digits: int, max_digits: int | None) -> Node:
+    return NEVER if max_digits is not None and max_digits < min_digits else digits(min_digits, max_digits)
 
 
-def _zeros(least: int, most: int | None) -> Node:
-    if most is not None and most < least:
+def _zeros(min_digits: int, max_digits: int | None) -> Node:
+    if max_digits is not None and max_digits < min_digits:
         return NEVER
-    return EMPTY if most == 0 else Repeat(Text("0"), least, most)
+    return EMPTY if max_digits == 0 else Repeat(LiteralText("0"), min_digits, max_digits)
 
 
 def _not_zero(places: int | None) -> Node:
     """Digits of which at least one is not 0."""
-    significant = chars([(0x31, 0x39)])
+    significant = char_class([(0x31, 0x39)])
     if places is None:
-        return seq(Repeat(Text("0")), significant, digits(0, None))
-    return alt(seq(Text("0" * zeros), significant, _digits(0, places - zeros - 1)) for zeros in range(places))
+        return seq(Repeat(LiteralText("0")), significant, digits(0, None))
+    return choice(
+        seq(LiteralText("0" * zeros), significant, _digits(0, places - zeros - 1)) for zeros in range(places)
+    )
 
 
 def exponents(low: Bound, high: Bound | None, places: int | None) -> Node:
     r"""Numbers of a range above 0 written as `d.ddde+dd`, with at most `places` digits after the point.
 
     >>> from structkit.regex.nodes import Rules
-    >>> from structkit.regex.print import show
-    >>> show(Rules(exponents(Bound(Decimal("2e-5")), Bound(Decimal("4e20")), 1), {}))
+    >>> from structkit.regex.print import format_regex
+    >>> format_regex(Rules(exponents(Bound(Decimal("2e-5")), Bound(Decimal("4e20")), 1), {}))
     '[2-9](?:\\.[0-9])?e-05|[1-9](?:\\.[0-9])?e\\+1[6-9]|(?:[1-3](?:\\.[0-9])?|4(?:\\.0)?)e\\+20'
     """
     smallest = low.value.adjusted() if low.value else None
@@ -186,10 +206,10 @@ def exponents(low: Bound, high: Bound | None, places: int | None) -> Node:
         parts.append(_at(smallest, bottom, _TEN, places))
         first = smallest + 1
     powers = _powers(first, None if largest is None else largest - 1)
-    parts.append(seq(fixed(_ONE, _TEN, places), Text("e"), powers))
+    parts.append(seq(fixed(_ONE, _TEN, places), LiteralText("e"), powers))
     if largest is not None:
         parts.append(_at(largest, _ONE, top, places))
-    return alt(parts)
+    return choice(parts)
 
 
 def _mantissa(value: Decimal) -> Decimal:
@@ -199,7 +219,7 @@ def _mantissa(value: Decimal) -> Decimal:
 
 
 def _at(power: int, low: Bound, high: Bound, places: int | None) -> Node:
-    return seq(fixed(low, high, places), Text("e"), _powers(power, power))
+    return seq(fixed(low, high, places), LiteralText("e"), _powers(power, power))
 
 
 def _powers(low: int | None, high: int | None) -> Node:
@@ -207,12 +227,14 @@ def _powers(low: int | None, high: int | None) -> Node:
     nearest = _SMALL_EXPONENT if high is None else min(high, _SMALL_EXPONENT)
     negative = two_digits(-nearest, None if low is None else -low)
     first = _LARGE_EXPONENT if low is None else max(low, _LARGE_EXPONENT)
-    return alt([seq(Text("-"), negative), seq(Text("+"), two_digits(first, high))])
+    return choice([seq(LiteralText("-"), negative), seq(LiteralText("+"), two_digits(first, high))])
 
 
 def two_digits(low: int, high: int | None) -> Node:
     """Numbers of a range, none negative, with at least two digits."""
     if high is not None and low > high:
         return NEVER
-    single = [seq(Text("0"), digit_range(low, 9 if high is None else min(high, 9)))] if low <= 9 else []
-    return alt([*single, naturals(max(low, 10), high)])
+    single = (
+        [seq(LiteralText("0"), digit_range(low, 9 if high is None else min(high, 9)))] if low <= 9 else []
+    )
+    return choice([*single, naturals(max(low, 10), high)])

@@ -8,28 +8,38 @@ from functools import lru_cache
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.regex.charset import DIGIT, chars
-from structkit.regex.nodes import EMPTY, NEVER, Both, Multiple, Node, Repeat, Text, alt, seq
+from structkit.regex.charset import DIGIT, char_class
+from structkit.regex.nodes import (
+    EMPTY,
+    NEVER,
+    Intersection,
+    LiteralText,
+    MultipleOf,
+    Node,
+    Repeat,
+    choice,
+    seq,
+)
 
 __all__ = [
-    "MAX_FIGURES",
-    "at_least",
-    "at_most",
-    "constant",
+    "MAX_DIGITS",
+    "constant_spellings",
     "digit_range",
     "digits",
+    "digits_at_least",
+    "digits_at_most",
     "integers",
-    "minus",
     "multiples",
     "naturals",
-    "same_length",
-    "with_point",
+    "same_length_range",
+    "with_decimal_point",
+    "with_optional_minus",
 ]
 
 _END = "(?![0-9])"
 """No digit follows a whole number, as a lookahead."""
 
-MAX_FIGURES = 60
+MAX_DIGITS = 60
 """Digits of a bound between its first and last that are not 0. Each is a level of the regex, for a range leaves its
 bound at any of them."""
 
@@ -42,74 +52,72 @@ _LISTED = 1_000
 
 def digit_range(first: int, last: int) -> Node:
     """One digit from `first` to `last`."""
-    return Text(str(first)) if first == last else chars([(0x30 + first, 0x30 + last)])
+    return LiteralText(str(first)) if first == last else char_class([(0x30 + first, 0x30 + last)])
 
 
-def digits(least: int, most: int | None) -> Node:
-    """From `least` to `most` digits of any value."""
-    if most == 0:
+def digits(min_digits: int, max_digits: int | None) -> Node:
+    """From `min_digits` to `max_digits` digits of any value."""
+    if max_digits == 0:
         return EMPTY
-    return DIGIT if least == most == 1 else Repeat(DIGIT, least, most)
+    return DIGIT if min_digits == max_digits == 1 else Repeat(DIGIT, min_digits, max_digits)
 
 
-def minus(node: Node) -> Node:
+def with_optional_minus(node: Node) -> Node:
     """The texts of `node` with or without a sign before them."""
-    return seq(Repeat(Text("-"), 0, 1), node)
+    return seq(Repeat(LiteralText("-"), 0, 1), node)
 
 
-def integers(
-    minimum: int | None, maximum: int | None, count: int | None, *, place: str | None = None
-) -> Node:
+def integers(minimum: int | None, maximum: int | None, count: int | None, *, path: str | None = None) -> Node:
     """The whole numbers of a range, ends included.
 
     Args:
         minimum: The least number, or `None` for no end on this side.
         maximum: The greatest number, or `None` for no end on this side.
         count: The most digits where the range has no end; `None` for any number of them.
-        place: The schema path, for errors.
+        path: The schema path, for errors.
 
     >>> integers(0, 9, None)
-    Chars(ranges=((48, 57),))
+    CharClass(ranges=((48, 57),))
 
     Raises:
         UnsupportedKeyword: A bound has too many digits.
     """
-    return _scaled(minimum, maximum, count, "", place)
+    return _scaled(minimum, maximum, count, "", path)
 
 
 def _scaled(
-    minimum: int | None, maximum: int | None, count: int | None, zeros: str, place: str | None
+    minimum: int | None, maximum: int | None, count: int | None, zeros: str, path: str | None
 ) -> Node:
     """The numbers of the range, each but zero followed by `zeros`."""
-    low, high = _ends(minimum, maximum, count, place)
+    low, high = _ends(minimum, maximum, count, path)
     if low is not None and high is not None and low > high:
         return NEVER
     has_zero = (low is None or low <= 0) and (high is None or high >= 0)
     positive: Node = NEVER
     negative: Node = NEVER
     if high is None or high > 0:
-        positive = seq(naturals(max(low or 1, 1), high), Text(zeros))
+        positive = seq(naturals(max(low or 1, 1), high), LiteralText(zeros))
     if low is None or low < 0:
-        negative = seq(naturals(max(-(high or -1), 1), None if low is None else -low), Text(zeros))
+        negative = seq(naturals(max(-(high or -1), 1), None if low is None else -low), LiteralText(zeros))
     if not zeros and has_zero and negative is NEVER and positive is not NEVER:
         return naturals(0, high)
-    zero = [Text("0")] if has_zero else []
+    zero = [LiteralText("0")] if has_zero else []
     if positive == negative:
-        return alt([*zero, minus(positive)])
-    return alt([*zero, positive, seq(Text("-"), negative)])
+        return choice([*zero, with_optional_minus(positive)])
+    return choice([*zero, positive, seq(LiteralText("-"), negative)])
 
 
 def _ends(
-    minimum: int | None, maximum: int | None, count: int | None, place: str | None
+    minimum: int | None, maximum: int | None, count: int | None, path: str | None
 ) -> tuple[int | None, int | None]:
     for keyword, bound in (("minimum", minimum), ("maximum", maximum)):
         if bound is not None and (
-            bound.bit_length() > _MAX_BITS or len(str(abs(bound)).strip("0")) > MAX_FIGURES
+            bound.bit_length() > _MAX_BITS or len(str(abs(bound)).strip("0")) > MAX_DIGITS
         ):
             message = (
-                f"`{keyword}` has more than {MAX_FIGURES} digits that count; drop it or use a shorter one"
+                f"`{keyword}` has more than {MAX_DIGITS} digits that count; drop it or use a shorter one"
             )
-            raise UnsupportedKeyword(keyword, message, place=place)
+            raise UnsupportedKeyword(keyword, message, place=path)
     if count is None:
         return minimum, maximum
     # A bound longer than `count` still needs numbers beyond it.
@@ -133,61 +141,69 @@ def naturals(low: int, high: int | None) -> Node:
     if high is not None and low > high:
         return NEVER
     if low == 0:
-        return digit_range(0, high) if high is not None and high <= 9 else alt([Text("0"), naturals(1, high)])
+        return (
+            digit_range(0, high)
+            if high is not None and high <= 9
+            else choice([LiteralText("0"), naturals(1, high)])
+        )
     first = len(str(low))
     last = None if high is None else len(str(high))
     if first == last:
-        return alt(same_length(str(low), str(high)))
+        return choice(same_length_range(str(low), str(high)))
     parts: list[Node] = []
     full_from, full_to = first, last
     if low != 10 ** (first - 1):
-        parts += same_length(str(low), "9" * first)
+        parts += same_length_range(str(low), "9" * first)
         full_from += 1
     above: list[Node] = []
     if last is not None and high != 10**last - 1:
-        above = same_length("1" + "0" * (last - 1), str(high))
+        above = same_length_range("1" + "0" * (last - 1), str(high))
         full_to = last - 1
     if full_to is None or full_from <= full_to:
         full = digits(full_from - 1, None if full_to is None else full_to - 1)
-        parts.append(seq(chars([(0x31, 0x39)]), full))
-    return alt(parts + above)
+        parts.append(seq(char_class([(0x31, 0x39)]), full))
+    return choice(parts + above)
 
 
-def same_length(low: str, high: str) -> list[Node]:
+def same_length_range(low: str, high: str) -> list[Node]:
     """Numbers from `low` to `high`, which have the same number of digits."""
     shared = 0
     while shared < len(low) and low[shared] == high[shared]:
         shared += 1
     if shared == len(low):
-        return [Text(low)]
+        return [LiteralText(low)]
     first, last, left = int(low[shared]), int(high[shared]), len(low) - shared - 1
     below: list[Node] = []
     above: list[Node] = []
     if low[shared + 1 :].strip("0"):
-        below = [seq(Text(low[: shared + 1]), at_least(low[shared + 1 :]))]
+        below = [seq(LiteralText(low[: shared + 1]), digits_at_least(low[shared + 1 :]))]
         first += 1
     if high[shared + 1 :].strip("9"):
-        above = [seq(Text(high[: shared + 1]), at_most(high[shared + 1 :]))]
+        above = [seq(LiteralText(high[: shared + 1]), digits_at_most(high[shared + 1 :]))]
         last -= 1
-    middle = [seq(Text(low[:shared]), digit_range(first, last), digits(left, left))] if first <= last else []
+    middle = (
+        [seq(LiteralText(low[:shared]), digit_range(first, last), digits(left, left))]
+        if first <= last
+        else []
+    )
     return [*below, *middle, *above]
 
 
-def at_least(low: str) -> Node:
+def digits_at_least(low: str) -> Node:
     """Digit strings as long as `low` that are not less.
 
-    >>> at_least("70")
-    Seq(parts=(Chars(ranges=((55, 57),)), Chars(ranges=((48, 57),))))
+    >>> digits_at_least("70")
+    Seq(parts=(CharClass(ranges=((55, 57),)), CharClass(ranges=((48, 57),))))
     """
-    return _leaving(low, len(low.rstrip("0")), lambda digit, more: (digit + more, 9))
+    return _diverging_digits(low, len(low.rstrip("0")), lambda digit, more: (digit + more, 9))
 
 
-def at_most(high: str) -> Node:
+def digits_at_most(high: str) -> Node:
     """Digit strings as long as `high` that are not greater."""
-    return _leaving(high, len(high.rstrip("9")), lambda digit, more: (0, digit - more))
+    return _diverging_digits(high, len(high.rstrip("9")), lambda digit, more: (0, digit - more))
 
 
-def _leaving(bound: str, size: int, allowed: Callable[[int, int], tuple[int, int]]) -> Node:
+def _diverging_digits(bound: str, size: int, allowed: Callable[[int, int], tuple[int, int]]) -> Node:
     """Digit strings that follow the bound and leave it at one of its first `size` digits, or never.
 
     The digits after the place of leaving are written once for all places, so that the automaton stays linear.
@@ -197,8 +213,8 @@ def _leaving(bound: str, size: int, allowed: Callable[[int, int], tuple[int, int
     for index in range(size):
         first, last = allowed(int(bound[index]), int(index + 1 < size))
         if first <= last:
-            here = seq(Text(bound[:index]), digit_range(first, last))
-            left = alt([seq(left, digits(index + 1 - written, index + 1 - written)), here])
+            here = seq(LiteralText(bound[:index]), digit_range(first, last))
+            left = choice([seq(left, digits(index + 1 - written, index + 1 - written)), here])
             written = index + 1
     rest = len(bound) - written
     return seq(left, digits(rest, rest)) if size else digits(len(bound), len(bound))
@@ -211,54 +227,56 @@ def multiples(
     count: int | None,
     *,
     limits: Limits = Limits(),  # noqa: B008
-    place: str | None = None,
+    path: str | None = None,
 ) -> Node:
     """The multiples of `of` in a range, as `integers` writes them.
 
     >>> multiples(0, 20, 10, None)
-    Alt(parts=(Text(value='0'), Text(value='10'), Text(value='20')))
+    Choice(parts=(LiteralText(value='0'), LiteralText(value='10'), LiteralText(value='20')))
 
     Raises:
         LimitExceeded: `of` needs more than `limits.states` remainders.
         UnsupportedKeyword: A bound has too many digits.
     """
     if of == 1:
-        return integers(minimum, maximum, count, place=place)
+        return integers(minimum, maximum, count, path=path)
     if minimum is not None and maximum is not None and (maximum - minimum) // of < _LISTED:
         first = -(-minimum // of) * of
-        _ends(minimum, maximum, count, place)
-        return alt(Text(str(value)) for value in range(first, maximum + 1, of))
+        _ends(minimum, maximum, count, path)
+        return choice(LiteralText(str(value)) for value in range(first, maximum + 1, of))
     zeros = str(of)[1:]
     if of == 10 ** len(zeros):
         low = None if minimum is None else -(-minimum // of)
         high = None if maximum is None else maximum // of
-        return _scaled(low, high, None if count is None else max(count - len(zeros), 1), zeros, place)
+        return _scaled(low, high, None if count is None else max(count - len(zeros), 1), zeros, path)
     if of > limits.states:
-        raise LimitExceeded("states", limits.states, f"the multiples of {of}", place=place)
-    return Both(integers(minimum, maximum, count, place=place), minus(Multiple(of)), end=_END)
+        raise LimitExceeded("states", limits.states, f"the multiples of {of}", place=path)
+    return Intersection(
+        integers(minimum, maximum, count, path=path), with_optional_minus(MultipleOf(of)), lookahead=_END
+    )
 
 
-def with_point(whole: Node) -> Node:
+def with_decimal_point(integers: Node) -> Node:
     """Whole numbers, also as 1.0: for JSON Schema both are the integer 1 (draft 2020-12, core, section 4.2.3).
 
-    >>> with_point(Text("1"))
-    Alt(parts=(Text(value='1'), Text(value='1.0')))
+    >>> with_decimal_point(LiteralText("1"))
+    Choice(parts=(LiteralText(value='1'), LiteralText(value='1.0')))
     """
-    if isinstance(whole, Text):
-        return alt([whole, Text(f"{whole.value}.0")])
-    return NEVER if whole is NEVER else seq(whole, Repeat(Text(".0"), 0, 1))
+    if isinstance(integers, LiteralText):
+        return choice([integers, LiteralText(f"{integers.value}.0")])
+    return NEVER if integers is NEVER else seq(integers, Repeat(LiteralText(".0"), 0, 1))
 
 
-def constant(text: str) -> Node:
+def constant_spellings(text: str) -> Node:
     """The spellings of a constant's JSON: each whole number in it has two.
 
-    >>> constant("2.0"), constant('"2"')
-    (Alt(parts=(Text(value='2'), Text(value='2.0'))), Text(value='"2"'))
+    >>> constant_spellings("2.0"), constant_spellings('"2"')
+    (Choice(parts=(LiteralText(value='2'), LiteralText(value='2.0'))), LiteralText(value='"2"'))
     """
     parts: list[Node] = []
     at = 0
     for found in _SCALAR.finditer(text):
         if found["whole"] is not None:
-            parts += (Text(text[at : found.start()]), with_point(Text(found["whole"])))
+            parts += (LiteralText(text[at : found.start()]), with_decimal_point(LiteralText(found["whole"])))
             at = found.end()
-    return seq(*parts, Text(text[at:]))
+    return seq(*parts, LiteralText(text[at:]))

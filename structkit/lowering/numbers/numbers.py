@@ -14,21 +14,38 @@ from functools import cache, lru_cache
 from structkit.errors import LimitExceeded, StructkitError, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.lowering.numbers.decimals import exponents, fixed, fraction
-from structkit.lowering.numbers.floats import ALL_FIGURES, floats
-from structkit.lowering.numbers.integers import MAX_FIGURES, digits, minus, multiples, naturals, with_point
-from structkit.regex.charset import chars
+from structkit.lowering.numbers.floats import ROUND_TRIP_DIGITS, floats
+from structkit.lowering.numbers.integers import (
+    MAX_DIGITS,
+    digits,
+    multiples,
+    naturals,
+    with_decimal_point,
+    with_optional_minus,
+)
+from structkit.regex.charset import char_class
 from structkit.regex.decimal_fraction import fraction_of
-from structkit.regex.nodes import NEVER, Alt, Both, Multiple, Node, Repeat, Text, alt, seq
+from structkit.regex.nodes import (
+    NEVER,
+    Choice,
+    Intersection,
+    LiteralText,
+    MultipleOf,
+    Node,
+    Repeat,
+    choice,
+    seq,
+)
 from structkit.schema.algebra.ranges import tighter
 from structkit.schema.ir.nodes import Bound, Integer, Number
 
-__all__ = ["NUMBER_END", "numbers", "whole_numbers", "without_multiples"]
+__all__ = ["NUMBER_END", "integral_numbers", "numbers", "without_multiples"]
 
 _ZERO = Bound(Decimal(0))
-_LARGEST = Bound(Decimal("1e308"), exclusive=True)
+_UPPER_BOUND = Bound(Decimal("1e308"), exclusive=True)
 """Where a float's exponents end, short of the 1.797...e+308 at which it overflows: the regex stays readable."""
 
-_SMALLEST = Bound(Decimal("1e-324"))
+_LOWER_BOUND = Bound(Decimal("1e-324"))
 """Below the smallest float, 5e-324, a text reads as that or as 0; a bound other than 0 is never below it."""
 
 NUMBER_END = "(?![0-9.eE+-])"
@@ -37,7 +54,7 @@ NUMBER_END = "(?![0-9.eE+-])"
 _INTEGER_DIGITS = 16
 """Digits before the point of a bounded number: from 1e16 on `repr(float)` writes an exponent."""
 
-_ALL_WHOLE = Bound(Decimal(10**_INTEGER_DIGITS), exclusive=True)
+_INTEGRAL_FLOAT_BOUND = Bound(Decimal(10**_INTEGER_DIGITS), exclusive=True)
 """From here on every float is a whole number."""
 
 _LEADING_ZEROS = 4
@@ -49,9 +66,14 @@ _MAX_EXPONENT = 1_000
 _LISTED = 1_000
 """Multiples, or endings of multiples, that are written out one by one."""
 
-_FRACTION = seq(Text("."), digits(0, None), chars([(0x31, 0x39)]))
-_SHORTEST = alt(
-    [Text("0"), minus(alt([seq(naturals(1, None), Repeat(_FRACTION, 0, 1)), seq(Text("0"), _FRACTION)]))]
+_FRACTION = seq(LiteralText("."), digits(0, None), char_class([(0x31, 0x39)]))
+_SHORTEST = choice(
+    [
+        LiteralText("0"),
+        with_optional_minus(
+            choice([seq(naturals(1, None), Repeat(_FRACTION, 0, 1)), seq(LiteralText("0"), _FRACTION)])
+        ),
+    ]
 )
 """Fixed point without needless zeros."""
 
@@ -60,10 +82,10 @@ def numbers(
     schema: Number,
     *,
     bounded: bool,
-    once: bool = False,
-    figures: int = ALL_FIGURES,
+    canonical: bool = False,
+    precision: int = ROUND_TRIP_DIGITS,
     limits: Limits = Limits(),  # noqa: B008
-    place: str | None = None,
+    path: str | None = None,
 ) -> Node:
     """The numbers of a schema.
 
@@ -72,97 +94,101 @@ def numbers(
         bounded: Whether the digits are bounded and no value overflows a 64-bit float, as for a Python type. Otherwise
             the specification's numbers: every JSON number; under a range every fixed-point number, and with an
             exponent those in the form of `repr(float)`.
-        once: Whether each value is written in one way only, so that different texts are different numbers: as
+        canonical: Whether each value is written in one way only, so that different texts are different numbers: as
             `repr(float)` writes it, if the digits are bounded; otherwise in fixed point, without a fraction where it is
             whole and without trailing zeros.
-        figures: The most digits of a number that is written as `repr(float)` writes it, see `floats`.
+        precision: The most digits of a number that is written as `repr(float)` writes it, see `floats`.
         limits: `fraction_digits` bounds the digits that count after the point.
-        place: The schema path, for errors.
+        path: The schema path, for errors.
 
     >>> numbers(Number(multiple_of=Decimal("0.1")), bounded=False).parts[0]
-    Repeat(part=Text(value='-'), least=0, most=1)
+    Repeat(part=LiteralText(value='-'), min_count=0, max_count=1)
 
     Raises:
         LimitExceeded: `multipleOf` needs more than `limits.states` remainders.
         UnsupportedKeyword: A bound has too many digits.
     """
     try:
-        return _numbers(schema, bounded, once, figures, limits, None)
+        return _numbers(schema, bounded, canonical, precision, limits, None)
     except StructkitError:
-        return _numbers.__wrapped__(schema, bounded, once, figures, limits, place)
+        return _numbers.__wrapped__(schema, bounded, canonical, precision, limits, path)
 
 
 @lru_cache(maxsize=128)
 def _numbers(
-    schema: Number, bounded: bool, once: bool, figures: int, limits: Limits, place: str | None
+    schema: Number, bounded: bool, canonical: bool, precision: int, limits: Limits, path: str | None
 ) -> Node:
-    low = _checked("minimum", schema.minimum, place)
-    high = _checked("maximum", schema.maximum, place)
+    low = _checked("minimum", schema.minimum, path)
+    high = _checked("maximum", schema.maximum, path)
     if bounded:
         low, high = _between_floats(low, high)
     places = limits.fraction_digits + _LEADING_ZEROS if bounded else None
-    as_float = once and bounded and all(of == 1 for of in schema.not_multiple_of)
+    as_float = canonical and bounded and all(of == 1 for of in schema.not_multiple_of)
     if as_float and schema.not_multiple_of:
-        low, high = tighter(low, _negated(_ALL_WHOLE), 1), tighter(high, _ALL_WHOLE, -1)
-    shape = floats(figures) if as_float else _SHORTEST
+        low, high = tighter(low, _negated(_INTEGRAL_FLOAT_BOUND), 1), tighter(high, _INTEGRAL_FLOAT_BOUND, -1)
+    shape = floats(precision) if as_float else _SHORTEST
     if schema.multiple_of is not None:
-        several = _multiples(schema.multiple_of, low, high, bounded, places, limits, place)
-    elif as_float and low is None and high is None and limits.fraction_digits >= figures:
+        several = _multiples(schema.multiple_of, low, high, bounded, places, limits, path)
+    elif as_float and low is None and high is None and limits.fraction_digits >= precision:
         return shape
-    elif once and not as_float:
+    elif canonical and not as_float:
         several = _fixed(low, high, bounded, places)
     elif not bounded and low is None and high is None:
         return _any_number()
     else:
         behind = limits.fraction_digits if bounded else None
-        several = alt([_fixed(low, high, bounded, places), _with_exponent(low, high, bounded, behind)])
-    return Both(several, shape, end=NUMBER_END) if once else several
+        several = choice([_fixed(low, high, bounded, places), _with_exponent(low, high, bounded, behind)])
+    return Intersection(several, shape, lookahead=NUMBER_END) if canonical else several
 
 
-def whole_numbers(schema: Integer, *, bounded: bool, once: bool, limits: Limits, place: str | None) -> Node:
+def integral_numbers(
+    schema: Integer, *, bounded: bool, canonical: bool, limits: Limits, path: str | None
+) -> Node:
     """The integers of a schema: where each value need not have one spelling, 1.0 is the integer 1.
 
     Args:
         schema: The range and the multiples.
         bounded: Whether the digits are bounded, as for a Python type, which takes no 1.0.
-        once: Whether each value is written in one way only.
+        canonical: Whether each value is written in one way only.
         limits: `integer_digits` bounds the digits.
-        place: The schema path, for errors.
+        path: The schema path, for errors.
     """
     try:
-        return _whole_numbers(schema, bounded, once, limits, None)
+        return _integral_numbers(schema, bounded, canonical, limits, None)
     except StructkitError:
-        return _whole_numbers.__wrapped__(schema, bounded, once, limits, place)
+        return _integral_numbers.__wrapped__(schema, bounded, canonical, limits, path)
 
 
 @lru_cache(maxsize=128)
-def _whole_numbers(schema: Integer, bounded: bool, once: bool, limits: Limits, place: str | None) -> Node:
+def _integral_numbers(
+    schema: Integer, bounded: bool, canonical: bool, limits: Limits, path: str | None
+) -> Node:
     digits = limits.integer_digits if bounded else None
     low, high, of = schema.minimum, schema.maximum, schema.multiple_of or 1
-    whole = multiples(low, high, of, digits, limits=limits, place=place)
-    whole = without_multiples(whole, schema.not_multiple_of, limits, place)
-    return whole if bounded or once else with_point(whole)
+    whole = multiples(low, high, of, digits, limits=limits, path=path)
+    whole = without_multiples(whole, schema.not_multiple_of, limits, path)
+    return whole if bounded or canonical else with_decimal_point(whole)
 
 
-def without_multiples(node: Node, excluded: Sequence[Decimal], limits: Limits, place: str | None) -> Node:
+def without_multiples(node: Node, excluded: Sequence[Decimal], limits: Limits, path: str | None) -> Node:
     """The numbers of a node that are multiples of none of the excluded numbers."""
     for of in excluded:
-        several = numbers(Number(multiple_of=of), bounded=False, limits=limits, place=place)
-        node = Both(node, several, negate=True, end=NUMBER_END)
+        several = numbers(Number(multiple_of=of), bounded=False, limits=limits, path=path)
+        node = Intersection(node, several, negate=True, lookahead=NUMBER_END)
     return node
 
 
-def _checked(keyword: str, bound: Bound | None, place: str | None) -> Bound | None:
+def _checked(keyword: str, bound: Bound | None, path: str | None) -> Bound | None:
     if bound is None:
         return None
     if not bound.value.is_finite():
-        raise UnsupportedKeyword(keyword, f"`{keyword}` is {bound.value}; use a finite number", place=place)
+        raise UnsupportedKeyword(keyword, f"`{keyword}` is {bound.value}; use a finite number", place=path)
     figures = "".join(map(str, bound.value.as_tuple().digits)).strip("0")
-    if abs(bound.value.adjusted()) > _MAX_EXPONENT or len(figures) > MAX_FIGURES:
+    if abs(bound.value.adjusted()) > _MAX_EXPONENT or len(figures) > MAX_DIGITS:
         message = (
-            f"`{keyword}` has more than {MAX_FIGURES} digits that count, or lies beyond 1e{_MAX_EXPONENT}"
+            f"`{keyword}` has more than {MAX_DIGITS} digits that count, or lies beyond 1e{_MAX_EXPONENT}"
         )
-        raise UnsupportedKeyword(keyword, f"{message}; drop it or use a shorter one", place=place)
+        raise UnsupportedKeyword(keyword, f"{message}; drop it or use a shorter one", place=path)
     return bound
 
 
@@ -185,16 +211,16 @@ def _next_float(bound: Bound | None, towards: float) -> Bound | None:
 def _any_number() -> Node:
     """RFC 8259, section 6."""
     exponent = seq(
-        chars([(0x45, 0x45), (0x65, 0x65)]),
-        Repeat(chars([(0x2B, 0x2B), (0x2D, 0x2D)]), 0, 1),
+        char_class([(0x45, 0x45), (0x65, 0x65)]),
+        Repeat(char_class([(0x2B, 0x2B), (0x2D, 0x2D)]), 0, 1),
         digits(1, None),
     )
-    return seq(minus(naturals(0, None)), fraction(None), Repeat(exponent, 0, 1))
+    return seq(with_optional_minus(naturals(0, None)), fraction(None), Repeat(exponent, 0, 1))
 
 
 def _fixed(low: Bound | None, high: Bound | None, bounded: bool, places: int | None) -> Node:
     def magnitudes(least: Bound, most: Bound | None) -> Node:
-        return fixed(least, _lesser(most, _ALL_WHOLE) if bounded else most, places)
+        return fixed(least, _min_bound(most, _INTEGRAL_FLOAT_BOUND) if bounded else most, places)
 
     return _signed(low, high, magnitudes)
 
@@ -204,13 +230,15 @@ def _with_exponent(low: Bound | None, high: Bound | None, bounded: bool, places:
         if not bounded:
             return exponents(least, most, places)
         return exponents(
-            _SMALLEST if least.value < _SMALLEST.value else least, _lesser(most, _LARGEST), places
+            _LOWER_BOUND if least.value < _LOWER_BOUND.value else least,
+            _min_bound(most, _UPPER_BOUND),
+            places,
         )
 
     return _signed(low, high, magnitudes)
 
 
-def _lesser(bound: Bound | None, end: Bound) -> Bound:
+def _min_bound(bound: Bound | None, end: Bound) -> Bound:
     return end if bound is None or bound.value >= end.value else bound
 
 
@@ -223,7 +251,11 @@ def _signed(low: Bound | None, high: Bound | None, magnitudes: Callable[[Bound, 
     if low is None or low.value < 0:
         nearest = _ZERO if high is None or high.value > 0 else _negated(high)
         negative = magnitudes(nearest, None if low is None else _negated(low))
-    return minus(positive) if positive == negative else alt([positive, seq(Text("-"), negative)])
+    return (
+        with_optional_minus(positive)
+        if positive == negative
+        else choice([positive, seq(LiteralText("-"), negative)])
+    )
 
 
 def _negated(bound: Bound) -> Bound:
@@ -231,42 +263,44 @@ def _negated(bound: Bound) -> Bound:
 
 
 def _multiples(
-    of: Decimal,
+    divisor: Decimal,
     low: Bound | None,
     high: Bound | None,
     bounded: bool,
     places: int | None,
     limits: Limits,
-    place: str | None,
+    path: str | None,
 ) -> Node:
     """Multiples are written in fixed point."""
-    step, shift = _scaled(of, place)
+    step, shift = _scaled(divisor, path)
     least = None if low is None else _ceiling(low, step, shift)
     most = None if high is None else _floor(high, step, shift)
     if shift == 0:
         whole = multiples(
-            least, most, step, limits.integer_digits if bounded else None, limits=limits, place=place
+            least, most, step, limits.integer_digits if bounded else None, limits=limits, path=path
         )
-        return seq(whole, Repeat(seq(Text("."), Repeat(Text("0"), 1, places)), 0, 1))
+        return seq(whole, Repeat(seq(LiteralText("."), Repeat(LiteralText("0"), 1, places)), 0, 1))
     if step == 1:
         return _fixed(low, high, bounded, shift if places is None else min(shift, places))
     if least is not None and most is not None and (most - least) // step < _LISTED:
         values = range(least, most + 1, step)
-        return alt(_spellings(value, shift) for value in values)
-    endings = _by_endings(step, shift) or Multiple(step, shift)
-    if isinstance(endings, Multiple) and step * (shift + 1) > limits.states:
-        raise LimitExceeded("states", limits.states, f"the multiples of {of}", place=place)
+        return choice(_spellings(value, shift) for value in values)
+    endings = _by_endings(step, shift) or MultipleOf(step, shift)
+    if isinstance(endings, MultipleOf) and step * (shift + 1) > limits.states:
+        raise LimitExceeded("states", limits.states, f"the multiples of {divisor}", place=path)
     if low is None and high is None and not bounded:
-        return minus(endings)
-    return Both(_fixed(low, high, bounded, places), minus(endings), end=NUMBER_END)
+        return with_optional_minus(endings)
+    return Intersection(
+        _fixed(low, high, bounded, places), with_optional_minus(endings), lookahead=NUMBER_END
+    )
 
 
-def _scaled(of: Decimal, place: str | None) -> tuple[int, int]:
+def _scaled(divisor: Decimal, path: str | None) -> tuple[int, int]:
     """The whole number `step` and the least `shift` with `of == step / 10 ** shift`."""
-    if _checked("multipleOf", Bound(of), place) is None or of <= 0:
-        raise UnsupportedKeyword("multipleOf", "`multipleOf` must be greater than 0", place=place)
-    numerator, denominator = of.as_integer_ratio()
-    shift = next(size for size in range(_MAX_EXPONENT + MAX_FIGURES) if 10**size % denominator == 0)
+    if _checked("multipleOf", Bound(divisor), path) is None or divisor <= 0:
+        raise UnsupportedKeyword("multipleOf", "`multipleOf` must be greater than 0", place=path)
+    numerator, denominator = divisor.as_integer_ratio()
+    shift = next(size for size in range(_MAX_EXPONENT + MAX_DIGITS) if 10**size % denominator == 0)
     return numerator * 10**shift // denominator, shift
 
 
@@ -289,7 +323,7 @@ def _spellings(value: int, shift: int) -> Node:
     """One number, given in units of `10 ** -shift`, with any of its trailing zeros."""
     whole, part = divmod(abs(value), 10**shift)
     sign = "-" if value < 0 else ""
-    return seq(Text(f"{sign}{whole}"), fraction_of(part, shift))
+    return seq(LiteralText(f"{sign}{whole}"), fraction_of(part, shift))
 
 
 def _by_endings(step: int, shift: int) -> Node | None:
@@ -300,7 +334,7 @@ def _by_endings(step: int, shift: int) -> Node | None:
     tail = size - shift  # digits before the point that matter
     ends = [divmod(value, 10**shift) for value in range(0, 10**size, step)]
     if tail == 0:
-        return seq(naturals(0, None), alt(fraction_of(part, shift) for _, part in ends))
-    short: list[Node] = [seq(Text(str(whole)), fraction_of(part, shift)) for whole, part in ends]
-    longer = [seq(Text(f"{whole:0{tail}}"), fraction_of(part, shift)) for whole, part in ends]
-    return Alt((*short, seq(chars([(0x31, 0x39)]), digits(0, None), alt(longer))))
+        return seq(naturals(0, None), choice(fraction_of(part, shift) for _, part in ends))
+    short: list[Node] = [seq(LiteralText(str(whole)), fraction_of(part, shift)) for whole, part in ends]
+    longer = [seq(LiteralText(f"{whole:0{tail}}"), fraction_of(part, shift)) for whole, part in ends]
+    return Choice((*short, seq(char_class([(0x31, 0x39)]), digits(0, None), choice(longer))))

@@ -6,14 +6,22 @@ from collections.abc import Mapping
 from decimal import Decimal
 from functools import cache
 
-from structkit.lowering.numbers.floats import ALL_FIGURES, APART_FIGURES
+from structkit.lowering.numbers.floats import DISTINCT_DIGITS, ROUND_TRIP_DIGITS
 from structkit.lowering.numbers.numbers import numbers
-from structkit.regex.charset import ANY, chars, one, union
-from structkit.regex.nodes import EMPTY, NEVER, Both, Node, Repeat, Text, alt, seq
+from structkit.regex.charset import ANY, char_class, single_char, union
+from structkit.regex.nodes import EMPTY, NEVER, Intersection, LiteralText, Node, Repeat, choice, seq
 from structkit.regex.pattern.parse import parse
 from structkit.schema.ir.nodes import Bound, Number
 
-__all__ = ["base64", "complexes", "decimals", "float_keys", "fractions", "hexadecimal", "utf8"]
+__all__ = [
+    "base64",
+    "complex_strings",
+    "decimal_strings",
+    "float_keys",
+    "fraction_strings",
+    "hexadecimal",
+    "utf8",
+]
 
 
 @cache
@@ -24,17 +32,20 @@ def _read(pattern: str) -> Node:
 _PLAIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
-def base64(least: int = 0, most: int | None = None, *, url: bool = False, ascii_only: bool = False) -> Node:
-    """Base64 with its padding (RFC 4648, sections 4 and 5) of `least` to `most` bytes, each text of bytes in one way.
+def base64(
+    min_bytes: int = 0, max_bytes: int | None = None, *, url: bool = False, ascii_only: bool = False
+) -> Node:
+    """Base64 with its padding (RFC 4648, sections 4 and 5) of `min_bytes` to `max_bytes` bytes, each text of bytes
+    in one way.
 
     Args:
-        least: The fewest bytes.
-        most: The most.
+        min_bytes: The fewest bytes.
+        max_bytes: The most.
         url: Whether `-` and `_` stand for `+` and `/`.
         ascii_only: Whether only bytes below 128 are encoded, so that they are surely UTF-8.
 
     >>> base64(1, 1).parts[-1]
-    Text(value='==')
+    LiteralText(value='==')
     """
     letters = f"{_PLAIN[:-2]}-_" if url else _PLAIN
     unset = {0: 0b100000, 1: 0b001000, 2: 0b000010} if ascii_only else {}
@@ -42,28 +53,28 @@ def base64(least: int = 0, most: int | None = None, *, url: bool = False, ascii_
     def sextet(index: int, zeros: int = 0) -> Node:
         """One letter whose bits that must be 0 are."""
         off = unset.get(index, 0) | zeros
-        return union(one(letter) for value, letter in enumerate(letters) if not value & off)
+        return union(single_char(letter) for value, letter in enumerate(letters) if not value & off)
 
     group = seq(*map(sextet, range(4)))
     tails = {
         0: EMPTY,
-        1: seq(sextet(0), sextet(1, 15), Text("==")),
-        2: seq(*map(sextet, (0, 1)), sextet(2, 3), Text("=")),
+        1: seq(sextet(0), sextet(1, 15), LiteralText("==")),
+        2: seq(*map(sextet, (0, 1)), sextet(2, 3), LiteralText("=")),
     }
     forms: list[Node] = []
     for size, tail in tails.items():
-        low = max(-(-(least - size) // 3), 0)
-        high = None if most is None else (most - size) // 3
+        low = max(-(-(min_bytes - size) // 3), 0)
+        high = None if max_bytes is None else (max_bytes - size) // 3
         if high is None or high >= low:
             forms.append(seq(Repeat(group, low, high) if high != 0 else EMPTY, tail))
-    return alt(forms)
+    return choice(forms)
 
 
-def hexadecimal(least: int = 0, most: int | None = None) -> Node:
+def hexadecimal(min_bytes: int = 0, max_bytes: int | None = None) -> Node:
     """Bytes as two lower-case digits each."""
-    if most is not None and most < least:
+    if max_bytes is not None and max_bytes < min_bytes:
         return NEVER
-    return EMPTY if most == 0 else Repeat(_read("[0-9a-f]{2}"), least, most)
+    return EMPTY if max_bytes == 0 else Repeat(_read("[0-9a-f]{2}"), min_bytes, max_bytes)
 
 
 _SIZES = ((0x00, 0x7F), (0x80, 0x7FF), (0x800, 0xFFFF), (0x10000, 0x10FFFF))
@@ -73,49 +84,49 @@ _EXACT = 8
 """Bytes up to which every mixture of characters is told; beyond, those whose widest character is counted for all."""
 
 
-def utf8(least: int = 0, most: int | None = None) -> Node:
-    """Texts that UTF-8 spells in `least` to `most` bytes.
+def utf8(min_bytes: int = 0, max_bytes: int | None = None) -> Node:
+    """Texts that UTF-8 spells in `min_bytes` to `max_bytes` bytes.
 
     With many bytes not all of them: each character counts as much as the widest one of the text may, so that no more
     than a count of characters is needed.
     """
-    if most is not None and most < least:
+    if max_bytes is not None and max_bytes < min_bytes:
         return NEVER
-    if most is not None and most <= _EXACT:
-        return _exact(least, most)
+    if max_bytes is not None and max_bytes <= _EXACT:
+        return _exact(min_bytes, max_bytes)
     forms: list[Node] = []
     for size, (_, last) in enumerate(_SIZES, start=1):
-        high = None if most is None else most // size
-        if high is not None and high < least:
+        high = None if max_bytes is None else max_bytes // size
+        if high is not None and high < min_bytes:
             break
-        forms.append(Repeat(chars([(0, last)]), least, high))
+        forms.append(Repeat(char_class([(0, last)]), min_bytes, high))
     for size, span in enumerate(_SIZES, start=1):
-        low, high = -(-least // size), None if most is None else most // size
-        if low < least and (high is None or high >= low):
-            forms.append(Repeat(chars([span]), low, high))
-    if least == 0 and most is None:
+        low, high = -(-min_bytes // size), None if max_bytes is None else max_bytes // size
+        if low < min_bytes and (high is None or high >= low):
+            forms.append(Repeat(char_class([span]), low, high))
+    if min_bytes == 0 and max_bytes is None:
         return Repeat(ANY)
-    return alt(forms)
+    return choice(forms)
 
 
 @cache
-def _exact(least: int, most: int) -> Node:
+def _exact(min_bytes: int, max_bytes: int) -> Node:
     more = [
-        seq(chars([span]), _exact(max(least - size, 0), most - size))
+        seq(char_class([span]), _exact(max(min_bytes - size, 0), max_bytes - size))
         for size, span in enumerate(_SIZES, start=1)
-        if size <= most
+        if size <= max_bytes
     ]
-    return alt([*([EMPTY] if least == 0 else []), *(each for each in more if each is not NEVER)])
+    return choice([*([EMPTY] if min_bytes == 0 else []), *(each for each in more if each is not NEVER)])
 
 
-_WHOLE_DIGITS = 18
-_PLACES = 18
+_MAX_INTEGER_DIGITS = 18
+_MAX_DECIMAL_PLACES = 18
 _END = "(?![0-9.])"
 
 
-def decimals(
+def decimal_strings(
     *,
-    once: bool = False,
+    canonical: bool = False,
     max_digits: int | None = None,
     decimal_places: int | None = None,
     bounds: Mapping[str, str] | None = None,
@@ -124,14 +135,14 @@ def decimals(
     """Decimals in fixed point.
 
     Args:
-        once: Whether each number is written in one way only: without zeros at the end of its fraction.
+        canonical: Whether each number is written in one way only: without zeros at the end of its fraction.
         max_digits: The most digits, zeros before the first other one not counted if they stand before the point.
         decimal_places: The most digits after the point.
         bounds: `ge`, `gt`, `le`, `lt`.
         multiple_of: What must divide it.
 
-    >>> from structkit.automaton.construct.compile_rule import regular
-    >>> price = regular(decimals(max_digits=4, decimal_places=2, bounds={"ge": "0"}))
+    >>> from structkit.automaton.construct.compile_rule import regular_dfa
+    >>> price = regular_dfa(decimal_strings(max_digits=4, decimal_places=2, bounds={"ge": "0"}))
     >>> [price.accepts(text) for text in (b"12.50", b"123", b"1.234", b"-1")]
     [True, False, False, False]
     """
@@ -139,21 +150,21 @@ def decimals(
     low, high = (_bound(bounds, *names) for names in (("ge", "gt"), ("le", "lt")))
     schema = Number(low, high, None if multiple_of is None else Decimal(multiple_of))
     shape = _shape(max_digits, decimal_places)
-    if schema == Number() and not once:
+    if schema == Number() and not canonical:
         return shape
-    return Both(shape, numbers(schema, bounded=False, once=once), end=_END)
+    return Intersection(shape, numbers(schema, bounded=False, canonical=canonical), lookahead=_END)
 
 
-def float_keys(*, counted: bool = False, bounds: Mapping[str, str] | None = None) -> Node:
+def float_keys(*, distinct_values: bool = False, bounds: Mapping[str, str] | None = None) -> Node:
     """Floats as keys, as `repr` writes them.
 
     Args:
-        counted: Whether there must be several, so that no two texts may be the same float.
+        distinct_values: Whether there must be several, so that no two texts may be the same float.
         bounds: `ge`, `gt`, `le`, `lt`.
     """
     low, high = (_bound(bounds or {}, *names) for names in (("ge", "gt"), ("le", "lt")))
-    figures = APART_FIGURES if counted else ALL_FIGURES
-    return numbers(Number(low, high), bounded=True, once=True, figures=figures)
+    figures = DISTINCT_DIGITS if distinct_values else ROUND_TRIP_DIGITS
+    return numbers(Number(low, high), bounded=True, canonical=True, precision=figures)
 
 
 def _bound(bounds: Mapping[str, str], inclusive: str, exclusive: str) -> Bound | None:
@@ -167,18 +178,18 @@ def _shape(max_digits: int | None, decimal_places: int | None) -> Node:
     def fixed(whole: str, places: int) -> str:
         return rf"{whole}(?:\.[0-9]{{1,{places}}})?" if places > 0 else whole
 
-    most = decimal_places if decimal_places is not None else _PLACES
+    most = decimal_places if decimal_places is not None else _MAX_DECIMAL_PLACES
     if max_digits is None:
-        return _read("-?(?:" + fixed(f"(?:0|[1-9][0-9]{{0,{_WHOLE_DIGITS - 1}}})", most) + ")")
+        return _read("-?(?:" + fixed(f"(?:0|[1-9][0-9]{{0,{_MAX_INTEGER_DIGITS - 1}}})", most) + ")")
     forms = [fixed("0", min(most, max_digits))]
     if decimal_places is not None and max_digits <= decimal_places:
         # No digit may stand before the point: 0 has one there, and 0.0 has none.
         forms = [rf"0\.[0-9]{{1,{max_digits}}}"]
     elif decimal_places is not None:
-        whole = min(max_digits - decimal_places, _WHOLE_DIGITS)
+        whole = min(max_digits - decimal_places, _MAX_INTEGER_DIGITS)
         forms += [fixed(f"[1-9][0-9]{{0,{whole - 1}}}", most)] if whole > 0 else []
     else:
-        wholes = range(1, min(max_digits, _WHOLE_DIGITS) + 1)
+        wholes = range(1, min(max_digits, _MAX_INTEGER_DIGITS) + 1)
         forms += [fixed(f"[1-9][0-9]{{{whole - 1}}}", min(most, max_digits - whole)) for whole in wholes]
     return _read(f"-?(?:{'|'.join(forms)})")
 
@@ -186,17 +197,17 @@ def _shape(max_digits: int | None, decimal_places: int | None) -> Node:
 _NATURAL = "[1-9][0-9]{0,17}"
 
 
-def fractions(*, once: bool = False) -> Node:
-    """Fractions such as `-22/7`; `once` whole numbers only, for a regular language cannot reduce."""
-    return _read(f"0|-?{_NATURAL}" + ("" if once else f"|(?:0|-?{_NATURAL})/{_NATURAL}"))
+def fraction_strings(*, canonical: bool = False) -> Node:
+    """Fractions such as `-22/7`; `canonical` whole numbers only, for a regular language cannot reduce."""
+    return _read(f"0|-?{_NATURAL}" + ("" if canonical else f"|(?:0|-?{_NATURAL})/{_NATURAL}"))
 
 
-def complexes(*, once: bool = False) -> Node:
+def complex_strings(*, canonical: bool = False) -> Node:
     """Complex numbers such as `1+2j`, as Python reads and pydantic writes them."""
-    if not once:
+    if not canonical:
         size = rf"(?:0|{_NATURAL})(?:\.[0-9]{{1,17}})?"
         return _read(f"-?{size}(?:[+-]{size})?j")
-    most = APART_FIGURES
+    most = DISTINCT_DIGITS
     parts = [rf"[1-9][0-9]{{0,{most - 1}}}", rf"0\.[0-9]{{0,{most - 1}}}[1-9]"]
     parts += [rf"[1-9][0-9]{{{size}}}\.[0-9]{{0,{most - 2 - size}}}[1-9]" for size in range(most - 1)]
     size = f"(?:{'|'.join(parts)})"

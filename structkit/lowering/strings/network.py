@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import cache
 
 from structkit.lowering.numbers.integers import naturals
-from structkit.regex.charset import chars
-from structkit.regex.nodes import EMPTY, NEVER, Both, Node, Repeat, Text, alt, seq
+from structkit.regex.charset import char_class
+from structkit.regex.nodes import EMPTY, NEVER, Intersection, LiteralText, Node, Repeat, choice, seq
 from structkit.regex.pattern.parse import parse
 
-__all__ = ["email", "ip_address", "ip_interface", "ip_network", "name_email", "url", "written_out"]
+__all__ = ["email", "ip_address", "ip_interface", "ip_network", "name_email", "unrolled", "url"]
 
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
@@ -32,15 +32,19 @@ _NONZERO = "[1-9a-f][0-9a-f]{0,3}"
 
 
 @cache
-def _groups(count: int, longest: int, *, first: bool = False, last: bool = False, run: int = 0) -> Node:
-    """So many groups of an IPv6 address, with at most `longest` zeros in a row; `first` and `last` are not 0."""
+def _groups(
+    count: int, max_zero_run: int, *, first: bool = False, last: bool = False, zero_run: int = 0
+) -> Node:
+    """So many groups of an IPv6 address, with at most `max_zero_run` zeros in a row; `first` and `last` are not 0."""
     if count == 0:
-        return EMPTY if not (last and run) else NEVER
-    after = EMPTY if count == 1 else Text(":")
-    parts = [seq(_read(_NONZERO), after, _groups(count - 1, longest, last=last))]
-    if run < longest and not first:
-        parts.append(seq(Text("0"), after, _groups(count - 1, longest, last=last, run=run + 1)))
-    return alt(part for part in parts if part is not NEVER)
+        return EMPTY if not (last and zero_run) else NEVER
+    after = EMPTY if count == 1 else LiteralText(":")
+    parts = [seq(_read(_NONZERO), after, _groups(count - 1, max_zero_run, last=last))]
+    if zero_run < max_zero_run and not first:
+        parts.append(
+            seq(LiteralText("0"), after, _groups(count - 1, max_zero_run, last=last, zero_run=zero_run + 1))
+        )
+    return choice(part for part in parts if part is not NEVER)
 
 
 @cache
@@ -52,18 +56,20 @@ def _ipv6(*, mapped: bool) -> Node:
             run = _GROUPS - before - after
             head = _groups(before, run - 1, last=True)
             tail = _groups(after, run, first=True)
-            forms.append(seq(head, Text("::"), tail))
-    address = alt(forms)
+            forms.append(seq(head, LiteralText("::"), tail))
+    address = choice(forms)
     if not mapped or "." not in str(ipaddress.IPv6Address("::ffff:1.2.3.4")):
         return address
-    plain = Both(address, seq(Text("::ffff:"), _groups(2, 2)), negate=True, end="(?![0-9a-f:])")
-    return alt([plain, seq(Text("::ffff:"), _read(_IPV4))])
+    plain = Intersection(
+        address, seq(LiteralText("::ffff:"), _groups(2, 2)), negate=True, lookahead="(?![0-9a-f:])"
+    )
+    return choice([plain, seq(LiteralText("::ffff:"), _read(_IPV4))])
 
 
 def ip_address(version: int) -> Node:
     """The addresses of IP version 4 or 6, or of either (0).
 
-    >>> ip_address(0) == alt([ip_address(4), ip_address(6)])
+    >>> ip_address(0) == choice([ip_address(4), ip_address(6)])
     True
     """
     return _either(version, _read(_IPV4), _ipv6(mapped=True))
@@ -71,8 +77,8 @@ def ip_address(version: int) -> Node:
 
 def ip_interface(version: int) -> Node:
     """Addresses and the length of the prefix of their network."""
-    four = seq(_read(_IPV4), Text("/"), naturals(0, 32))
-    return _either(version, four, seq(_ipv6(mapped=True), Text("/"), naturals(0, 128)))
+    four = seq(_read(_IPV4), LiteralText("/"), naturals(0, 32))
+    return _either(version, four, seq(_ipv6(mapped=True), LiteralText("/"), naturals(0, 128)))
 
 
 def ip_network(version: int) -> Node:
@@ -80,34 +86,34 @@ def ip_network(version: int) -> Node:
     return _either(version, _networks4(), _networks6())
 
 
-def _either(version: int, four: Node, six: Node) -> Node:
-    return {4: four, 6: six}.get(version) or alt([four, six])
+def _either(version: int, ipv4: Node, ipv6: Node) -> Node:
+    return {4: ipv4, 6: ipv6}.get(version) or choice([ipv4, ipv6])
 
 
 @cache
 def _networks4() -> Node:
-    octet, dot = _read(_OCTET), Text(".")
+    octet, dot = _read(_OCTET), LiteralText(".")
     parts: list[Node] = []
     for length in range(33):
         whole, bits = divmod(length, 8)
         row: list[Node] = [octet] * whole
         if whole < 4:
-            row.append(alt(Text(str(value)) for value in range(0, 256, 1 << (8 - bits))))
-        row += [Text("0")] * (4 - len(row))
-        parts.append(seq(row[0], dot, row[1], dot, row[2], dot, row[3], Text(f"/{length}")))
-    return alt(parts)
+            row.append(choice(LiteralText(str(value)) for value in range(0, 256, 1 << (8 - bits))))
+        row += [LiteralText("0")] * (4 - len(row))
+        parts.append(seq(row[0], dot, row[1], dot, row[2], dot, row[3], LiteralText(f"/{length}")))
+    return choice(parts)
 
 
 @cache
 def _networks6() -> Node:
-    parts: list[Node] = [seq(Text("::/"), naturals(0, 128))]
+    parts: list[Node] = [seq(LiteralText("::/"), naturals(0, 128))]
     for count in range(1, _GROUPS + 1):
         close = {_GROUPS: "/", _GROUPS - 1: ":0/"}.get(count, "::/")
-        head = EMPTY if count == 1 else seq(_groups(count - 1, 1), Text(":"))
+        head = EMPTY if count == 1 else seq(_groups(count - 1, 1), LiteralText(":"))
         for zeros in range(16):
             length = naturals(16 * count - zeros, 128)
-            parts.append(seq(head, _group_ending(zeros), Text(close), length))
-    return alt(parts)
+            parts.append(seq(head, _group_ending(zeros), LiteralText(close), length))
+    return choice(parts)
 
 
 @cache
@@ -124,25 +130,25 @@ _LABEL_END = "[a-z0-9]"
 _LABEL_INNER = "[a-z0-9-]"
 
 
-def _label(longest: int, first: str = _LABEL_END) -> str:
+def _label(max_length: int, first: str = _LABEL_END) -> str:
     """RFC 1123, section 2.1, in lower case; no `--` third and fourth, for `xn--` is not spelled here."""
-    rest = rf"{_LABEL_INNER}(?:{_LABEL_END}{_LABEL_INNER}|-{_LABEL_END}){_LABEL_INNER}{{0,{longest - 5}}}{_LABEL_END}"
+    rest = rf"{_LABEL_INNER}(?:{_LABEL_END}{_LABEL_INNER}|-{_LABEL_END}){_LABEL_INNER}{{0,{max_length - 5}}}{_LABEL_END}"
     return f"{first}(?:{_LABEL_INNER}?{_LABEL_END}|{_LABEL_INNER}{{2}}{_LABEL_END}|{rest})?"
 
 
-def written_out(pattern: str, least: int, most: int) -> str:
-    """A pattern from `least` to `most` times, as it would be copied.
+def unrolled(pattern: str, min_count: int, max_count: int) -> str:
+    """A pattern from `min_count` to `max_count` times, as it would be copied.
 
     A repetition of many characters becomes a rule of its own; the masks of a rule that calls no other are made sooner,
     and are the same for all targets.
 
-    >>> written_out("a", 1, 3)
+    >>> unrolled("a", 1, 3)
     'a(?:a(?:a)?)?'
     """
     more = ""
-    for _ in range(most - least):
+    for _ in range(max_count - min_count):
         more = f"(?:{pattern}{more})?"
-    return pattern * least + more
+    return pattern * min_count + more
 
 
 _SPECIAL = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21, "file": None}
@@ -171,20 +177,20 @@ class _Form:
     host_required: bool
     port_written: bool
     path_written: bool
-    hosts: bool
-    most: int | None
+    multiple_hosts: bool
+    max_length: int | None
 
     @property
-    def small(self) -> bool:
+    def is_short(self) -> bool:
         """Whether only plain parts are used, so that the product with a length stays small."""
-        return self.most is not None and self.most < _SPACIOUS
+        return self.max_length is not None and self.max_length < _SPACIOUS
 
-    def rounds(self, share: int, size: int) -> str:
+    def quantifier(self, percent: int, size: int) -> str:
         """How often a part that takes so much of a hundred may repeat something of so many characters."""
-        if self.most is None or self.small:
+        if self.max_length is None or self.is_short:
             return "*"
-        rest = self.most - _OVERHEAD
-        return f"{{0,{rest * share // 100 // size}}}"
+        rest = self.max_length - _OVERHEAD
+        return f"{{0,{rest * percent // 100 // size}}}"
 
 
 _OVERHEAD = 32 + 2 * 64 * 3 + 4 * 64 + 8
@@ -198,8 +204,8 @@ def url(
     host_required: bool = False,
     port_written: bool = False,
     path_written: bool = False,
-    hosts: bool = False,
-    most: int | None = None,
+    multiple_hosts: bool = False,
+    max_length: int | None = None,
 ) -> Node:
     """URLs.
 
@@ -208,80 +214,93 @@ def url(
         host_required: Whether a host must be named.
         port_written: Whether a port must be.
         path_written: Whether there must be a path, longer than `/`.
-        hosts: Whether there may be several hosts.
-        most: Characters; with few of them there is no user and no IP address of version 6.
+        multiple_hosts: Whether there may be several hosts.
+        max_length: Characters; with few of them there is no user and no IP address of version 6.
     """
-    form = _Form(host_required or hosts, port_written, path_written, hosts, most)
+    form = _Form(host_required or multiple_hosts, port_written, path_written, multiple_hosts, max_length)
     found = [_special(name, form) for name in (_SPECIAL if schemes is None else schemes) if name in _SPECIAL]
-    any_other = Both(_read("[a-z][a-z0-9+.-]{0,30}"), alt(map(Text, _SPECIAL)), negate=True, end=":")
-    other = any_other if schemes is None else alt(Text(name) for name in schemes if name not in _SPECIAL)
+    any_other = Intersection(
+        _read("[a-z][a-z0-9+.-]{0,30}"), choice(map(LiteralText, _SPECIAL)), negate=True, lookahead=":"
+    )
+    other = (
+        any_other
+        if schemes is None
+        else choice(LiteralText(name) for name in schemes if name not in _SPECIAL)
+    )
     if other is not NEVER:
-        found.append(seq(other, Text("://"), _other(form)))
+        found.append(seq(other, LiteralText("://"), _other(form)))
     if schemes is None and not form.host_required:
         found.append(
-            seq(any_other, Text(":"), _read(f"{_LETTER}(?:{_STEP}){form.rounds(40, 5)}{_query(form)}"))
+            seq(
+                any_other,
+                LiteralText(":"),
+                _read(f"{_LETTER}(?:{_STEP}){form.quantifier(40, 5)}{_query(form)}"),
+            )
         )
-    return _at_most(alt(found), most) if form.small else alt(found)
+    return _at_most(choice(found), max_length) if form.is_short else choice(found)
 
 
-def _at_most(node: Node, most: int | None) -> Node:
+def _at_most(node: Node, max_length: int | None) -> Node:
     """The texts that are not longer, as a product: a count could lead to where no text can end."""
-    pieces = [Repeat(_READABLE, 0, min(_PIECE, (most or 0) - start)) for start in range(0, most or 0, _PIECE)]
-    return Both(node, seq(*pieces))
+    pieces = [
+        Repeat(_READABLE, 0, min(_PIECE, (max_length or 0) - start))
+        for start in range(0, max_length or 0, _PIECE)
+    ]
+    return Intersection(node, seq(*pieces))
 
 
 _PIECE = 32
-_READABLE = chars([(0x21, 0x21), (0x23, 0x5B), (0x5D, 0x7E)])
+_READABLE = char_class([(0x21, 0x21), (0x23, 0x5B), (0x5D, 0x7E)])
 
 
-def _special(scheme: str, form: _Form) -> Node:
-    path = _read(_path(form))
+def _special(scheme: str, options: _Form) -> Node:
+    path = _read(_path(options))
     if scheme == "file":
-        return seq(Text("file://"), path)
+        return seq(LiteralText("file://"), path)
     default = _SPECIAL[scheme] or 0
-    ports = alt([naturals(0, default - 1), naturals(default + 1, _LARGEST_PORT)])
-    label, last = _labels(form)
-    host = alt([_read(f"{label}{last}"), _read(_IPV4), *_literal(form)])
-    return seq(Text(f"{scheme}://"), _authority(host, ports, form), path)
+    ports = choice([naturals(0, default - 1), naturals(default + 1, _LARGEST_PORT)])
+    label, last = _labels(options)
+    host = choice([_read(f"{label}{last}"), _read(_IPV4), *_literal(options)])
+    return seq(LiteralText(f"{scheme}://"), _authority(host, ports, options), path)
 
 
-def _other(form: _Form) -> Node:
-    label, last = _labels(form)
-    host = alt([_read(f"{label}{last}"), *_literal(form)])
-    authority = _authority(host, naturals(0, _LARGEST_PORT), form)
-    path = _path(form)
-    if form.path_written:
+def _other(options: _Form) -> Node:
+    label, last = _labels(options)
+    host = choice([_read(f"{label}{last}"), *_literal(options)])
+    authority = _authority(host, naturals(0, _LARGEST_PORT), options)
+    path = _path(options)
+    if options.path_written:
         return seq(authority, _read(path))
-    found = seq(authority, _read(f"(?:{path}|{_query(form)})"))
-    return found if form.host_required or form.port_written else alt([found, _read(path)])
+    found = seq(authority, _read(f"(?:{path}|{_query(options)})"))
+    return found if options.host_required or options.port_written else choice([found, _read(path)])
 
 
-def _labels(form: _Form) -> tuple[str, str]:
+def _labels(options: _Form) -> tuple[str, str]:
     """The labels of a host before the last, and the last, which begins with a letter: it is no number."""
-    if form.most is None or form.small:
+    if options.max_length is None or options.is_short:
         return rf"(?:{_PLAIN_LABEL}\.)*", _LAST_LABEL
     return rf"(?:{_label(63)}\.){{0,3}}", _label(63, "[a-z]")
 
 
-def _literal(form: _Form) -> list[Node]:
-    return [] if form.small else [seq(Text("["), _ipv6(mapped=False), Text("]"))]
+def _literal(options: _Form) -> list[Node]:
+    return [] if options.is_short else [seq(LiteralText("["), _ipv6(mapped=False), LiteralText("]"))]
 
 
-def _path(form: _Form) -> str:
-    first = rf"\.?{_LETTER}(?:{_STEP}){form.rounds(50, 5)}/?"
-    return f"/{first if form.path_written else f'(?:{first})?'}{_query(form)}"
+def _path(options: _Form) -> str:
+    first = rf"\.?{_LETTER}(?:{_STEP}){options.quantifier(50, 5)}/?"
+    return f"/{first if options.path_written else f'(?:{first})?'}{_query(options)}"
 
 
-def _query(form: _Form) -> str:
-    return rf"(?:\?{_MORE}{form.rounds(35, 3)})?(?:#{_MORE}{form.rounds(10, 3)})?"
+def _query(options: _Form) -> str:
+    return rf"(?:\?{_MORE}{options.quantifier(35, 3)})?(?:#{_MORE}{options.quantifier(10, 3)})?"
 
 
-def _authority(host: Node, ports: Node, form: _Form) -> Node:
-    user = EMPTY if form.small else _read(f"(?:{_USER}{{1,64}}(?::{_USER}{{1,64}})?@)?")
-    one = seq(host, Repeat(seq(Text(":"), ports), 1 if form.port_written else 0, 1))
+def _authority(host: Node, ports: Node, options: _Form) -> Node:
+    user = EMPTY if options.is_short else _read(f"(?:{_USER}{{1,64}}(?::{_USER}{{1,64}})?@)?")
+    one = seq(host, Repeat(seq(LiteralText(":"), ports), 1 if options.port_written else 0, 1))
     return (
-        seq(user, one, Repeat(seq(Text(","), user, one), 0, _HOSTS))
-        if form.hosts and form.most is None
+        seq(user, one, Repeat(seq(LiteralText(","), user, one), 0, _HOSTS))
+        if options.multiple_hosts and options.max_length is None
         else seq(user, one)
     )
 
@@ -296,16 +315,18 @@ _RESERVED: Sequence[str] = ("arpa", "invalid", "local", "localhost", "onion", "t
 def email() -> Node:
     """E-mail addresses that the package email-validator accepts and leaves as they are, in ASCII."""
     # In two halves, for a longer repetition would be counted, and a text might end in a point where it may not go on.
-    half = Repeat(chars([(0x21, 0x7E)]), 0, _LOCAL // 2)
-    local = Both(_read(rf"{_ATOM}+(?:\.{_ATOM}+)*"), seq(half, half), end="@")
-    top = Both(_read("[a-z]{2,20}"), alt(map(Text, _RESERVED)), negate=True, end="(?![a-z])")
+    half = Repeat(char_class([(0x21, 0x7E)]), 0, _LOCAL // 2)
+    local = Intersection(_read(rf"{_ATOM}+(?:\.{_ATOM}+)*"), seq(half, half), lookahead="@")
+    top = Intersection(
+        _read("[a-z]{2,20}"), choice(map(LiteralText, _RESERVED)), negate=True, lookahead="(?![a-z])"
+    )
     few, many = (rf"{_label(longest)}\." for longest in (63, 30))
-    wide = _read(f"{written_out(few, 1, 2)}|{written_out(many, 3, 5)}")
-    return seq(local, Text("@"), wide, top)
+    wide = _read(f"{unrolled(few, 1, 2)}|{unrolled(many, 3, 5)}")
+    return seq(local, LiteralText("@"), wide, top)
 
 
 @cache
 def name_email() -> Node:
     """A name and an address, as `Ana <ana@example.com>`."""
     word = parse(r"[\w!#$%&'*+/=?^`{|}~-]+", search=False, unicode=True)
-    return seq(word, Repeat(seq(Text(" "), word), 0, 9), Text(" <"), email(), Text(">"))
+    return seq(word, Repeat(seq(LiteralText(" "), word), 0, 9), LiteralText(" <"), email(), LiteralText(">"))

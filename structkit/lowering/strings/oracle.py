@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.lowering.strings.raw_text import string_texts, uncertain_formats
+from structkit.lowering.strings.raw_text import raw_language, uncertain_formats
 from structkit.schema.ir.nodes import String
-from structkit.schema.markers.quote import lacks_source
+from structkit.schema.markers.quote import needs_source
 
 if TYPE_CHECKING:
     from structkit.automaton.core.dfa import Dfa
 
-__all__ = ["AutomatonTexts"]
+__all__ = ["AutomatonOracle"]
 
 
-class AutomatonTexts:
+class AutomatonOracle:
     """Answers for the schemas of one dialect; see `structkit.schema.algebra.string_oracle.Texts`.
 
     Args:
         python: Whether patterns are those of pydantic, and not of ECMA-262.
         limits: Bounds patterns and automata; what is beyond has no answer.
 
-    >>> texts = AutomatonTexts(python=False)
-    >>> texts.holds(String(patterns=("^a",)), "ab"), texts.is_empty(String(patterns=("^a$",), forbidden=("a",)))
+    >>> texts = AutomatonOracle(python=False)
+    >>> texts.contains(String(patterns=("^a",)), "ab"), texts.is_empty(String(patterns=("^a$",), forbidden=("a",)))
     (True, True)
     """
 
@@ -34,7 +34,7 @@ class AutomatonTexts:
         self._python = python
         self._limits = limits
 
-    def holds(self, node: String, text: str) -> bool | None:
+    def contains(self, node: String, text: str) -> bool | None:
         """Whether a text is one of the strings."""
         if len(text) < node.min_length or (node.max_length is not None and len(text) > node.max_length):
             return False
@@ -53,30 +53,30 @@ class AutomatonTexts:
 
     def is_empty(self, node: String) -> bool | None:
         """Whether there is no such string."""
-        some = self._decided(node, lambda dfa: None if dfa.least else not dfa.is_empty)
+        some = self._decided(node, lambda dfa: None if dfa.min_count else not dfa.is_empty)
         return None if some is None else not some
 
-    def _decided(self, node: String, ask: Callable[[Dfa], bool | None]) -> bool | None:
+    def _decided(self, node: String, query: Callable[[Dfa], bool | None]) -> bool | None:
         """What the automaton says; it says no only if that of all texts that the formats may mean does too."""
-        if any(map(lacks_source, (node.format or "", *node.forbidden_formats))):
+        if any(map(needs_source, (node.format or "", *node.forbidden_formats))):
             return None
-        answer = self._asked(node, ask, wide=False)
+        answer = self._asked(node, query, widened=False)
         if answer is False and uncertain_formats(node):
-            return None if self._asked(node, ask, wide=True) is not False else False
+            return None if self._asked(node, query, widened=True) is not False else False
         return answer
 
-    def _asked(self, node: String, ask: Callable[[Dfa], bool | None], *, wide: bool) -> bool | None:
-        dfa = _automaton(node, self._python, wide, self._limits)
-        return None if dfa is None else ask(dfa)
+    def _asked(self, node: String, query: Callable[[Dfa], bool | None], *, widened: bool) -> bool | None:
+        dfa = _automaton(node, self._python, widened, self._limits)
+        return None if dfa is None else query(dfa)
 
 
 @lru_cache(maxsize=1024)
-def _automaton(node: String, python: bool, wide: bool, limits: Limits) -> Dfa | None:
+def _automaton(node: String, python: bool, widened: bool, limits: Limits) -> Dfa | None:
     """The automaton of the texts, unless it would be too large or cannot be said."""
     # Most schemas ask nothing, and then nothing is compiled.
     from structkit.automaton.construct.compile_rule import rule_dfa
 
     try:
-        return rule_dfa(string_texts(node, python=python, wide=wide, limits=limits), limits)
+        return rule_dfa(raw_language(node, python=python, widened=widened, limits=limits), limits)
     except (LimitExceeded, UnsupportedKeyword):
         return None

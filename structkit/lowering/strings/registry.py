@@ -10,22 +10,22 @@ from types import MappingProxyType
 
 from structkit.lowering.strings.binary import (
     base64,
-    complexes,
-    decimals,
+    complex_strings,
+    decimal_strings,
     float_keys,
-    fractions,
+    fraction_strings,
     hexadecimal,
     utf8,
 )
 from structkit.lowering.strings.network import email, ip_address, ip_interface, ip_network, name_email, url
 from structkit.lowering.strings.rfc import KNOWN_FORMATS
-from structkit.lowering.strings.temporal import dates, durations, moments, times
-from structkit.regex.charset import chars
-from structkit.regex.nodes import Node, Repeat, Text, alt
+from structkit.lowering.strings.temporal import dates, datetimes, durations, times
+from structkit.regex.charset import char_class
+from structkit.regex.nodes import LiteralText, Node, Repeat, choice
 from structkit.regex.pattern.parse import parse
 from structkit.regex.substring import substrings
 
-__all__ = ["format_names", "has_several", "is_known", "language"]
+__all__ = ["format_names", "has_multiple_spellings", "is_known", "language"]
 
 
 def format_names() -> list[str]:
@@ -39,44 +39,46 @@ def is_known(name: str) -> bool:
     >>> is_known("date"), is_known("python:url"), is_known("topic")
     (True, True, False)
     """
-    return name in KNOWN_FORMATS or name.partition(" ")[0] in _PYTHON
+    return name in KNOWN_FORMATS or name.partition(" ")[0] in _PYTHON_FORMATS
 
 
-def has_several(name: str) -> bool:
+def has_multiple_spellings(name: str) -> bool:
     """Whether a format has values that may be written in several ways.
 
-    >>> has_several('python:datetime {"zone": "aware"}'), has_several("python:date")
+    >>> has_multiple_spellings('python:datetime {"zone": "aware"}'), has_multiple_spellings("python:date")
     (True, False)
     """
-    return name.partition(" ")[0] in _ONCE
+    return name.partition(" ")[0] in _CANONICAL_FORMATS
 
 
-def language(name: str, *, once: bool = False) -> Node:
+def language(name: str, *, canonical: bool = False) -> Node:
     """The texts of a format.
 
     Args:
         name: Its name, for a Python type with its arguments as JSON behind a space.
-        once: Whether each value is written in one way only, so that different texts are different values.
+        canonical: Whether each value is written in one way only, so that different texts are different values.
 
-    >>> language('python:hex {"most": 0}')
-    Text(value='')
+    >>> language('python:hex {"max_bytes": 0}')
+    LiteralText(value='')
     """
     # A quote's arguments hold its whole source.
-    return (_language.__wrapped__ if len(name) > _LONG else _language)(name, once)
+    return (_language.__wrapped__ if len(name) > _MAX_CACHED_NAME_LENGTH else _language)(name, canonical)
 
 
-_LONG = 1_000
+_MAX_CACHED_NAME_LENGTH = 1_000
 """Characters of a name that is not remembered."""
 
 
 @lru_cache(maxsize=256)
-def _language(name: str, once: bool) -> Node:
+def _language(name: str, canonical: bool) -> Node:
     if name in KNOWN_FORMATS:
         return KNOWN_FORMATS[name]()
     kind, _, text = name.partition(" ")
     given = json.loads(text) if text else {}
     arguments = {key: _frozen(value) for key, value in given.items()}
-    return (_ONCE.get(kind, _PYTHON[kind]) if once else _PYTHON[kind])(**arguments)
+    return (_CANONICAL_FORMATS.get(kind, _PYTHON_FORMATS[kind]) if canonical else _PYTHON_FORMATS[kind])(
+        **arguments
+    )
 
 
 def _frozen(value: object) -> object:
@@ -93,7 +95,7 @@ def _uuid(version: int | None = None) -> Node:
 
 def _zones() -> Node:
     """The names of time zones that this machine knows."""
-    return alt(map(Text, sorted(zoneinfo.available_timezones())))
+    return choice(map(LiteralText, sorted(zoneinfo.available_timezones())))
 
 
 @lru_cache(maxsize=2)
@@ -101,24 +103,24 @@ def _cased(*, upper: bool) -> Node:
     """Texts in lower case, or in upper case: those of characters that the change of case leaves as they are."""
     change = str.upper if upper else str.lower
     kept = ((code, code) for code in range(_CASELESS) if change(letter := chr(code)) == letter)
-    return Repeat(chars([*kept, (_CASELESS, 0x10FFFF)]))
+    return Repeat(char_class([*kept, (_CASELESS, 0x10FFFF)]))
 
 
 _CASELESS = 0x20000
 """From here on no character has a case."""
 
 
-_PYTHON: Mapping[str, Callable[..., Node]] = MappingProxyType(
+_PYTHON_FORMATS: Mapping[str, Callable[..., Node]] = MappingProxyType(
     {
         "python:base64": base64,
         "python:bytes": utf8,
-        "python:complex": complexes,
+        "python:complex": complex_strings,
         "python:date": dates,
-        "python:datetime": moments,
-        "python:decimal": decimals,
+        "python:datetime": datetimes,
+        "python:decimal": decimal_strings,
         "python:email": email,
         "python:float-key": float_keys,
-        "python:fraction": fractions,
+        "python:fraction": fraction_strings,
         "python:hex": hexadecimal,
         "python:ip-address": ip_address,
         "python:ip-interface": ip_interface,
@@ -136,9 +138,12 @@ _PYTHON: Mapping[str, Callable[..., Node]] = MappingProxyType(
 )
 """The formats of Python types, and what makes their languages from their arguments."""
 
-_SEVERAL = ("complex", "datetime", "decimal", "fraction", "time", "timedelta")
+_MULTIPLE_SPELLINGS = ("complex", "datetime", "decimal", "fraction", "time", "timedelta")
 """Those with values that may be written in several ways."""
 
-_ONCE: Mapping[str, Callable[..., Node]] = MappingProxyType(
-    {f"python:{name}": partial(_PYTHON[f"python:{name}"], once=True) for name in _SEVERAL}
+_CANONICAL_FORMATS: Mapping[str, Callable[..., Node]] = MappingProxyType(
+    {
+        f"python:{name}": partial(_PYTHON_FORMATS[f"python:{name}"], canonical=True)
+        for name in _MULTIPLE_SPELLINGS
+    }
 )

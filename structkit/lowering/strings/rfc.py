@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from types import MappingProxyType
 
-from structkit.lowering.strings.network import written_out
-from structkit.regex.nodes import Node, alt
+from structkit.lowering.strings.network import unrolled
+from structkit.regex.nodes import Node, choice
 from structkit.regex.pattern.parse import compose
 
-__all__ = ["KNOWN_FORMATS", "WIDER_FORMATS"]
+__all__ = ["KNOWN_FORMATS", "PERMISSIVE_FORMATS"]
 
 
 @cache
@@ -86,9 +86,9 @@ def _hostname() -> Node:
     for longest, least, most in ((63, 1, 3), (24, 4, 10)):
         longer = f"{inner}(?:{end}{inner}|-{end}){inner}{{0,{longest - 5}}}{end}"
         label = compose(f"{end}(?:{inner}?{end}|{inner}{inner}{end}|{longer})?")
-        more = written_out(r"\.<label>", least - 1, most - 1)
+        more = unrolled(r"\.<label>", least - 1, most - 1)
         names.append(compose(f"<label>{more}", label=label))
-    return alt(names)
+    return choice(names)
 
 
 @cache
@@ -130,7 +130,7 @@ def _uri(*, relative: bool, wide: str = "") -> Node:
         return absolute
     first = compose(f"[@{plain}]|{escaped}")
     here = compose("(?:<begun>|<first>+<path>)?<end>", begun=begun, first=first, path=path, end=end)
-    return alt([absolute, here])
+    return choice([absolute, here])
 
 
 @cache
@@ -159,7 +159,7 @@ def _regex() -> Node:
     pattern = compose(repetitions, some=some, repeated=repeated)
     for _ in range(3):
         group = compose(r"\((?:\?[:=!])?<pattern>\)", pattern=pattern)
-        pattern = compose(repetitions, some=alt([some, group]), repeated=repeated)
+        pattern = compose(repetitions, some=choice([some, group]), repeated=repeated)
     return pattern
 
 
@@ -203,7 +203,7 @@ _AT = r"[\s\S]*@[\s\S]*"
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.\-]*:[\s\S]*"
 _DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
-WIDER_FORMATS: Mapping[str, Callable[[], Node]] = MappingProxyType(
+PERMISSIVE_FORMATS: Mapping[str, Callable[[], Node]] = MappingProxyType(
     {
         **{
             name: KNOWN_FORMATS[name]

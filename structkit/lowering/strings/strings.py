@@ -8,144 +8,164 @@ from typing import Protocol, cast
 
 from structkit.errors import UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.lowering.strings.raw_text import format_text, string_texts
+from structkit.lowering.strings.raw_text import format_body, raw_language
 from structkit.lowering.strings.registry import format_names, is_known, language
 from structkit.regex.charset import ANY
-from structkit.regex.json_string import QUOTE, SPELLED, closed, escape, other_text, text_body, text_name
-from structkit.regex.nodes import NEVER, Both, Call, Node, Repeat, Substring, Text, alt, seq
-from structkit.regex.size_bound import is_plain_text
-from structkit.regex.substring import spelling
-from structkit.regex.walk import calls, is_larger
+from structkit.regex.json_string import (
+    ESCAPED_SUFFIX,
+    QUOTE,
+    escape,
+    free_text_body,
+    free_text_except,
+    free_text_name,
+    string_tail,
+)
+from structkit.regex.nodes import (
+    NEVER,
+    Intersection,
+    LiteralText,
+    Node,
+    Repeat,
+    RuleRef,
+    Substring,
+    choice,
+    seq,
+)
+from structkit.regex.size_bound import is_small_string
+from structkit.regex.substring import encode_source
+from structkit.regex.walk import exceeds_size, referenced_rules
 from structkit.schema.ir.nodes import Schema, String
-from structkit.schema.markers.quote import FORMAT, with_source
+from structkit.schema.markers.quote import QUOTE_FORMAT, with_source
 
-__all__ = ["LATE_TEXT", "Lowering", "Strings"]
+__all__ = ["MAX_LAZY_LENGTH", "StringLowerer", "StringLowering"]
 
 _FREE = String()
 """Any string: most are, so that nothing else is asked about them."""
 
-_ANY_TEXT = Call(text_name(0, None))
+_ANY_TEXT = RuleRef(free_text_name(0, None))
 _ANY_STRING = seq(QUOTE, _ANY_TEXT)
 
 _LITERAL = 3
 """Nodes that a string with a pattern may have and still be written where it stands; too few to hold a repetition."""
 
-LATE_TEXT = 500
+MAX_LAZY_LENGTH = 500
 """Characters that a text must at least have and its rule still be built only when it is called."""
 
-_DEEPEST = 4
+_MAX_EMBEDDING = 4
 """Strings of JSON inside strings of JSON: each one doubles the backslashes."""
 
 
-class Lowering(Protocol):
+class StringLowering(Protocol):
     """What strings need of the walk over the whole schema."""
 
     bounded: bool
     limits: Limits
-    once: bool
-    nothing: tuple[str, str] | None
+    canonical: bool
+    empty_reason: tuple[str, str] | None
     source: str | None
     rules: dict[str, Node]
-    unmade: set[str]
-    late: set[str]
+    deferred: set[str]
+    lazy: set[str]
 
-    def node(self, schema: Schema, place: str) -> Node:
+    def node(self, schema: Schema, path: str) -> Node:
         """The texts of one schema."""
 
-    def rule(self, node: Node, place: str, *, plain: bool | None = None) -> Node:
+    def rule(self, node: Node, path: str, *, small: bool | None = None) -> Node:
         """A call to `node` under a name of its own."""
 
-    def add(self, name: str, node: Node, *, plain: bool | None = None) -> None:
+    def add(self, name: str, node: Node, *, small: bool | None = None) -> None:
         """Add a rule."""
 
-    def make(self, rule: str) -> None:
+    def lower_deferred(self, rule: str) -> None:
         """Make a rule that was postponed."""
 
 
-class Strings:
+class StringLowerer:
     """The strings of one lowering."""
 
-    def __init__(self, lowering: Lowering) -> None:
+    def __init__(self, lowering: StringLowering) -> None:
         self._lowering = lowering
         self._escaped: dict[str, None] = {}
 
     def string(
-        self, schema: String, place: str, without: Sequence[str] = (), *, once: bool | None = None
+        self, schema: String, path: str, excluded: Sequence[str] = (), *, canonical: bool | None = None
     ) -> Node:
-        """A string that is none of `without`; `once` if each value is written in one way only."""
+        """A string that is none of `excluded`; `canonical` if each value is written in one way only."""
         lowering = self._lowering
-        if schema == _FREE and not without:
+        if schema == _FREE and not excluded:
             if _ANY_TEXT.rule not in lowering.rules:
-                self.text(0, None)
+                self.free_text(0, None)
             return _ANY_STRING
         if schema == _FREE:
-            return seq(QUOTE, lowering.rule(other_text(without), place))
-        once = lowering.once if once is None else once
+            return seq(QUOTE, lowering.rule(free_text_except(excluded), path))
+        canonical = lowering.canonical if canonical is None else canonical
         if schema.content is not None:
-            return self._embedded(schema, schema.content, place, without)
+            return self._embedded(schema, schema.content, path, excluded)
         name = schema.format
-        if name is not None and name.startswith(FORMAT):
-            return self._quote(schema, name, place, without)
+        if name is not None and name.startswith(QUOTE_FORMAT):
+            return self._quote(schema, name, path, excluded)
         if name is not None and not is_known(name) and lowering.bounded:
             message = (
                 f"the format {name!r} cannot be enforced; drop it, or use one of {', '.join(format_names())}"
             )
-            raise UnsupportedKeyword("format", message, place=place)
-        if name is not None and is_known(name) and schema == String(format=name) and not without:
-            text = format_text(name, once=once)
+            raise UnsupportedKeyword("format", message, place=path)
+        if name is not None and is_known(name) and schema == String(format=name) and not excluded:
+            text = format_body(name, canonical=canonical)
             if text is NEVER:
                 return NEVER
-            rule = name if not once or text == format_text(name) else f"{name} once"
+            rule = name if not canonical or text == format_body(name) else f"{name} once"
             lowering.add(rule, text)
-            return seq(QUOTE, Call(rule))
-        body = string_texts(schema, python=lowering.bounded, limits=lowering.limits, place=place, once=once)
+            return seq(QUOTE, RuleRef(rule))
+        body = raw_language(
+            schema, python=lowering.bounded, limits=lowering.limits, path=path, canonical=canonical
+        )
         if body is NEVER:
             return NEVER
-        if isinstance(body, Repeat) and body.part == ANY and not without:
-            return seq(QUOTE, self.text(body.least, body.most))
-        if without:
-            body = Both(body, alt(Text(name) for name in without), negate=True)
-        text = closed(body)
-        if not is_larger(text, _LITERAL):
+        if isinstance(body, Repeat) and body.part == ANY and not excluded:
+            return seq(QUOTE, self.free_text(body.min_count, body.max_count))
+        if excluded:
+            body = Intersection(body, choice(LiteralText(name) for name in excluded), negate=True)
+        text = string_tail(body)
+        if not exceeds_size(text, _LITERAL):
             return seq(QUOTE, text)
         # In a rule that calls no other masks are quicker, and shared.
-        return seq(QUOTE, lowering.rule(text, place, plain=is_plain_text(body)))
+        return seq(QUOTE, lowering.rule(text, path, small=is_small_string(body)))
 
-    def _quote(self, schema: String, name: str, place: str, without: Sequence[str]) -> Node:
+    def _quote(self, schema: String, name: str, path: str, excluded: Sequence[str]) -> Node:
         """A part of a source."""
         lowering = self._lowering
-        name = with_source(name, lowering.source, place)
-        if not spelling(cast("Substring", closed(language(name)))).starts.size:
-            lowering.nothing = lowering.nothing or (
+        name = with_source(name, lowering.source, path)
+        if not encode_source(cast("Substring", string_tail(language(name)))).starts.size:
+            lowering.empty_reason = lowering.empty_reason or (
                 "there is nothing to quote, for the source is empty",
-                place,
+                path,
             )
             return NEVER
         schema = replace(schema, format=name)
-        body = string_texts(schema, python=lowering.bounded, limits=lowering.limits, place=place)
-        if without and body is not NEVER:
-            body = Both(body, alt(Text(other) for other in without), negate=True)
-        return NEVER if body is NEVER else seq(QUOTE, closed(body))
+        body = raw_language(schema, python=lowering.bounded, limits=lowering.limits, path=path)
+        if excluded and body is not NEVER:
+            body = Intersection(body, choice(LiteralText(other) for other in excluded), negate=True)
+        return NEVER if body is NEVER else seq(QUOTE, string_tail(body))
 
-    def text(self, least: int, most: int | None) -> Node:
+    def free_text(self, min_length: int, max_length: int | None) -> Node:
         """Free text and its closing quote, a rule that all schemas share."""
-        name = text_name(least, most)
-        self._lowering.rules[name] = text_body(least, most)
-        if least <= LATE_TEXT:
-            self._lowering.late.add(name)
-        return Call(name)
+        name = free_text_name(min_length, max_length)
+        self._lowering.rules[name] = free_text_body(min_length, max_length)
+        if min_length <= MAX_LAZY_LENGTH:
+            self._lowering.lazy.add(name)
+        return RuleRef(name)
 
-    def _embedded(self, schema: String, content: Schema, place: str, without: Sequence[str]) -> Node:
+    def _embedded(self, schema: String, content: Schema, path: str, excluded: Sequence[str]) -> Node:
         """The JSON texts of a schema, as a string."""
-        if without or schema != String(content=content):
+        if excluded or schema != String(content=content):
             message = "a string of JSON cannot be restricted besides; restrict what it says"
-            raise UnsupportedKeyword("contentSchema", message, place=place)
-        inner = self._lowering.node(content, place)
+            raise UnsupportedKeyword("contentSchema", message, place=path)
+        inner = self._lowering.node(content, path)
         return NEVER if inner is NEVER else seq(QUOTE, self._calling(escape(inner)), QUOTE)
 
     def _calling(self, node: Node) -> Node:
         """The node, and a note of the rules of escaped texts that it calls."""
-        self._escaped.update(dict.fromkeys(calls(node)))
+        self._escaped.update(dict.fromkeys(referenced_rules(node)))
         return node
 
     def finish(self) -> None:
@@ -157,12 +177,14 @@ class Strings:
         lowering = self._lowering
         while pending := [name for name in self._escaped if name not in lowering.rules]:
             for name in pending:
-                if name.count(SPELLED) > _DEEPEST:
-                    message = f"JSON inside a string is written at most {_DEEPEST} deep; use the inner type"
+                if name.count(ESCAPED_SUFFIX) > _MAX_EMBEDDING:
+                    message = (
+                        f"JSON inside a string is written at most {_MAX_EMBEDDING} deep; use the inner type"
+                    )
                     raise UnsupportedKeyword("contentSchema", message, place="$")
-                plain = name.removesuffix(SPELLED)
-                if plain in lowering.unmade:
-                    lowering.make(plain)
+                plain = name.removesuffix(ESCAPED_SUFFIX)
+                if plain in lowering.deferred:
+                    lowering.lower_deferred(plain)
                 if plain in lowering.rules:
                     lowering.rules[name] = self._calling(escape(lowering.rules[plain]))
-                    lowering.late.update({name} if plain in lowering.late else ())
+                    lowering.lazy.update({name} if plain in lowering.lazy else ())

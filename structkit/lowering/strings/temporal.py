@@ -11,14 +11,14 @@ from functools import cache
 from typing import Literal, TypeAlias
 
 from structkit.lowering.numbers.decimals import fixed
-from structkit.lowering.numbers.integers import at_least, at_most, digit_range, naturals
+from structkit.lowering.numbers.integers import digit_range, digits_at_least, digits_at_most, naturals
 from structkit.lowering.strings.rfc import KNOWN_FORMATS
 from structkit.regex.charset import DIGIT
-from structkit.regex.nodes import EMPTY, NEVER, Both, Node, Text, alt, seq
+from structkit.regex.nodes import EMPTY, NEVER, Intersection, LiteralText, Node, choice, seq
 from structkit.regex.pattern.parse import parse
 from structkit.schema.ir.nodes import Bound
 
-__all__ = ["dates", "durations", "moments", "times"]
+__all__ = ["dates", "datetimes", "durations", "times"]
 
 _HOUR_MINUTE = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 _CLOCK = f"{_HOUR_MINUTE}:[0-5][0-9]"
@@ -29,7 +29,7 @@ _ZONES = {
     "utc": "Z",
     "any": f"(?:Z|[+-]{_HOUR_MINUTE})?",
 }
-_ZONES_ONCE = {"aware": "Z", "any": "Z?"}
+_CANONICAL_ZONES = {"aware": "Z", "any": "Z?"}
 """Where each moment is written in one way, none but the first offset stands for it."""
 
 _MICROSECONDS = 6
@@ -51,10 +51,12 @@ def dates(low: str | None = None, high: str | None = None) -> Node:
     >>> dates("2024-02-28", "2024-03-01") is NEVER
     False
     """
-    return _between(KNOWN_FORMATS["date"](), low, high, lambda bound: bound, once=False)
+    return _between(KNOWN_FORMATS["date"](), low, high, lambda bound: bound, canonical=False)
 
 
-def times(low: str | None = None, high: str | None = None, zone: str = "any", *, once: bool = False) -> Node:
+def times(
+    low: str | None = None, high: str | None = None, zone: str = "any", *, canonical: bool = False
+) -> Node:
     """The times of a day from `low` to `high`, ends included.
 
     Args:
@@ -62,24 +64,24 @@ def times(low: str | None = None, high: str | None = None, zone: str = "any", *,
         high: The last.
         zone: What follows: nothing (`naive`), an offset (`aware`), Z (`utc`), any of these (`any`), or one offset such
             as `+01:00`. The bounds do not look at it.
-        once: Whether each time is written in one way only.
+        canonical: Whether each time is written in one way only.
     """
-    if once and zone != "utc":
+    if canonical and zone != "utc":
         zone = "naive"
-    return seq(_between(_read(_CLOCK), low, high, _head, once=once), _zone(zone))
+    return seq(_between(_read(_CLOCK), low, high, _head, canonical=canonical), _zone(zone))
 
 
-def moments(
-    low: str | None = None, high: str | None = None, zone: str = "any", *, once: bool = False
+def datetimes(
+    low: str | None = None, high: str | None = None, zone: str = "any", *, canonical: bool = False
 ) -> Node:
     """The moments from `low` to `high`, ends included, each as `2024-02-29T01:02:03.000004`; see `times`."""
-    moment = seq(KNOWN_FORMATS["date"](), Text("T"), _read(_CLOCK))
-    ending = _read(_ZONES_ONCE[zone]) if once and zone in _ZONES_ONCE else _zone(zone)
-    return seq(_between(moment, low, high, _head, once=once), ending)
+    moment = seq(KNOWN_FORMATS["date"](), LiteralText("T"), _read(_CLOCK))
+    ending = _read(_CANONICAL_ZONES[zone]) if canonical and zone in _CANONICAL_ZONES else _zone(zone)
+    return seq(_between(moment, low, high, _head, canonical=canonical), ending)
 
 
 def _zone(zone: str) -> Node:
-    return _read(_ZONES[zone]) if zone in _ZONES else Text(zone)
+    return _read(_ZONES[zone]) if zone in _ZONES else LiteralText(zone)
 
 
 def _head(bound: str) -> str:
@@ -87,19 +89,25 @@ def _head(bound: str) -> str:
 
 
 def _between(
-    node: Node, low: str | None, high: str | None, head: Callable[[str], str], *, once: bool
+    node: Node, low: str | None, high: str | None, head: Callable[[str], str], *, canonical: bool
 ) -> Node:
     """The texts of a fixed shape between two of them, and a fraction of a second where `head` cuts one off."""
     clock = head is _head
-    whole = seq(node, _fraction(once)) if clock else node
+    whole = seq(node, _fraction(canonical)) if clock else node
     if low is not None and high is not None and low > high:
         return NEVER
     if low is not None:
-        later = seq(_beyond(head(low), 1), _fraction(once) if clock else EMPTY)
-        whole = Both(whole, alt([later, seq(Text(head(low)), _fraction_from(low, once))]), end=_END)
+        later = seq(_beyond(head(low), 1), _fraction(canonical) if clock else EMPTY)
+        whole = Intersection(
+            whole,
+            choice([later, seq(LiteralText(head(low)), _fraction_from(low, canonical))]),
+            lookahead=_END,
+        )
     if high is not None:
-        earlier = seq(_beyond(head(high), -1), _fraction(once) if clock else EMPTY)
-        whole = Both(whole, alt([earlier, seq(Text(head(high)), _fraction_to(high))]), end=_END)
+        earlier = seq(_beyond(head(high), -1), _fraction(canonical) if clock else EMPTY)
+        whole = Intersection(
+            whole, choice([earlier, seq(LiteralText(head(high)), _fraction_to(high))]), lookahead=_END
+        )
     return whole
 
 
@@ -111,17 +119,19 @@ def _beyond(bound: str, sign: Literal[1, -1]) -> Node:
             continue
         first, last = (int(character) + 1, 9) if sign > 0 else (0, int(character) - 1)
         if first <= last:
-            parts.append(seq(Text(bound[:index]), digit_range(first, last), _shape(bound[index + 1 :])))
-    return alt(parts)
+            parts.append(
+                seq(LiteralText(bound[:index]), digit_range(first, last), _shape(bound[index + 1 :]))
+            )
+    return choice(parts)
 
 
 def _shape(text: str) -> Node:
-    return seq(*(DIGIT if character.isdigit() else Text(character) for character in text))
+    return seq(*(DIGIT if character.isdigit() else LiteralText(character) for character in text))
 
 
-def _fraction(once: bool) -> Node:
-    """Up to a millionth of a second, or nothing; `once` as Python writes it: all six digits, not all 0."""
-    if not once:
+def _fraction(canonical: bool) -> Node:
+    """Up to a millionth of a second, or nothing; `canonical` as Python writes it: all six digits, not all 0."""
+    if not canonical:
         return _read(rf"(?:\.[0-9]{{1,{_MICROSECONDS}}})?")
     six = "|".join(f"[0-9]{{{5 - zeros}}}[1-9]{'0' * zeros}" for zeros in range(_MICROSECONDS))
     return _read(rf"(?:\.(?:{six}))?")
@@ -131,18 +141,25 @@ def _part(bound: str) -> str:
     return bound.partition(".")[2].ljust(_MICROSECONDS, "0")
 
 
-def _fraction_from(bound: str, once: bool) -> Node:
+def _fraction_from(bound: str, canonical: bool) -> Node:
     part = _part(bound)
     if ":" not in bound:
         return EMPTY
-    return seq(Text("."), at_least(part)) if part.strip("0") else _fraction(once)
+    return seq(LiteralText("."), digits_at_least(part)) if part.strip("0") else _fraction(canonical)
 
 
 def _fraction_to(bound: str) -> Node:
     part = _part(bound)
     if ":" not in bound or not part.strip("0"):
         return EMPTY
-    return alt([EMPTY, seq(Text("."), Both(at_most(part), _read("[0-9]*[1-9][0-9]*"), end=""))])
+    return choice(
+        [
+            EMPTY,
+            seq(
+                LiteralText("."), Intersection(digits_at_most(part), _read("[0-9]*[1-9][0-9]*"), lookahead="")
+            ),
+        ]
+    )
 
 
 _SECOND = 1_000_000
@@ -151,29 +168,30 @@ _DAYS = (("Y", 365 * _DAY), ("D", _DAY))
 _HOURS = (("H", 3_600 * _SECOND), ("M", 60 * _SECOND))
 """What pydantic writes a duration in, in microseconds; a year has 365 days."""
 
-_LONGEST_DAYS = 999_999_999
-LONGEST = _LONGEST_DAYS * _DAY + _DAY - 1
+_MAX_DURATION_DAYS = 999_999_999
+MAX_DURATION = _MAX_DURATION_DAYS * _DAY + _DAY - 1
 """`timedelta.max` in microseconds."""
 
 
-def durations(low: int | None = None, high: int | None = None, *, once: bool = False) -> Node:
+def durations(low: int | None = None, high: int | None = None, *, canonical: bool = False) -> Node:
     """The durations from `low` to `high` microseconds, ends included.
 
-    With bounds, or `once`, each as pydantic writes it: `P1Y2DT3H4M5.6S`. Otherwise also with more than 23 hours and
+    With bounds, or `canonical`, each as pydantic writes it: `P1Y2DT3H4M5.6S`. Otherwise also with more than 23 hours
+    and
     more than 364 days.
 
-    >>> from structkit.automaton.construct.compile_rule import regular
-    >>> short = regular(durations(0, 90_000_000))
+    >>> from structkit.automaton.construct.compile_rule import regular_dfa
+    >>> short = regular_dfa(durations(0, 90_000_000))
     >>> [short.accepts(text) for text in (b"PT0S", b"PT1M30S", b"PT1M30.5S", b"PT90S")]
     [True, True, False, False]
     """
-    if low is None and high is None and not once:
+    if low is None and high is None and not canonical:
         return _read(_any_duration())
-    low, high = -_LONGEST_DAYS * _DAY if low is None else low, LONGEST if high is None else high
-    found: list[Node] = [Text("PT0S")] if low <= 0 <= high else []
-    found.append(seq(Text("P"), _amounts(_DAYS, max(low, 1), high, _clock)))
-    found.append(seq(Text("-P"), _amounts(_DAYS, max(-high, 1), -low, _clock)))
-    return alt(part for part in found if part is not NEVER)
+    low, high = -_MAX_DURATION_DAYS * _DAY if low is None else low, MAX_DURATION if high is None else high
+    found: list[Node] = [LiteralText("PT0S")] if low <= 0 <= high else []
+    found.append(seq(LiteralText("P"), _amounts(_DAYS, max(low, 1), high, _clock)))
+    found.append(seq(LiteralText("-P"), _amounts(_DAYS, max(-high, 1), -low, _clock)))
+    return choice(part for part in found if part is not NEVER)
 
 
 def _any_duration() -> str:
@@ -197,20 +215,22 @@ def _amounts(units: _Units, low: int, high: int, rest: Callable[[int, int], Node
 
     def some(count: int, least: int, most: int) -> Node:
         tail = _amounts(smaller, least, most, rest)
-        return seq(Text(f"{count}{letter}"), tail) if count else tail
+        return seq(LiteralText(f"{count}{letter}"), tail) if count else tail
 
     if first == last:
         return some(first, low - first * size, high - first * size)
     parts = [some(first, low - first * size, size - 1), some(last, 0, high - last * size)]
     if last - first > 1:
-        parts.append(seq(naturals(first + 1, last - 1), Text(letter), _amounts(smaller, 0, size - 1, rest)))
-    return alt(parts)
+        parts.append(
+            seq(naturals(first + 1, last - 1), LiteralText(letter), _amounts(smaller, 0, size - 1, rest))
+        )
+    return choice(parts)
 
 
 def _clock(low: int, high: int) -> Node:
     """Less than a day."""
-    some = seq(Text("T"), _amounts(_HOURS, max(low, 1), high, _seconds))
-    return some if low else alt([EMPTY, some])
+    some = seq(LiteralText("T"), _amounts(_HOURS, max(low, 1), high, _seconds))
+    return some if low else choice([EMPTY, some])
 
 
 def _seconds(low: int, high: int) -> Node:
@@ -218,5 +238,7 @@ def _seconds(low: int, high: int) -> Node:
     if high == 0:
         return EMPTY
     least, most = (Decimal(end) / _SECOND for end in (max(low, 1), high))
-    short = Both(fixed(Bound(least), Bound(most), _MICROSECONDS), _read(r"[0-9]+(?:\.[0-9]*[1-9])?"), end="S")
-    return seq(short, Text("S")) if low else alt([EMPTY, seq(short, Text("S"))])
+    short = Intersection(
+        fixed(Bound(least), Bound(most), _MICROSECONDS), _read(r"[0-9]+(?:\.[0-9]*[1-9])?"), lookahead="S"
+    )
+    return seq(short, LiteralText("S")) if low else choice([EMPTY, seq(short, LiteralText("S"))])

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import structkit.demo
-from structkit.errors import ModelFailed, VocabularyError
-from structkit.models.protocols import Message, Rows
+from structkit.errors import ModelError, VocabularyError
+from structkit.models.protocols import Batch, Message
 from structkit.models.transformers.chat_template import PromptEncoder
-from structkit.models.transformers.thinking import thinking_marks as marks_of
-from structkit.vocabulary.tokenizers import find_end_ids, read_tokens
+from structkit.models.transformers.thinking import find_thinking_tags as marks_of
+from structkit.vocabulary.tokenizers import find_eos_token_ids, read_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def load(
     *,
     device: str | None = None,
     dtype: str | torch.dtype | None = None,
-    thinking_marks: tuple[str, str] | None = None,
+    thinking_tags: tuple[str, str] | None = None,
 ) -> TransformersModel:
     """Load a causal language model and its tokenizer.
 
@@ -53,17 +53,17 @@ def load(
         device: Where the model computes, such as `"cuda"`; by default a CUDA device if there is one, else the CPU.
         dtype: The type of the weights, such as `"bfloat16"`, or `"auto"` for that of the checkpoint; by default
             float32 on a CPU, where half precision is slow, and that of the checkpoint elsewhere.
-        thinking_marks: See `from_transformers`.
+        thinking_tags: See `from_transformers`.
 
     Raises:
-        ModelFailed: The packages are missing, there is no such model, or it is not a causal language model.
+        ModelError: The packages are missing, there is no such model, or it is not a causal language model.
         VocabularyError: Its tokenizer cannot be read as bytes.
 
     >>> load("./no/such/folder")
     Traceback (most recent call last):
-    structkit.errors.ModelFailed: there is no such folder; give one that holds config.json at `no/such/folder`
+    structkit.errors.ModelError: there is no such folder; give one that holds config.json at `no/such/folder`
     """
-    source = _demo_folder() if name_or_folder is None else _found(name_or_folder)
+    source = _demo_folder() if name_or_folder is None else _resolve_folder(name_or_folder)
     _check_packages()
     import torch
     import transformers
@@ -75,7 +75,7 @@ def load(
     elif isinstance(dtype, str) and dtype != "auto":
         dtype = _dtype(dtype)
     try:
-        with _quiet(isinstance(source, Path)):
+        with _without_progress_bars(isinstance(source, Path)):
             config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False)
             _check_causal(config, place)
             tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=False)
@@ -89,47 +89,47 @@ def load(
                 output_loading_info=True,
             )
             model.to(target)
-    except ModelFailed:
+    except ModelError:
         raise
     except Exception as error:  # checkpoints break in as many ways as there are libraries beneath
-        raise _failure(error, place) from error
+        raise _model_error(error, place) from error
     missing = sorted(report["missing_keys"])
     if missing:
-        raise ModelFailed(
+        raise ModelError(
             f"the checkpoint lacks weights of a causal language model ({', '.join(missing[:3])}); "
             "choose one that was saved with its language-model head",
             place=place,
         )
     name = "demo" if name_or_folder is None else place
-    return TransformersModel(model, tokenizer, name=name, thinking_marks=thinking_marks)
+    return TransformersModel(model, tokenizer, name=name, thinking_marks=thinking_tags)
 
 
 def from_transformers(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     *,
-    thinking_marks: tuple[str, str] | None = None,
+    thinking_tags: tuple[str, str] | None = None,
 ) -> TransformersModel:
     """Use a model that is already loaded; it is put into evaluation mode and stays where it is.
 
     Args:
         model: A causal language model of transformers.
         tokenizer: Its tokenizer.
-        thinking_marks: The texts that begin and end its thoughts; by default those that its chat template or its
+        thinking_tags: The texts that begin and end its thoughts; by default those that its chat template or its
             tokenizer knows, such as `("<think>", "</think>")`.
 
     Raises:
-        ModelFailed: It is not a causal language model, or they are not of transformers.
+        ModelError: It is not a causal language model, or they are not of transformers.
         VocabularyError: Its tokenizer cannot be read as bytes.
     """
     if not hasattr(tokenizer, "apply_chat_template") or not hasattr(model, "get_input_embeddings"):
-        raise ModelFailed(
+        raise ModelError(
             f"a {type(model).__name__} with a {type(tokenizer).__name__} is no model and tokenizer of transformers; "
             "wrap a tokenizers.Tokenizer in PreTrainedTokenizerFast(tokenizer_object=...)"
         )
     name = getattr(model.config, "_name_or_path", "") or type(model).__name__
     _check_causal(model.config, name)
-    return TransformersModel(model, tokenizer, name=name, thinking_marks=thinking_marks)
+    return TransformersModel(model, tokenizer, name=name, thinking_marks=thinking_tags)
 
 
 class TransformersModel:
@@ -155,7 +155,7 @@ class TransformersModel:
         self._context_length = _context_length(model.config)
         self._vocabulary = _vocabulary(model, tokenizer)
         self._encoder = PromptEncoder(tokenizer, self._vocabulary)
-        self._thinking = marks_of(thinking_marks, self.chat_template, self._encoder.is_added)
+        self._thinking_tags = marks_of(thinking_marks, self.chat_template, self._encoder.is_added)
 
     @property
     def name(self) -> str:
@@ -176,7 +176,7 @@ class TransformersModel:
         """Turn a prompt into the first tokens of a sequence; see `LogitsModel.encode`.
 
         Raises:
-            ModelFailed: There is no chat template for the messages, or it refuses them.
+            ModelError: There is no chat template for the messages, or it refuses them.
         """
         return self._encoder.encode(prompt)
 
@@ -199,15 +199,15 @@ class TransformersModel:
 
         The chat template opens them if it knows how to; else their first mark does.
         """
-        token_ids, mark = self._encoder.encode(prompt, thinking=True), self._thinking[0]
-        if self.show(token_ids[-len(mark) - 8 :]).rstrip().endswith(mark):
+        token_ids, mark = self._encoder.encode(prompt, thinking=True), self._thinking_tags[0]
+        if self.decode(token_ids[-len(mark) - 8 :]).rstrip().endswith(mark):
             return token_ids
         return [*token_ids, *self._encoder.encode_marker(mark), *self.encode_text("\n")]
 
     @property
     def end_of_thinking(self) -> tuple[int, ...]:
         """The token of the mark that ends thoughts, such as `</think>`, or its spelling if there is no such token."""
-        return tuple(self._encoder.encode_marker(self._thinking[1]))
+        return tuple(self._encoder.encode_marker(self._thinking_tags[1]))
 
     def encode_text(self, text: str) -> list[int]:
         """Spell text in the middle of a sequence; see `LogitsModel.encode_text`.
@@ -217,7 +217,7 @@ class TransformersModel:
         """
         return self._encoder.encode_text(text)
 
-    def show(self, token_ids: Sequence[int]) -> str:
+    def decode(self, token_ids: Sequence[int]) -> str:
         """The text of tokens, control tokens included, for people to read."""
         decoded = self.tokenizer.decode(list(token_ids), clean_up_tokenization_spaces=False)
         return decoded if isinstance(decoded, str) else "".join(decoded)
@@ -226,27 +226,27 @@ class TransformersModel:
         """Begin a sequence with an empty KV cache."""
         return TransformersSession(self)
 
-    def rows(self, prefix: Sequence[int] = ()) -> Rows | None:
+    def batch(self, prefix: Sequence[int] = ()) -> Batch | None:
         """Begin a batch; see `Batching`. `None` for models that keep a state instead of the tokens."""
-        from structkit.models.transformers.kv_batch import TransformersRows, can_batch
+        from structkit.models.transformers.kv_batch import TransformersBatch, can_batch
 
         if not can_batch(self.model):
             return None
-        return TransformersRows(self.model, prefix, name=self._name, check_readable=self.check_readable)
+        return TransformersBatch(self.model, prefix, name=self._name, check_readable=self.check_readable)
 
     def check_readable(self, token_ids: Sequence[int], before: int) -> None:
         """Refuse tokens that the model cannot read after `before` others.
 
         Raises:
-            ModelFailed: There is none, one is unknown to the model, or the sequence would be too long for it.
+            ModelError: There is none, one is unknown to the model, or the sequence would be too long for it.
         """
         length = before + len(token_ids)
         place = f"{self._name}, token {length}"
         if not token_ids:
-            raise ModelFailed("no token was given; feed at least one", place=place)
+            raise ModelError("no token was given; feed at least one", place=place)
         longest = self._context_length
         if longest is not None and length > longest:
-            raise ModelFailed(
+            raise ModelError(
                 f"the sequence has {length} tokens, {length - longest} more than the {longest} the model can read; "
                 "shorten the prompt or lower max_tokens",
                 place=place,
@@ -255,7 +255,7 @@ class TransformersModel:
         readable = cast("torch.nn.Embedding", self.model.get_input_embeddings()).weight.shape[0]
         strange = next((token_id for token_id in token_ids if not 0 <= token_id < readable), None)
         if strange is not None:
-            raise ModelFailed(
+            raise ModelError(
                 f"token {strange} is none of the {readable} that the model knows; is the tokenizer its own?",
                 place=place,
             )
@@ -276,7 +276,7 @@ class TransformersSession:
         self._model = model.model
         embeddings = cast("torch.nn.Embedding", self._model.get_input_embeddings())
         self._device = embeddings.weight.device
-        self._keeps_last = "logits_to_keep" in inspect.signature(self._model.forward).parameters
+        self._supports_logits_to_keep = "logits_to_keep" in inspect.signature(self._model.forward).parameters
         self._fed: list[int] = []
         self._cached = 0
         self._cache: Cache | None = None
@@ -290,7 +290,7 @@ class TransformersSession:
         """Feed tokens, at least one, and return the logits of the token that follows them: float32[width].
 
         Raises:
-            ModelFailed: The model broke, its logits are useless, or the sequence is too long for it.
+            ModelError: The model broke, its logits are useless, or the sequence is too long for it.
         """
         import torch
 
@@ -301,15 +301,15 @@ class TransformersSession:
                 output = self._forward(torch.tensor([fed[self._cached :]], device=self._device))
                 row = cast("torch.Tensor", output.logits)[0, -1].float().cpu().numpy()
         except Exception as error:  # out of memory, or anything from the model's own code
-            self._forget()
-            raise ModelFailed(
+            self._reset()
+            raise ModelError(
                 f"the model broke while reading: {error}", place=f"{self._owner.name}, token {len(fed)}"
             ) from error
         self._fed = fed
         self._cache = getattr(output, "past_key_values", None)
         self._cached = 0 if self._cache is None else len(fed)
         if not np.isfinite(row.max()):
-            raise ModelFailed(
+            raise ModelError(
                 "the logits are NaN or infinite; load the model with dtype='float32'",
                 place=f"{self._owner.name}, token {len(fed)}",
             )
@@ -319,34 +319,34 @@ class TransformersSession:
         """Forget all but the first `length` tokens that were fed.
 
         Raises:
-            ModelFailed: Fewer than `length` tokens were fed.
+            ModelError: Fewer than `length` tokens were fed.
         """
         if not 0 <= length <= len(self._fed):
-            raise ModelFailed(f"{len(self._fed)} tokens were fed, so they cannot be cropped to {length}")
+            raise ModelError(f"{len(self._fed)} tokens were fed, so they cannot be cropped to {length}")
         surplus = self._cached - length
         del self._fed[length:]
         if surplus <= 0:
             return
-        if length and _cut(self._cache, surplus, length):
+        if length and _crop_cache(self._cache, surplus, length):
             self._cached = length
         else:
-            self._forget()
+            self._reset()
 
     def _forward(self, ids: torch.Tensor) -> CausalLMOutputWithPast:
         """Read the tokens that follow the cache; positions and the mask follow from its length."""
         options: dict[str, object] = {"use_cache": True, "return_dict": True}
-        if self._keeps_last:
+        if self._supports_logits_to_keep:
             options["logits_to_keep"] = 1
         if self._cache is not None:
             options["past_key_values"] = self._cache
         return cast("CausalLMOutputWithPast", self._model(input_ids=ids, **options))
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._cache = None
         self._cached = 0
 
 
-def _cut(cache: object, surplus: int, length: int) -> bool:
+def _crop_cache(cache: object, surplus: int, length: int) -> bool:
     """Whether the last `surplus` tokens could be taken out of the cache; if not, it may be damaged."""
     crop: Callable[[int], None] | None = getattr(cache, "crop", None)
     if crop is None:
@@ -367,7 +367,7 @@ def _vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> V
     declared = getattr(model.generation_config, "eos_token_id", None)
     declared = [declared] if isinstance(declared, int) else declared or []
     # A configuration left at its defaults may call ordinary text an end, which would make that text unsayable.
-    ends = find_end_ids(tokenizer) | {end for end in declared if end < len(tokens) and not tokens[end]}
+    ends = find_eos_token_ids(tokenizer) | {end for end in declared if end < len(tokens) and not tokens[end]}
     reached = [end for end in ends if width is None or end < width]
     if not reached:
         raise VocabularyError("the tokenizer does not say which token ends a text; set tokenizer.eos_token")
@@ -383,7 +383,7 @@ def _context_length(config: PreTrainedConfig) -> int | None:
     return None
 
 
-def _check_causal(config: PreTrainedConfig, place: str) -> None:
+def _check_causal(config: PreTrainedConfig, location: str) -> None:
     """Refuse models that read in both directions; transformers loads many of them as causal ones, with a warning."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
@@ -394,16 +394,16 @@ def _check_causal(config: PreTrainedConfig, place: str) -> None:
         kind = "is an encoder, which reads in both directions"
     else:
         return
-    raise ModelFailed(
+    raise ModelError(
         f"a {config.model_type} model {kind}; choose one that writes from left to right, such as Qwen/Qwen3-0.6B",
-        place=place,
+        place=location,
     )
 
 
 def _check_packages() -> None:
     for package in ("torch", "transformers"):
         if importlib.util.find_spec(package) is None:
-            raise ModelFailed(
+            raise ModelError(
                 f"{package} is not installed; install it with `pip install structkit[transformers]`"
             )
 
@@ -411,29 +411,29 @@ def _check_packages() -> None:
 def _demo_folder() -> Path:
     folder = Path(structkit.demo.__file__).parent / "model"
     if not (folder / "config.json").is_file():
-        raise ModelFailed(
+        raise ModelError(
             "the demo model is not installed; install structkit from its wheel", place=str(folder)
         )
     return folder
 
 
-def _found(name_or_folder: str | Path) -> str | Path:
+def _resolve_folder(name_or_folder: str | Path) -> str | Path:
     """A folder that holds a model, or else what may be a name on the hub."""
     folder = Path(name_or_folder).expanduser()
     if (folder / "config.json").is_file():
         return folder
     if folder.exists():
-        raise ModelFailed("this is no model: it holds no config.json", place=str(folder))
+        raise ModelError("this is no model: it holds no config.json", place=str(folder))
     # A hub name is `name` or `organization/name`, and nothing else that a path may be.
     if isinstance(name_or_folder, str) and re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", name_or_folder):
         if os.environ.get("STRUCTKIT_DOWNLOADS") == "0":
-            raise ModelFailed(
+            raise ModelError(
                 "models of the hub are refused here, for STRUCTKIT_DOWNLOADS is 0; in a test take the fixture "
                 "structkit_model, or mark it with @pytest.mark.structkit_downloads",
                 place=name_or_folder,
             )
         return name_or_folder
-    raise ModelFailed("there is no such folder; give one that holds config.json", place=str(folder))
+    raise ModelError("there is no such folder; give one that holds config.json", place=str(folder))
 
 
 def _device(device: str | None) -> torch.device:
@@ -444,7 +444,7 @@ def _device(device: str | None) -> torch.device:
     try:
         return torch.empty(0, device=device).device
     except (AssertionError, RuntimeError) as error:
-        raise ModelFailed(f"there is no such device; try 'cpu' ({error})", place=device) from error
+        raise ModelError(f"there is no such device; try 'cpu' ({error})", place=device) from error
 
 
 def _dtype(name: str) -> torch.dtype:
@@ -452,12 +452,12 @@ def _dtype(name: str) -> torch.dtype:
 
     dtype = getattr(torch, name, None)
     if not isinstance(dtype, torch.dtype):
-        raise ModelFailed("there is no such dtype; try 'float32', 'bfloat16' or 'auto'", place=name)
+        raise ModelError("there is no such dtype; try 'float32', 'bfloat16' or 'auto'", place=name)
     return dtype
 
 
 @contextmanager
-def _quiet(silence: bool) -> Iterator[None]:
+def _without_progress_bars(silence: bool) -> Iterator[None]:
     """Without progress bars: they are for downloads."""
     import transformers
 
@@ -472,7 +472,7 @@ def _quiet(silence: bool) -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _failure(error: Exception, place: str) -> ModelFailed:
+def _model_error(error: Exception, location: str) -> ModelError:
     """Say what may be done about what transformers raised."""
     said = str(error).strip().split("\n")[0] or type(error).__name__
     if "trust_remote_code" in str(error):
@@ -483,4 +483,4 @@ def _failure(error: Exception, place: str) -> ModelFailed:
         remedy = "install what it names"
     else:
         remedy = "check the name and the network, or give a folder that holds the model"
-    return ModelFailed(f"the model could not be loaded: {said}; {remedy}", place=place)
+    return ModelError(f"the model could not be loaded: {said}; {remedy}", place=location)

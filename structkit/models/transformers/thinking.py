@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["thinking_marks"]
+__all__ = ["find_thinking_tags"]
 
-_MARKS = (
+_KNOWN_TAGS = (
     ("<think>", "</think>"),
     ("[THINK]", "[/THINK]"),
     ("<seed:think>", "</seed:think>"),
@@ -17,7 +17,7 @@ _MARKS = (
 """Those of models that were published, the usual ones first."""
 
 
-def thinking_marks(
+def find_thinking_tags(
     given: tuple[str, str] | None, template: str | None, is_token: Callable[[str], bool]
 ) -> tuple[str, str]:
     """The texts that begin and end the thoughts of a model.
@@ -34,13 +34,13 @@ def thinking_marks(
         TypeError: What is given is no pair of texts.
         ValueError: The end is empty.
 
-    >>> thinking_marks(None, "{% if think %}[THINK]...[/THINK]{% endif %}", lambda text: False)
+    >>> find_thinking_tags(None, "{% if think %}[THINK]...[/THINK]{% endif %}", lambda text: False)
     ('[THINK]', '[/THINK]')
     """
     if given is None:
-        known = [pair for pair in _MARKS if pair[1] in (template or "")]
-        known += [pair for pair in _MARKS if is_token(pair[1])]
-        return (*known, *_MARKS)[0]
+        known = [pair for pair in _KNOWN_TAGS if pair[1] in (template or "")]
+        known += [pair for pair in _KNOWN_TAGS if is_token(pair[1])]
+        return (*known, *_KNOWN_TAGS)[0]
     pair: object = given
     if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(mark, str) for mark in pair):
         raise TypeError(

@@ -15,85 +15,99 @@ from structkit.regex.charset import ANY
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
-    Alt,
-    Both,
-    Call,
-    Chars,
-    Joined,
-    Multiple,
+    CharClass,
+    Choice,
+    Intersection,
+    LiteralText,
+    MultipleOf,
     Node,
     Repeat,
+    RuleRef,
+    SeparatedList,
     Seq,
-    Text,
-    alt,
+    choice,
     seq,
 )
 from structkit.regex.walk import children
 
-__all__ = ["Choice", "Edge", "Look", "Loop", "Raw", "Refused", "Row", "choice", "loop", "resolve", "row"]
+__all__ = [
+    "Anchor",
+    "AnchoredChoice",
+    "AnchoredNode",
+    "AnchoredRepeat",
+    "AnchoredSeq",
+    "Lookaround",
+    "UnsupportedAnchor",
+    "anchored_choice",
+    "anchored_repeat",
+    "anchored_seq",
+    "resolve",
+]
 
-_PLAIN = (Text, Chars, Seq, Alt, Repeat, Both, Multiple, Joined, Call)
-_REST = Repeat(ANY, 0, None)
+_PLAIN_NODES = (LiteralText, CharClass, Seq, Choice, Repeat, Intersection, MultipleOf, SeparatedList, RuleRef)
+_ANY_STRING = Repeat(ANY, 0, None)
 
-_MOST = 20_000
+_MAX_STEPS = 20_000
 """Steps of the walks and nodes of what they make; patterns that people write take a few hundred."""
 
 _ENTANGLED = "the anchors stand in too many places; write `^` and `$` at the ends of the alternatives"
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class Anchor:
     """The start or the end of the text."""
 
-    start: bool
+    at_start: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Lookaround:
     """A lookahead or lookbehind at `column` of the pattern."""
 
-    inner: Raw
+    inner: AnchoredNode
     ahead: bool
     negate: bool
     column: int
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AnchoredSeq:
     """One after the other, with an edge or a lookaround somewhere inside."""
 
-    parts: tuple[Raw, ...]
+    parts: tuple[AnchoredNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class AnchoredChoice:
     """Any of the parts, with an edge or a lookaround somewhere inside."""
 
-    parts: tuple[Raw, ...]
+    parts: tuple[AnchoredNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class AnchoredRepeat:
     """A repetition with an edge or a lookaround somewhere inside."""
 
-    part: Raw
-    least: int
-    most: int | None
+    part: AnchoredNode
+    min_count: int
+    max_count: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Meet:
+class AnchoredIntersection:
     """An intersection or a difference. Its right edge is always the end of the text."""
 
-    left: Raw
-    right: Raw
+    left: AnchoredNode
+    right: AnchoredNode
     negate: bool
 
 
-Raw: TypeAlias = Node | Edge | Look | Row | Choice | Loop | Meet
+AnchoredNode: TypeAlias = (
+    Node | Anchor | Lookaround | AnchoredSeq | AnchoredChoice | AnchoredRepeat | AnchoredIntersection
+)
 
 
-class Refused(Exception):
+class UnsupportedAnchor(Exception):
     """Anchors or a lookaround that cannot be expressed, at a column of the pattern."""
 
     def __init__(self, message: str, column: int) -> None:
@@ -102,57 +116,65 @@ class Refused(Exception):
         self.column = column
 
 
-def row(parts: Iterable[Raw]) -> Raw:
+def anchored_seq(parts: Iterable[AnchoredNode]) -> AnchoredNode:
     """One after the other; a plain node where all parts are plain."""
-    flat: list[Raw] = []
+    flat: list[AnchoredNode] = []
     for part in parts:
-        flat += part.parts if isinstance(part, Row) else (part,)
-    plain = [part for part in flat if isinstance(part, _PLAIN)]
+        flat += part.parts if isinstance(part, AnchoredSeq) else (part,)
+    plain = [part for part in flat if isinstance(part, _PLAIN_NODES)]
     if len(plain) == len(flat):
         return seq(*plain)
-    return flat[0] if len(flat) == 1 else Row(tuple(flat))
+    return flat[0] if len(flat) == 1 else AnchoredSeq(tuple(flat))
 
 
-def choice(parts: Iterable[Raw]) -> Raw:
+def anchored_choice(parts: Iterable[AnchoredNode]) -> AnchoredNode:
     """Any of the parts; a plain node where all parts are plain."""
     parts = tuple(parts)
-    plain = [part for part in parts if isinstance(part, _PLAIN)]
+    plain = [part for part in parts if isinstance(part, _PLAIN_NODES)]
     if len(plain) == len(parts):
-        return alt(plain)
-    return parts[0] if len(parts) == 1 else Choice(parts)
+        return choice(plain)
+    return parts[0] if len(parts) == 1 else AnchoredChoice(parts)
 
 
-def loop(part: Raw, least: int, most: int | None) -> Raw:
+def anchored_repeat(part: AnchoredNode, min_count: int, max_count: int | None) -> AnchoredNode:
     """A repetition; a plain node where the part is plain."""
-    if most == 0:
+    if max_count == 0:
         return EMPTY
-    if least == most == 1:
+    if min_count == max_count == 1:
         return part
-    return Repeat(part, least, most) if isinstance(part, _PLAIN) else Loop(part, least, most)
+    return (
+        Repeat(part, min_count, max_count)
+        if isinstance(part, _PLAIN_NODES)
+        else AnchoredRepeat(part, min_count, max_count)
+    )
 
 
-def resolve(pattern: Raw, *, search: bool) -> Node:
+def resolve(pattern: AnchoredNode, *, search: bool) -> Node:
     """The texts that a pattern matches, as a whole or, with `search`, anywhere.
 
-    >>> resolve(row([Edge(start=True), Text("a")]), search=True)
-    Seq(parts=(Text(value='a'), Repeat(part=Chars(ranges=((0, 55295), (57344, 1114111))), least=0, most=None)))
+    >>> resolve(anchored_seq([Anchor(at_start=True), LiteralText("a")]), search=True)
+    Seq(parts=(LiteralText(value='a'), Repeat(part=CharClass(ranges=((0, 55295), (57344, 1114111))), min_count=0, max_count=None)))
 
     Raises:
         Refused: A lookaround inside a repetition, a lookbehind before more text, or anchors in so many places that
             the regex would grow beyond all measure.
     """
-    branches = pattern.parts if isinstance(pattern, Choice) and _has_look(pattern) else (pattern,)
+    branches = (
+        pattern.parts if isinstance(pattern, AnchoredChoice) and _find_lookaround(pattern) else (pattern,)
+    )
     resolver = _Resolver()
     found: list[Node] = []
     for branch in branches:
-        if search and isinstance(branch, _PLAIN) and _empty(branch):
-            return _REST
-        whole = resolver.without_looks(row([_REST, branch]) if search else branch, _REST if search else EMPTY)
-        for behind in resolver.behind:
-            whole = Meet(whole, row([_REST, behind.inner]), behind.negate)
-        resolver.behind.clear()
-        found.append(resolver.texts(whole, True, True))
-    return alt(found)
+        if search and isinstance(branch, _PLAIN_NODES) and _empty(branch):
+            return _ANY_STRING
+        whole = resolver.expand_lookarounds(
+            anchored_seq([_ANY_STRING, branch]) if search else branch, _ANY_STRING if search else EMPTY
+        )
+        for behind in resolver.lookbehinds:
+            whole = AnchoredIntersection(whole, anchored_seq([_ANY_STRING, behind.inner]), behind.negate)
+        resolver.lookbehinds.clear()
+        found.append(resolver.language(whole, True, True))
+    return choice(found)
 
 
 class _Resolver:
@@ -160,61 +182,80 @@ class _Resolver:
 
     def __init__(self) -> None:
         self.steps = 0
-        self.behind: list[Look] = []
+        self.lookbehinds: list[Lookaround] = []
         self.weights: dict[int, tuple[Node, int]] = {}
 
-    def without_looks(self, raw: Raw, rest: Raw) -> Raw:
+    def expand_lookarounds(self, raw: AnchoredNode, rest: AnchoredNode) -> AnchoredNode:
         """`raw` and then `rest`, which runs to the end of the text."""
         self.step()
         match raw:
-            case Look(inner, ahead=True, negate=negate):
-                return Meet(rest, self.without_looks(inner, _REST), negate)
-            case Look():
-                if _has_look(raw.inner) or not isinstance(raw.inner, _PLAIN) or not self.is_over(rest):
-                    raise Refused("a lookbehind can be expressed only before the end of the text", raw.column)
-                self.behind.append(raw)
+            case Lookaround(inner, ahead=True, negate=negate):
+                return AnchoredIntersection(rest, self.expand_lookarounds(inner, _ANY_STRING), negate)
+            case Lookaround():
+                if (
+                    _find_lookaround(raw.inner)
+                    or not isinstance(raw.inner, _PLAIN_NODES)
+                    or not self.matches_only_end(rest)
+                ):
+                    raise UnsupportedAnchor(
+                        "a lookbehind can be expressed only before the end of the text", raw.column
+                    )
+                self.lookbehinds.append(raw)
                 return rest
-            case Row(parts):
+            case AnchoredSeq(parts):
                 for part in reversed(parts):
-                    rest = self.without_looks(part, rest)
+                    rest = self.expand_lookarounds(part, rest)
                 return rest
-            case Choice(parts) if _has_look(raw):
-                kept = len(self.behind)
-                ways = choice(self.without_looks(part, rest) for part in parts)
-                if len(self.behind) > kept:
-                    raise Refused(
+            case AnchoredChoice(parts) if _find_lookaround(raw):
+                kept = len(self.lookbehinds)
+                ways = anchored_choice(self.expand_lookarounds(part, rest) for part in parts)
+                if len(self.lookbehinds) > kept:
+                    raise UnsupportedAnchor(
                         "a lookbehind in one of several alternatives cannot be expressed",
-                        self.behind[-1].column,
+                        self.lookbehinds[-1].column,
                     )
                 return ways
-            case Loop(part, least, most) if look := _has_look(raw):
+            case AnchoredRepeat(part, least, most) if look := _find_lookaround(raw):
                 if most == 1:
-                    return choice([self.without_looks(part, rest), rest])
-                return self.tempered(part, least, most, rest, look)
+                    return anchored_choice([self.expand_lookarounds(part, rest), rest])
+                return self.tempered_repeat(part, least, most, rest, look)
             case _:
-                return row([raw, rest])
+                return anchored_seq([raw, rest])
 
-    def tempered(self, part: Raw, least: int, most: int | None, rest: Raw, look: Look) -> Raw:
+    def tempered_repeat(
+        self,
+        part: AnchoredNode,
+        min_count: int,
+        max_count: int | None,
+        rest: AnchoredNode,
+        lookaround: Lookaround,
+    ) -> AnchoredNode:
         """`(?:(?!X).)*` at the end of the text: no `X` anywhere."""
         match part:
-            case Row((Look(inner, ahead=True, negate=True), Chars() as each)) if isinstance(inner, _PLAIN):
-                if not _empty(inner) and self.is_over(rest):
-                    return Meet(row([Repeat(each, least, most), rest]), row([_REST, inner, _REST]), True)
-        raise Refused("a lookaround inside a repetition cannot be expressed", look.column)
+            case AnchoredSeq((Lookaround(inner, ahead=True, negate=True), CharClass() as each)) if isinstance(
+                inner, _PLAIN_NODES
+            ):
+                if not _empty(inner) and self.matches_only_end(rest):
+                    return AnchoredIntersection(
+                        anchored_seq([Repeat(each, min_count, max_count), rest]),
+                        anchored_seq([_ANY_STRING, inner, _ANY_STRING]),
+                        True,
+                    )
+        raise UnsupportedAnchor("a lookaround inside a repetition cannot be expressed", lookaround.column)
 
-    def is_over(self, rest: Raw) -> bool:
+    def matches_only_end(self, rest: AnchoredNode) -> bool:
         """Whether nothing but the end of the text can follow."""
-        return self.texts(rest, False, True) in (EMPTY, NEVER)
+        return self.language(rest, False, True) in (EMPTY, NEVER)
 
     def step(self) -> None:
         self.steps += 1
-        if self.steps > _MOST:
-            raise Refused(_ENTANGLED, 0)
+        if self.steps > _MAX_STEPS:
+            raise UnsupportedAnchor(_ENTANGLED, 0)
 
-    def weigh(self, node: Node) -> None:
+    def check_weight(self, node: Node) -> None:
         """Stop before equal parts, of which there is only one in memory, make the node huge to walk over."""
-        if self.weight(node) > _MOST:
-            raise Refused(_ENTANGLED, 0)
+        if self.weight(node) > _MAX_STEPS:
+            raise UnsupportedAnchor(_ENTANGLED, 0)
 
     def weight(self, node: Node) -> int:
         known = self.weights.get(id(node))
@@ -223,65 +264,69 @@ class _Resolver:
             known = self.weights[id(node)] = node, 1 + sum(map(self.weight, children(node)))
         return known[1]
 
-    def texts(self, raw: Raw, left: bool, right: bool) -> Node:
+    def language(self, raw: AnchoredNode, left: bool, right: bool) -> Node:
         """What `raw` matches where its left edge is the start, or not, and its right edge is the end, or not."""
         self.step()
         match raw:
-            case Edge(start):
+            case Anchor(start):
                 return EMPTY if (left if start else right) else NEVER
-            case Row(parts):
-                return self.row(parts, left, right, filled=False)
-            case Choice(parts):
-                return alt(self.texts(part, left, right) for part in parts)
-            case Loop():
-                none = [EMPTY] if raw.least == 0 or self.empty(raw.part, left, right) else []
-                return alt([*none, *self.rounds(raw, left, right)])
-            case Meet(inner, other, negate):
-                return _meet(self.texts(inner, left, True), self.texts(other, left, True), negate)
-            case Look():
-                raise Refused("this lookaround cannot be expressed", raw.column)
+            case AnchoredSeq(parts):
+                return self.sequence(parts, left, right, nonempty=False)
+            case AnchoredChoice(parts):
+                return choice(self.language(part, left, right) for part in parts)
+            case AnchoredRepeat():
+                none = [EMPTY] if raw.min_count == 0 or self.is_nullable(raw.part, left, right) else []
+                return choice([*none, *self.iterations(raw, left, right)])
+            case AnchoredIntersection(inner, other, negate):
+                return _intersect(self.language(inner, left, True), self.language(other, left, True), negate)
+            case Lookaround():
+                raise UnsupportedAnchor("this lookaround cannot be expressed", raw.column)
             case _:
                 return raw
 
-    def filled(self, raw: Raw, left: bool, right: bool) -> Node:
+    def nonempty_language(self, raw: AnchoredNode, left: bool, right: bool) -> Node:
         """The same without the empty text."""
         self.step()
         match raw:
-            case Edge():
+            case Anchor():
                 return NEVER
-            case Row(parts):
-                return self.row(parts, left, right, filled=True)
-            case Choice(parts):
-                return alt(self.filled(part, left, right) for part in parts)
-            case Loop():
-                return alt(self.rounds(raw, left, right))
-            case Meet(inner, other, negate):
-                return _meet(self.filled(inner, left, True), self.texts(other, left, True), negate)
-            case Look():
-                raise Refused("this lookaround cannot be expressed", raw.column)
+            case AnchoredSeq(parts):
+                return self.sequence(parts, left, right, nonempty=True)
+            case AnchoredChoice(parts):
+                return choice(self.nonempty_language(part, left, right) for part in parts)
+            case AnchoredRepeat():
+                return choice(self.iterations(raw, left, right))
+            case AnchoredIntersection(inner, other, negate):
+                return _intersect(
+                    self.nonempty_language(inner, left, True), self.language(other, left, True), negate
+                )
+            case Lookaround():
+                raise UnsupportedAnchor("this lookaround cannot be expressed", raw.column)
             case _:
                 return _filled(raw)
 
-    def empty(self, raw: Raw, left: bool, right: bool) -> bool:
+    def is_nullable(self, raw: AnchoredNode, left: bool, right: bool) -> bool:
         """Whether `raw` can match nothing there."""
         self.step()
         match raw:
-            case Edge(start):
+            case Anchor(start):
                 return left if start else right
-            case Row(parts):
-                return all(self.empty(part, left, right) for part in parts)
-            case Choice(parts):
-                return any(self.empty(part, left, right) for part in parts)
-            case Loop(part, least):
-                return least == 0 or self.empty(part, left, right)
-            case Meet(inner, other, negate):
-                return self.empty(inner, left, True) and self.empty(other, left, True) is not negate
-            case Look():
-                raise Refused("this lookaround cannot be expressed", raw.column)
+            case AnchoredSeq(parts):
+                return all(self.is_nullable(part, left, right) for part in parts)
+            case AnchoredChoice(parts):
+                return any(self.is_nullable(part, left, right) for part in parts)
+            case AnchoredRepeat(part, least):
+                return least == 0 or self.is_nullable(part, left, right)
+            case AnchoredIntersection(inner, other, negate):
+                return (
+                    self.is_nullable(inner, left, True) and self.is_nullable(other, left, True) is not negate
+                )
+            case Lookaround():
+                raise UnsupportedAnchor("this lookaround cannot be expressed", raw.column)
             case _:
                 return _empty(raw)
 
-    def row(self, parts: tuple[Raw, ...], left: bool, right: bool, *, filled: bool) -> Node:
+    def sequence(self, parts: tuple[AnchoredNode, ...], left: bool, right: bool, *, nonempty: bool) -> Node:
         """A sequence, from its end: for each tail what it matches, with the start at its left edge and without."""
         edges = (True, False) if left else (False,)
         whole: dict[bool, Node] = dict.fromkeys(edges, EMPTY)
@@ -292,84 +337,99 @@ class _Resolver:
             asks, tells = _asks(part, start=True), _asks(part, start=False)
             next_whole, next_some, next_none = {}, {}, {}
             for edge in edges:
-                begun = self.begun(part, edge, right, tells, whole[False], some[False], none[False])
-                skipped = self.empty(part, edge, False)
-                next_none[edge] = none[edge] and (skipped or self.empty(part, edge, right))
-                next_some[edge] = alt([some[edge], begun]) if skipped else begun
+                begun = self.join_head(part, edge, right, tells, whole[False], some[False], none[False])
+                skipped = self.is_nullable(part, edge, False)
+                next_none[edge] = none[edge] and (skipped or self.is_nullable(part, edge, right))
+                next_some[edge] = choice([some[edge], begun]) if skipped else begun
                 if not tells and not tail_asks:
-                    next_whole[edge] = seq(self.texts(part, edge, False), whole[edge])
+                    next_whole[edge] = seq(self.language(part, edge, False), whole[edge])
                 elif skipped:
-                    next_whole[edge] = alt([whole[edge], begun])
+                    next_whole[edge] = choice([whole[edge], begun])
                 else:
-                    next_whole[edge] = alt([EMPTY, begun]) if next_none[edge] else begun
-                self.weigh(next_whole[edge])
+                    next_whole[edge] = choice([EMPTY, begun]) if next_none[edge] else begun
+                self.check_weight(next_whole[edge])
             whole, some, none = next_whole, next_some, next_none
             tail_asks = tail_asks or asks
-        return some[left] if filled else whole[left]
+        return some[left] if nonempty else whole[left]
 
-    def begun(
-        self, part: Raw, edge: bool, right: bool, tells: bool, whole: Node, some: Node, none: bool
+    def join_head(
+        self,
+        part: AnchoredNode,
+        edge: bool,
+        right: bool,
+        depends_on_edge: bool,
+        tail_at_start: Node,
+        tail_inside: Node,
+        tail_nullable: bool,
     ) -> Node:
-        """`part` matches something, and then the tail of which `whole`, `some` and `none` tell."""
-        if not tells:
-            return seq(self.filled(part, edge, False), whole)
-        ending = [self.filled(part, edge, right)] if none else []
-        return alt([seq(self.filled(part, edge, False), some), *ending])
+        """`part` matches something, and then the tail of which `tail_at_start`, `tail_inside` and `tail_nullable`
+        tell.
+        """
+        if not depends_on_edge:
+            return seq(self.nonempty_language(part, edge, False), tail_at_start)
+        ending = [self.nonempty_language(part, edge, right)] if tail_nullable else []
+        return choice([seq(self.nonempty_language(part, edge, False), tail_inside), *ending])
 
-    def rounds(self, raw: Loop, left: bool, right: bool) -> list[Node]:
+    def iterations(self, raw: AnchoredRepeat, left: bool, right: bool) -> list[Node]:
         """At least one round that matches something; the empty rounds may stand anywhere between."""
-        part, least, most = raw.part, raw.least, raw.most
+        part, least, most = raw.part, raw.min_count, raw.max_count
         ways: list[Node] = []
-        idle = self.empty(part, left, False) or self.empty(part, False, right)
+        idle = self.is_nullable(part, left, False) or self.is_nullable(part, False, right)
         if least <= 1 or idle:
-            ways.append(self.filled(part, left, right))
+            ways.append(self.nonempty_language(part, left, right))
         if most is None or most >= 2:
-            inner = self.filled(part, False, False)
+            inner = self.nonempty_language(part, False, False)
             fewest = 0 if idle else max(least - 2, 0)
             middle = (
                 EMPTY
                 if inner is NEVER and fewest == 0
-                else loop_of(inner, fewest, None if most is None else most - 2)
+                else plain_repeat(inner, fewest, None if most is None else most - 2)
             )
-            ways.append(seq(self.filled(part, left, False), middle, self.filled(part, False, right)))
+            ways.append(
+                seq(
+                    self.nonempty_language(part, left, False),
+                    middle,
+                    self.nonempty_language(part, False, right),
+                )
+            )
         return ways
 
 
-def loop_of(node: Node, least: int, most: int | None) -> Node:
+def plain_repeat(node: Node, min_count: int, max_count: int | None) -> Node:
     """A repetition of a plain node."""
-    return NEVER if node is NEVER else EMPTY if most == 0 else Repeat(node, least, most)
+    return NEVER if node is NEVER else EMPTY if max_count == 0 else Repeat(node, min_count, max_count)
 
 
-def _meet(left: Node, right: Node, negate: bool) -> Node:
+def _intersect(left: Node, right: Node, negate: bool) -> Node:
     if left is NEVER or (right is NEVER and not negate):
         return NEVER
-    if right is NEVER or (right == _REST and not negate):
+    if right is NEVER or (right == _ANY_STRING and not negate):
         return left
-    return NEVER if right == _REST else Both(left, right, negate)
+    return NEVER if right == _ANY_STRING else Intersection(left, right, negate)
 
 
-def _has_look(raw: Raw) -> Look | None:
+def _find_lookaround(raw: AnchoredNode) -> Lookaround | None:
     match raw:
-        case Look():
+        case Lookaround():
             return raw
-        case Row(parts) | Choice(parts):
-            return next((look for part in parts if (look := _has_look(part))), None)
-        case Loop(part):
-            return _has_look(part)
+        case AnchoredSeq(parts) | AnchoredChoice(parts):
+            return next((look for part in parts if (look := _find_lookaround(part))), None)
+        case AnchoredRepeat(part):
+            return _find_lookaround(part)
         case _:
             return None
 
 
-def _asks(raw: Raw, *, start: bool) -> bool:
+def _asks(raw: AnchoredNode, *, start: bool) -> bool:
     """Whether what `raw` matches depends on its left edge (`start`) or its right edge."""
     match raw:
-        case Edge():
-            return raw.start is start
-        case Row(parts) | Choice(parts):
+        case Anchor():
+            return raw.at_start is start
+        case AnchoredSeq(parts) | AnchoredChoice(parts):
             return any(_asks(part, start=start) for part in parts)
-        case Loop(part):
+        case AnchoredRepeat(part):
             return _asks(part, start=start)
-        case Meet(left, right):
+        case AnchoredIntersection(left, right):
             return start and (_asks(left, start=True) or _asks(right, start=True))
         case _:
             return False
@@ -378,15 +438,15 @@ def _asks(raw: Raw, *, start: bool) -> bool:
 def _empty(node: Node) -> bool:
     """Whether a plain node holds the empty text."""
     match node:
-        case Text(value):
+        case LiteralText(value):
             return not value
         case Seq(parts):
             return all(map(_empty, parts))
-        case Alt(parts):
+        case Choice(parts):
             return any(map(_empty, parts))
         case Repeat(part, least):
             return least == 0 or _empty(part)
-        case Both(left, right, negate):
+        case Intersection(left, right, negate):
             return _empty(left) and _empty(right) is not negate
         case _:
             return False
@@ -399,12 +459,12 @@ def _filled(node: Node) -> Node:
     match node:
         case Seq(parts):
             head, tail = parts[0], seq(*parts[1:])
-            return alt([seq(_filled(head), tail), _filled(tail)])
-        case Alt(parts):
-            return alt(_filled(part) for part in parts)
+            return choice([seq(_filled(head), tail), _filled(tail)])
+        case Choice(parts):
+            return choice(_filled(part) for part in parts)
         case Repeat(part, _, most):
-            return loop_of(_filled(part), 1, most)
-        case Both(left, right, negate):
-            return Both(_filled(left), right, negate)
+            return plain_repeat(_filled(part), 1, most)
+        case Intersection(left, right, negate):
+            return Intersection(_filled(left), right, negate)
         case _:
             return NEVER

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import NoReturn, TypeAlias
 
 from structkit.errors import PatternError
-from structkit.regex.charset import ANY, chars, complement, one
-from structkit.regex.nodes import Chars
-from structkit.regex.pattern.resolve import Edge
-from structkit.regex.pattern.unicode import Dialect, Span, category, shorthand
+from structkit.regex.charset import ANY, char_class, complement, single_char
+from structkit.regex.nodes import CharClass
+from structkit.regex.pattern.resolve import Anchor
+from structkit.regex.pattern.unicode import Dialect, UncertainClass, category, shorthand
 
-__all__ = ["Atom", "Mark", "Scan", "scan"]
+__all__ = ["Atom", "LookaroundMarker", "Scan", "scan"]
 
 _MAX_NESTING = 50
 """Groups in groups. Each level takes about a dozen frames of the parser's recursion."""
@@ -31,17 +31,17 @@ _CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _QUANTIFIER = re.compile(r"[*+?]|\{([0-9]*)(,?)([0-9]*)\}")
 _FLAGS = re.compile(r"\(\?([A-Za-z]*)(?:-([A-Za-z]+))?([:)])")
 _NAMED = re.compile(r"\(\?P?<([A-Za-z_][A-Za-z0-9_]*)>")
-_LOOKS = ("(?=", "(?!", "(?<=", "(?<!")
+_LOOKAROUND_PREFIXES = ("(?=", "(?!", "(?<=", "(?<!")
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class LookaroundMarker:
     """The column of a lookaround, as the first atom inside it."""
 
     column: int
 
 
-Atom: TypeAlias = Chars | Edge | Mark
+Atom: TypeAlias = CharClass | Anchor | LookaroundMarker
 
 
 @dataclass(slots=True)
@@ -51,12 +51,12 @@ class Scan:
     Attributes:
         text: The structure: groups `(`, `(?=`, `(?!`, `(?<=`, `(?<!`, then `|`, quantifiers and one character an atom.
         atoms: What each of those characters stands for.
-        deepest: The column of the group that is nested deepest.
+        max_depth: The column of the group that is nested deepest.
     """
 
     text: str
     atoms: dict[str, Atom]
-    deepest: int
+    max_depth: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def scan(pattern: str, dialect: Dialect) -> Scan:
 
     >>> found = scan("(?P<name>a[^b])+?", "python")
     >>> [found.atoms.get(character, character) for character in found.text][:2]
-    ['(', Chars(ranges=((97, 97),))]
+    ['(', CharClass(ranges=((97, 97),))]
 
     Raises:
         PatternError: The syntax is wrong, or says what no regular language can.
@@ -79,54 +79,54 @@ def scan(pattern: str, dialect: Dialect) -> Scan:
     scanner = _Scanner(pattern, dialect)
     scanner.run()
     atoms = {character: atom for atom, character in scanner.atoms.items()}
-    return Scan("".join(scanner.out), atoms, scanner.deepest)
+    return Scan("".join(scanner.out), atoms, scanner.max_depth)
 
 
 @dataclass(slots=True)
 class _Scanner:
     pattern: str
     dialect: Dialect
-    at: int = 0
+    position: int = 0
     out: list[str] = field(default_factory=list)
     atoms: dict[Atom, str] = field(default_factory=dict)
     flags: _Flags = field(default_factory=_Flags)
     groups: list[tuple[int, _Flags, bool]] = field(default_factory=list)
-    deepest: int = 0
-    deepest_level: int = 0
+    max_depth: int = 0
+    max_quantifier_level: int = 0
     repeatable: str | None = None
     """Why a quantifier may not stand here; `None` where it may."""
 
     def run(self) -> None:
         self.repeatable = "there is nothing to repeat"
-        while self.at < len(self.pattern):
-            match self.pattern[self.at]:
+        while self.position < len(self.pattern):
+            match self.pattern[self.position]:
                 case "\\":
                     self.escape()
                 case "[":
-                    self.add(self.bracket().sure)
+                    self.add(self.bracket().certain)
                 case "(":
                     self.open()
                 case ")":
                     self.close()
                 case "|":
                     self.out.append("|")
-                    self.at += 1
+                    self.position += 1
                     self.repeatable = "there is nothing to repeat"
                 case "^" | "$" as anchor:
-                    self.at += 1
+                    self.position += 1
                     self.anchor(start=anchor == "^")
                 case ".":
-                    self.at += 1
-                    self.add(ANY if self.flags.dot_all else complement(one("\n")))
+                    self.position += 1
+                    self.add(ANY if self.flags.dot_all else complement(single_char("\n")))
                 case character:
                     if not self.quantifier():
-                        self.at += 1
+                        self.position += 1
                         self.add(self.literal(character))
         if self.groups:
             self.fail("this group is not closed", self.groups[-1][0])
 
     def fail(self, message: str, column: int | None = None) -> NoReturn:
-        column = self.at if column is None else column
+        column = self.position if column is None else column
         raise PatternError(message, pattern=self.pattern, column=column)
 
     def add(self, atom: Atom) -> None:
@@ -139,43 +139,46 @@ class _Scanner:
         self.repeatable = None
 
     def anchor(self, *, start: bool) -> None:
-        self.add(Edge(start))
+        self.add(Anchor(start))
         self.repeatable = "an anchor cannot be repeated"
 
-    def literal(self, character: str) -> Chars:
-        span = Span.exactly(one(character))
-        return span.with_case().sure if self.flags.ignore_case else span.sure
+    def literal(self, character: str) -> CharClass:
+        span = UncertainClass.exactly(single_char(character))
+        return span.with_case().certain if self.flags.ignore_case else span.certain
 
     def open(self) -> None:
-        column, rest = self.at, self.pattern[self.at : self.at + 4]
-        outer, look = self.flags, next((opening for opening in _LOOKS if rest.startswith(opening)), None)
+        column, rest = self.position, self.pattern[self.position : self.position + 4]
+        outer, look = (
+            self.flags,
+            next((opening for opening in _LOOKAROUND_PREFIXES if rest.startswith(opening)), None),
+        )
         if look is not None:
-            self.at += len(look)
+            self.position += len(look)
             self.out.append(look)
-            self.add(Mark(column))
+            self.add(LookaroundMarker(column))
         elif not rest.startswith("(?"):
-            self.at += 1
+            self.position += 1
             self.out.append("(")
         elif rest.startswith("(?#"):
-            end = self.pattern.find(")", self.at)
+            end = self.pattern.find(")", self.position)
             if end < 0:
                 self.fail("this comment is not closed", column)
-            self.at = end + 1
+            self.position = end + 1
             return
-        elif named := _NAMED.match(self.pattern, self.at):
-            self.at = named.end()
+        elif named := _NAMED.match(self.pattern, self.position):
+            self.position = named.end()
             self.out.append("(")
-        elif flags := _FLAGS.match(self.pattern, self.at):
-            self.at = flags.end()
+        elif flags := _FLAGS.match(self.pattern, self.position):
+            self.position = flags.end()
             self.set_flags(flags[1], flags[2] or "", column)
             if flags[3] == ")":
                 return
             self.out.append("(")
         else:
-            self.fail(_refused_group(rest), column)
+            self.fail(_unsupported_group_message(rest), column)
         self.groups.append((column, outer, look is not None))
-        if len(self.groups) > self.deepest_level:
-            self.deepest, self.deepest_level = column, len(self.groups)
+        if len(self.groups) > self.max_quantifier_level:
+            self.max_depth, self.max_quantifier_level = column, len(self.groups)
         if len(self.groups) > _MAX_NESTING:
             self.fail(f"groups are nested more than {_MAX_NESTING} deep; write the pattern flatter", column)
         self.repeatable = "there is nothing to repeat"
@@ -185,7 +188,7 @@ class _Scanner:
             self.fail("this parenthesis closes no group")
         _, self.flags, look = self.groups.pop()
         self.out.append(")")
-        self.at += 1
+        self.position += 1
         self.repeatable = "a lookaround cannot be repeated; put it into a group" if look else None
 
     def set_flags(self, added: str, removed: str, column: int) -> None:
@@ -202,7 +205,7 @@ class _Scanner:
 
     def quantifier(self) -> bool:
         """Read a quantifier, if there is one; a `{` that begins none is a literal."""
-        found = _QUANTIFIER.match(self.pattern, self.at)
+        found = _QUANTIFIER.match(self.pattern, self.position)
         if found is None or found[0] == "{}":
             return False
         least, comma, most = found.groups()
@@ -219,10 +222,10 @@ class _Scanner:
                 self.fail("the least count is greater than the most")
             text = f"{{{low}{comma}{'' if high is None else high}}}"
         self.out.append(text)
-        self.at = found.end()
-        following = self.pattern[self.at : self.at + 1]
+        self.position = found.end()
+        following = self.pattern[self.position : self.position + 1]
         if following == "?":  # lazy: the same language
-            self.at += 1
+            self.position += 1
         elif following == "+":
             self.fail("a possessive quantifier is not regular; drop its `+`")
         self.repeatable = "a quantifier cannot follow another; put the first into a group"
@@ -230,9 +233,9 @@ class _Scanner:
 
     def escape(self) -> None:
         """An escape outside brackets."""
-        column, letter = self.at, self.pattern[self.at + 1 : self.at + 2]
+        column, letter = self.position, self.pattern[self.position + 1 : self.position + 2]
         if letter in ("A", "Z", "z"):
-            self.at += 2
+            self.position += 2
             self.anchor(start=letter == "A")
         elif letter in ("b", "B"):
             self.fail(f"a word boundary `\\{letter}` is not supported; name the characters around it", column)
@@ -240,19 +243,19 @@ class _Scanner:
             self.fail("a back-reference is not regular; write the group's content again", column)
         else:
             span = self.escaped()
-            self.add(chars((span.with_case() if self.flags.ignore_case else span).sure.ranges))
+            self.add(char_class((span.with_case() if self.flags.ignore_case else span).certain.ranges))
 
     def is_octal(self) -> bool:
         return (
             self.dialect == "python"
-            and re.match(r"\\[0-3][0-7]{2}", self.pattern[self.at : self.at + 4]) is not None
+            and re.match(r"\\[0-3][0-7]{2}", self.pattern[self.position : self.position + 4]) is not None
         )
 
-    def escaped(self) -> Span:
+    def escaped(self) -> UncertainClass:
         """An escape that means one character or a class; the same inside and outside brackets."""
-        column = self.at
-        self.at += 2
-        letter = self.pattern[column + 1 : self.at]
+        column = self.position
+        self.position += 2
+        letter = self.pattern[column + 1 : self.position]
         if not letter:
             self.fail("a backslash ends the pattern", column)
         if letter in "dDwWsS":
@@ -260,24 +263,28 @@ class _Scanner:
         if letter in "pP":
             return self.property(letter, column)
         if letter in "xuU":
-            return Span.exactly(self.code_point(letter, column))
+            return UncertainClass.exactly(self.code_point(letter, column))
         if letter in "01234567":
             octal = re.compile("[0-7]{1,3}").match(self.pattern, column + 1)
             figures = octal[0] if octal else letter
-            self.at = column + 1 + len(figures)
-            return Span.exactly(chars([(int(figures, 8),) * 2]))
-        if letter == "c" and (control := self.pattern[self.at : self.at + 1]).isalpha() and control.isascii():
-            self.at += 1
-            return Span.exactly(one(chr(ord(control) & 31)))
+            self.position = column + 1 + len(figures)
+            return UncertainClass.exactly(char_class([(int(figures, 8),) * 2]))
+        if (
+            letter == "c"
+            and (control := self.pattern[self.position : self.position + 1]).isalpha()
+            and control.isascii()
+        ):
+            self.position += 1
+            return UncertainClass.exactly(single_char(chr(ord(control) & 31)))
         if letter.isalnum() and letter.isascii() and letter not in _CONTROLS:
             self.fail(f"the escape `\\{letter}` is not supported", column)
-        return Span.exactly(one(_CONTROLS.get(letter, letter)))
+        return UncertainClass.exactly(single_char(_CONTROLS.get(letter, letter)))
 
-    def property(self, letter: str, column: int) -> Span:
-        found = re.compile(r"\{(\^?)([^{}]*)\}|()([A-Za-z])").match(self.pattern, self.at)
+    def property(self, letter: str, column: int) -> UncertainClass:
+        found = re.compile(r"\{(\^?)([^{}]*)\}|()([A-Za-z])").match(self.pattern, self.position)
         if found is None:
             self.fail("`\\p` needs the name of a category in braces", column)
-        self.at = found.end()
+        self.position = found.end()
         name = found[2] or found[4] or ""
         try:
             these = category(name)
@@ -285,84 +292,86 @@ class _Scanner:
             self.fail(
                 f"only general categories are known after `\\p`, such as `L` or `Lu`, not {name!r}", column
             )
-        span = Span.exactly(these)
+        span = UncertainClass.exactly(these)
         return span.negated() if (letter == "P") is not bool(found[1]) else span
 
-    def code_point(self, letter: str, column: int) -> Chars:
+    def code_point(self, letter: str, column: int) -> CharClass:
         r"""`\\xHH`, `\\uHHHH`, `\\UHHHHHHHH`, or any of them with braces; a pair of surrogates is one character."""
         length = {"x": 2, "u": 4, "U": 8}[letter]
         found = re.compile(rf"([0-9A-Fa-f]{{{length}}})|\{{([0-9A-Fa-f]{{1,8}})\}}").match(
-            self.pattern, self.at
+            self.pattern, self.position
         )
         if found is None:
             self.fail(f"`\\{letter}` needs {length} hexadecimal digits", column)
-        self.at = found.end()
+        self.position = found.end()
         code = int(found[1] or found[2], 16)
         if code > 0x10FFFF:
             self.fail("there is no such code point", column)
-        second = re.compile(r"\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})").match(self.pattern, self.at)
+        second = re.compile(r"\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})").match(self.pattern, self.position)
         if 0xD800 <= code <= 0xDBFF and second is not None:
-            self.at = second.end()
+            self.position = second.end()
             code = 0x10000 + ((code & 0x3FF) << 10) + (int(second[1], 16) & 0x3FF)
-        return Chars(((code, code),))
+        return CharClass(((code, code),))
 
-    def bracket(self) -> Span:
+    def bracket(self) -> UncertainClass:
         """A class in brackets."""
-        column = self.at
-        self.at += 1
-        negate = self.pattern.startswith("^", self.at)
-        self.at += negate
-        items: list[Span] = []
+        column = self.position
+        self.position += 1
+        negate = self.pattern.startswith("^", self.position)
+        self.position += negate
+        items: list[UncertainClass] = []
         first = True
         while True:
-            if self.at >= len(self.pattern):
+            if self.position >= len(self.pattern):
                 self.fail("this class is not closed", column)
-            if self.pattern[self.at] == "]" and not (first and self.dialect != "ecma"):
-                self.at += 1
+            if self.pattern[self.position] == "]" and not (first and self.dialect != "ecma"):
+                self.position += 1
                 break
             first = False
             items.append(self.item())
-        span = Span.of(items)
+        span = UncertainClass.union(items)
         if self.flags.ignore_case:
             span = span.with_case()
         return span.negated() if negate else span
 
-    def item(self) -> Span:
+    def item(self) -> UncertainClass:
         """One character, escape or range of a class."""
-        column = self.at
+        column = self.position
         low = self.member()
-        if not self.pattern.startswith("-", self.at) or self.pattern[self.at + 1 : self.at + 2] in ("]", ""):
+        if not self.pattern.startswith("-", self.position) or self.pattern[
+            self.position + 1 : self.position + 2
+        ] in ("]", ""):
             return low
-        if self.dialect == "rust" and self.pattern.startswith("--", self.at):
+        if self.dialect == "rust" and self.pattern.startswith("--", self.position):
             self.fail("`--` in a class is a difference to Rust; escape it")
         if low.single is None and self.dialect == "ecma":
             return low  # the `-` is a literal
-        self.at += 1
+        self.position += 1
         high = self.member()
         if low.single is None or high.single is None:
             if self.dialect == "ecma":
-                return Span.of([low, high, Span.exactly(one("-"))])
+                return UncertainClass.union([low, high, UncertainClass.exactly(single_char("-"))])
             self.fail("a range needs one character on each side", column)
         if low.single > high.single:
             self.fail("this range runs backwards", column)
-        return Span.exactly(chars([(low.single, high.single)]))
+        return UncertainClass.exactly(char_class([(low.single, high.single)]))
 
-    def member(self) -> Span:
-        character = self.pattern[self.at]
+    def member(self) -> UncertainClass:
+        character = self.pattern[self.position]
         if character == "\\":
-            if self.pattern.startswith("b", self.at + 1):
-                self.at += 2
-                return Span.exactly(one("\b"))
+            if self.pattern.startswith("b", self.position + 1):
+                self.position += 2
+                return UncertainClass.exactly(single_char("\b"))
             return self.escaped()
         if self.dialect == "rust" and (
-            character == "[" or self.pattern[self.at : self.at + 2] in ("&&", "~~")
+            character == "[" or self.pattern[self.position : self.position + 2] in ("&&", "~~")
         ):
             self.fail(f"`{character}` in a class means more to Rust than to Python; escape it")
-        self.at += 1
-        return Span.exactly(Chars(((ord(character),) * 2,)))
+        self.position += 1
+        return UncertainClass.exactly(CharClass(((ord(character),) * 2,)))
 
 
-def _refused_group(opening: str) -> str:
+def _unsupported_group_message(opening: str) -> str:
     if opening.startswith("(?>"):
         return "an atomic group is not regular; write `(?:` instead"
     if opening.startswith("(?P="):

@@ -11,10 +11,10 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Literal, TypeAlias
 
-from structkit.regex.charset import DIGIT, chars, complement, union
-from structkit.regex.nodes import Chars
+from structkit.regex.charset import DIGIT, char_class, complement, union
+from structkit.regex.nodes import CharClass
 
-__all__ = ["Dialect", "Span", "category", "ignoring_case", "shorthand"]
+__all__ = ["Dialect", "UncertainClass", "category", "ignoring_case", "shorthand"]
 
 Dialect: TypeAlias = Literal["python", "ecma", "rust"]
 """Whose classes are meant: Python's `re` on `str`, ECMA-262, or what Python's `re` and Rust's `regex` agree on."""
@@ -22,97 +22,100 @@ Dialect: TypeAlias = Literal["python", "ecma", "rust"]
 _LETTERS_END = 0x40000
 """Letters, digits and spaces lie in the first four planes; the rest is unassigned, private or formatting."""
 
-_ECMA_SPACE = chars(
+_ECMA_SPACE = char_class(
     (ord(space), ord(space))
     for space in "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
-_ASCII_WORD = chars([(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)])
+_ASCII_WORD = char_class([(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)])
 
 # Rust's `\w` holds, beyond letters, digits and `_`, marks, connectors, joiners and these letterlike symbols.
-_LETTERLIKE = chars(
+_LETTERLIKE = char_class(
     [(0x200C, 0x200D), (0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189)]
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class UncertainClass:
     """A class on which engines may differ: the characters surely in it, and all that may be.
 
     The two differ only where the dialect is `rust`. What a pattern accepts is made of the sure ones, and the
     complement of a class of those that surely are not in it.
     """
 
-    sure: Chars
-    maybe: Chars
+    certain: CharClass
+    possible: CharClass
 
     @classmethod
-    def exactly(cls, these: Chars) -> Span:
+    def exactly(cls, charset: CharClass) -> UncertainClass:
         """A class without doubt."""
-        return cls(these, these)
+        return cls(charset, charset)
 
-    def negated(self) -> Span:
+    def negated(self) -> UncertainClass:
         """The complement."""
-        return Span(complement(self.maybe), complement(self.sure))
+        return UncertainClass(complement(self.possible), complement(self.certain))
 
-    def with_case(self) -> Span:
+    def with_case(self) -> UncertainClass:
         """The class without regard to case."""
-        return Span(ignoring_case(self.sure), ignoring_case(self.maybe))
+        return UncertainClass(ignoring_case(self.certain), ignoring_case(self.possible))
 
     @property
     def single(self) -> int | None:
         """The one character of the class, if there is one."""
-        (first, last), *others = self.sure.ranges or ((0, 1),)
-        return first if first == last and not others and self.sure == self.maybe else None
+        (first, last), *others = self.certain.ranges or ((0, 1),)
+        return first if first == last and not others and self.certain == self.possible else None
 
     @classmethod
-    def of(cls, spans: Sequence[Span]) -> Span:
+    def union(cls, spans: Sequence[UncertainClass]) -> UncertainClass:
         """What is in any of the classes."""
-        return cls(union(span.sure for span in spans), union(span.maybe for span in spans))
+        return cls(union(span.certain for span in spans), union(span.possible for span in spans))
 
 
-def shorthand(letter: str, dialect: Dialect, *, ascii_only: bool = False) -> Span:
+def shorthand(letter: str, dialect: Dialect, *, ascii_only: bool = False) -> UncertainClass:
     r"""The class `\d`, `\w`, `\s` or, for a capital letter, its complement.
 
-    >>> shorthand("d", "ecma").sure
-    Chars(ranges=((48, 57),))
+    >>> shorthand("d", "ecma").certain
+    CharClass(ranges=((48, 57),))
     """
     if letter.isupper():
         return shorthand(letter.lower(), dialect, ascii_only=ascii_only).negated()
     if ascii_only:
-        return Span.exactly({"d": DIGIT, "w": _ASCII_WORD, "s": chars([(9, 13), (32, 32)])}[letter])
+        return UncertainClass.exactly(
+            {"d": DIGIT, "w": _ASCII_WORD, "s": char_class([(9, 13), (32, 32)])}[letter]
+        )
     if dialect == "ecma":
-        return Span.exactly({"d": DIGIT, "w": _ASCII_WORD, "s": _ECMA_SPACE}[letter])
+        return UncertainClass.exactly({"d": DIGIT, "w": _ASCII_WORD, "s": _ECMA_SPACE}[letter])
     if dialect == "python":
-        return Span.exactly(_python_class(letter))
+        return UncertainClass.exactly(_python_class(letter))
     return _agreed(letter)
 
 
 @lru_cache(maxsize=3)
-def _python_class(letter: str) -> Chars:
+def _python_class(letter: str) -> CharClass:
     text = "".join(map(chr, range(_LETTERS_END)))
-    return chars((run.start(), run.end() - 1) for run in re.finditer(rf"\{letter}+", text))
+    return char_class((run.start(), run.end() - 1) for run in re.finditer(rf"\{letter}+", text))
 
 
 @lru_cache(maxsize=3)
-def _agreed(letter: str) -> Span:
+def _agreed(letter: str) -> UncertainClass:
     """Code points unknown to this Python may be letters or digits to a newer table."""
     if letter == "s":
         # Python also takes the four separators before U+0020 for spaces.
         space = _python_class("s")
-        return Span(complement(union([complement(space), chars([(0x1C, 0x1F)])])), space)
+        return UncertainClass(complement(union([complement(space), char_class([(0x1C, 0x1F)])])), space)
     if letter == "d":
-        return Span(DIGIT, union([category("Nd"), category("Cn")]))
-    letters = chars(_runs(str.isalpha, _LETTERS_END))
+        return UncertainClass(DIGIT, union([category("Nd"), category("Cn")]))
+    letters = char_class(_runs(str.isalpha, _LETTERS_END))
     doubtful = [category(name) for name in ("M", "N", "Pc", "Cn")]
-    return Span(
-        union([letters, DIGIT, chars([(0x5F, 0x5F)])]), union([_python_class("w"), _LETTERLIKE, *doubtful])
+    return UncertainClass(
+        union([letters, DIGIT, char_class([(0x5F, 0x5F)])]),
+        union([_python_class("w"), _LETTERLIKE, *doubtful]),
     )
 
 
-def _runs(holds: Callable[[str], bool], end: int) -> Iterator[tuple[int, int]]:
-    """The runs of characters below `end` of which `holds` is true."""
-    for true, codes in groupby(range(end), key=lambda code: holds(chr(code))):
+def _runs(predicate: Callable[[str], bool], end: int) -> Iterator[tuple[int, int]]:
+    """The runs of characters below `end` of which `predicate` is true."""
+    for true, codes in groupby(range(end), key=lambda code: predicate(chr(code))):
         if true:
             run = list(codes)
             yield run[0], run[-1]
@@ -132,18 +135,18 @@ _LONG_NAMES = {
 
 
 @lru_cache(maxsize=1)
-def _categories() -> dict[str, Chars]:
+def _categories() -> dict[str, CharClass]:
     runs: dict[str, list[tuple[int, int]]] = {}
     code = 0
     for name, members in groupby(map(unicodedata.category, map(chr, range(0x110000)))):
         length = sum(1 for _ in members)
         runs.setdefault(name, []).append((code, code + length - 1))
         code += length
-    return {name: chars(ranges) for name, ranges in runs.items()}
+    return {name: char_class(ranges) for name, ranges in runs.items()}
 
 
 @lru_cache(maxsize=64)
-def category(name: str) -> Chars:
+def category(name: str) -> CharClass:
     r"""The general category of `\p{name}`: `L`, `Lu`, `Letter`, `gc=Lu`, ... (Unicode, section 4.5).
 
     >>> category("Zs") == category("Space_Separator")
@@ -184,16 +187,16 @@ def _case_groups() -> dict[int, tuple[int, ...]]:
 
 
 @lru_cache(maxsize=256)
-def ignoring_case(these: Chars) -> Chars:
+def ignoring_case(charset: CharClass) -> CharClass:
     """The characters that differ from one of the set in case only.
 
-    >>> ignoring_case(chars([(0x61, 0x61)]))
-    Chars(ranges=((65, 65), (97, 97)))
+    >>> ignoring_case(char_class([(0x61, 0x61)]))
+    CharClass(ranges=((65, 65), (97, 97)))
     """
-    starts = [first for first, _ in these.ranges]
+    starts = [first for first, _ in charset.ranges]
     extra: list[tuple[int, int]] = []
     for code, members in _case_groups().items():
         index = bisect_right(starts, code) - 1
-        if index >= 0 and code <= these.ranges[index][1]:
+        if index >= 0 and code <= charset.ranges[index][1]:
             extra += [(member, member) for member in members]
-    return chars([*these.ranges, *extra])
+    return char_class([*charset.ranges, *extra])

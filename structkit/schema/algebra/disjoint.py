@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import combinations, zip_longest
 
-from structkit.schema.algebra.intersect import meet_strings
-from structkit.schema.algebra.membership import admits
-from structkit.schema.algebra.ranges import meet_numbers
-from structkit.schema.algebra.string_oracle import UNDECIDED, Texts, is_restricted
+from structkit.schema.algebra.intersect_strings import intersect_strings
+from structkit.schema.algebra.membership import contains_value
+from structkit.schema.algebra.ranges import intersect_numbers
+from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle, is_restricted
 from structkit.schema.ir.constructors import string
 from structkit.schema.ir.nodes import (
     Anything,
@@ -24,7 +24,7 @@ from structkit.schema.ir.nodes import (
     String,
     Union,
 )
-from structkit.schema.ir.path import Place
+from structkit.schema.ir.path import SchemaPath
 
 __all__ = ["pairwise_disjoint"]
 
@@ -33,7 +33,7 @@ _STEPS = 100_000
 
 
 def pairwise_disjoint(
-    branches: Sequence[Schema], definitions: Mapping[str, Schema], texts: Texts = UNDECIDED
+    branches: Sequence[Schema], definitions: Mapping[str, Schema], oracle: StringOracle = UNDECIDED
 ) -> bool:
     """Whether no value is in two of the branches, as far as this can be proved.
 
@@ -42,21 +42,23 @@ def pairwise_disjoint(
     >>> pairwise_disjoint([String(min_length=1), String(patterns=("a",))], {})
     False
     """
-    proof = _Proof(definitions, texts)
-    nodes = [proof.opened(branch) for branch in branches]
-    return _told_apart(nodes) or all(proof.disjoint(left, right) for left, right in combinations(nodes, 2))
+    proof = _Proof(definitions, oracle)
+    nodes = [proof.resolve(branch) for branch in branches]
+    return _have_distinct_tags(nodes) or all(
+        proof.disjoint(left, right) for left, right in combinations(nodes, 2)
+    )
 
 
 class _Proof:
     """One attempt to tell nodes apart."""
 
-    def __init__(self, definitions: Mapping[str, Schema], texts: Texts) -> None:
+    def __init__(self, definitions: Mapping[str, Schema], oracle: StringOracle) -> None:
         self._definitions = definitions
-        self._texts = texts
+        self._texts = oracle
         self._open: set[tuple[str, str]] = set()
         self._steps = 0
 
-    def opened(self, node: Schema) -> Schema:
+    def resolve(self, node: Schema) -> Schema:
         """The definition behind a reference."""
         seen: set[str] = set()
         while isinstance(node, Ref) and node.name not in seen and node.name in self._definitions:
@@ -70,12 +72,12 @@ class _Proof:
         if self._steps > _STEPS:
             return False
         if not (isinstance(left, Ref) and isinstance(right, Ref)):
-            return self._compare(self.opened(left), self.opened(right))
+            return self._compare(self.resolve(left), self.resolve(right))
         pair = (left.name, right.name)
         if left.name == right.name or pair in self._open:
             return False
         self._open.add(pair)
-        answer = self._compare(self.opened(left), self.opened(right))
+        answer = self._compare(self.resolve(left), self.resolve(right))
         self._open.discard(pair)
         return answer
 
@@ -92,9 +94,9 @@ class _Proof:
             case other, Union(branches=branches):
                 return all(self.disjoint(other, branch) for branch in branches)
             case (Const(text=text), other) | (other, Const(text=text)):
-                return admits(other, json.loads(text), self._texts) is False
+                return contains_value(other, json.loads(text), self._texts) is False
             case ((Integer() | Number()), (Integer() | Number())):
-                return isinstance(meet_numbers(left, right), Never)
+                return isinstance(intersect_numbers(left, right), Never)
             case String(), String():
                 return self._strings(left, right)
             case Array(), Array():
@@ -104,17 +106,17 @@ class _Proof:
         return type(left) is not type(right)
 
     def _strings(self, left: String, right: String) -> bool:
-        if _apart(left.min_length, left.max_length, right.min_length, right.max_length):
+        if _ranges_are_disjoint(left.min_length, left.max_length, right.min_length, right.max_length):
             return True
         if not (is_restricted(left) and is_restricted(right)) or (
             left.format != right.format and left.format and right.format
         ):
             return False
-        both = string(meet_strings(left, right, Place()))
+        both = string(intersect_strings(left, right, SchemaPath()))
         return not isinstance(both, String) or self._texts.is_empty(both) is True
 
     def _arrays(self, left: Array, right: Array) -> bool:
-        if _apart(left.min_items, left.max_items, right.min_items, right.max_items):
+        if _ranges_are_disjoint(left.min_items, left.max_items, right.min_items, right.max_items):
             return True
         written = max(left.min_items, right.min_items)
         pairs = list(zip_longest(left.prefix[:written], right.prefix[:written]))
@@ -123,7 +125,9 @@ class _Proof:
         return any(self.disjoint(a or left.items, b or right.items) for a, b in pairs)
 
     def _objects(self, left: Object, right: Object) -> bool:
-        if _apart(left.min_properties, left.max_properties, right.min_properties, right.max_properties):
+        if _ranges_are_disjoint(
+            left.min_properties, left.max_properties, right.min_properties, right.max_properties
+        ):
             return True
         mine = {key.name: key.value for key in left.properties}
         yours = {key.name: key.value for key in right.properties}
@@ -137,13 +141,13 @@ class _Proof:
         """What may stand under a key, or more; `None` for nothing."""
         if name in declared:
             return declared[name]
-        answers = [(admits(group.names, name, self._texts), group.value) for group in node.additional]
+        answers = [(contains_value(group.names, name, self._texts), group.value) for group in node.additional]
         if any(answer is None for answer, _ in answers):
             return Anything()
         return next((value for answer, value in answers if answer), None)
 
 
-def _told_apart(nodes: Sequence[Schema]) -> bool:
+def _have_distinct_tags(nodes: Sequence[Schema]) -> bool:
     """Whether the nodes are different constants, or objects with different constants under one required key."""
     if _different([_constants(node) for node in nodes]):
         return True
@@ -183,6 +187,10 @@ _ONE_SPELLING = frozenset('"tfn')
 """How the JSON of a string, a boolean or null begins."""
 
 
-def _apart(least: int, most: int | None, other_least: int, other_most: int | None) -> bool:
+def _ranges_are_disjoint(
+    min_count: int, max_count: int | None, other_min_count: int, other_max_count: int | None
+) -> bool:
     """Whether two ranges of counts share nothing."""
-    return (most is not None and most < other_least) or (other_most is not None and other_most < least)
+    return (max_count is not None and max_count < other_min_count) or (
+        other_max_count is not None and other_max_count < min_count
+    )

@@ -7,13 +7,13 @@ from dataclasses import replace
 from decimal import Decimal
 from types import MappingProxyType
 
-from structkit.schema.algebra.ranges import meet_numbers
+from structkit.schema.algebra.ranges import intersect_numbers
 from structkit.schema.ir.nodes import Boolean, Bound, Const, Integer, Number, Ref, Schema, String, Union
 
-__all__ = ["apart"]
+__all__ = ["disjoint_branches"]
 
 
-def apart(
+def disjoint_branches(
     branches: Iterable[Schema], definitions: Mapping[str, Schema] = MappingProxyType({})
 ) -> list[Schema]:
     """The alternatives, where each value is to be written by one of them only.
@@ -26,24 +26,24 @@ def apart(
         Those of a decimal without the number, for it is a string too. Beside integers a float that is whole is written
         as an integer, and a decimal that is whole not at all. Beside booleans no number is 0 or 1.
 
-    >>> apart([Boolean(), Integer(minimum=0, maximum=9)])[1:]
+    >>> disjoint_branches([Boolean(), Integer(minimum=0, maximum=9)])[1:]
     [Integer(note=None, minimum=2, maximum=9, multiple_of=None, not_multiple_of=())]
     """
     found = list(_flat(branches, definitions, set()))
     truths = any(isinstance(each, Boolean) or each in _TRUTHS for each in found)
-    whole = any(isinstance(each, Integer) or _is_whole(each) for each in found)
+    whole = any(isinstance(each, Integer) or _is_integral(each) for each in found)
     if any(map(_is_decimal, found)):
         found = [each for each in found if not isinstance(each, Number)]
         if truths or whole:
-            found = [_without_whole_decimals(each) for each in found]
+            found = [_without_integral_decimals(each) for each in found]
     if whole:
-        found = list(_without_whole_floats(found))
+        found = list(_without_integral_floats(found))
     if not truths:
         return found
     kept: list[Schema] = []
     for each in found:
         if isinstance(each, Integer | Number):
-            kept += _within(each, _GAPS)
+            kept += _range_intersections(each, _GAPS)
         elif each not in _NUMBERS:
             kept.append(each)
     return kept
@@ -62,7 +62,7 @@ def _flat(branches: Iterable[Schema], definitions: Mapping[str, Schema], seen: s
             yield target if isinstance(target, Integer | Number | Boolean | Const) else branch
 
 
-def _is_whole(schema: Schema) -> bool:
+def _is_integral(schema: Schema) -> bool:
     return isinstance(schema, Const) and schema.text.lstrip("-").isdigit()
 
 
@@ -70,30 +70,30 @@ def _is_decimal(schema: Schema) -> bool:
     return isinstance(schema, String) and (schema.format or "").startswith("python:decimal")
 
 
-def _without_whole_decimals(schema: Schema) -> Schema:
+def _without_integral_decimals(schema: Schema) -> Schema:
     if not isinstance(schema, String) or not _is_decimal(schema):
         return schema
     # One that is written in one way has a point if and only if it is not whole.
     return replace(schema, patterns=(*schema.patterns, r"\."))
 
 
-def _without_whole_floats(branches: Iterable[Schema]) -> Iterator[Schema]:
+def _without_integral_floats(branches: Iterable[Schema]) -> Iterator[Schema]:
     for each in branches:
         if isinstance(each, Number):
-            yield from _within(each, (Integer(minimum=-_EXACT, maximum=_EXACT), _NOT_WHOLE))
+            yield from _range_intersections(each, (Integer(minimum=-_EXACT, maximum=_EXACT), _NON_INTEGRAL))
         else:
             yield each
 
 
-def _within(number: Integer | Number, parts: Iterable[Integer | Number]) -> list[Schema]:
+def _range_intersections(number: Integer | Number, parts: Iterable[Integer | Number]) -> list[Schema]:
     """What of a range lies in each of some others."""
-    return [node for part in parts if isinstance(node := meet_numbers(number, part), Integer | Number)]
+    return [node for part in parts if isinstance(node := intersect_numbers(number, part), Integer | Number)]
 
 
 _EXACT = 2**53
 """Up to here each whole number is a float."""
 
-_NOT_WHOLE = Number(not_multiple_of=(Decimal(1),))
+_NON_INTEGRAL = Number(not_multiple_of=(Decimal(1),))
 
 _TRUTHS = (Const("true"), Const("false"))
 _NUMBERS = (Const("0"), Const("1"), Const("0.0"), Const("1.0"))

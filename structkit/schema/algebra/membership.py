@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from fractions import Fraction
 
-from structkit.schema.algebra.string_oracle import UNDECIDED, Texts, is_restricted
-from structkit.schema.ir.json_values import as_fraction, canonical, kind_of
+from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle, is_restricted
+from structkit.schema.ir.json_values import as_fraction, canonical_key, json_type_of
 from structkit.schema.ir.nodes import (
     Anything,
     Array,
@@ -25,13 +25,13 @@ from structkit.schema.ir.nodes import (
     Union,
 )
 
-__all__ = ["admits", "const", "expand"]
+__all__ = ["contains_value", "expand", "to_const"]
 
 
-def admits(node: Schema, value: object, texts: Texts = UNDECIDED) -> bool | None:
-    """Whether `value` is among the node's values; `None` where a reference decides, or what `texts` cannot say.
+def contains_value(node: Schema, value: object, oracle: StringOracle = UNDECIDED) -> bool | None:
+    """Whether `value` is among the node's values; `None` where a reference decides, or what `oracle` cannot say.
 
-    >>> admits(Integer(minimum=2), 2.0), admits(Null(), 0), admits(String(patterns=("^a",)), "ab")
+    >>> contains_value(Integer(minimum=2), 2.0), contains_value(Null(), 0), contains_value(String(patterns=("^a",)), "ab")
     (True, False, None)
     """
     match node:
@@ -42,9 +42,9 @@ def admits(node: Schema, value: object, texts: Texts = UNDECIDED) -> bool | None
         case Ref():
             return None
         case Const(text=text):
-            return canonical(json.loads(text)) == canonical(value)
+            return canonical_key(json.loads(text)) == canonical_key(value)
         case Union(branches=branches):
-            return _any(admits(branch, value, texts) for branch in branches)
+            return _any(contains_value(branch, value, oracle) for branch in branches)
         case Null():
             return value is None
         case Boolean():
@@ -52,14 +52,14 @@ def admits(node: Schema, value: object, texts: Texts = UNDECIDED) -> bool | None
         case Integer() | Number():
             return _in_range(node, value)
         case String():
-            return _admits_string(node, value, texts)
+            return _admits_string(node, value, oracle)
         case Array():
-            return _admits_array(node, value, texts)
+            return _admits_array(node, value, oracle)
         case Object():
-            return _admits_object(node, value, texts)
+            return _admits_object(node, value, oracle)
 
 
-def const(value: object) -> Const:
+def to_const(value: object) -> Const:
     """The node of one JSON value."""
     return Const(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
@@ -72,14 +72,14 @@ def expand(node: Const) -> Schema:
     """
     value: object = json.loads(node.text)
     if isinstance(value, list):
-        return Array(tuple(const(item) for item in value), min_items=len(value), max_items=len(value))
+        return Array(tuple(to_const(item) for item in value), min_items=len(value), max_items=len(value))
     if isinstance(value, dict):
-        return Object(tuple(Property(name, const(item)) for name, item in value.items()))
+        return Object(tuple(Property(name, to_const(item)) for name, item in value.items()))
     return node
 
 
 def _in_range(node: Integer | Number, value: object) -> bool:
-    if kind_of(value) != "number":
+    if json_type_of(value) != "number":
         return False
     exactly = as_fraction(value)
     if any((exactly / Fraction(other)).denominator == 1 for other in node.not_multiple_of):
@@ -99,37 +99,37 @@ def _in_range(node: Integer | Number, value: object) -> bool:
     return node.multiple_of is None or (exactly / Fraction(node.multiple_of)).denominator == 1
 
 
-def _admits_string(node: String, value: object, texts: Texts) -> bool | None:
+def _admits_string(node: String, value: object, oracle: StringOracle) -> bool | None:
     if not isinstance(value, str) or len(value) < node.min_length:
         return False
     if node.max_length is not None and len(value) > node.max_length:
         return False
     if node.content is not None:
         return None
-    return texts.holds(node, value) if is_restricted(node) else True
+    return oracle.contains(node, value) if is_restricted(node) else True
 
 
-def _admits_array(node: Array, value: object, texts: Texts) -> bool | None:
+def _admits_array(node: Array, value: object, oracle: StringOracle) -> bool | None:
     if not isinstance(value, list) or len(value) < node.min_items:
         return False
     if node.max_items is not None and len(value) > node.max_items:
         return False
-    if node.unique and len({canonical(item) for item in value}) < len(value):
+    if node.unique_items and len({canonical_key(item) for item in value}) < len(value):
         return False
     schemas = (*node.prefix, *[node.items] * (len(value) - len(node.prefix)))
-    answers = [admits(schema, item, texts) for schema, item in zip(schemas, value, strict=False)]
+    answers = [contains_value(schema, item, oracle) for schema, item in zip(schemas, value, strict=False)]
     for contains in node.contains:
-        hits = [admits(contains.hits, item, texts) for item in value[len(node.prefix) :]]
+        hits = [contains_value(contains.matching, item, oracle) for item in value[len(node.prefix) :]]
         least, most = hits.count(True), len(hits) - hits.count(False)
-        high = len(value) if contains.most is None else contains.most
-        if most < contains.least or least > high:
+        high = len(value) if contains.max_count is None else contains.max_count
+        if most < contains.min_count or least > high:
             return False
-        if least < contains.least or most > high:
+        if least < contains.min_count or most > high:
             answers.append(None)
     return _all(answers)
 
 
-def _admits_object(node: Object, value: object, texts: Texts) -> bool | None:
+def _admits_object(node: Object, value: object, oracle: StringOracle) -> bool | None:
     if not isinstance(value, dict) or len(value) < node.min_properties:
         return False
     if node.max_properties is not None and len(value) > node.max_properties:
@@ -140,14 +140,21 @@ def _admits_object(node: Object, value: object, texts: Texts) -> bool | None:
     answers: list[bool | None] = []
     for name, item in value.items():
         if name in declared:
-            answers.append(admits(declared[name].value, item, texts))
+            answers.append(contains_value(declared[name].value, item, oracle))
         else:
-            groups = ((admits(group.names, name, texts), group.value) for group in node.additional)
-            answers.append(_any(_all((known, admits(inner, item, texts))) for known, inner in groups))
-    for choice in node.some:
+            groups = ((contains_value(group.names, name, oracle), group.value) for group in node.additional)
+            answers.append(
+                _any(_all((known, contains_value(inner, item, oracle))) for known, inner in groups)
+            )
+    for choice in node.required_groups:
         answers.append(
             _any(
-                _all((admits(group.names, name, texts), admits(group.value, value[name], texts)))
+                _all(
+                    (
+                        contains_value(group.names, name, oracle),
+                        contains_value(group.value, value[name], oracle),
+                    )
+                )
                 for group in choice
                 for name in value
                 if name not in declared

@@ -7,38 +7,40 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from structkit.errors import UnsupportedKeyword
-from structkit.schema.algebra.membership import admits
-from structkit.schema.algebra.string_oracle import Texts
+from structkit.schema.algebra.membership import contains_value
+from structkit.schema.algebra.string_oracle import StringOracle
 from structkit.schema.ir.nodes import Additional, Never, Schema, String
-from structkit.schema.ir.path import Place
+from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["is_named", "other_strings", "value_under"]
+__all__ = ["additional_value", "complement_strings", "name_matches"]
 
 
-def is_named(name: str, names: String, texts: Texts, at: Place) -> bool:
+def name_matches(name: str, names: String, oracle: StringOracle, path: SchemaPath) -> bool:
     """Whether a name is in a language.
 
     Raises:
         UnsupportedKeyword: A pattern decides, and is not decided here.
     """
-    answer = admits(names, name, texts)
+    answer = contains_value(names, name, oracle)
     if answer is None:
         message = f"whether {json.dumps(name)} is such a name depends on a pattern or format that is not decided here"
-        raise UnsupportedKeyword("patternProperties", message, place=at.path)
+        raise UnsupportedKeyword("patternProperties", message, place=path.text)
     return answer
 
 
-def value_under(name: str, groups: Iterable[Additional], texts: Texts, at: Place) -> Schema:
+def additional_value(
+    name: str, groups: Iterable[Additional], oracle: StringOracle, path: SchemaPath
+) -> Schema:
     """What a key may hold that is not declared.
 
     Raises:
         UnsupportedKeyword: A pattern decides, and is not decided here.
     """
-    found = (group.value for group in groups if is_named(name, group.names, texts, at))
+    found = (group.value for group in groups if name_matches(name, group.names, oracle, path))
     return next(found, Never("additionalProperties forbids it"))
 
 
-def other_strings(node: String) -> list[String]:
+def complement_strings(node: String) -> list[String]:
     """The strings that are not the node's, by the reason; no string has two of them."""
     found: list[String] = []
     if node.min_length:

@@ -30,9 +30,9 @@ from structkit.schema.ir.nodes import (
     String,
     Union,
 )
-from structkit.schema.ir.path import joined, step
+from structkit.schema.ir.path import join_path, path_step
 
-__all__ = ["in_order", "settle"]
+__all__ = ["prune", "topological_order"]
 
 Definitions = Mapping[str, Schema]
 K = TypeVar("K", Property, Additional)
@@ -41,7 +41,7 @@ _HOLDING = (Ref, Union, String, Array, Object)
 """What may have parts without a value."""
 
 
-def settle(
+def prune(
     root: str, definitions: Definitions, order: Iterable[str], *, python: bool, closed: bool = False
 ) -> Document:
     """The document whose root is the definition `root`, without what can never be written.
@@ -55,24 +55,24 @@ def settle(
 
     >>> from structkit.schema.ir.nodes import Property
     >>> definitions = {"a": Union((Null(), Object((Property("x", Ref("b")),)))), "b": Never("")}
-    >>> settle("a", definitions, in_order(definitions), python=False).root
+    >>> prune("a", definitions, topological_order(definitions), python=False).root
     Null(note=None)
 
     Raises:
         UnsatisfiableSchema: The root has no value.
     """
-    if len(definitions) == 1 and not closed and _is_settled(definitions[root]):
+    if len(definitions) == 1 and not closed and _is_pruned(definitions[root]):
         return Document(definitions[root], {}, bounded=python)
     definitions = _without_aliases(definitions, order)
     if closed:
-        definitions = {name: _closed(node) for name, node in definitions.items()}
+        definitions = {name: _close_objects(node) for name, node in definitions.items()}
     note = None
     if isinstance(alias := definitions[root], Ref):
         root, note = alias.name, alias.note
     references = {name: dict.fromkeys(_references(node)) for name, node in definitions.items()}
-    alive, final = _alive(definitions, references)
+    alive, final = _satisfiable(definitions, references)
     if root not in alive:
-        place, reason = _blame(definitions, alive, root)
+        place, reason = _unsatisfiable_reason(definitions, alive, root)
         raise UnsatisfiableSchema(f"no value satisfies the schema: {reason}; relax it", place=place)
     settled = {
         name: final[name] if name in final else _clean(definitions[name], alive, definitions)
@@ -86,12 +86,18 @@ def settle(
     return Document(with_note(Ref(root) if root in used else settled[root], note), kept, bounded=python)
 
 
-def _is_settled(node: Schema) -> bool:
+def _is_pruned(node: Schema) -> bool:
     """Whether a node is finished as it was made: nothing in it is impossible, a reference, or counts items."""
     pending = [node]
     while pending:
         match pending.pop():
-            case Ref() | Never() | Array(unique=True) | Array(contains=(_, *_)) | Object(some=(_, *_)):
+            case (
+                Ref()
+                | Never()
+                | Array(unique_items=True)
+                | Array(contains=(_, *_))
+                | Object(required_groups=(_, *_))
+            ):
                 return False
             case String(content=content) if content is not None:
                 return False
@@ -112,7 +118,7 @@ def _references(node: Schema, *, unguarded: bool = False) -> Iterator[str]:
             stack += [inner for step, inner in inside if step is Within.SAME or not unguarded]
 
 
-def in_order(definitions: Definitions) -> list[str]:
+def topological_order(definitions: Definitions) -> list[str]:
     """The names, each after those that it refers to without an array or object in between.
 
     Raises:
@@ -155,13 +161,13 @@ def _without_aliases(definitions: Definitions, order: Iterable[str]) -> dict[str
     return {name: _redirected(node, ends) for name, node in definitions.items()}
 
 
-def _redirected(node: Schema, ends: Mapping[str, Ref]) -> Schema:
+def _redirected(node: Schema, targets: Mapping[str, Ref]) -> Schema:
     def redirected(part: Schema) -> Schema:
-        return _redirected(part, ends)
+        return _redirected(part, targets)
 
     match node:
-        case Ref(name=name) if name in ends:
-            return replace(ends[name], note=node.note or ends[name].note)
+        case Ref(name=name) if name in targets:
+            return replace(targets[name], note=node.note or targets[name].note)
         case Union(branches=branches):
             changed = [redirected(branch) for branch in branches]
             if all(map(operator.is_, changed, branches)):
@@ -179,7 +185,9 @@ def _redirected(node: Schema, ends: Mapping[str, Ref]) -> Schema:
 def _in_array(node: Array, change: Callable[[Schema], Schema]) -> Array:
     """The node with the values inside it changed; the node itself if none of them is another then."""
     prefix, items = tuple(map(change, node.prefix)), change(node.items)
-    contains = tuple(replace(one, hits=change(one.hits), misses=change(one.misses)) for one in node.contains)
+    contains = tuple(
+        replace(one, matching=change(one.matching), others=change(one.others)) for one in node.contains
+    )
     if items is node.items and all(map(operator.is_, prefix, node.prefix)) and contains == node.contains:
         return node
     return replace(node, prefix=prefix, items=items, contains=contains)
@@ -188,10 +196,10 @@ def _in_array(node: Array, change: Callable[[Schema], Schema]) -> Array:
 def _in_object(node: Object, change: Callable[[Schema], Schema]) -> Object:
     """The node with the values inside it changed; the node itself if none of them is another then."""
     properties, additional = _each(node.properties, change), _each(node.additional, change)
-    some = tuple(_each(choice, change) for choice in node.some)
-    if properties is node.properties and additional is node.additional and some == node.some:
+    some = tuple(_each(choice, change) for choice in node.required_groups)
+    if properties is node.properties and additional is node.additional and some == node.required_groups:
         return node
-    return replace(node, properties=properties, additional=additional, some=some)
+    return replace(node, properties=properties, additional=additional, required_groups=some)
 
 
 def _each(parts: tuple[K, ...], change: Callable[[Schema], Schema]) -> tuple[K, ...]:
@@ -202,25 +210,25 @@ def _each(parts: tuple[K, ...], change: Callable[[Schema], Schema]) -> tuple[K, 
     return tuple(replace(part, value=value) for value, part in zip(values, parts, strict=True))
 
 
-def _closed(node: Schema) -> Schema:
+def _close_objects(node: Schema) -> Schema:
     """The node without the additional keys about which nothing was said."""
     match node:
         case Union(branches=branches):
-            return with_note(union(map(_closed, branches)), node.note)
+            return with_note(union(map(_close_objects, branches)), node.note)
         case Array():
-            return array(_in_array(node, _closed))
+            return array(_in_array(node, _close_objects))
         case Object():
-            said = _said(node.additional)
-            some = tuple(map(_said, node.some))
-            return object_(_in_object(replace(node, additional=said, some=some), _closed))
+            said = _explicit_groups(node.additional)
+            some = tuple(map(_explicit_groups, node.required_groups))
+            return object_(_in_object(replace(node, additional=said, required_groups=some), _close_objects))
     return node
 
 
-def _said(groups: tuple[Additional, ...]) -> tuple[Additional, ...]:
-    return tuple(group for group in groups if not group.silent)
+def _explicit_groups(groups: tuple[Additional, ...]) -> tuple[Additional, ...]:
+    return tuple(group for group in groups if not group.implicit)
 
 
-def _alive(
+def _satisfiable(
     definitions: Definitions, references: Mapping[str, Iterable[str]]
 ) -> tuple[set[str], dict[str, Schema]]:
     """The definitions that have a value, and, cleaned, those that refer only to such as are known to have one."""
@@ -246,17 +254,17 @@ def _alive(
     return alive, final
 
 
-def _clean(node: Schema, alive: set[str], definitions: Definitions) -> Schema:
+def _clean(node: Schema, satisfiable: set[str], definitions: Definitions) -> Schema:
     """The node without the parts that have no value."""
     if not isinstance(node, _HOLDING):
         return node
 
     def clean(part: Schema) -> Schema:
-        return _clean(part, alive, definitions)
+        return _clean(part, satisfiable, definitions)
 
     match node:
         case Ref(name=name):
-            return node if name in alive else Never(f"{name} has no finite value")
+            return node if name in satisfiable else Never(f"{name} has no finite value")
         case Union(branches=branches):
             cleaned = [clean(branch) for branch in branches]
             if all(map(operator.is_, cleaned, branches)):
@@ -275,7 +283,7 @@ def _clean(node: Schema, alive: set[str], definitions: Definitions) -> Schema:
 
 def _distinct(node: Array, definitions: Definitions) -> Schema:
     """Bound an array of different items by the number of values that there are."""
-    if not node.unique or node.prefix:
+    if not node.unique_items or node.prefix:
         return node
     values = _cardinality(node.items, definitions)
     if values is None:
@@ -285,7 +293,7 @@ def _distinct(node: Array, definitions: Definitions) -> Schema:
             f"the array must have {node.min_items} different items, and there are only {values} values"
         )
     most = values if node.max_items is None else min(values, node.max_items)
-    return replace(node, max_items=most, unique=most > 1)
+    return replace(node, max_items=most, unique_items=most > 1)
 
 
 def _cardinality(node: Schema, definitions: Definitions) -> int | None:
@@ -320,7 +328,7 @@ def _reachable(root: str, references: Mapping[str, Iterable[str]]) -> list[str]:
     return order
 
 
-def _blame(definitions: Definitions, alive: set[str], root: str) -> tuple[str, str]:
+def _unsatisfiable_reason(definitions: Definitions, satisfiable: set[str], root: str) -> tuple[str, str]:
     """Where and why the root has no value: the first part without one, as deep as it is certain."""
     steps: list[str] = []
     node, seen = definitions[root], {root}
@@ -328,32 +336,39 @@ def _blame(definitions: Definitions, alive: set[str], root: str) -> tuple[str, s
         match node:
             case Ref(name=name):
                 if name in seen:
-                    return "$" + joined(steps), f"{name} must contain another {name}, without end"
+                    return "$" + join_path(steps), f"{name} must contain another {name}, without end"
                 seen.add(name)
                 node = definitions[name]
                 continue
             case Object():
                 dead = [
-                    key for key in node.properties if key.required and _dead(key.value, alive, definitions)
+                    key
+                    for key in node.properties
+                    if key.required and _is_unsatisfiable(key.value, satisfiable, definitions)
                 ]
                 if dead:
-                    steps.append(step(dead[0].name))
+                    steps.append(path_step(dead[0].name))
                     node = dead[0].value
                     continue
             case Array():
                 items = (*node.prefix, *[node.items] * (node.min_items > len(node.prefix)))[: node.min_items]
                 first = next(
-                    (index for index, item in enumerate(items) if _dead(item, alive, definitions)), None
+                    (
+                        index
+                        for index, item in enumerate(items)
+                        if _is_unsatisfiable(item, satisfiable, definitions)
+                    ),
+                    None,
                 )
                 if first is not None:
-                    steps.append(step(first))
+                    steps.append(path_step(first))
                     node = items[first]
                     continue
-        reason = _clean(node, alive, definitions)
+        reason = _clean(node, satisfiable, definitions)
         if not isinstance(reason, Never):
-            return "$" + joined(steps), "it has no value"
-        return "$" + joined([*steps, *reason.steps]), reason.reason
+            return "$" + join_path(steps), "it has no value"
+        return "$" + join_path([*steps, *reason.relative_path]), reason.reason
 
 
-def _dead(node: Schema, alive: set[str], definitions: Definitions) -> bool:
-    return isinstance(_clean(node, alive, definitions), Never)
+def _is_unsatisfiable(node: Schema, satisfiable: set[str], definitions: Definitions) -> bool:
+    return isinstance(_clean(node, satisfiable, definitions), Never)

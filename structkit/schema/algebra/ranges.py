@@ -8,10 +8,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
 
-from structkit.schema.ir.json_values import exact
+from structkit.schema.ir.json_values import to_exact_decimal
 from structkit.schema.ir.nodes import Bound, Integer, Never, Number, Schema
 
-__all__ = ["meet_numbers", "number_range", "tighter"]
+__all__ = ["intersect_numbers", "min_defined", "number_range", "tighter"]
 
 
 def number_range(
@@ -19,37 +19,38 @@ def number_range(
     high: Bound | None,
     step: Fraction | None,
     *,
-    whole: bool,
-    without: Iterable[Decimal] = (),
+    integral: bool,
+    not_multiple_of: Iterable[Decimal] = (),
 ) -> Schema:
-    """The numbers from `low` to `high` that are multiples of `step` and of none of `without`, whole if `whole`.
+    """The numbers from `low` to `high` that are multiples of `step` and of none of `not_multiple_of`, whole if
+    `integral`.
 
-    >>> number_range(Bound(Decimal("2.5")), Bound(Decimal(8), exclusive=True), Fraction(3, 2), whole=True)
+    >>> number_range(Bound(Decimal("2.5")), Bound(Decimal(8), exclusive=True), Fraction(3, 2), integral=True)
     Integer(note=None, minimum=3, maximum=7, multiple_of=3, not_multiple_of=())
-    >>> number_range(Bound(Decimal(5)), Bound(Decimal(3)), None, whole=True).reason
+    >>> number_range(Bound(Decimal(5)), Bound(Decimal(3)), None, integral=True).reason
     'no integer is at least 5 and at most 3'
     """
-    if whole and step is None and not without:  # most often
-        first, last = _first_whole(low), _last_whole(high)
+    if integral and step is None and not not_multiple_of:  # most often
+        first, last = _first_integer(low), _last_integer(high)
         if first is None or last is None or first <= last:
             return Integer(first, last)
-    if whole:
+    if integral:
         step = _lcm(step or Fraction(1), Fraction(1))
     if low is not None and high is not None and _empty(low, high, step):
-        return Never(f"no {_named(step, whole)} is {_low(low)} and {_high(high)}")
-    excluded = tuple(dict.fromkeys(without))
+        return Never(f"no {_named(step, integral)} is {_low(low)} and {_high(high)}")
+    excluded = tuple(dict.fromkeys(not_multiple_of))
     if step is not None and any((step / Fraction(other)).denominator == 1 for other in excluded):
-        return Never(f"every {_named(step, whole)} is forbidden beside it")
-    if not whole:
-        return Number(low, high, None if step is None else exact(step), excluded)
+        return Never(f"every {_named(step, integral)} is forbidden beside it")
+    if not integral:
+        return Number(low, high, None if step is None else to_exact_decimal(step), excluded)
     multiple = None if step is None or step == 1 else step.numerator
-    return Integer(_first_whole(low), _last_whole(high), multiple, excluded)
+    return Integer(_first_integer(low), _last_integer(high), multiple, excluded)
 
 
-def meet_numbers(left: Integer | Number, right: Integer | Number) -> Schema:
+def intersect_numbers(left: Integer | Number, right: Integer | Number) -> Schema:
     """The numbers in both ranges that are multiples of both steps.
 
-    >>> meet_numbers(Integer(multiple_of=4), Number(multiple_of=Decimal("0.6"), maximum=Bound(Decimal("9.5"))))
+    >>> intersect_numbers(Integer(multiple_of=4), Number(multiple_of=Decimal("0.6"), maximum=Bound(Decimal("9.5"))))
     Integer(note=None, minimum=None, maximum=9, multiple_of=12, not_multiple_of=())
     """
     (low, high, step), (other_low, other_high, other_step) = _parts(left), _parts(right)
@@ -57,8 +58,8 @@ def meet_numbers(left: Integer | Number, right: Integer | Number) -> Schema:
         tighter(low, other_low, 1),
         tighter(high, other_high, -1),
         step if other_step is None else other_step if step is None else _lcm(step, other_step),
-        whole=isinstance(left, Integer) or isinstance(right, Integer),
-        without=(*left.not_multiple_of, *right.not_multiple_of),
+        integral=isinstance(left, Integer) or isinstance(right, Integer),
+        not_multiple_of=(*left.not_multiple_of, *right.not_multiple_of),
     )
 
 
@@ -97,22 +98,22 @@ def _empty(low: Bound, high: Bound, step: Fraction | None) -> bool:
     return least > most
 
 
-def _first_whole(low: Bound | None) -> int | None:
+def _first_integer(low: Bound | None) -> int | None:
     if low is None:
         return None
     return math.floor(low.value) + 1 if low.exclusive else math.ceil(low.value)
 
 
-def _last_whole(high: Bound | None) -> int | None:
+def _last_integer(high: Bound | None) -> int | None:
     if high is None:
         return None
     return math.ceil(high.value) - 1 if high.exclusive else math.floor(high.value)
 
 
-def _named(step: Fraction | None, whole: bool) -> str:
+def _named(step: Fraction | None, integral: bool) -> str:
     if step is None or step == 1:
-        return "integer" if whole else "number"
-    return f"multiple of {exact(step)}"
+        return "integer" if integral else "number"
+    return f"multiple of {to_exact_decimal(step)}"
 
 
 def _low(bound: Bound) -> str:
@@ -121,3 +122,12 @@ def _low(bound: Bound) -> str:
 
 def _high(bound: Bound) -> str:
     return f"{'less than' if bound.exclusive else 'at most'} {bound.value}"
+
+
+def min_defined(bounds: Iterable[int | None]) -> int | None:
+    """The smallest upper bound; `None` where nothing is bounded.
+
+    >>> min_defined([3, None, 2]), min_defined([None])
+    (2, None)
+    """
+    return min((bound for bound in bounds if bound is not None), default=None)

@@ -6,13 +6,13 @@ from typing import Protocol
 
 from structkit.schema.ir.nodes import String
 
-__all__ = ["UNDECIDED", "Texts", "is_restricted"]
+__all__ = ["UNDECIDED", "StringOracle", "is_restricted"]
 
 
-class Texts(Protocol):
+class StringOracle(Protocol):
     """Answers about the strings of a node; `None` where there is no answer."""
 
-    def holds(self, node: String, text: str) -> bool | None:
+    def contains(self, node: String, text: str) -> bool | None:
         """Whether a text is one of the strings."""
 
     def is_empty(self, node: String) -> bool | None:
@@ -20,14 +20,14 @@ class Texts(Protocol):
 
 
 class _Undecided:
-    def holds(self, node: String, text: str) -> bool | None:
+    def contains(self, node: String, text: str) -> bool | None:
         return None
 
     def is_empty(self, node: String) -> bool | None:
         return None
 
 
-UNDECIDED: Texts = _Undecided()
+UNDECIDED: StringOracle = _Undecided()
 """Answers nothing: for schemas without patterns, and where only what is seen at a glance is wanted."""
 
 

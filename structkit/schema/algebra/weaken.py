@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from structkit.schema.ir.nodes import Additional, Anything, Array, Integer, Number, Object, Schema, String
 
-__all__ = ["relaxed"]
+__all__ = ["relaxations"]
 
 
-def relaxed(node: Schema) -> Iterator[Schema]:
+def relaxations(node: Schema) -> Iterator[Schema]:
     """Nodes with at least the values of another; each asks less than the one before.
 
-    >>> next(relaxed(String(min_length=1, patterns=("a(?=b)",)))) == String(min_length=1)
+    >>> next(relaxations(String(min_length=1, patterns=("a(?=b)",)))) == String(min_length=1)
     True
     """
     match node:
@@ -25,8 +25,8 @@ def relaxed(node: Schema) -> Iterator[Schema]:
         case Array():
             node = replace(node, contains=())
             yield node
-            yield replace(node, unique=False)
+            yield replace(node, unique_items=False)
         case Object():
-            node = replace(node, min_properties=0, max_properties=None, some=())
+            node = replace(node, min_properties=0, max_properties=None, required_groups=())
             yield node
             yield replace(node, additional=(Additional(String(), Anything()),) if node.additional else ())

@@ -20,7 +20,7 @@ from structkit.schema.ir.nodes import (
     String,
     Union,
 )
-from structkit.schema.ir.path import step
+from structkit.schema.ir.path import path_step
 
 __all__ = ["array", "object_", "string", "union", "with_note"]
 
@@ -42,23 +42,23 @@ def string(node: String) -> Schema:
 def array(node: Array) -> Schema:
     """Arrays as long as their items allow.
 
-    >>> array(Array(items=Never("the schema false allows nothing"), min_items=2)).steps
+    >>> array(Array(items=Never("the schema false allows nothing"), min_items=2)).relative_path
     ('[0]',)
     """
     index = next((i for i, item in enumerate(node.prefix) if isinstance(item, Never)), len(node.prefix))
     item = node.prefix[index] if index < len(node.prefix) else node.items
     if isinstance(item, Never) and index < node.min_items:
-        return Never(item.reason, (step(index), *item.steps))
+        return Never(item.reason, (path_step(index), *item.relative_path))
     most = node.max_items
     if isinstance(item, Never) and (most is None or most > index):
         most = index
     for contains in node.contains:
-        if contains.least > 0 and isinstance(contains.hits, Never):
-            return Never(contains.hits.reason)
-        if most is not None and contains.least and len(node.prefix) + contains.least > most:
-            return Never(f"no array of at most {most} items contains {contains.least}")
-        if node.prefix and contains.least and node.min_items < len(node.prefix) + contains.least:
-            node = replace(node, min_items=len(node.prefix) + contains.least)
+        if contains.min_count > 0 and isinstance(contains.matching, Never):
+            return Never(contains.matching.reason)
+        if most is not None and contains.min_count and len(node.prefix) + contains.min_count > most:
+            return Never(f"no array of at most {most} items contains {contains.min_count}")
+        if node.prefix and contains.min_count and node.min_items < len(node.prefix) + contains.min_count:
+            node = replace(node, min_items=len(node.prefix) + contains.min_count)
     if most is not None and node.min_items > most:
         return Never(f"no array has at least {node.min_items} and at most {most} items")
     prefix = node.prefix if most is None else node.prefix[:most]
@@ -74,19 +74,19 @@ def object_(node: Object) -> Schema:
     A forbidden key (an optional property that is `Never`) is kept where additional keys would else allow it.
 
     >>> from structkit.schema.ir.nodes import Property
-    >>> object_(Object((Property("a", Never("no integer is at least 5 and at most 3")),))).steps
+    >>> object_(Object((Property("a", Never("no integer is at least 5 and at most 3")),))).relative_path
     ('.a',)
     """
     if any(isinstance(group.value, Never) for group in node.additional):
         open_ = tuple(group for group in node.additional if not isinstance(group.value, Never))
         node = replace(node, additional=open_)
-    for choice in node.some:
+    for choice in node.required_groups:
         if all(isinstance(group.value, Never) for group in choice):
             return Never("a key that must be there is forbidden")
     dead = [key for key in node.properties if isinstance(key.value, Never)]
     required = next((key for key in dead if key.required), None)
     if required is not None and isinstance(required.value, Never):
-        return Never(required.value.reason, (step(required.name), *required.value.steps))
+        return Never(required.value.reason, (path_step(required.name), *required.value.relative_path))
     if dead and not node.additional:
         node = replace(node, properties=tuple(key for key in node.properties if key not in dead))
     return _counted(node) if node.min_properties or node.max_properties is not None else node

@@ -10,11 +10,11 @@ from collections.abc import Callable, Hashable
 
 from structkit.errors import SchemaError
 from structkit.schema.ir.nodes import Ref, Schema
-from structkit.schema.ir.path import Place
+from structkit.schema.ir.path import SchemaPath
 
 __all__ = ["Definitions"]
 
-_ODD = re.compile(r"[^\w.\[\], -]")
+_INVALID_NAME_CHARACTERS = re.compile(r"[^\w.\[\], -]")
 """What a name may not have."""
 
 
@@ -25,7 +25,7 @@ class Definitions:
     >>> definitions = Definitions()
     >>> definitions.reference("key", "Nothing", Null)
     Ref(note=None, name='Nothing')
-    >>> definitions.finish()
+    >>> definitions.resolve_all()
     {'Nothing': Null(note=None)}
     """
 
@@ -35,15 +35,15 @@ class Definitions:
         self._done: dict[str, Schema] = {}
         self._uses: dict[str, int] = {}
 
-    def reference(self, key: Hashable, stem: str, make: Callable[[], Schema]) -> Ref:
-        """A reference to the definition known under `key`; `make` is called once, and not now."""
+    def reference(self, key: Hashable, stem: str, build: Callable[[], Schema]) -> Ref:
+        """A reference to the definition known under `key`; `build` is called once, and not now."""
         name = self._names.get(key)
         if name is None:
             name = self._names[key] = self._fresh(stem)
-            self._pending[name] = make
+            self._pending[name] = build
         return Ref(name)
 
-    def look(self, name: str, at: Place) -> Schema:
+    def resolve(self, name: str, path: SchemaPath) -> Schema:
         """The schema of a definition, made now if it is not made yet.
 
         Raises:
@@ -53,19 +53,20 @@ class Definitions:
             make = self._pending.pop(name, None)
             if make is None:
                 raise SchemaError(
-                    f"the definition {name!r} is defined by itself; give it a value of its own", place=at.path
+                    f"the definition {name!r} is defined by itself; give it a value of its own",
+                    place=path.text,
                 )
             self._done[name] = make()
         return self._done[name]
 
-    def finish(self) -> dict[str, Schema]:
+    def resolve_all(self) -> dict[str, Schema]:
         """All definitions, the pending ones made, in the order in which they were first named."""
         while self._pending:
-            self.look(next(iter(self._pending)), Place())
+            self.resolve(next(iter(self._pending)), SchemaPath())
         return {name: self._done[name] for name in self._names.values()}
 
     def _fresh(self, stem: str) -> str:
-        stem = _ODD.sub("_", stem)[:100].strip() or "Definition"
+        stem = _INVALID_NAME_CHARACTERS.sub("_", stem)[:100].strip() or "Definition"
         name = stem
         while name in self._uses:
             self._uses[stem] += 1

@@ -7,9 +7,9 @@ from enum import Enum
 from typing import TypeAlias, TypeVar
 
 from structkit.schema.ir.nodes import Array, Object, Ref, Schema, String, Union
-from structkit.schema.ir.path import step as shown
+from structkit.schema.ir.path import path_step as shown
 
-__all__ = ["Step", "Within", "children", "descend", "opened", "step_text"]
+__all__ = ["Step", "Within", "children", "descend", "format_step", "make_resolver"]
 
 N = TypeVar("N", bound=Hashable)
 
@@ -31,10 +31,10 @@ Step: TypeAlias = "str | int | Within"
 """From a schema to one directly inside: the name of a key, the position of an item, or `Within`."""
 
 
-def step_text(step: Step) -> str:
+def format_step(step: Step) -> str:
     """The step in a path through a value.
 
-    >>> step_text("age"), step_text(Within.KEY), step_text(Within.SAME)
+    >>> format_step("age"), format_step(Within.KEY), format_step(Within.SAME)
     ('.age', '[]', '')
     """
     if isinstance(step, Within):
@@ -53,12 +53,12 @@ def children(node: Schema) -> list[tuple[Step, Schema]]:
     match node:
         case Object():
             found += [(key.name, key.value) for key in node.properties]
-            for groups in (node.additional, *node.some):
+            for groups in (node.additional, *node.required_groups):
                 found += [(Within.KEY, group.value) for group in groups]
         case Array():
             found += [*enumerate(node.prefix), (Within.ITEM, node.items)]
             for contains in node.contains:
-                found += [(Within.ITEM, contains.hits), (Within.ITEM, contains.misses)]
+                found += [(Within.ITEM, contains.matching), (Within.ITEM, contains.others)]
         case Union():
             found += [(Within.SAME, branch) for branch in node.branches]
         case String(content=content) if content is not None:
@@ -66,7 +66,7 @@ def children(node: Schema) -> list[tuple[Step, Schema]]:
     return found
 
 
-def opened(definitions: Mapping[str, Schema]) -> Callable[[Schema], list[tuple[Step, Schema]]]:
+def make_resolver(definitions: Mapping[str, Schema]) -> Callable[[Schema], list[tuple[Step, Schema]]]:
     """`children` that goes through references too."""
 
     def inside(node: Schema) -> list[tuple[Step, Schema]]:
@@ -75,36 +75,38 @@ def opened(definitions: Mapping[str, Schema]) -> Callable[[Schema], list[tuple[S
     return inside
 
 
-def descend(root: N, path: Sequence[str | int], inside: Callable[[N], Iterable[tuple[Step, N]]]) -> list[N]:
+def descend(
+    root: N, path: Sequence[str | int], children_of: Callable[[N], Iterable[tuple[Step, N]]]
+) -> list[N]:
     """The schemas of the part of a value at a path, those that hold alternatives or a reference included.
 
     Args:
         root: The schema of the value.
         path: Names and positions.
-        inside: The schemas directly inside a schema.
+        children_of: The schemas directly inside a schema.
 
-    >>> found = descend(Array(items=Union((Ref("a"), String()))), [3], opened({"a": Object()}))
+    >>> found = descend(Array(items=Union((Ref("a"), String()))), [3], make_resolver({"a": Object()}))
     >>> [type(node).__name__ for node in found]
     ['Union', 'Ref', 'Object', 'String']
     """
-    found = list(_alternatives([root], inside))
+    found = list(_alternatives([root], children_of))
     for step in path:
-        below = (inner for node in found for inner in _below(inside(node), step))
-        found = list(_alternatives(below, inside))
+        below = (inner for node in found for inner in _children_at(children_of(node), step))
+        found = list(_alternatives(below, children_of))
     return found
 
 
-def _alternatives(nodes: Iterable[N], inside: Callable[[N], Iterable[tuple[Step, N]]]) -> Iterator[N]:
+def _alternatives(nodes: Iterable[N], children_of: Callable[[N], Iterable[tuple[Step, N]]]) -> Iterator[N]:
     pending, seen = list(nodes)[::-1], set[N]()
     while pending:
         node = pending.pop()
         if node not in seen:
             seen.add(node)
             yield node
-            pending += [inner for step, inner in inside(node) if step is Within.SAME][::-1]
+            pending += [inner for step, inner in children_of(node) if step is Within.SAME][::-1]
 
 
-def _below(parts: Iterable[tuple[Step, N]], step: str | int) -> list[N]:
+def _children_at(parts: Iterable[tuple[Step, N]], step: str | int) -> list[N]:
     others = Within.KEY if isinstance(step, str) else Within.ITEM
     near = [(at, inner) for at, inner in parts if at == step or at is others]
     return [inner for at, inner in near if at is not others] or [inner for _, inner in near]

@@ -10,31 +10,31 @@ from fractions import Fraction
 
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
-from structkit.schema.ir.keywords import Kind
-from structkit.schema.ir.path import Place
+from structkit.schema.ir.keywords import JsonType
+from structkit.schema.ir.path import SchemaPath
 
 __all__ = [
     "as_fraction",
-    "canonical",
-    "exact",
-    "hint_of",
+    "canonical_key",
     "is_integer",
     "json_text",
-    "kind_of",
-    "shown",
+    "json_type_of",
+    "shorten_value",
+    "target_hint",
     "to_count",
     "to_decimal",
+    "to_exact_decimal",
     "to_number",
 ]
 
-_MOST_DIGITS = 1_000
+_MAX_NUMBER_DIGITS = 1_000
 """Digits of a number in a schema: more than any float has, few enough for exact arithmetic."""
 
 
-def kind_of(value: object) -> Kind | None:
+def json_type_of(value: object) -> JsonType | None:
     """The kind of a JSON value, `None` for what is not one.
 
-    >>> kind_of(2.0), kind_of(True), kind_of({1, 2})
+    >>> json_type_of(2.0), json_type_of(True), json_type_of({1, 2})
     ('number', 'boolean', None)
     """
     if value is None:
@@ -63,59 +63,61 @@ def is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def to_number(value: object, keyword: str, at: Place) -> Decimal:
+def to_number(value: object, keyword: str, path: SchemaPath) -> Decimal:
     """The exact decimal that a number in a schema stands for; a float is what its shortest spelling says.
 
-    >>> to_number(0.1, "multipleOf", Place())
+    >>> to_number(0.1, "multipleOf", SchemaPath())
     Decimal('0.1')
 
     Raises:
         SchemaError: It is not a number, not finite, or has more than a thousand digits.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise SchemaError(f"{keyword} must be a number, not {shown(value)}", place=at.path)
-    return to_decimal(value, keyword, at)
+        raise SchemaError(f"{keyword} must be a number, not {shorten_value(value)}", place=path.text)
+    return to_decimal(value, keyword, path)
 
 
-def to_decimal(value: float | Decimal, what: str, at: Place) -> Decimal:
+def to_decimal(value: float | Decimal, description: str, path: SchemaPath) -> Decimal:
     """The exact decimal of a number, which must be finite and of reasonable size."""
     if isinstance(value, int):
-        if value.bit_length() > _MOST_DIGITS * 3:
+        if value.bit_length() > _MAX_NUMBER_DIGITS * 3:
             raise SchemaError(
-                f"{what} has more than about {_MOST_DIGITS} digits; use a smaller number", place=at.path
+                f"{description} has more than about {_MAX_NUMBER_DIGITS} digits; use a smaller number",
+                place=path.text,
             )
         return Decimal(value)
     number = value if isinstance(value, Decimal) else Decimal(repr(value))
     if not number.is_finite():
-        raise SchemaError(f"{what} must be finite, not {value}", place=at.path)
-    if abs(number.adjusted()) > _MOST_DIGITS or len(number.as_tuple().digits) > _MOST_DIGITS:
+        raise SchemaError(f"{description} must be finite, not {value}", place=path.text)
+    if abs(number.adjusted()) > _MAX_NUMBER_DIGITS or len(number.as_tuple().digits) > _MAX_NUMBER_DIGITS:
         raise SchemaError(
-            f"{what} has more than about {_MOST_DIGITS} digits; use a smaller number", place=at.path
+            f"{description} has more than about {_MAX_NUMBER_DIGITS} digits; use a smaller number",
+            place=path.text,
         )
     return number
 
 
-def to_count(value: object, keyword: str, at: Place) -> int:
+def to_count(value: object, keyword: str, path: SchemaPath) -> int:
     """A length or a count.
 
-    >>> to_count(2.0, "maxItems", Place())
+    >>> to_count(2.0, "maxItems", SchemaPath())
     2
 
     Raises:
         SchemaError: It is not a whole number, or it is negative.
     """
     if not is_integer(value):
-        raise SchemaError(f"{keyword} must be a whole number, not {shown(value)}", place=at.path)
-    count = int(to_number(value, keyword, at))
+        raise SchemaError(f"{keyword} must be a whole number, not {shorten_value(value)}", place=path.text)
+    count = int(to_number(value, keyword, path))
     if count < 0:
-        raise SchemaError(f"{keyword} must not be negative, but is {count}", place=at.path)
+        raise SchemaError(f"{keyword} must not be negative, but is {count}", place=path.text)
     return count
 
 
-def exact(fraction: Fraction) -> Decimal:
+def to_exact_decimal(fraction: Fraction) -> Decimal:
     """The decimal of a fraction whose denominator divides a power of ten.
 
-    >>> exact(Fraction(3, 40))
+    >>> to_exact_decimal(Fraction(3, 40))
     Decimal('0.075')
     """
     shift = 0
@@ -136,26 +138,26 @@ def as_fraction(value: object) -> Fraction:
     return Fraction(value) if isinstance(value, int | Decimal) else Fraction(0)
 
 
-def canonical(value: object) -> object:
+def canonical_key(value: object) -> object:
     """A hashable form that is equal for two JSON values exactly when JSON Schema says so: 1 is 1.0 and not true.
 
-    >>> canonical([1.0, {"b": 1, "a": True}]) == canonical([1, {"a": True, "b": 1}])
+    >>> canonical_key([1.0, {"b": 1, "a": True}]) == canonical_key([1, {"a": True, "b": 1}])
     True
     """
     if isinstance(value, str):  # most are
         return "string", value
     if isinstance(value, Mapping):
-        return "object", tuple(sorted((key, canonical(item)) for key, item in value.items()))
+        return "object", tuple(sorted((key, canonical_key(item)) for key, item in value.items()))
     if isinstance(value, list | tuple):
-        return "array", tuple(canonical(item) for item in value)
-    kind = kind_of(value)
+        return "array", tuple(canonical_key(item) for item in value)
+    kind = json_type_of(value)
     return kind, as_fraction(value) if kind == "number" else value
 
 
-def json_text(value: object, what: str, at: Place, limits: Limits) -> str:
+def json_text(value: object, description: str, path: SchemaPath, limits: Limits) -> str:
     """The compact JSON of a value of a schema.
 
-    >>> json_text({"a": [1, "é"]}, "const", Place(), Limits())
+    >>> json_text({"a": [1, "é"]}, "const", SchemaPath(), Limits())
     '{"a":[1,"é"]}'
 
     Raises:
@@ -163,51 +165,58 @@ def json_text(value: object, what: str, at: Place, limits: Limits) -> str:
         LimitExceeded: It is nested deeper than `limits.schema_depth`.
     """
     if not (isinstance(value, str) and value.isascii()):
-        _check(value, what, at, limits)
+        _check(value, description, path, limits)
     return _ENCODER.encode(value)
 
 
-def _plain(value: object) -> object:
+def _json_default(value: object) -> object:
     """A `Mapping` or a `Decimal`, as `json.dumps` wants it."""
     if isinstance(value, Mapping):
         return dict(value)
     return int(value) if is_integer(value) and isinstance(value, Decimal) else float(str(value))
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_json_default)
 
 
-def _check(value: object, what: str, at: Place, limits: Limits) -> None:
+def _check(value: object, description: str, path: SchemaPath, limits: Limits) -> None:
     stack: list[tuple[object, int]] = [(value, 0)]
     count = 0
     while stack:
         item, depth = stack.pop()
         count += 1
         if count > limits.schema_nodes:
-            raise LimitExceeded("schema_nodes", limits.schema_nodes, f"a value in {what}", place=at.path)
+            raise LimitExceeded(
+                "schema_nodes", limits.schema_nodes, f"a value in {description}", place=path.text
+            )
         if depth > limits.schema_depth:
             raise LimitExceeded(
-                "schema_depth", limits.schema_depth, f"the nesting of a value in {what}", place=at.path
+                "schema_depth",
+                limits.schema_depth,
+                f"the nesting of a value in {description}",
+                place=path.text,
             )
         if isinstance(item, str):
             if not item.isascii() and any("\ud800" <= c <= "\udfff" for c in item):
                 raise SchemaError(
-                    f"{what} holds a lone surrogate, which is not text; remove it", place=at.path
+                    f"{description} holds a lone surrogate, which is not text; remove it", place=path.text
                 )
         elif isinstance(item, Mapping):
             stack.extend((key, depth + 1) for key in item)
             stack.extend((inner, depth + 1) for inner in item.values())
             if not all(isinstance(key, str) for key in item):
-                raise SchemaError(f"the keys of an object in {what} must be strings", place=at.path)
+                raise SchemaError(f"the keys of an object in {description} must be strings", place=path.text)
         elif isinstance(item, list | tuple):
             stack.extend((inner, depth + 1) for inner in item)
         elif isinstance(item, int | float | Decimal):
-            to_decimal(item, f"a number in {what}", at)
+            to_decimal(item, f"a number in {description}", path)
         elif item is not None:
-            raise SchemaError(f"{what} must hold JSON values, not {shown(item)}", place=at.path)
+            raise SchemaError(
+                f"{description} must hold JSON values, not {shorten_value(item)}", place=path.text
+            )
 
 
-def shown(value: object) -> str:
+def shorten_value(value: object) -> str:
     """A value for an error message, cut to a reasonable length."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
@@ -215,8 +224,8 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def hint_of(target: object) -> str:
+def target_hint(target: object) -> str:
     """What somebody may have meant who gave something that is no target."""
     if isinstance(target, str):
-        return f"; a pattern is written Regex({shown(target)})"
+        return f"; a pattern is written Regex({shorten_value(target)})"
     return "; a list of options is written Choice([...])" if isinstance(target, (list, tuple, set)) else ""

@@ -13,29 +13,29 @@ from typing import Literal, TypeAlias
 __all__ = [
     "ANNOTATIONS",
     "CHECKED",
-    "COMBINING",
+    "COMBINING_KEYWORDS",
     "CONTENT",
-    "DEPENDENTS",
+    "DEPENDENT_KEYWORDS",
     "FORMATS",
     "IMPLEMENTED",
-    "KINDS",
+    "JSON_TYPES",
     "OPTIONAL",
     "ORDER",
     "PYTHON_FORMATS",
-    "REFUSAL",
-    "STRIPPED",
-    "TYPED",
-    "How",
-    "Kind",
-    "how",
+    "STRIPPED_PATTERN",
+    "TYPE_KEYWORDS",
+    "UNSUPPORTED",
+    "JsonType",
+    "KeywordStatus",
+    "keyword_status",
 ]
 
-Kind: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
+JsonType: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
 
-KINDS: tuple[Kind, ...] = ("null", "boolean", "number", "string", "array", "object")
+JSON_TYPES: tuple[JsonType, ...] = ("null", "boolean", "number", "string", "array", "object")
 """The kinds of JSON values, whole numbers being numbers."""
 
-TYPED: Mapping[str, Kind] = MappingProxyType(
+TYPE_KEYWORDS: Mapping[str, JsonType] = MappingProxyType(
     {
         "additionalItems": "array",
         "additionalProperties": "object",
@@ -64,7 +64,7 @@ TYPED: Mapping[str, Kind] = MappingProxyType(
 )
 """Implemented keywords that say something about one kind of value and nothing about the others."""
 
-IMPLEMENTED: frozenset[str] = frozenset(TYPED) | {
+IMPLEMENTED: frozenset[str] = frozenset(TYPE_KEYWORDS) | {
     "$anchor",
     "$defs",
     "$dynamicAnchor",
@@ -95,7 +95,7 @@ IMPLEMENTED: frozenset[str] = frozenset(TYPED) | {
     "unevaluatedProperties",
 }
 
-_OF_ONE_KIND = frozenset(TYPED) | {
+_SINGLE_TYPE_KEYWORDS = frozenset(TYPE_KEYWORDS) | {
     "$anchor",
     "$defs",
     "$dynamicAnchor",
@@ -109,10 +109,10 @@ _OF_ONE_KIND = frozenset(TYPED) | {
     "type",
 }
 
-COMBINING: frozenset[str] = IMPLEMENTED - _OF_ONE_KIND
+COMBINING_KEYWORDS: frozenset[str] = IMPLEMENTED - _SINGLE_TYPE_KEYWORDS
 """Implemented keywords that say more than what the values of the type beside them are, and where others are found."""
 
-DEPENDENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+DEPENDENT_KEYWORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "contains": ("minContains", "maxContains"),
         "if": ("then", "else"),
@@ -152,12 +152,12 @@ OPTIONAL = "structkit:optional"
 ORDER = "structkit:order"
 """A private keyword of `output.py`: `"any"` where the keys of an object come in any order, whatever the call says."""
 
-REFUSAL = "structkit:refused"
+UNSUPPORTED = "structkit:refused"
 """A private keyword of `output.py`: why the type that stands here is not supported."""
 
 _SPACE = r"\u0009-\u000d\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
-STRIPPED = f"^([^{_SPACE}]([\\s\\S]*[^{_SPACE}])?)?$"
+STRIPPED_PATTERN = f"^([^{_SPACE}]([\\s\\S]*[^{_SPACE}])?)?$"
 """The pattern of a text from which stripping removes nothing: no character of Unicode's White_Space at its ends."""
 
 FORMATS: frozenset[str] = frozenset(
@@ -215,13 +215,13 @@ the type than its format. Those of `output.py` itself begin with `python:`."""
 CONTENT = "structkit:content"
 """A private keyword of `output.py`: what the JSON says that a string holds."""
 
-How: TypeAlias = Literal["enforced", "annotation", "unknown"]
+KeywordStatus: TypeAlias = Literal["enforced", "annotation", "unknown"]
 
 
-def how(keyword: str) -> How:
+def keyword_status(keyword: str) -> KeywordStatus:
     """What becomes of a keyword.
 
-    >>> how("minimum"), how("title"), how("minimun")
+    >>> keyword_status("minimum"), keyword_status("title"), keyword_status("minimun")
     ('enforced', 'annotation', 'unknown')
     """
     if keyword in IMPLEMENTED:

@@ -11,7 +11,7 @@ from dataclasses import field
 from decimal import Decimal
 from typing import TypeAlias
 
-from structkit.frozen import Hashed, hashed_once, value
+from structkit.frozen import CachedHash, cached_hash, frozen
 from structkit.unenforced import Unenforced
 
 __all__ = [
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-@value
+@frozen
 class Note:
     """What a schema says to its reader and not about its values."""
 
@@ -47,43 +47,43 @@ class Note:
     """Example values, as JSON text."""
 
 
-@value
-class _Node(Hashed):
+@frozen
+class _Node(CachedHash):
     note: Note | None = field(default=None, compare=False, kw_only=True)
 
 
-@value
+@frozen
 class Never(_Node):
-    """No value. `reason` says why, for the error message, and `steps` lead from here to where (`.a`, `[0]`)."""
+    """No value. `reason` says why, for the error message, and `relative_path` lead from here to where (`.a`, `[0]`)."""
 
     reason: str
-    steps: tuple[str, ...] = field(default=(), compare=False)
+    relative_path: tuple[str, ...] = field(default=(), compare=False)
 
 
-@value
+@frozen
 class Anything(_Node):
     """Every JSON value."""
 
 
-@value
+@frozen
 class Null(_Node):
     """`null`."""
 
 
-@value
+@frozen
 class Boolean(_Node):
     """`true` and `false`."""
 
 
-@hashed_once
-@value
+@cached_hash
+@frozen
 class Const(_Node):
     """One JSON value. `text` is its compact JSON: `json.dumps(value, ensure_ascii=False, separators=(",", ":"))`."""
 
     text: str
 
 
-@value
+@frozen
 class Bound:
     """One end of a range of numbers."""
 
@@ -91,8 +91,8 @@ class Bound:
     exclusive: bool = False
 
 
-@hashed_once
-@value
+@cached_hash
+@frozen
 class Integer(_Node):
     """Whole numbers, ends included."""
 
@@ -102,8 +102,8 @@ class Integer(_Node):
     not_multiple_of: tuple[Decimal, ...] = ()
 
 
-@hashed_once
-@value
+@cached_hash
+@frozen
 class Number(_Node):
     """Numbers with or without a fraction."""
 
@@ -113,8 +113,8 @@ class Number(_Node):
     not_multiple_of: tuple[Decimal, ...] = ()
 
 
-@hashed_once
-@value
+@cached_hash
+@frozen
 class String(_Node):
     """Strings: lengths in code points; every pattern and the format must hold together, and nothing forbidden."""
 
@@ -129,18 +129,18 @@ class String(_Node):
     """What the JSON says that the string is."""
 
 
-@value
+@frozen
 class Contains:
-    """How many items of an array after its prefix must be among `hits`; all others are then among `misses`."""
+    """How many items of an array after its prefix must be among `matching`; all others are then among `others`."""
 
-    hits: Schema
-    misses: Schema
-    least: int = 1
-    most: int | None = None
+    matching: Schema
+    others: Schema
+    min_count: int = 1
+    max_count: int | None = None
 
 
-@hashed_once
-@value
+@cached_hash
+@frozen
 class Array(_Node):
     """Arrays: the `prefix` first, each after its schema, then any number of `items`."""
 
@@ -148,39 +148,40 @@ class Array(_Node):
     items: Schema = field(default_factory=Anything)
     min_items: int = 0
     max_items: int | None = None
-    unique: bool = False
+    unique_items: bool = False
     contains: tuple[Contains, ...] = ()
 
 
-@value
+@frozen
 class Property:
     """One declared key of an object.
 
-    `listed`: it has a place in the order of a `properties`. `again`: it is one of the additional keys too, and may be
+    `in_order`: it has a place in the order of a `properties`. `also_additional`: it is one of the additional keys
+    too, and may be
     written there instead.
     """
 
     name: str
     value: Schema
     required: bool = True
-    listed: bool = field(default=True, compare=False)
-    again: bool = field(default=False, compare=False)
+    in_order: bool = field(default=True, compare=False)
+    also_additional: bool = field(default=False, compare=False)
 
 
-@value
+@frozen
 class Additional:
     """Keys that are not declared: those whose name is among `names`, and their value.
 
-    `silent`: nothing was said about them, so the specification allows them.
+    `implicit`: nothing was said about them, so the specification allows them.
     """
 
     names: String
     value: Schema
-    silent: bool = field(default=False, compare=False)
+    implicit: bool = field(default=False, compare=False)
 
 
-@hashed_once
-@value
+@cached_hash
+@frozen
 class Object(_Node):
     """Objects: the declared properties in their order, then additional keys, in groups that share no name.
 
@@ -189,7 +190,7 @@ class Object(_Node):
 
     properties: tuple[Property, ...] = ()
     additional: tuple[Additional, ...] = ()
-    some: tuple[tuple[Additional, ...], ...] = ()
+    required_groups: tuple[tuple[Additional, ...], ...] = ()
     """Of the keys of each choice of groups at least one is there; each group lies within one of `additional`."""
     min_properties: int = 0
     max_properties: int | None = None
@@ -197,16 +198,16 @@ class Object(_Node):
     """Whether the keys may come in any order, though not all objects of the document do."""
 
 
-@hashed_once
-@value
+@cached_hash
+@frozen
 class Union(_Node):
     """Values of any of the branches."""
 
     branches: tuple[Schema, ...]
 
 
-@hashed_once
-@value
+@cached_hash
+@frozen
 class Ref(_Node):
     """A named definition of the document."""
 
@@ -218,7 +219,7 @@ Schema: TypeAlias = (
 )
 
 
-@value
+@frozen
 class Document:
     """A schema and the definitions it refers to.
 

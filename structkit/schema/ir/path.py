@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["Place", "joined", "step"]
+__all__ = ["SchemaPath", "join_path", "path_step"]
 
-_LONG = 64
+_MAX_CACHED_LENGTH = 64
 """Characters of names that are too long to be remembered."""
 
 _PLAIN = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
 
 
-class Place(NamedTuple):
+class SchemaPath(NamedTuple):
     """A place in a schema: a step below another place, or a start. The path is only put together for an error.
 
     For a JSON Schema the path goes through the document (`$.properties.age.minimum`); for a Python type, whose
@@ -27,68 +27,70 @@ class Place(NamedTuple):
     start: str = "$"
     base: str = ""
     python: bool = False
-    above: Place | None = None
+    parent: SchemaPath | None = None
     keyword: str = ""
     part: str | int | None = None
     scope: tuple[str, ...] = ()
 
-    def under(self, keyword: str, part: str | int | None = None) -> Place:
+    def child(self, keyword: str, part: str | int | None = None) -> SchemaPath:
         """The subschema that a keyword holds.
 
-        >>> Place().under("properties", "age").path, Place(python=True).under("properties", "age").path
+        >>> SchemaPath().child("properties", "age").text, SchemaPath(python=True).child("properties", "age").text
         ('$.properties.age', '$.age')
         """
         # What Place(...) does, without the call in between: there is one for each subschema.
-        return tuple.__new__(Place, (self.start, self.base, self.python, self, keyword, part, self.scope))
+        return tuple.__new__(
+            SchemaPath, (self.start, self.base, self.python, self, keyword, part, self.scope)
+        )
 
-    def inside(self, base: str) -> Place:
+    def with_base(self, base: str) -> SchemaPath:
         """The same place, where references are relative to `base`, the URI of the resource that is entered."""
         scope = self.scope if not base or base in self.scope else (*self.scope, base)
-        return Place(self.start, base, self.python, self.above, self.keyword, self.part, scope)
+        return SchemaPath(self.start, base, self.python, self.parent, self.keyword, self.part, scope)
 
     @property
-    def path(self) -> str:
+    def text(self) -> str:
         """The path from the root."""
         steps: list[str] = []
         place = self
-        while place.above is not None:
-            steps.append(_through_value(place) if self.python else _through_schema(place))
-            place = place.above
-        return self.start + joined(steps[::-1])
+        while place.parent is not None:
+            steps.append(_value_step(place) if self.python else _schema_step(place))
+            place = place.parent
+        return self.start + join_path(steps[::-1])
 
 
-_MOST_STEPS = 40
+_MAX_STEPS = 40
 
 
-def joined(steps: Sequence[str]) -> str:
+def join_path(steps: Sequence[str]) -> str:
     """The steps of a path; of a very long one the beginning and the end.
 
-    >>> joined([".a", "[2]"])
+    >>> join_path([".a", "[2]"])
     '.a[2]'
     """
-    if len(steps) > _MOST_STEPS:
-        half = _MOST_STEPS // 2
+    if len(steps) > _MAX_STEPS:
+        half = _MAX_STEPS // 2
         return "".join((*steps[:half], " ... ", *steps[-half:]))
     return "".join(steps)
 
 
-def _through_schema(place: Place) -> str:
-    return step(place.keyword) + ("" if place.part is None else step(place.part))
+def _schema_step(path: SchemaPath) -> str:
+    return path_step(path.keyword) + ("" if path.part is None else path_step(path.part))
 
 
-def _through_value(place: Place) -> str:
-    if place.keyword in ("properties", "prefixItems") and place.part is not None:
-        return step(place.part)
-    return "[]" if place.keyword in ("items", "additionalProperties", "patternProperties") else ""
+def _value_step(path: SchemaPath) -> str:
+    if path.keyword in ("properties", "prefixItems") and path.part is not None:
+        return path_step(path.part)
+    return "[]" if path.keyword in ("items", "additionalProperties", "patternProperties") else ""
 
 
-def step(part: str | int) -> str:
+def path_step(part: str | int) -> str:
     """One step of a path.
 
-    >>> step("age"), step("first name"), step(2)
+    >>> path_step("age"), path_step("first name"), path_step(2)
     ('.age', '["first name"]', '[2]')
     """
-    return _short(part) if isinstance(part, str) and len(part) <= _LONG else _step(part)
+    return _short(part) if isinstance(part, str) and len(part) <= _MAX_CACHED_LENGTH else _step(part)
 
 
 def _step(part: str | int) -> str:

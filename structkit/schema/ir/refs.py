@@ -10,16 +10,23 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from structkit.errors import SchemaError, UnresolvedReference
 from structkit.schema.ir.descend import Step, Within
-from structkit.schema.ir.json_values import shown
-from structkit.schema.ir.path import Place
+from structkit.schema.ir.json_values import shorten_value
+from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["References", "Target", "subschemas"]
+__all__ = ["ReferenceTarget", "References", "subschemas"]
 
 _HOLD_ONE = (
     "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
     "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
 )  # fmt: skip
-_HOLD_MANY = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
+_MAP_APPLICATORS = (
+    "$defs",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
+)
 _HOLD_LIST = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
 
 _SAME_VALUE = {
@@ -29,13 +36,13 @@ _ITEMS = {"additionalItems", "contains", "items", "prefixItems", "unevaluatedIte
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ReferenceTarget:
     """What a reference names: its pointer from the root, the subschema, the base URI inside it and outside."""
 
     pointer: tuple[str, ...]
     schema: object = field(compare=False)
     base: str
-    outside: str = ""
+    parent_base: str = ""
 
 
 class References:
@@ -57,47 +64,49 @@ class References:
         """
         self._identifiers = identifiers
         self._outside = {urldefrag(uri)[0]: other for uri, other in resources.items()}
-        self.root = Target((), document, self.base(document, "", Place()))
-        self._resources: dict[str, Target] | None = None
-        self._anchors: dict[str, Target] = {}
+        self.root = ReferenceTarget((), document, self.base(document, "", SchemaPath()))
+        self._resources: dict[str, ReferenceTarget] | None = None
+        self._anchors: dict[str, ReferenceTarget] = {}
 
-    def base(self, schema: object, outside: str, at: Place) -> str:
+    def base(self, schema: object, parent_base: str, path: SchemaPath) -> str:
         """The base URI inside a subschema: its own `$id` against the one outside."""
         own = schema.get("$id") if self._identifiers and isinstance(schema, (dict, Mapping)) else None
-        return urldefrag(_join(outside, own, at))[0] if isinstance(own, str) else outside
+        return urldefrag(_join(parent_base, own, path))[0] if isinstance(own, str) else parent_base
 
-    def find(self, reference: object, base: str, at: Place) -> Target:
+    def find(self, reference: object, base: str, path: SchemaPath) -> ReferenceTarget:
         """The subschema that `reference` names, read at a place whose base URI is `base`.
 
-        >>> References({"$defs": {"a": True}}).find("#/$defs/a", base="", at=Place()).pointer
+        >>> References({"$defs": {"a": True}}).find("#/$defs/a", base="", path=SchemaPath()).pointer
         ('$defs', 'a')
 
         Raises:
             UnresolvedReference: It leads nowhere, or out of the document: nothing is ever fetched.
         """
         if not isinstance(reference, str):
-            raise SchemaError("$ref must be a string", place=at.path)
+            raise SchemaError("$ref must be a string", place=path.text)
         if base == self.root.base and (reference == "#" or reference.startswith("#/")):
             start, fragment = self.root, reference[1:]
         else:
-            url, fragment = urldefrag(_join(base, reference, at))
+            url, fragment = urldefrag(_join(base, reference, path))
             found = self._index().get(url)
             if found is None:
                 raise UnresolvedReference(
-                    f"{shown(reference)} is outside the schema, and nothing is fetched; put it under $defs, "
+                    f"{shorten_value(reference)} is outside the schema, and nothing is fetched; put it under $defs, "
                     "or give it to JsonSchema(resources=...)",
-                    place=at.path,
+                    place=path.text,
                 )
             start = found
         fragment = unquote(fragment)
         if not fragment or fragment.startswith("/"):
-            return self._walk(start, fragment, reference, at)
+            return self._walk(start, fragment, reference, path)
         anchored = self._index().get(f"{start.base}#{fragment}")
         if anchored is None:
-            raise UnresolvedReference(f"no subschema has the $anchor {shown(fragment)}", place=at.path)
+            raise UnresolvedReference(
+                f"no subschema has the $anchor {shorten_value(fragment)}", place=path.text
+            )
         return anchored
 
-    def find_dynamic(self, reference: object, at: Place) -> Target:
+    def find_dynamic(self, reference: object, path: SchemaPath) -> ReferenceTarget:
         """The subschema that a `$dynamicRef` or `$recursiveRef` names (core, section 8.2.3.2).
 
         If what it names at first may be replaced, that is the first such one in the resources that were entered.
@@ -105,13 +114,13 @@ class References:
         Raises:
             UnresolvedReference: As for `find`.
         """
-        target = self.find(reference, at.base, at)
+        target = self.find(reference, path.base, path)
         self._index()
         fragment = urldefrag(str(reference))[1]
         here = self._anchors.get(f"{target.base}#{fragment}")
         if here is None or here.pointer != target.pointer:
             return target
-        found = (self._anchors.get(f"{base}#{fragment}") for base in ("", *at.scope))
+        found = (self._anchors.get(f"{base}#{fragment}") for base in ("", *path.scope))
         return next((each for each in found if each is not None), target)
 
     def dynamic(self, scope: tuple[str, ...]) -> tuple[str, ...]:
@@ -122,9 +131,11 @@ class References:
         anchored = {anchor.partition("#")[0] for anchor in self._anchors}
         return tuple(base for base in scope if base in anchored)
 
-    def _walk(self, start: Target, pointer: str, reference: str, at: Place) -> Target:
+    def _walk(
+        self, start: ReferenceTarget, pointer: str, reference: str, path: SchemaPath
+    ) -> ReferenceTarget:
         """Follow a JSON pointer (RFC 6901)."""
-        schema, steps, base, outside = start.schema, list(start.pointer), start.base, start.outside
+        schema, steps, base, outside = start.schema, list(start.pointer), start.base, start.parent_base
         for raw in pointer.split("/")[1:]:
             step = raw.replace("~1", "/").replace("~0", "~")
             if isinstance(schema, (dict, Mapping)) and step in schema:
@@ -138,23 +149,26 @@ class References:
                 schema = schema[int(step)]
             else:
                 raise UnresolvedReference(
-                    f"{shown(reference)} leads nowhere: there is no {shown(step)}", place=at.path
+                    f"{shorten_value(reference)} leads nowhere: there is no {shorten_value(step)}",
+                    place=path.text,
                 )
             steps.append(step)
-            base, outside = self.base(schema, base, at), base
-        return Target(tuple(steps), schema, base, outside)
+            base, outside = self.base(schema, base, path), base
+        return ReferenceTarget(tuple(steps), schema, base, outside)
 
-    def _index(self) -> dict[str, Target]:
+    def _index(self) -> dict[str, ReferenceTarget]:
         """Every `$id` and `$anchor`, found on the first reference that needs them."""
         if self._resources is None:
-            found: dict[str, Target] = {}
+            found: dict[str, ReferenceTarget] = {}
             self._enter(self.root, self.root.base, found)
             for uri, document in self._outside.items():
-                self._enter(Target((uri,), document, self.base(document, uri, Place()), uri), uri, found)
+                self._enter(
+                    ReferenceTarget((uri,), document, self.base(document, uri, SchemaPath()), uri), uri, found
+                )
             self._resources = found
         return self._resources
 
-    def _enter(self, start: Target, uri: str, resources: dict[str, Target]) -> None:
+    def _enter(self, start: ReferenceTarget, uri: str, resources: dict[str, ReferenceTarget]) -> None:
         """Note a document under its URI, and every `$id` and anchor in it."""
         resources.setdefault(uri, start)
         stack, seen = [start], set[int]()
@@ -163,7 +177,7 @@ class References:
             if not isinstance(target.schema, Mapping) or id(target.schema) in seen:
                 continue
             seen.add(id(target.schema))
-            if target.base != target.outside:
+            if target.base != target.parent_base:
                 resources.setdefault(target.base, target)
             for keyword in ("$anchor", "$dynamicAnchor"):
                 if isinstance(anchor := target.schema.get(keyword), str):
@@ -174,7 +188,7 @@ class References:
                 self._anchors.setdefault(f"{target.base}#", target)
             stack += [self._under(target, pointer, inner) for pointer, inner in subschemas(target.schema)]
 
-    def inside(self, target: Target) -> Iterator[tuple[str, Step, Target]]:
+    def inside(self, target: ReferenceTarget) -> Iterator[tuple[str, Step, ReferenceTarget]]:
         """The subschemas directly inside one, and what its `$ref` names: keyword, step through the value, subschema.
 
         Definitions are found only through references.
@@ -187,14 +201,14 @@ class References:
             return
         if "$ref" in target.schema:
             with suppress(SchemaError):
-                yield "$ref", Within.SAME, self.find(target.schema["$ref"], target.base, Place())
+                yield "$ref", Within.SAME, self.find(target.schema["$ref"], target.base, SchemaPath())
         for pointer, inner in subschemas(target.schema):
             if pointer[0] not in ("$defs", "definitions"):
                 yield pointer[0], _step(*pointer), self._under(target, pointer, inner)
 
-    def _under(self, target: Target, pointer: tuple[str, ...], schema: object) -> Target:
-        base = self.base(schema, target.base, Place())
-        return Target((*target.pointer, *pointer), schema, base, target.base)
+    def _under(self, target: ReferenceTarget, pointer: tuple[str, ...], schema: object) -> ReferenceTarget:
+        base = self.base(schema, target.base, SchemaPath())
+        return ReferenceTarget((*target.pointer, *pointer), schema, base, target.base)
 
 
 def _step(keyword: str, part: str = "") -> Step:
@@ -208,14 +222,16 @@ def _step(keyword: str, part: str = "") -> Step:
     return Within.CONTENT if keyword == "contentSchema" else Within.KEY
 
 
-def _join(base: str, reference: str, at: Place) -> str:
+def _join(base: str, reference: str, path: SchemaPath) -> str:
     if reference.startswith("#"):
         return base + reference
     try:
         # urljoin leaves URNs alone and knows nothing of their fragments.
         return urljoin(base, reference)
     except ValueError:
-        raise UnresolvedReference(f"{shown(reference)} is not a URI reference", place=at.path) from None
+        raise UnresolvedReference(
+            f"{shorten_value(reference)} is not a URI reference", place=path.text
+        ) from None
 
 
 def subschemas(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], object]]:
@@ -223,7 +239,7 @@ def subschemas(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], 
     for keyword in _HOLD_ONE:
         if isinstance(inner := schema.get(keyword), Mapping):
             yield (keyword,), inner
-    for keyword in _HOLD_MANY:
+    for keyword in _MAP_APPLICATORS:
         if isinstance(many := schema.get(keyword), Mapping):
             yield from (((keyword, str(name)), inner) for name, inner in many.items())
     for keyword in _HOLD_LIST:

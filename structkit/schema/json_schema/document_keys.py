@@ -5,37 +5,37 @@ from __future__ import annotations
 import operator
 from dataclasses import replace
 
-from structkit.schema.algebra.membership import admits
-from structkit.schema.algebra.string_oracle import Texts
+from structkit.schema.algebra.membership import contains_value
+from structkit.schema.algebra.string_oracle import StringOracle
 from structkit.schema.ir.constructors import with_note
 from structkit.schema.ir.nodes import Document, Object, Property, Ref, Schema, Union
 
-__all__ = ["headed"]
+__all__ = ["with_document_keys"]
 
 _HEADING = ("$schema", "$id")
 
 
-def headed(document: Document, texts: Texts) -> Document:
+def with_document_keys(document: Document, oracle: StringOracle) -> Document:
     """The document, with those keys first where its root allows them among others that are not declared.
 
     >>> from structkit.schema.ir.nodes import Additional, Anything, String
     >>> from structkit.schema.algebra.string_oracle import UNDECIDED
     >>> root = Object((Property("a", Anything()),), additional=(Additional(String(), Anything()),))
-    >>> [key.name for key in headed(Document(root), UNDECIDED).root.properties]
+    >>> [key.name for key in with_document_keys(Document(root), UNDECIDED).root.properties]
     ['$schema', '$id', 'a']
     """
     root = document.root
     node = document.definitions[root.name] if isinstance(root, Ref) else root
     if isinstance(node, Union):
-        branches = tuple(_headed(branch, texts) for branch in node.branches)
+        branches = tuple(_with_document_keys(branch, oracle) for branch in node.branches)
         alike = all(map(operator.is_, branches, node.branches))
         found: Schema = node if alike else replace(node, branches=branches)
     else:
-        found = _headed(node, texts)
+        found = _with_document_keys(node, oracle)
     return document if found is node else replace(document, root=with_note(found, root.note))
 
 
-def _headed(node: Schema, texts: Texts) -> Schema:
+def _with_document_keys(node: Schema, oracle: StringOracle) -> Schema:
     # Where keys are counted, each more that is optional makes the counting longer.
     if (
         not isinstance(node, Object)
@@ -46,9 +46,9 @@ def _headed(node: Schema, texts: Texts) -> Schema:
         return node
     declared = {key.name for key in node.properties}
     first = [
-        Property(name, group.value, required=False, listed=False, again=True)
+        Property(name, group.value, required=False, in_order=False, also_additional=True)
         for name in _HEADING
         for group in node.additional
-        if name not in declared and admits(group.names, name, texts)
+        if name not in declared and contains_value(group.names, name, oracle)
     ]
     return replace(node, properties=(*first, *node.properties)) if first else node

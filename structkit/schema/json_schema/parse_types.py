@@ -9,12 +9,29 @@ from fractions import Fraction
 from typing import Literal, Protocol
 
 from structkit.errors import SchemaError, UnsupportedKeyword
-from structkit.schema.algebra.property_names import is_named, value_under
+from structkit.limits import Limits
+from structkit.schema.algebra.property_names import additional_value, name_matches
 from structkit.schema.algebra.ranges import number_range, tighter
-from structkit.schema.algebra.string_oracle import Texts
+from structkit.schema.algebra.string_oracle import StringOracle
 from structkit.schema.ir.constructors import array, object_, string
-from structkit.schema.ir.json_values import shown, to_count, to_number
-from structkit.schema.ir.keywords import CONTENT, FORMATS, OPTIONAL, ORDER, PYTHON_FORMATS, Kind
+from structkit.schema.ir.json_values import (
+    canonical_key,
+    is_integer,
+    json_text,
+    json_type_of,
+    shorten_value,
+    to_count,
+    to_number,
+)
+from structkit.schema.ir.keywords import (
+    CONTENT,
+    FORMATS,
+    JSON_TYPES,
+    OPTIONAL,
+    ORDER,
+    PYTHON_FORMATS,
+    JsonType,
+)
 from structkit.schema.ir.nodes import (
     Additional,
     Anything,
@@ -33,119 +50,130 @@ from structkit.schema.ir.nodes import (
     String,
     Union,
 )
-from structkit.schema.ir.path import Place
+from structkit.schema.ir.path import SchemaPath
 from structkit.schema.markers.quote import QUOTE_KEYWORD, quote_format
 
-__all__ = ["Subschemas", "read_kind"]
+__all__ = [
+    "TYPE_NAMES",
+    "ParseContext",
+    "enum_constants",
+    "is_one_of_types",
+    "parse_type",
+    "parse_type_keyword",
+]
 
 RawSchema = Mapping[str, object]
 
 _EVERY_NAME = frozenset({"", "^", "$", ".*", "^.*", ".*$", "[\\s\\S]*", "^[\\s\\S]*$"})
 """Patterns that every name matches."""
 
-_MOST_GROUPS = 64
+_MAX_GROUPS = 64
 
 _ALIASES = 100
 """References to references that are followed; more are a circle."""
 
 
-class Subschemas(Protocol):
+class ParseContext(Protocol):
     """What reading one kind needs of the reader of the whole schema."""
 
     python: bool
-    texts: Texts
+    oracle: StringOracle
     defaults: Literal["always", "may_omit"]
 
-    def schema(self, raw: object, at: Place) -> Schema:
+    def parse(self, raw: object, path: SchemaPath) -> Schema:
         """Read a subschema."""
 
-    def look(self, node: Ref, at: Place) -> Schema:
+    def resolve(self, node: Ref, path: SchemaPath) -> Schema:
         """The definition that a reference names."""
 
-    def meet(self, nodes: Iterable[Schema], at: Place) -> Schema:
+    def intersect(self, nodes: Iterable[Schema], path: SchemaPath) -> Schema:
         """The intersection of nodes."""
 
-    def minus(self, left: Schema, right: Schema, at: Place) -> Schema:
+    def difference(self, left: Schema, right: Schema, path: SchemaPath) -> Schema:
         """The values of one node that are not values of another."""
 
-    def names(self, left: String, right: String, at: Place) -> String | None:
+    def intersect_names(self, left: String, right: String, path: SchemaPath) -> String | None:
         """The names in both languages; `None` if there are none."""
 
-    def names_without(self, names: String, others: Iterable[String], at: Place) -> list[String]:
+    def subtract_names(self, names: String, others: Iterable[String], path: SchemaPath) -> list[String]:
         """The names that are in none of the others."""
 
 
-def read_kind(kind: Kind, raw: RawSchema, at: Place, reader: Subschemas, note: Note | None = None) -> Schema:
+def parse_type(
+    json_type: JsonType, raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note | None = None
+) -> Schema:
     """The values of one kind that the keywords of `raw` allow; strings, arrays and objects with the note.
 
     Raises:
         SchemaError: A keyword has a value that the specification does not allow.
         UnsupportedKeyword: A keyword cannot be enforced in this form.
     """
-    match kind:
+    match json_type:
         case "null":
             return Null()
         case "boolean":
             return Boolean()
         case "integer" | "number":
-            return _number(raw, at, whole=kind == "integer")
+            return _number(raw, path, integral=json_type == "integer")
         case "string":
-            return _string(raw, at, reader, note)
+            return _string(raw, path, parser, note)
         case "array":
-            return _array(raw, at, reader, note)
+            return _array(raw, path, parser, note)
         case "object":
-            return _object(raw, at, reader, note)
+            return _object(raw, path, parser, note)
 
 
-def _number(raw: RawSchema, at: Place, *, whole: bool) -> Schema:
+def _number(raw: RawSchema, path: SchemaPath, *, integral: bool) -> Schema:
     step: Fraction | None = None
     if "multipleOf" in raw:
-        step = Fraction(to_number(raw["multipleOf"], "multipleOf", at))
+        step = Fraction(to_number(raw["multipleOf"], "multipleOf", path))
         if step <= 0:
-            raise SchemaError("multipleOf must be more than 0", place=at.path)
-    low = _bound(raw, "minimum", "exclusiveMinimum", 1, at)
-    high = _bound(raw, "maximum", "exclusiveMaximum", -1, at)
-    return number_range(low, high, step, whole=whole)
+            raise SchemaError("multipleOf must be more than 0", place=path.text)
+    low = _bound(raw, "minimum", "exclusiveMinimum", 1, path)
+    high = _bound(raw, "maximum", "exclusiveMaximum", -1, path)
+    return number_range(low, high, step, integral=integral)
 
 
-def _bound(raw: RawSchema, inclusive: str, exclusive: str, sign: Literal[1, -1], at: Place) -> Bound | None:
+def _bound(
+    raw: RawSchema, inclusive: str, exclusive: str, sign: Literal[1, -1], path: SchemaPath
+) -> Bound | None:
     """One end of a range; in draft 4 the exclusive keyword is a boolean that qualifies the other one."""
     strict = raw.get(exclusive)
-    plain = Bound(to_number(raw[inclusive], inclusive, at), strict is True) if inclusive in raw else None
+    plain = Bound(to_number(raw[inclusive], inclusive, path), strict is True) if inclusive in raw else None
     if strict is None or isinstance(strict, bool):
         return plain
-    return tighter(plain, Bound(to_number(strict, exclusive, at), exclusive=True), sign)
+    return tighter(plain, Bound(to_number(strict, exclusive, path), exclusive=True), sign)
 
 
-def _string(raw: RawSchema, at: Place, reader: Subschemas, note: Note | None) -> Schema:
+def _string(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note | None) -> Schema:
     patterns: tuple[str, ...] = ()
     if "pattern" in raw:
-        patterns = (_text(raw["pattern"], "pattern", at),)
+        patterns = (_text(raw["pattern"], "pattern", path),)
     return string(
         String(
-            min_length=_count(raw, "minLength", at) or 0,
-            max_length=_count(raw, "maxLength", at),
+            min_length=_count(raw, "minLength", path) or 0,
+            max_length=_count(raw, "maxLength", path),
             patterns=patterns,
-            format=_string_format(raw, at, reader),
-            content=reader.schema(raw[CONTENT], at) if reader.python and CONTENT in raw else None,
+            format=_string_format(raw, path, parser),
+            content=parser.parse(raw[CONTENT], path) if parser.python and CONTENT in raw else None,
             note=note,
         )
     )
 
 
-def _string_format(raw: RawSchema, at: Place, reader: Subschemas) -> str | None:
-    found = _format(_text(raw["format"], "format", at), at, reader) if "format" in raw else None
+def _string_format(raw: RawSchema, path: SchemaPath, parser: ParseContext) -> str | None:
+    found = _format(_text(raw["format"], "format", path), path, parser) if "format" in raw else None
     if QUOTE_KEYWORD not in raw:
         return found
     if found is not None:
         raise UnsupportedKeyword(
-            "format", "a quote cannot be of a format besides; use a pattern", place=at.path
+            "format", "a quote cannot be of a format besides; use a pattern", place=path.text
         )
-    return quote_format(raw[QUOTE_KEYWORD], at)
+    return quote_format(raw[QUOTE_KEYWORD], path)
 
 
-def _format(name: str, at: Place, reader: Subschemas) -> str | None:
-    if not reader.python:
+def _format(name: str, path: SchemaPath, parser: ParseContext) -> str | None:
+    if not parser.python:
         return name if name in FORMATS else None
     if name.startswith("python:"):
         return name
@@ -153,112 +181,129 @@ def _format(name: str, at: Place, reader: Subschemas) -> str | None:
         raise UnsupportedKeyword(
             "format",
             f"a type whose format is {name!r} is not supported; use str, with a pattern, and a validator",
-            place=at.path,
+            place=path.text,
         )
     return PYTHON_FORMATS[name]
 
 
-def _array(raw: RawSchema, at: Place, reader: Subschemas, note: Note | None) -> Schema:
+def _array(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note | None) -> Schema:
     prefix, rest, keyword = raw.get("prefixItems"), raw.get("items", True), "prefixItems"
     if isinstance(rest, list | tuple):
         if prefix is not None:
-            raise SchemaError("items must be a schema where prefixItems is given", place=at.path)
+            raise SchemaError("items must be a schema where prefixItems is given", place=path.text)
         prefix, rest, keyword = rest, raw.get("additionalItems", True), "items"
     if prefix is not None and not isinstance(prefix, list | tuple):
-        raise SchemaError("prefixItems must be a list of schemas", place=at.path)
-    least = _count(raw, "minItems", at) or 0
-    if reader.python and reader.defaults == "always" and prefix:
+        raise SchemaError("prefixItems must be a list of schemas", place=path.text)
+    least = _count(raw, "minItems", path) or 0
+    if parser.python and parser.defaults == "always" and prefix:
         # Only a NamedTuple with defaults may be shorter than its prefix.
         least = max(least, len(prefix))
-    items = reader.schema(rest, at.under("items"))
-    contains = _contains(raw, Anything() if prefix else items, at, reader)
+    items = parser.parse(rest, path.child("items"))
+    contains = _contains(raw, Anything() if prefix else items, path, parser)
     arrays = array(
         Array(
             prefix=tuple(
-                reader.schema(item, at.under(keyword, index)) for index, item in enumerate(prefix or ())
+                parser.parse(item, path.child(keyword, index)) for index, item in enumerate(prefix or ())
             ),
             items=items,
             min_items=least,
-            max_items=_count(raw, "maxItems", at),
-            unique=raw.get("uniqueItems") is True,
+            max_items=_count(raw, "maxItems", path),
+            unique_items=raw.get("uniqueItems") is True,
             contains=() if prefix else contains,
             note=note,
         )
     )
-    return reader.meet((arrays, array(Array(contains=contains))), at) if prefix and contains else arrays
+    return (
+        parser.intersect((arrays, array(Array(contains=contains))), path) if prefix and contains else arrays
+    )
 
 
-def _contains(raw: RawSchema, items: Schema, at: Place, reader: Subschemas) -> tuple[Contains, ...]:
+def _contains(raw: RawSchema, items: Schema, path: SchemaPath, parser: ParseContext) -> tuple[Contains, ...]:
     """What an array must contain, all of whose items are `items`."""
-    least = _count(raw, "minContains", at)
-    most = _count(raw, "maxContains", at)
+    least = _count(raw, "minContains", path)
+    most = _count(raw, "maxContains", path)
     least = 1 if least is None else least
     if "contains" not in raw or (least == 0 and most is None):
         return ()
-    here = at.under("contains")
-    node = reader.schema(raw["contains"], here)
+    here = path.child("contains")
+    node = parser.parse(raw["contains"], here)
     if most is not None and most < least:
         return (Contains(Never(f"no array contains at least {least} and at most {most}"), items, 1),)
-    hits = reader.meet((items, node), here)
+    hits = parser.intersect((items, node), here)
     # What is counted only from below need not be told apart from the rest.
-    return (Contains(hits, items if most is None else reader.minus(items, node, here), least, most),)
+    return (Contains(hits, items if most is None else parser.difference(items, node, here), least, most),)
 
 
-def _object(raw: RawSchema, at: Place, reader: Subschemas, note: Note | None) -> Schema:
+def _object(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note | None) -> Schema:
     keys = {
-        name: reader.schema(value, at.under("properties", name))
-        for name, value in _mapping(raw, "properties", at).items()
+        name: parser.parse(value, path.child("properties", name))
+        for name, value in _mapping(raw, "properties", path).items()
     }
-    required = _required(raw, tuple(keys), at, reader)
+    required = _required(raw, tuple(keys), path, parser)
     patterns = [
         (
             String(patterns=() if pattern in _EVERY_NAME else (pattern,)),
-            reader.schema(value, at.under("patternProperties", pattern)),
+            parser.parse(value, path.child("patternProperties", pattern)),
         )
-        for pattern, value in _mapping(raw, "patternProperties", at).items()
+        for pattern, value in _mapping(raw, "patternProperties", path).items()
     ]
-    groups = _groups(_rest(raw, at, reader), patterns, at, reader, silent="additionalProperties" not in raw)
+    groups = _groups(
+        _additional_properties(raw, path, parser),
+        patterns,
+        path,
+        parser,
+        implicit="additionalProperties" not in raw,
+    )
     properties = [
-        Property(name, _matched(name, value, patterns, at, reader) if patterns else value, name in required)
+        Property(name, _matched(name, value, patterns, path, parser) if patterns else value, name in required)
         for name, value in keys.items()
     ]
     properties += [
-        Property(name, value_under(name, groups, reader.texts, at), listed=False)
+        Property(name, additional_value(name, groups, parser.oracle, path), in_order=False)
         for name in required
         if name not in keys
     ]
     if "propertyNames" in raw:
-        allowed = reader.meet((String(), reader.schema(raw["propertyNames"], at.under("propertyNames"))), at)
-        properties, groups = _named(properties, groups, allowed, at, reader)
+        allowed = parser.intersect(
+            (String(), parser.parse(raw["propertyNames"], path.child("propertyNames"))), path
+        )
+        properties, groups = _named(properties, groups, allowed, path, parser)
     return object_(
         Object(
             tuple(properties),
             additional=groups,
-            min_properties=_count(raw, "minProperties", at) or 0,
-            max_properties=_count(raw, "maxProperties", at),
-            any_order=reader.python and raw.get(ORDER) == "any",
+            min_properties=_count(raw, "minProperties", path) or 0,
+            max_properties=_count(raw, "maxProperties", path),
+            any_order=parser.python and raw.get(ORDER) == "any",
             note=note,
         )
     )
 
 
-def _required(raw: RawSchema, declared: tuple[str, ...], at: Place, reader: Subschemas) -> dict[str, None]:
+def _required(
+    raw: RawSchema, declared: tuple[str, ...], path: SchemaPath, parser: ParseContext
+) -> dict[str, None]:
     """The names that must be written, in order; for a Python type also those that have a default."""
-    names = _strings(raw, "required", at)
-    if reader.python and reader.defaults == "always":
-        optional = _strings(raw, OPTIONAL, at)
+    names = _strings(raw, "required", path)
+    if parser.python and parser.defaults == "always":
+        optional = _strings(raw, OPTIONAL, path)
         return dict.fromkeys((*(name for name in declared if name not in optional), *names))
     return dict.fromkeys(names)
 
 
-def _rest(raw: RawSchema, at: Place, reader: Subschemas) -> Schema:
+def _additional_properties(raw: RawSchema, path: SchemaPath, parser: ParseContext) -> Schema:
     """The values of keys that are neither declared nor match a pattern."""
-    rest = raw.get("additionalProperties", not reader.python)
-    return reader.schema(rest, at.under("additionalProperties"))
+    rest = raw.get("additionalProperties", not parser.python)
+    return parser.parse(rest, path.child("additionalProperties"))
 
 
 def _groups(
-    rest: Schema, patterns: Iterable[tuple[String, Schema]], at: Place, reader: Subschemas, *, silent: bool
+    rest: Schema,
+    patterns: Iterable[tuple[String, Schema]],
+    path: SchemaPath,
+    parser: ParseContext,
+    *,
+    implicit: bool,
 ) -> tuple[Additional, ...]:
     """The additional keys by the patterns that their names match, so that no name is in two groups."""
     groups: list[tuple[String, Schema | None]] = [(String(), None)]
@@ -266,42 +311,50 @@ def _groups(
         split: list[tuple[String, Schema | None]] = []
         outside = String(forbidden=names.patterns)
         for known, inner in groups:
-            if (inside := reader.names(known, names, at)) is not None:
-                split.append((inside, value if inner is None else reader.meet((inner, value), at)))
-            if names.patterns and (others := reader.names(known, outside, at)) is not None:
+            if (inside := parser.intersect_names(known, names, path)) is not None:
+                split.append((inside, value if inner is None else parser.intersect((inner, value), path)))
+            if names.patterns and (others := parser.intersect_names(known, outside, path)) is not None:
                 split.append((others, inner))
         groups = split
-        if len(groups) > _MOST_GROUPS:
-            message = f"the patterns split the names into more than {_MOST_GROUPS} groups; use fewer"
-            raise UnsupportedKeyword("patternProperties", message, place=at.path)
+        if len(groups) > _MAX_GROUPS:
+            message = f"the patterns split the names into more than {_MAX_GROUPS} groups; use fewer"
+            raise UnsupportedKeyword("patternProperties", message, place=path.text)
     found = (
-        Additional(names, rest, silent) if value is None else Additional(names, value)
+        Additional(names, rest, implicit) if value is None else Additional(names, value)
         for names, value in groups
     )
     return tuple(group for group in found if not isinstance(group.value, Never))
 
 
 def _matched(
-    name: str, value: Schema, patterns: Iterable[tuple[String, Schema]], at: Place, reader: Subschemas
+    name: str,
+    value: Schema,
+    patterns: Iterable[tuple[String, Schema]],
+    path: SchemaPath,
+    parser: ParseContext,
 ) -> Schema:
     """A declared value that must also be what the patterns say that match its name."""
-    inner = [other for names, other in patterns if is_named(name, names, reader.texts, at)]
-    return reader.meet((value, *inner), at.under("properties", name)) if inner else value
+    inner = [other for names, other in patterns if name_matches(name, names, parser.oracle, path)]
+    return parser.intersect((value, *inner), path.child("properties", name)) if inner else value
 
 
 def _named(
-    properties: list[Property], groups: tuple[Additional, ...], allowed: Schema, at: Place, reader: Subschemas
+    properties: list[Property],
+    groups: tuple[Additional, ...],
+    allowed: Schema,
+    path: SchemaPath,
+    parser: ParseContext,
 ) -> tuple[list[Property], tuple[Additional, ...]]:
     """Only the keys whose names are allowed."""
-    branches = _branches(allowed, at, reader)
+    branches = _branches(allowed, path, parser)
     constants = [json.loads(branch.text) for branch in branches if isinstance(branch, Const)]
     languages = [branch for branch in branches if isinstance(branch, String)]
     if len(constants) + len(languages) < len(branches):
         message = "propertyNames is enforced only as strings that are said without recursion"
-        raise UnsupportedKeyword("propertyNames", message, place=at.path)
+        raise UnsupportedKeyword("propertyNames", message, place=path.text)
 
     def is_allowed(name: str) -> bool:
-        return name in constants or any(is_named(name, names, reader.texts, at) for names in languages)
+        return name in constants or any(name_matches(name, names, parser.oracle, path) for names in languages)
 
     known = {key.name for key in properties}
     kept = [
@@ -309,7 +362,7 @@ def _named(
         for key in properties
     ]
     kept += [
-        Property(name, value_under(name, groups, reader.texts, at), required=False, listed=False)
+        Property(name, additional_value(name, groups, parser.oracle, path), required=False, in_order=False)
         for name in constants
         if name not in known
     ]
@@ -317,14 +370,14 @@ def _named(
     taken: list[String] = []
     for names in languages:
         for group in groups:
-            if (both := reader.names(group.names, names, at)) is not None:
-                new = reader.names_without(both, taken, at)
-                shared += [Additional(one, group.value, group.silent) for one in new]
+            if (both := parser.intersect_names(group.names, names, path)) is not None:
+                new = parser.subtract_names(both, taken, path)
+                shared += [Additional(one, group.value, group.implicit) for one in new]
         taken.append(names)
     return kept, tuple(shared)
 
 
-def _branches(node: Schema, at: Place, reader: Subschemas) -> list[Schema]:
+def _branches(node: Schema, path: SchemaPath, parser: ParseContext) -> list[Schema]:
     """The alternatives of a node, those behind references too."""
     found: list[Schema] = []
     pending, looked = [node], 0
@@ -332,7 +385,7 @@ def _branches(node: Schema, at: Place, reader: Subschemas) -> list[Schema]:
         match pending.pop():
             case Ref() as reference if looked < _ALIASES:
                 looked += 1
-                pending.append(reader.look(reference, at))
+                pending.append(parser.resolve(reference, path))
             case Union(branches=branches):
                 pending.extend(reversed(branches))
             case Never():
@@ -342,30 +395,73 @@ def _branches(node: Schema, at: Place, reader: Subschemas) -> list[Schema]:
     return found
 
 
-def _count(raw: RawSchema, keyword: str, at: Place) -> int | None:
-    return to_count(raw[keyword], keyword, at) if keyword in raw else None
+def _count(raw: RawSchema, keyword: str, path: SchemaPath) -> int | None:
+    return to_count(raw[keyword], keyword, path) if keyword in raw else None
 
 
-def _text(value: object, keyword: str, at: Place) -> str:
+def _text(value: object, keyword: str, path: SchemaPath) -> str:
     if not isinstance(value, str):
-        raise SchemaError(f"{keyword} must be a string, not {shown(value)}", place=at.path)
+        raise SchemaError(f"{keyword} must be a string, not {shorten_value(value)}", place=path.text)
     return value
 
 
-def _strings(raw: RawSchema, keyword: str, at: Place) -> tuple[str, ...]:
+def _strings(raw: RawSchema, keyword: str, path: SchemaPath) -> tuple[str, ...]:
     value = raw.get(keyword, ())
     if not isinstance(value, list | tuple) or not _are_texts(value):
-        raise SchemaError(f"{keyword} must be a list of names", place=at.path)
+        raise SchemaError(f"{keyword} must be a list of names", place=path.text)
     return tuple(value)
 
 
-def _mapping(raw: RawSchema, keyword: str, at: Place) -> Mapping[str, object]:
+def _mapping(raw: RawSchema, keyword: str, path: SchemaPath) -> Mapping[str, object]:
     value = raw.get(keyword, {})
     if not isinstance(value, (dict, Mapping)) or not _are_texts(value):
-        raise SchemaError(f"{keyword} must map names to schemas", place=at.path)
+        raise SchemaError(f"{keyword} must map names to schemas", place=path.text)
     return value
 
 
 def _are_texts(values: Iterable[object]) -> bool:
     # The types as a set are had several times faster than one answer for each value.
     return {*map(type, values)} <= {str} or all(isinstance(value, str) for value in values)
+
+
+def parse_type_keyword(raw: Mapping[str, object], path: SchemaPath) -> tuple[JsonType, ...]:
+    """The kinds that `type` names; `nullable` (OpenAPI 3.0) adds null."""
+    names = raw["type"]
+    found: dict[JsonType, None] = {}
+    for name in names if isinstance(names, list | tuple) else (names,):
+        kind = TYPE_NAMES.get(name) if isinstance(name, str) else None
+        if kind is None:
+            raise SchemaError(
+                f"there is no type {shorten_value(name)}; use one of {', '.join(TYPE_NAMES)}", place=path.text
+            )
+        found[kind] = None
+    if not found:
+        raise SchemaError("type must name at least one type", place=path.text)
+    if "number" in found:
+        found.pop("integer", None)
+    if raw.get("nullable") is True:
+        found["null"] = None
+    return tuple(found)
+
+
+TYPE_NAMES: dict[str, JsonType] = {kind: kind for kind in (*JSON_TYPES, "integer")}
+
+
+def is_one_of_types(value: object, types: tuple[JsonType, ...]) -> bool:
+    """Whether a JSON value has one of the types."""
+    return json_type_of(value) in types or ("integer" in types and is_integer(value))
+
+
+def enum_constants(
+    raw: Mapping[str, object], values: Iterable[object], path: SchemaPath, limits: Limits
+) -> list[tuple[Const, object]]:
+    """The values that `enum` and `const` leave, each once, with their nodes."""
+    found: dict[object, tuple[Const, object]] = {}
+    for value in values:
+        text = json_text(value, "enum" if "enum" in raw else "const", path, limits)
+        found.setdefault(canonical_key(value), (Const(text), value))
+    if "enum" in raw and "const" in raw:
+        json_text(raw["const"], "const", path, limits)
+        same = canonical_key(raw["const"])
+        return [pair for key, pair in found.items() if key == same]
+    return list(found.values())

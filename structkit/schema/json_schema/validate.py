@@ -7,10 +7,10 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["NotValid", "check", "checker"]
+__all__ = ["InvalidValue", "check", "make_checker"]
 
 
-class NotValid(ValueError):
+class InvalidValue(ValueError):
     """A value that does not satisfy a schema.
 
     Attributes:
@@ -32,16 +32,16 @@ def check(
     >>> check([1, 2], {"unevaluatedItems": False, "prefixItems": [{}, {}]})
     >>> check([1], {"unevaluatedItems": False})
     Traceback (most recent call last):
-    structkit.schema.json_schema.validate.NotValid: Unevaluated items are not allowed (1 was unexpected) (at `$`)
+    structkit.schema.json_schema.validate.InvalidValue: Unevaluated items are not allowed (1 was unexpected) (at `$`)
 
     Raises:
         NotValid: It is not valid.
         ImportError: The package is not installed.
     """
-    checker(schema, resources)(value)
+    make_checker(schema, resources)(value)
 
 
-def checker(
+def make_checker(
     schema: Mapping[str, object],
     resources: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
 ) -> Callable[[object], None]:
@@ -89,7 +89,7 @@ def checker(
     def checked(value: object) -> None:
         worst = best_match(validator.iter_errors(value))
         if worst is not None:
-            raise NotValid(f"{worst.message} (at `{worst.json_path}`)", tuple(worst.absolute_path))
+            raise InvalidValue(f"{worst.message} (at `{worst.json_path}`)", tuple(worst.absolute_path))
 
     return checked
 

@@ -17,12 +17,12 @@ from structkit.errors import SchemaError
 
 __all__ = [
     "Defaults",
+    "JsonStyle",
     "NullFields",
     "Order",
-    "Policy",
     "Whitespace",
-    "configure",
-    "policy_of",
+    "json_style",
+    "style_of",
     "without_null",
 ]
 
@@ -39,12 +39,12 @@ _ATTRIBUTE = "__structkit_policy__"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """How values are written; see `structkit.configure`.
+class JsonStyle:
+    """How values are written; see `structkit.json_style`.
 
-    >>> call, own = Policy(defaults="may_omit"), Policy(defaults="always", null="omit")
-    >>> call.over(own)
-    Policy(whitespace=None, defaults='may_omit', order=None, null='omit')
+    >>> call, own = JsonStyle(defaults="may_omit"), JsonStyle(defaults="always", null="omit")
+    >>> call.merge(own)
+    JsonStyle(whitespace=None, defaults='may_omit', order=None, null='omit')
     """
 
     whitespace: Whitespace | None = None
@@ -53,14 +53,14 @@ class Policy:
     null: NullFields | None = None
 
     def __post_init__(self) -> None:
-        for name, known in _KNOWN.items():
+        for name, known in _ALLOWED_VALUES.items():
             value = getattr(self, name)
             if value is None or (name == "order" and isinstance(value, tuple)):
                 continue
             if value not in known:
                 raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, not {value!r}")
 
-    def over(self, other: Policy) -> Policy:
+    def merge(self, other: JsonStyle) -> JsonStyle:
         """What this says, and the other where this says nothing."""
         said = {each.name: getattr(self, each.name) for each in fields(self)}
         return replace(other, **{name: value for name, value in said.items() if value is not None})
@@ -75,26 +75,28 @@ class Policy:
         """What becomes of a field `X | None = None` that has no value; by default what becomes of other defaults."""
         return self.null or ("always" if self.writes_defaults else "may_omit")
 
-    def sorted(self, named: Sequence[tuple[str, bool, F]], place: str) -> Sequence[tuple[str, bool, F]]:
+    def sort_fields(
+        self, fields: Sequence[tuple[str, bool, F]], type_name: str
+    ) -> Sequence[tuple[str, bool, F]]:
         """The fields, those first that are to be written first.
 
         Raises:
             SchemaError: There is no such field.
         """
         if not isinstance(self.order, tuple):
-            return named
-        by_name = {each[0]: each for each in named}
+            return fields
+        by_name = {each[0]: each for each in fields}
         for name in self.order:
             if name not in by_name:
                 raise SchemaError(
-                    f"{place} is configured to write the field {name!r} first and has none; its fields are "
+                    f"{type_name} is configured to write the field {name!r} first and has none; its fields are "
                     f"{', '.join(by_name)}"
                 )
         first = [by_name[name] for name in self.order]
-        return [*first, *(each for each in named if each[0] not in self.order)]
+        return [*first, *(each for each in fields if each[0] not in self.order)]
 
 
-_KNOWN: Mapping[str, tuple[str, ...]] = {
+_ALLOWED_VALUES: Mapping[str, tuple[str, ...]] = {
     "whitespace": get_args(Whitespace),
     "defaults": get_args(Defaults),
     "order": get_args(Order),
@@ -102,7 +104,7 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def configure(
+def json_style(
     *,
     whitespace: Whitespace | None = None,
     defaults: Defaults | None = None,
@@ -133,7 +135,7 @@ def configure(
 
     >>> from pydantic import BaseModel
     >>> import structkit as sk
-    >>> @configure(null="omit", order=["reason"])
+    >>> @json_style(null="omit", order=["reason"])
     ... class Verdict(BaseModel):
     ...     guilty: bool
     ...     reason: str
@@ -143,7 +145,7 @@ def configure(
     Verdict(guilty=False, reason='no proof', sentence=None)
     """
     first = None if order is None or isinstance(order, str) else tuple(order)
-    policy = Policy(
+    policy = JsonStyle(
         whitespace=whitespace, defaults=defaults, order=first or cast("Order | None", order), null=null
     )
 
@@ -151,25 +153,25 @@ def configure(
         model = hasattr(cls, "__pydantic_core_schema__") or hasattr(cls, "__pydantic_fields__")
         if not (inspect.isclass(cls) and (model or is_dataclass(cls) or is_typeddict(cls))):
             raise TypeError(f"configure decorates models, dataclasses and TypedDict, not {cls!r:.60}")
-        setattr(cls, _ATTRIBUTE, policy.over(policy_of(cls)))
+        setattr(cls, _ATTRIBUTE, policy.merge(style_of(cls)))
         return cls
 
     return decorate
 
 
-def policy_of(cls: object) -> Policy:
+def style_of(cls: object) -> JsonStyle:
     """What a class says, or one that it inherits from."""
     found = getattr(cls, _ATTRIBUTE, None)
-    if isinstance(found, Policy):
+    if isinstance(found, JsonStyle):
         return found
     # A TypedDict has no base classes, it only remembers them.
-    said = map(policy_of, getattr(cls, "__orig_bases__", ())) if is_typeddict(cls) else ()
-    return next((policy for policy in said if policy != _NOTHING_SAID), _NOTHING_SAID)
+    said = map(style_of, getattr(cls, "__orig_bases__", ())) if is_typeddict(cls) else ()
+    return next((policy for policy in said if policy != _NO_STYLE), _NO_STYLE)
 
 
-_NOTHING_SAID = Policy()
+_NO_STYLE = JsonStyle()
 
-_AROUND = ("default", "function-after", "function-before", "function-wrap")
+_WRAPPER_TYPES = ("default", "function-after", "function-before", "function-wrap")
 """The core schemas inside which an optional one is looked for."""
 
 
@@ -189,7 +191,7 @@ def _stripped(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if schema["type"] == "nullable":
         inner: Mapping[str, Any] = schema["schema"]
         return inner
-    if schema["type"] not in _AROUND:
+    if schema["type"] not in _WRAPPER_TYPES:
         return None
     stripped = _stripped(schema["schema"])
     return None if stripped is None else {**schema, "schema": stripped}

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from structkit.schema.markers.annotations import said_at, says
+from structkit.schema.markers.annotations import annotations_at, has_annotation
 
-__all__ = ["KEYWORD", "MaxTokens", "field_limits", "max_tokens_at"]
+__all__ = ["KEYWORD", "MaxTokens", "field_token_limits", "max_tokens_at"]
 
 KEYWORD = "x-structkit-maxTokens"
 """What a JSON Schema says it with. Others ignore it, as they do all keywords that they do not know."""
@@ -48,14 +48,14 @@ def max_tokens_at(schema: Mapping[str, object], path: Sequence[str | int]) -> in
     >>> max_tokens_at(schema, ["a", 3]), max_tokens_at(schema, ["a"])
     (5, None)
     """
-    counts = said_at(schema, KEYWORD, path)
+    counts = annotations_at(schema, KEYWORD, path)
     return min((count for count in counts if isinstance(count, int)), default=None)
 
 
-def field_limits(schema: Mapping[str, object]) -> Callable[[Sequence[str | int]], int | None] | None:
+def field_token_limits(schema: Mapping[str, object]) -> Callable[[Sequence[str | int]], int | None] | None:
     """`max_tokens_at` of a schema; `None` if nothing in it is bounded.
 
-    >>> field_limits({"type": "string"}) is None
+    >>> field_token_limits({"type": "string"}) is None
     True
     """
-    return partial(max_tokens_at, schema) if says(schema, KEYWORD) else None
+    return partial(max_tokens_at, schema) if has_annotation(schema, KEYWORD) else None

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from structkit.errors import SchemaError
-from structkit.schema.ir.path import Place
+from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["FORMAT", "QUOTE_KEYWORD", "Quote", "lacks_source", "quote_format", "with_source"]
+__all__ = ["QUOTE_FORMAT", "QUOTE_KEYWORD", "Quote", "needs_source", "quote_format", "with_source"]
 
 QUOTE_KEYWORD = "x-structkit-quote"
 """What a JSON Schema says it with. Others ignore it, as they do all keywords that they do not know."""
 
-FORMAT = "python:quote"
+QUOTE_FORMAT = "python:quote"
 """The format that it becomes, with the fields of `Quote` as arguments."""
 
 
@@ -69,7 +69,7 @@ class Quote:
         )
 
     @classmethod
-    def read(cls, raw: object, place: str | None = None) -> Quote:
+    def read(cls, raw: object, path: str | None = None) -> Quote:
         """What a schema says.
 
         Raises:
@@ -81,30 +81,30 @@ class Quote:
         if not (known and isinstance(words, bool) and isinstance(source, (str, type(None)))):
             raise SchemaError(
                 f"{QUOTE_KEYWORD} must be true, or an object with `words` (true or false) and `source` (a text)",
-                place=place,
+                place=path,
             )
         return cls(source, words)
 
 
-def quote_format(raw: object, at: Place) -> str:
+def quote_format(raw: object, path: SchemaPath) -> str:
     """The format that the keyword says.
 
-    >>> quote_format(True, Place())
+    >>> quote_format(True, SchemaPath())
     'python:quote {"words": true}'
     """
-    return f"{FORMAT} {json.dumps(Quote.read(raw, at.path).arguments)}"
+    return f"{QUOTE_FORMAT} {json.dumps(Quote.read(raw, path.text).arguments)}"
 
 
-def lacks_source(name: str) -> bool:
+def needs_source(name: str) -> bool:
     """Whether a format is that of quotes of which the source is not known yet, so that nothing is known of them.
 
-    >>> lacks_source('python:quote {"words": true}'), lacks_source("date")
+    >>> needs_source('python:quote {"words": true}'), needs_source("date")
     (True, False)
     """
-    return name.startswith(FORMAT) and "source" not in json.loads(name.partition(" ")[2])
+    return name.startswith(QUOTE_FORMAT) and "source" not in json.loads(name.partition(" ")[2])
 
 
-def with_source(name: str, source: str | None, place: str) -> str:
+def with_source(name: str, source: str | None, path: str) -> str:
     """The format with a source, if it has none of its own.
 
     >>> with_source('python:quote {"words": true}', "Ana", "$")
@@ -120,10 +120,10 @@ def with_source(name: str, source: str | None, place: str) -> str:
         raise SchemaError(
             "there is no source to quote from; give one as source=..., as Quote(source=...), or in the shell as "
             "--source FILE: only where a model is asked is the prompt the source",
-            place=place,
+            place=path,
         )
     # Two halves of a pair, side by side, would be read back as one character.
-    return f"{FORMAT} {json.dumps({**given, 'source': _HALVES.sub(_HALF, source)})}"
+    return f"{QUOTE_FORMAT} {json.dumps({**given, 'source': _HALVES.sub(_HALF, source)})}"
 
 
 _HALF = "\ud800"

@@ -14,15 +14,22 @@ from typing import TypeVar, cast
 from structkit.schema.python.core_schema import (
     JSON_SIDE,
     Core,
+    base64_schema,
     branches_of,
-    encoded,
+    enum_members,
     function_of,
-    inside,
-    members_of,
+    inner_schema,
 )
 from structkit.schema.python.temporal import JsonObject
 
-__all__ = ["bounds_of", "candidates", "not_a_text", "pushed", "texts_of", "unenforceable"]
+__all__ = [
+    "bounds_of",
+    "candidates",
+    "non_string_reason",
+    "push_constraint",
+    "string_constraints",
+    "unenforceable_reason",
+]
 
 _K = TypeVar("_K")
 
@@ -65,11 +72,11 @@ _SAME_LENGTH: Mapping[str, str] = {"SecretStr": "str", "SecretBytes": "bytes"}
 """What pydantic wraps a text in that is as long as the text, and the type of that."""
 
 _TRANSPARENT = frozenset({"default", "json", "json-or-python", "lax-or-strict", "nullable"})
-_PUSHED = _RANGES | {"multiple_of", "minLength", "maxLength", "minItems", "maxItems"}
+_PUSHABLE = _RANGES | {"multiple_of", "minLength", "maxLength", "minItems", "maxItems"}
 """What a constraint adds to pydantic's own JSON Schema."""
 
 
-def pushed(schema: Core, definitions: Mapping[str, Core] = MappingProxyType({})) -> Core | None:
+def push_constraint(schema: Core, definitions: Mapping[str, Core] = MappingProxyType({})) -> Core | None:
     """A constraint that pydantic checks by a function, put into the schemas that it is about.
 
     `Annotated[int | float, Ge(3)]` is a union whose result is checked; both of its branches may check it themselves.
@@ -81,14 +88,14 @@ def pushed(schema: Core, definitions: Mapping[str, Core] = MappingProxyType({}))
     Returns:
         The inner schema with the constraint; `None` if this is no constraint, or it cannot be put there.
     """
-    made = inside(_resolved(schema, definitions, frozenset())) if _constraints(schema) else None
+    made = inner_schema(_resolved(schema, definitions, frozenset())) if _constraints(schema) else None
     for name, value in _constraints(schema).items():
         made = None if made is None else _constrained(made, name, value, schema)
     if made is None:
         return None
     metadata = schema.get("metadata")
     updates = metadata.get("pydantic_js_updates", {}) if isinstance(metadata, dict) else {}
-    kept = {key: value for key, value in updates.items() if key not in _PUSHED}
+    kept = {key: value for key, value in updates.items() if key not in _PUSHABLE}
     if not kept:
         return made
     return {"type": "default", "schema": made, "metadata": {"pydantic_js_updates": kept}}
@@ -151,31 +158,31 @@ def _is_transparent(schema: Core) -> bool:
     return isinstance(function, partial) and function.func.__module__.startswith("pydantic.")
 
 
-def _constrained(schema: Core, name: str, value: object, whole: Core) -> Core | None:
-    """A schema with a constraint that `whole` checks by a function; `None` if the schema does not know it."""
-    schema = pushed(schema) or schema
-    kind = "encoded" if encoded(schema) else str(schema.get("type"))
+def _constrained(schema: Core, name: str, value: object, outer: Core) -> Core | None:
+    """A schema with a constraint that `outer` checks by a function; `None` if the schema does not know it."""
+    schema = push_constraint(schema) or schema
+    kind = "encoded" if base64_schema(schema) else str(schema.get("type"))
     if name in _NATIVE.get(kind, ()):
         return {**_unnamed(schema), name: value} if name not in schema else None
     if name in _LENGTHS and (text := _secret(schema)):
         return {"type": text, name: value}
     if kind == "union":
-        branches = _branches(dict(enumerate(branches_of(schema))), name, value, whole)
+        branches = _branches(dict(enumerate(branches_of(schema))), name, value, outer)
         return {**_unnamed(schema), "choices": list(branches.values())} if branches else None
     if kind == "tagged-union" and isinstance(choices := schema.get("choices"), dict):
-        tagged = _branches(choices, name, value, whole)
+        tagged = _branches(choices, name, value, outer)
         return {**_unnamed(schema), "choices": tagged} if tagged else None
-    inner = inside(schema) if _is_transparent(schema) else None
-    made = None if inner is None else _constrained(inner, name, value, whole)
+    inner = inner_schema(schema) if _is_transparent(schema) else None
+    made = None if inner is None else _constrained(inner, name, value, outer)
     key = next((key for key in JSON_SIDE if key in schema), "schema")
     return None if made is None else {**_unnamed(schema), key: made}
 
 
-def _branches(choices: Mapping[_K, Core], name: str, value: object, whole: Core) -> dict[_K, Core]:
+def _branches(choices: Mapping[_K, Core], name: str, value: object, outer: Core) -> dict[_K, Core]:
     """The branches of a union that can have a constraint: with it, or checked as all of the union is."""
     return {
-        key: _constrained(each, name, value, whole)
-        or {"type": "function-after", "function": whole["function"], "schema": each}
+        key: _constrained(each, name, value, outer)
+        or {"type": "function-after", "function": outer["function"], "schema": each}
         for key, each in choices.items()
         if not _fails(each, name, value)
     }
@@ -205,17 +212,17 @@ def _secret(schema: Core) -> str | None:
     while inner is not None:
         if (found := _SAME_LENGTH.get(getattr(function_of(inner), "__name__", ""))) is not None:
             return found
-        inner = inside(inner) if inner.get("type") in _TRANSPARENT else None
+        inner = inner_schema(inner) if inner.get("type") in _TRANSPARENT else None
     return None
 
 
-def unenforceable(schema: Core) -> str | None:
+def unenforceable_reason(schema: Core) -> str | None:
     """Why a constraint that was not put into a schema cannot be enforced; `None` if it can, or is not pydantic's."""
     names = list(_constraints(schema))
     return _reason(names[0], _leaf(schema)) if names else None
 
 
-def not_a_text(schema: Core) -> str | None:
+def non_string_reason(schema: Core) -> str | None:
     """Why the values of a schema cannot have a pattern; `None` if they can, or nobody knows."""
     leaf = _leaf(schema)
     if _secret(schema):
@@ -240,7 +247,7 @@ def candidates(schema: Core) -> list[object] | None:
         if inner["type"] == "json":
             return None
         values += [None] if inner["type"] == "nullable" else []
-        inner = inside(inner) or {"type": ""}
+        inner = inner_schema(inner) or {"type": ""}
     match inner["type"]:
         case "none":
             return [*values, None]
@@ -249,7 +256,7 @@ def candidates(schema: Core) -> list[object] | None:
         case "literal":
             return [*values, *cast("list[object]", inner["expected"])]
         case "enum":
-            return [*values, *members_of(inner)]
+            return [*values, *enum_members(inner)]
     return None
 
 
@@ -260,14 +267,14 @@ def _leaf(schema: Core) -> Core:
         if isinstance(strict, dict) and strict["type"] in ("is-instance", "json-or-python"):
             schema = strict
             continue
-        inner = inside(schema)
+        inner = inner_schema(schema)
         if inner is None:
             break
         schema = inner
     return schema
 
 
-def texts_of(schema: Core) -> list[Core] | None:
+def string_constraints(schema: Core) -> list[Core] | None:
     """The constraints on texts in a chain: what pydantic asks of a value that is no plain string, as a pattern of it.
 
     Returns:
@@ -276,10 +283,10 @@ def texts_of(schema: Core) -> list[Core] | None:
     steps = schema.get("steps")
     others: list[Core] = steps[1:] if isinstance(steps, list) else []
     if not others or not all(
-        getattr(function_of(each), "__qualname__", "").startswith(_KNOWN) for each in others
+        getattr(function_of(each), "__qualname__", "").startswith(_KNOWN_CONSTRAINT_PREFIX) for each in others
     ):
         return None
     return [cast("Core", each["schema"]) for each in others]
 
 
-_KNOWN = "apply_known_metadata."
+_KNOWN_CONSTRAINT_PREFIX = "apply_known_metadata."

@@ -13,26 +13,26 @@ from types import NoneType, UnionType
 from typing import Annotated, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from structkit.schema.ir.keywords import OPTIONAL
-from structkit.schema.python.temporal import JsonObject, format_of, refused
+from structkit.schema.python.temporal import JsonObject, format_schema, unsupported
 
 __all__ = [
     "ASCII",
     "HASHABLE",
     "JSON_SIDE",
     "FieldAt",
+    "base64_schema",
     "branches_of",
-    "decimal_of",
-    "encoded",
-    "explained",
+    "decimal_schema",
+    "describe_error",
+    "enum_members",
+    "fields_to_object",
     "function_of",
-    "inside",
+    "inner_schema",
     "is_readable",
-    "keys_of",
+    "key_schema",
     "largest_multiple",
-    "members_of",
     "name_of",
-    "nested",
-    "url_of",
+    "url_schema",
     "with_flags",
 ]
 
@@ -45,7 +45,7 @@ JSON_SIDE = ("schema", "json_schema", "lax_schema")
 """Where a wrapper has the schema by which JSON is read."""
 
 
-def inside(schema: Core) -> Core | None:
+def inner_schema(schema: Core) -> Core | None:
     """The schema by which JSON is read, of one that is wrapped."""
     found = next((schema[key] for key in JSON_SIDE if key in schema), None)
     return found if isinstance(found, dict) else None
@@ -69,7 +69,7 @@ def function_of(schema: Core) -> object:
     return wrapped.get("function") if isinstance(wrapped, dict) else None
 
 
-def encoded(schema: Core) -> JsonObject | None:
+def base64_schema(schema: Core) -> JsonObject | None:
     """Base64 in a string, with lengths in bytes of what it holds; `None` for anything else."""
     owner = getattr(function_of(schema), "__self__", None) if schema.get("type") == "function-after" else None
     name = type(owner).__name__
@@ -84,36 +84,36 @@ def encoded(schema: Core) -> JsonObject | None:
     least, most = schema.get("min_length"), schema.get("max_length")
     return {
         "type": "string",
-        "allOf": [format_of("base64", least=least, most=most, url=url, ascii_only=ascii_only)],
+        "allOf": [format_schema("base64", min_bytes=least, max_bytes=most, url=url, ascii_only=ascii_only)],
     }
 
 
 # URLs
 
 
-def url_of(schema: Core, *, hosts: bool = False) -> JsonObject:
+def url_schema(schema: Core, *, hosts: bool = False) -> JsonObject:
     """URLs of the schemes allowed; what has a default is always written, as pydantic does."""
     schemes = schema.get("allowed_schemes")
     default_host, path, port = (schema.get(f"default_{part}") for part in ("host", "path", "port"))
-    return format_of(
+    return format_schema(
         "url",
         schemes=schemes,
         host_required=bool(schema.get("host_required") or default_host) or None,
         port_written=port is not None or None,
         path_written=path is not None or None,
-        hosts=hosts or None,
-        most=schema.get("max_length"),
+        multiple_hosts=hosts or None,
+        max_length=schema.get("max_length"),
     )
 
 
 # Aliases
 
 
-def nested(fields: Iterable[FieldAt]) -> JsonObject:
+def fields_to_object(fields: Iterable[FieldAt]) -> JsonObject:
     """The object in which pydantic finds every field.
 
     >>> first = (["names", 0], True, {"type": "string"})
-    >>> nested([first])["properties"]["names"]["prefixItems"]
+    >>> fields_to_object([first])["properties"]["names"]["prefixItems"]
     [{'type': 'string'}]
     """
     groups: dict[str | int, list[FieldAt]] = {}
@@ -137,8 +137,8 @@ def _at(group: Sequence[FieldAt]) -> JsonObject:
         return ends[0] if len(ends) == 1 else {"allOf": ends}
     steps = {type(path[0]) for path, _, _ in further}
     if len(steps) > 1:
-        return refused("aliases reach into this both as an object and as a list; use one of them")
-    inner = nested(further) if steps == {str} else _list(further)
+        return unsupported("aliases reach into this both as an object and as a list; use one of them")
+    inner = fields_to_object(further) if steps == {str} else _list(further)
     return {"allOf": [*ends, inner]} if ends else inner
 
 
@@ -164,12 +164,12 @@ _FLOAT_KEY = r"^(0\.0|-?(0\.[0-9]{0,5}[1-9]|[1-9][0-9]{0,8}\.(0|[0-9]{0,5}[1-9])
 _RANGE = {"minimum": "ge", "exclusiveMinimum": "gt", "maximum": "le", "exclusiveMaximum": "lt"}
 
 
-def keys_of(names: JsonObject, *, counted: bool = False) -> JsonObject | None:
+def key_schema(names: JsonObject, *, distinct_values: bool = False) -> JsonObject | None:
     """The names of keys that are read as values of a schema; `None` if no string is.
 
     Args:
         names: The schema.
-        counted: Whether there must be several, so that no two names may be one key.
+        distinct_values: Whether there must be several, so that no two names may be one key.
     """
     kind = names.get("type")
     if kind == "string" or not names:
@@ -178,7 +178,9 @@ def keys_of(names: JsonObject, *, counted: bool = False) -> JsonObject | None:
         beside: JsonObject = {"type": "string", "pattern": _FLOAT_KEY}
         several = sum(branch != {"type": "null"} for branch in branches) > 1
         made = [
-            beside if several and branch == {"type": "number"} else keys_of(branch, counted=counted)
+            beside
+            if several and branch == {"type": "number"}
+            else key_schema(branch, distinct_values=distinct_values)
             for branch in branches
         ]
         found = [each for each in made if each is not None]
@@ -190,9 +192,9 @@ def keys_of(names: JsonObject, *, counted: bool = False) -> JsonObject | None:
     bounds = {name: f"{names[key]}" for key, name in _RANGE.items() if key in names}
     if kind == "integer" and names.keys() <= {"type", "multipleOf", *_RANGE}:
         of = f"{names['multipleOf']}" if "multipleOf" in names else None
-        return format_of("decimal", decimal_places=0, bounds=bounds or None, multiple_of=of)
+        return format_schema("decimal", decimal_places=0, bounds=bounds or None, multiple_of=of)
     if kind == "number" and names.keys() <= {"type", *_RANGE}:
-        return format_of("float-key", bounds=bounds or None, counted=counted or None)
+        return format_schema("float-key", bounds=bounds or None, distinct_values=distinct_values or None)
     return None
 
 
@@ -215,7 +217,7 @@ def largest_multiple(of: float) -> float:
     return max(_TOLERATED, of)
 
 
-def members_of(schema: Core) -> list[object]:
+def enum_members(schema: Core) -> list[object]:
     """The values of an enum's members, and the combinations of flags."""
     given, cls = schema["members"], schema["cls"]
     members = [member.value for member in given] if isinstance(given, list) else []
@@ -231,12 +233,12 @@ _FLAGS_COMBINED = 10
 """Members of a flag whose combinations are all written."""
 
 
-def decimal_of(schema: Core, described: JsonObject) -> JsonObject:
+def decimal_schema(schema: Core, json_schema: JsonObject) -> JsonObject:
     """A decimal: a number, where a float can hold its digits, or a string.
 
     Args:
         schema: Its core schema.
-        described: The numbers within its bounds.
+        json_schema: The numbers within its bounds.
     """
     digits, places = (
         value if isinstance(value := schema.get(key), int) else None
@@ -246,7 +248,7 @@ def decimal_of(schema: Core, described: JsonObject) -> JsonObject:
     bounds = {key: str(value) for key, value in schema.items() if key in _RANGE.values()}
     step = None if of is None else str(of)
     said = {"max_digits": digits, "decimal_places": places, "bounds": bounds or None, "multiple_of": step}
-    text = format_of("decimal", **said)
+    text = format_schema("decimal", **said)
     if (
         (digits or 0) > _EXACT_DIGITS
         or (places or 0) > _EXACT_DIGITS
@@ -265,7 +267,7 @@ def decimal_of(schema: Core, described: JsonObject) -> JsonObject:
     }
     if digits is not None and before == 0:  # then the one digit of 0 stands before the point, where none may
         fixed |= {"not": {"const": 0}}
-    return {"anyOf": [{"allOf": [described, fixed]}, text]}
+    return {"anyOf": [{"allOf": [json_schema, fixed]}, text]}
 
 
 _EXACT_DIGITS = 15
@@ -301,7 +303,7 @@ def name_of(target: object) -> str:
     return f"{name}[{', '.join(map(name_of, arguments))}]" if arguments and isinstance(origin, type) else name
 
 
-def explained(name: str, error: Exception) -> str:
+def describe_error(name: str, error: Exception) -> str:
     """What pydantic said, in one line, and what to do."""
     said = str(error).split("\n\nFor further information")[0]
     said = " ".join(said.split())

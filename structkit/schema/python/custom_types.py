@@ -16,28 +16,28 @@ from structkit.schema.ir.keywords import CHECKED
 from structkit.schema.python.core_schema import Core, function_of
 from structkit.schema.python.temporal import JsonObject
 
-__all__ = ["own_core", "own_type"]
+__all__ = ["custom_core_schema", "custom_type_schema"]
 
 
-def own_type(schema: Core) -> JsonObject | None:
+def custom_type_schema(schema: Core) -> JsonObject | None:
     """How the values of such a type are written; `None` for any other.
 
-    >>> own_type({"type": "int"}) is None
+    >>> custom_type_schema({"type": "int"}) is None
     True
     """
-    for owner, known in _known(schema, _TYPES):
+    for owner, known in _known_owners(schema, _TYPES):
         return _TYPES[known](owner)
     return None
 
 
-def own_core(schema: Core) -> Core | None:
+def custom_core_schema(schema: Core) -> Core | None:
     """A schema that says more than the JSON Schema that its type has itself."""
-    for _, known in _known(schema, _CORES):
+    for _, known in _known_owners(schema, _CORES):
         return _CORES[known](schema)
     return None
 
 
-def _known(schema: Core, table: Mapping[str, object]) -> Iterator[tuple[object, str]]:
+def _known_owners(schema: Core, table: Mapping[str, object]) -> Iterator[tuple[object, str]]:
     """The objects whose methods a schema calls, with the name of their class, or of the one it is derived from."""
     for function in _functions(schema):
         plain = function.func if isinstance(function, partial) else function
@@ -77,7 +77,7 @@ def _parts(schema: object, key: str) -> Iterator[Core]:
 # Schemas that say more
 
 
-def _plainly(schema: Core) -> Core:
+def _without_custom_schema(schema: Core) -> Core:
     """The schema without the JSON Schema that its class gives itself."""
     metadata = schema.get("metadata")
     kept = (
@@ -100,8 +100,8 @@ _EXTRA = "pydantic_extra_types"
 _CORES: Mapping[str, Callable[[Core], Core]] = MappingProxyType(
     {
         f"{_EXTRA}.coordinate.Coordinate": _coordinate,
-        f"{_EXTRA}.coordinate.Latitude": _plainly,
-        f"{_EXTRA}.coordinate.Longitude": _plainly,
+        f"{_EXTRA}.coordinate.Latitude": _without_custom_schema,
+        f"{_EXTRA}.coordinate.Longitude": _without_custom_schema,
     }
 )
 

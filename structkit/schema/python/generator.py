@@ -18,36 +18,43 @@ from pydantic import ValidationError
 from pydantic.json_schema import CoreRef, GenerateJsonSchema, JsonRef
 from pydantic_core import PydanticOmit, SchemaValidator, core_schema, to_json, to_jsonable_python
 
-from structkit.schema.ir.keywords import CONTENT, OPTIONAL, ORDER, REFUSAL, STRIPPED
-from structkit.schema.markers.json_style import Policy, policy_of, without_null
+from structkit.schema.ir.keywords import CONTENT, OPTIONAL, ORDER, STRIPPED_PATTERN, UNSUPPORTED
+from structkit.schema.markers.json_style import JsonStyle, style_of, without_null
 from structkit.schema.python.constraints import (
     bounds_of,
     candidates,
-    not_a_text,
-    pushed,
-    texts_of,
-    unenforceable,
+    non_string_reason,
+    push_constraint,
+    string_constraints,
+    unenforceable_reason,
 )
 from structkit.schema.python.core_schema import (
     ASCII,
     HASHABLE,
     FieldAt,
-    decimal_of,
-    encoded,
+    base64_schema,
+    decimal_schema,
+    enum_members,
+    fields_to_object,
     is_readable,
-    keys_of,
+    key_schema,
     largest_multiple,
-    members_of,
     name_of,
-    nested,
-    url_of,
+    url_schema,
     with_flags,
 )
-from structkit.schema.python.custom_types import own_core, own_type
-from structkit.schema.python.hashable import unhashable
-from structkit.schema.python.temporal import date_of, datetime_of, duration_of, format_of, refused, time_of
+from structkit.schema.python.custom_types import custom_core_schema, custom_type_schema
+from structkit.schema.python.hashable import unhashable_type
+from structkit.schema.python.temporal import (
+    date_of,
+    datetime_of,
+    duration_of,
+    format_schema,
+    time_of,
+    unsupported,
+)
 
-__all__ = ["generator"]
+__all__ = ["schema_generator"]
 
 S = TypeVar("S", bound=Mapping[str, Any])
 JsonObject = dict[str, object]
@@ -57,7 +64,7 @@ _HASHED = "tuples and frozen classes of what has one"
 _DIGITS_AS_KEYS = "structkit:digits"
 """A private keyword: an enum whose values pydantic also accepts as strings, and so as keys."""
 
-_NO_JSON = "has no JSON form"
+_NO_JSON_MESSAGE = "has no JSON form"
 
 if TYPE_CHECKING:  # several of these are younger than the oldest pydantic that is supported
     _Field: TypeAlias = core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField
@@ -69,36 +76,36 @@ if TYPE_CHECKING:  # several of these are younger than the oldest pydantic that 
     )
 
 
-def generator(call: Policy) -> type[_PythonSchema]:
+def schema_generator(policy: JsonStyle) -> type[_PythonSchema]:
     """The generator for a call."""
-    return type(_PythonSchema.__name__, (_PythonSchema,), {"call": call})
+    return type(_PythonSchema.__name__, (_PythonSchema,), {"policy": policy})
 
 
 class _PythonSchema(GenerateJsonSchema):
     """Pydantic's generator, corrected where its schema is not what pydantic accepts."""
 
-    call = Policy()
+    policy = JsonStyle()
     _class: object = None
     _sets = _distinct = 0
     _cores: Mapping[str, Any] = MappingProxyType({})
 
     def generate_inner(self, schema: core_schema.CoreSchema) -> JsonObject:
         if not is_readable(schema):
-            return refused("a pattern of bytes cannot be read from JSON; use Pattern[str]")
-        if (own := own_type(schema)) is not None:
+            return unsupported("a pattern of bytes cannot be read from JSON; use Pattern[str]")
+        if (own := custom_type_schema(schema)) is not None:
             return self._named(schema, own)
-        inner = pushed(schema, self._cores) or own_core(schema)
+        inner = push_constraint(schema, self._cores) or custom_core_schema(schema)
         if inner is None:
             return super().generate_inner(schema)
         return self._named(schema, super().generate_inner(cast("core_schema.CoreSchema", inner)))
 
-    def _named(self, schema: core_schema.CoreSchema, described: JsonObject) -> JsonObject:
+    def _named(self, schema: core_schema.CoreSchema, json_schema: JsonObject) -> JsonObject:
         """What describes a schema that others may refer to: a reference, too."""
         if "ref" not in schema:
-            return described
+            return json_schema
         name, reference = self.get_cache_defs_ref_schema(CoreRef(schema["ref"]))
-        if described != reference:
-            self.definitions[name] = described
+        if json_schema != reference:
+            self.definitions[name] = json_schema
         return reference
 
     def sort(self, value: JsonObject, parent_key: str | None = None) -> JsonObject:
@@ -115,7 +122,7 @@ class _PythonSchema(GenerateJsonSchema):
 
     def handle_invalid_for_json_schema(self, schema: Mapping[str, object], error_info: str) -> JsonObject:
         name = getattr(schema.get("cls"), "__name__", schema["type"])
-        return refused(f"{name} {_NO_JSON}; use a type that can be written as JSON")
+        return unsupported(f"{name} {_NO_JSON_MESSAGE}; use a type that can be written as JSON")
 
     # Fields
 
@@ -138,14 +145,14 @@ class _PythonSchema(GenerateJsonSchema):
         except PydanticOmit:
             if field["schema"]["type"] == "default":
                 raise
-            return refused("SkipJsonSchema hides a field that must be written; give it a default")
+            return unsupported("SkipJsonSchema hides a field that must be written; give it a default")
 
     def _named_required_fields_schema(
         self, named_required_fields: Sequence[tuple[str, bool, _Field | core_schema.ComputedField]]
     ) -> JsonObject:
         fields: list[FieldAt] = []
-        policy = self.call.over(policy_of(self._class))
-        for name, required, field in policy.sorted(named_required_fields, name_of(self._class)):
+        policy = self.policy.merge(style_of(self._class))
+        for name, required, field in policy.sort_fields(named_required_fields, name_of(self._class)):
             optional = without_null(cast("Mapping[str, Any]", field).get("schema", {}))
             if optional is not None:
                 required = policy.null_fields == "always"
@@ -159,7 +166,7 @@ class _PythonSchema(GenerateJsonSchema):
                 continue
             fields.append((self._path(field, name), required, self.handle_ref_overrides(described)))
         order: JsonObject = {ORDER: "any"} if policy.order == "any" else {}
-        return {"properties": {}, **nested(fields), **order}
+        return {"properties": {}, **fields_to_object(fields), **order}
 
     def _path(self, field: _Field | core_schema.ComputedField, name: str) -> Sequence[str | int]:
         """Where pydantic looks for a field: under its alias, its first plain one, or at the end of the first path."""
@@ -213,42 +220,45 @@ class _PythonSchema(GenerateJsonSchema):
         ):
             # Lengths and the pattern hold after stripping, and so must items and keys differ: nothing that can be
             # stripped is written.
-            described["allOf"] = [*described.get("allOf", ()), {"type": "string", "pattern": STRIPPED}]
+            described["allOf"] = [
+                *described.get("allOf", ()),
+                {"type": "string", "pattern": STRIPPED_PATTERN},
+            ]
         return described
 
     def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonObject:
         least, most = schema.get("min_length"), schema.get("max_length")
         if self._config.val_json_bytes == "base64":
-            return format_of("base64", least=least, most=most, url=True)
+            return format_schema("base64", min_bytes=least, max_bytes=most, url=True)
         if self._config.val_json_bytes == "hex":
-            return format_of("hex", least=least, most=most)
+            return format_schema("hex", min_bytes=least, max_bytes=most)
         if least is None and most is None:
             return {"type": "string"}
-        return format_of("bytes", least=least, most=most)
+        return format_schema("bytes", min_bytes=least, max_bytes=most)
 
     def url_schema(self, schema: core_schema.UrlSchema) -> JsonObject:
-        return url_of(schema)
+        return url_schema(schema)
 
     def multi_host_url_schema(self, schema: core_schema.MultiHostUrlSchema) -> JsonObject:
-        return url_of(schema, hosts=True)
+        return url_schema(schema, hosts=True)
 
     def json_schema(self, schema: core_schema.JsonSchema) -> JsonObject:
         inner = self.generate_inner(schema.get("schema", core_schema.any_schema()))
         return {"type": "string", CONTENT: inner}
 
     def complex_schema(self, schema: core_schema.ComplexSchema) -> JsonObject:
-        return format_of("complex")
+        return format_schema("complex")
 
     def fraction_schema(self, schema: core_schema.CoreSchema) -> JsonObject:
         described: JsonObject = {"type": "number"}
         self.update_with_validations(described, schema, self.ValidationsMapping.numeric)
-        return described if len(described) > 1 else format_of("fraction")
+        return described if len(described) > 1 else format_schema("fraction")
 
     def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> JsonObject:
-        return refused("a class cannot be written as JSON; use a Literal of its names")
+        return unsupported("a class cannot be written as JSON; use a Literal of its names")
 
     def uuid_schema(self, schema: core_schema.UuidSchema) -> JsonObject:
-        return format_of("uuid", version=schema.get("version"))
+        return format_schema("uuid", version=schema.get("version"))
 
     # Dates and times
 
@@ -276,13 +286,13 @@ class _PythonSchema(GenerateJsonSchema):
             schema.get("ge", schema.get("gt", -most)) > most
             or schema.get("le", schema.get("lt", most)) < -most
         ):
-            return refused(f"a float cannot tell the multiples of {of} beyond {most:g}; use Decimal")
+            return unsupported(f"a float cannot tell the multiples of {of} beyond {most:g}; use Decimal")
         return {"allOf": [described, {"type": "number", "minimum": -most, "maximum": most}]}
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonObject:
         described: JsonObject = {"type": "number"}
         self.update_with_validations(described, schema, self.ValidationsMapping.numeric)
-        return decimal_of(schema, described)
+        return decimal_schema(schema, described)
 
     # Choices
 
@@ -294,21 +304,21 @@ class _PythonSchema(GenerateJsonSchema):
 
     def chain_schema(self, schema: core_schema.ChainSchema) -> JsonObject:
         first, *others = schema["steps"]
-        if (texts := texts_of(schema)) is not None:
-            reason = not_a_text(first)
+        if (texts := string_constraints(schema)) is not None:
+            reason = non_string_reason(first)
             every = [self.generate_inner(each) for each in (first, *texts)]
-            return {"allOf": every} if reason is None else refused(reason)
+            return {"allOf": every} if reason is None else unsupported(reason)
         # What is any JSON, and then an instance of something.
         asked = [step for step in others if step["type"] == "is-instance"] if first["type"] == "any" else []
         return self.generate_inner(asked[0]) if asked else super().chain_schema(schema)
 
     def function_after_schema(self, schema: core_schema.AfterValidatorFunctionSchema) -> JsonObject:
-        if (described := encoded(schema)) is not None:
+        if (described := base64_schema(schema)) is not None:
             return described
         if (values := candidates(schema)) is not None:
-            return _passing(schema, values)
-        if (reason := unenforceable(schema)) is not None:
-            return refused(reason)
+            return _satisfying_members(schema, values)
+        if (reason := unenforceable_reason(schema)) is not None:
+            return unsupported(reason)
         described = super().function_after_schema(schema)
         bounds = bounds_of(schema)
         return {"allOf": [described, bounds]} if bounds else described
@@ -321,7 +331,7 @@ class _PythonSchema(GenerateJsonSchema):
 
     def _set(self, schema: core_schema.SetSchema | core_schema.FrozenSetSchema) -> JsonObject:
         if "items_schema" in schema and (name := self._unhashable(schema["items_schema"])):
-            return refused(f"a set cannot hold {name}, which has no hash; use a list, or {_HASHED}")
+            return unsupported(f"a set cannot hold {name}, which has no hash; use a list, or {_HASHED}")
         self._sets += 1
         self._distinct += 1
         try:
@@ -331,7 +341,7 @@ class _PythonSchema(GenerateJsonSchema):
             self._distinct -= 1
 
     def _unhashable(self, schema: core_schema.CoreSchema) -> str | None:
-        return unhashable(schema, self._cores)
+        return unhashable_type(schema, self._cores)
 
     def definitions_schema(self, schema: core_schema.DefinitionsSchema) -> JsonObject:
         self._cores = {**self._cores, **{each["ref"]: each for each in schema["definitions"]}}
@@ -343,9 +353,9 @@ class _PythonSchema(GenerateJsonSchema):
         return super().nullable_schema(schema)
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonObject:
-        described = _unwritable(schema, members_of(schema)) or super().enum_schema(schema)
+        described = _unwritable(schema, enum_members(schema)) or super().enum_schema(schema)
         if "enum" in described:
-            described = {**described, "enum": [_written(value) for value in members_of(schema)]}
+            described = {**described, "enum": [_enum_json_value(value) for value in enum_members(schema)]}
             described.pop("type", None)
         if schema.get("sub_type") == "int":
             # Only members are read as keys, and no combinations of flags.
@@ -361,7 +371,7 @@ class _PythonSchema(GenerateJsonSchema):
             schema = {**schema, "choices": hashed}
         described = super().union_schema(schema)
         branches: Any = described.get("anyOf", ())
-        possible = [each for each in branches if _NO_JSON not in str(each.get(REFUSAL))]
+        possible = [each for each in branches if _NO_JSON_MESSAGE not in str(each.get(UNSUPPORTED))]
         # No JSON is read as an instance of a class, so that branch is never taken.
         return {**described, "anyOf": possible} if possible else described
 
@@ -376,21 +386,22 @@ class _PythonSchema(GenerateJsonSchema):
             # Without its tag pydantic does not know the branch, even where the tag has a default.
             present = {"type": "object", "required": [tag], "additionalProperties": True}
             branches = [
-                {"allOf": [branch, present]} if self._may_lack(branch, tag) else branch for branch in branches
+                {"allOf": [branch, present]} if self._is_optional_key(branch, tag) else branch
+                for branch in branches
             ]
         return {**described, "anyOf": branches}
 
-    def _may_lack(self, branch: dict[str, Any], key: str) -> bool:
+    def _is_optional_key(self, branch: dict[str, Any], key: str) -> bool:
         """Whether an object may be written without a key; one that is not known yet might."""
         plain = self.get_schema_from_definitions(JsonRef(branch["$ref"])) if "$ref" in branch else branch
-        return not self.call.writes_defaults if plain is None else key in plain.get(OPTIONAL, ())
+        return not self.policy.writes_defaults if plain is None else key in plain.get(OPTIONAL, ())
 
     # Objects with any keys
 
     def model_fields_schema(self, schema: core_schema.ModelFieldsSchema) -> JsonObject:
         described = super().model_fields_schema(schema)
         if "extras_keys_schema" in schema:
-            others = self._keys(schema["extras_keys_schema"], counted=False)
+            others = self._keys(schema["extras_keys_schema"], distinct_values=False)
             described["propertyNames"] = {"anyOf": [{"enum": list(described["properties"])}, others]}
         return described
 
@@ -411,16 +422,16 @@ class _PythonSchema(GenerateJsonSchema):
         if "values_schema" in schema:
             described["additionalProperties"] = self.generate_inner(schema["values_schema"])
         if "keys_schema" in schema and (
-            names := self._keys(schema["keys_schema"], counted=(schema.get("min_length") or 0) > 1)
+            names := self._keys(schema["keys_schema"], distinct_values=(schema.get("min_length") or 0) > 1)
         ):
             described["propertyNames"] = names
         self.update_with_validations(described, schema, self.ValidationsMapping.object)
         return described
 
-    def _keys(self, keys: core_schema.CoreSchema, *, counted: bool) -> JsonObject:
+    def _keys(self, keys: core_schema.CoreSchema, *, distinct_values: bool) -> JsonObject:
         """The schema of the names, for names are strings whatever the type of the key."""
         if name := self._unhashable(keys):
-            return refused(
+            return unsupported(
                 f"a key cannot be {name}, which has no hash; use dict[str, ...], or a list of pairs"
             )
         self._distinct += 1
@@ -436,13 +447,15 @@ class _PythonSchema(GenerateJsonSchema):
                 return {"enum": plain[_DIGITS_AS_KEYS]}
             if all(isinstance(value, str) for value in values):
                 return names
-        elif REFUSAL in plain:
+        elif UNSUPPORTED in plain:
             return names
         elif (
-            found := keys_of({**plain, "anyOf": branches} if branches else plain, counted=counted)
+            found := key_schema(
+                {**plain, "anyOf": branches} if branches else plain, distinct_values=distinct_values
+            )
         ) is not None:
             return names if found == plain else found
-        return refused("keys of this type are not supported; use dict[str, ...], or a list of pairs")
+        return unsupported("keys of this type are not supported; use dict[str, ...], or a list of pairs")
 
 
 def _branch(choice: object) -> core_schema.CoreSchema:
@@ -450,7 +463,7 @@ def _branch(choice: object) -> core_schema.CoreSchema:
     return cast("core_schema.CoreSchema", choice[0] if isinstance(choice, tuple) else choice)
 
 
-def _written(value: object) -> object:
+def _enum_json_value(value: object) -> object:
     """A value of an enum as JSON that pydantic reads: a Decimal as a number, though pydantic writes a string."""
     return json.loads(str(value)) if isinstance(value, Decimal) else to_jsonable_python(value)
 
@@ -460,26 +473,26 @@ def _unwritable(
 ) -> JsonObject:
     """Refuse values such as tuples and bytes, which pydantic writes as JSON and does not read back."""
     validator = SchemaValidator(schema)
-    for value in values if not all(map(_is_plain, values)) else ():
+    for value in values if not all(map(_round_trips, values)) else ():
         try:
-            validator.validate_json(to_json(_written(value)))
+            validator.validate_json(to_json(_enum_json_value(value)))
         except (ValidationError, ValueError):
-            return refused(f"the value {value!r:.60} cannot be read back from JSON; use a string")
+            return unsupported(f"the value {value!r:.60} cannot be read back from JSON; use a string")
     return {}
 
 
-def _passing(schema: core_schema.CoreSchema, values: Sequence[object]) -> JsonObject:
+def _satisfying_members(schema: core_schema.CoreSchema, values: Sequence[object]) -> JsonObject:
     """Those of some values that pass a constraint."""
     validator = SchemaValidator(schema)
     passing: list[object] = []
     for value in values:
         with suppress(ValidationError, TypeError):
-            validator.validate_json(to_json(_written(value)))
-            passing.append(_written(value))
-    return {"enum": passing} if passing else refused("no value has the constraint; drop it")
+            validator.validate_json(to_json(_enum_json_value(value)))
+            passing.append(_enum_json_value(value))
+    return {"enum": passing} if passing else unsupported("no value has the constraint; drop it")
 
 
-def _is_plain(value: object) -> bool:
+def _round_trips(value: object) -> bool:
     """Whether a value surely is read back: texts and numbers are, but for integers of more than 64 bits in an enum."""
     if isinstance(value, int):
         return value.bit_length() < 64

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from structkit.schema.python.core_schema import branches_of, inside
+from structkit.schema.python.core_schema import branches_of, inner_schema
 
-__all__ = ["unhashable"]
+__all__ = ["unhashable_type"]
 
 Core: TypeAlias = Mapping[str, Any]
 
 _NEVER = frozenset({"counter", "defaultdict", "deque", "dict", "list", "ordered-dict", "set", "typed-dict"})
 
-_SAME = frozenset({"default", "definitions", "function-before", "json", "json-or-python", "lax-or-strict"})
+_TRANSPARENT_KINDS = frozenset(
+    {"default", "definitions", "function-before", "json", "json-or-python", "lax-or-strict"}
+)
 """Wrappers whose value is that of what they hold."""
 
-_MADE_OF_FIELDS = frozenset({"dataclass", "model"})
+_FIELD_CLASS_KINDS = frozenset({"dataclass", "model"})
 
 
-def unhashable(schema: Core, definitions: Mapping[str, Core]) -> str | None:
+def unhashable_type(schema: Core, definitions: Mapping[str, Core]) -> str | None:
     """What of a schema's values cannot be hashed, so that pydantic takes none of them into a set.
 
     Args:
@@ -29,45 +31,45 @@ def unhashable(schema: Core, definitions: Mapping[str, Core]) -> str | None:
     Returns:
         The name of a type; `None` if the values can be hashed, some of them can, or nobody knows.
 
-    >>> unhashable({"type": "tuple", "items_schema": [{"type": "int"}, {"type": "list"}]}, {})
+    >>> unhashable_type({"type": "tuple", "items_schema": [{"type": "int"}, {"type": "list"}]}, {})
     'list'
     """
-    return next(_found(schema, definitions, set()), None)
+    return next(_unhashable_types(schema, definitions, set()), None)
 
 
-def _found(schema: Core, definitions: Mapping[str, Core], seen: set[str]) -> Iterator[str]:
+def _unhashable_types(schema: Core, definitions: Mapping[str, Core], seen: set[str]) -> Iterator[str]:
     """The types within a schema whose values cannot be hashed."""
     kind = schema["type"]
     if kind == "definition-ref":
         name = schema["schema_ref"]
         if name in definitions and name not in seen:
-            yield from _found(definitions[name], definitions, {*seen, name})
+            yield from _unhashable_types(definitions[name], definitions, {*seen, name})
     elif kind in _NEVER:
         yield kind
-    elif kind in _SAME:
-        if (inner := inside(schema)) is not None:
-            yield from _found(inner, definitions, seen)
+    elif kind in _TRANSPARENT_KINDS:
+        if (inner := inner_schema(schema)) is not None:
+            yield from _unhashable_types(inner, definitions, seen)
     elif kind == "function-after":
-        yield from _after(schema, definitions, seen)
+        yield from _function_result(schema, definitions, seen)
     elif kind in ("union", "tagged-union"):
-        found = [next(_found(branch, definitions, seen), None) for branch in branches_of(schema)]
+        found = [next(_unhashable_types(branch, definitions, seen), None) for branch in branches_of(schema)]
         if found and None not in found:
             yield str(found[0])
     else:
         yield from _class(schema)
         for part in _parts(schema):
-            yield from _found(part, definitions, seen)
+            yield from _unhashable_types(part, definitions, seen)
 
 
-def _after(schema: Core, definitions: Mapping[str, Core], seen: set[str]) -> Iterator[str]:
+def _function_result(schema: Core, definitions: Mapping[str, Core], seen: set[str]) -> Iterator[str]:
     """What a function makes is known of pydantic's own ones, of validators of classes, and of a class's method."""
     function = schema["function"]["function"]
     made = getattr(function, "__self__", function)
     constrains = str(getattr(getattr(function, "func", function), "__module__", "")).startswith("pydantic")
     if isinstance(made, type):
         yield from _class({"cls": made})
-    elif constrains or schema["schema"]["type"] in _MADE_OF_FIELDS:
-        yield from _found(schema["schema"], definitions, seen)
+    elif constrains or schema["schema"]["type"] in _FIELD_CLASS_KINDS:
+        yield from _unhashable_types(schema["schema"], definitions, seen)
 
 
 def _class(schema: Core) -> Iterator[str]:

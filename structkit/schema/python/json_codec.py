@@ -9,21 +9,21 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 from typing_extensions import TypeForm
 
-__all__ = ["Form", "json_text_of"]
+__all__ = ["JsonCodec", "json_text_of"]
 
 T = TypeVar("T")
 
 
-class Form(Generic[T]):
+class JsonCodec(Generic[T]):
     """How the values of a type are stored.
 
-    >>> form = Form(list[int])
+    >>> form = JsonCodec(list[int])
     >>> form.loads(form.dumps([1, 2]))
     [1, 2]
     """
 
-    def __init__(self, form: TypeForm[T]) -> None:
-        self._adapter: TypeAdapter[T] = TypeAdapter(form)
+    def __init__(self, type_: TypeForm[T]) -> None:
+        self._adapter: TypeAdapter[T] = TypeAdapter(type_)
 
     def dumps(self, value: T) -> str:
         """The JSON text of a value.

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core.core_schema import ErrorType
 from typing_extensions import TypeForm
 
-from structkit.schema.ir.path import joined, step
+from structkit.schema.ir.path import join_path, path_step
 
 __all__ = ["Judge", "Refused"]
 
@@ -65,7 +65,9 @@ class Judge:
             own = next((each for each in errors if self._is_own(each)), None)
             worst = errors[0] if own is None else own
             return Refused(
-                "$" + joined([step(part) for part in worst["loc"]]), str(worst["msg"]), own is not None
+                "$" + join_path([path_step(part) for part in worst["loc"]]),
+                str(worst["msg"]),
+                own is not None,
             )
         except Exception as error:  # a user's validator may raise anything
             return Refused("$", f"{type(error).__name__}: {error}", False)

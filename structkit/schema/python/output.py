@@ -16,14 +16,14 @@ from typing_extensions import TypeForm
 
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
-from structkit.schema.algebra.string_oracle import UNDECIDED, Texts
+from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
 from structkit.schema.ir.nodes import Document
-from structkit.schema.json_schema.parse import read
-from structkit.schema.markers.json_style import Policy, Whitespace, policy_of
-from structkit.schema.python.core_schema import explained, name_of
-from structkit.schema.python.generator import generator
-from structkit.schema.python.serialize import dumps
-from structkit.schema.python.validators import Part
+from structkit.schema.json_schema.parse import parse_schema
+from structkit.schema.markers.json_style import JsonStyle, Whitespace, style_of
+from structkit.schema.python.core_schema import describe_error, name_of
+from structkit.schema.python.generator import schema_generator
+from structkit.schema.python.serialize import serialize
+from structkit.schema.python.validators import PartValidator
 
 __all__ = ["OutputType"]
 
@@ -44,7 +44,7 @@ class OutputType(Generic[T]):
         name: The name of the type, for messages and prompts.
         document: The type as Schema nodes.
         whitespace: The style that the type itself asks for, if it does.
-        described: What was read: its JSON Schema with all that pydantic's own does not say.
+        full_json_schema: What was read: its JSON Schema with all that pydantic's own does not say.
     """
 
     def __init__(
@@ -54,16 +54,16 @@ class OutputType(Generic[T]):
         self.name = name
         self.document = document
         self.whitespace = whitespace
-        self.described: JsonObject = {}
+        self.full_json_schema: JsonObject = {}
 
     @classmethod
     def of(
         cls,
         target: TypeForm[T],
         *,
-        policy: Policy = Policy(),  # noqa: B008
+        policy: JsonStyle = JsonStyle(),  # noqa: B008
         limits: Limits = Limits(),  # noqa: B008
-        texts: Texts = UNDECIDED,
+        oracle: StringOracle = UNDECIDED,
     ) -> OutputType[T]:
         """Read a type.
 
@@ -71,7 +71,7 @@ class OutputType(Generic[T]):
             target: Anything that a pydantic field may be annotated with, or a `TypeAdapter` of it.
             policy: What the call says about how its values are written.
             limits: Bounds the size of the schema.
-            texts: Decides what patterns say about names.
+            oracle: Decides what patterns say about names.
 
         Raises:
             SchemaError: Pydantic cannot describe the type.
@@ -83,7 +83,7 @@ class OutputType(Generic[T]):
         name = name_of(given._type if isinstance(given, TypeAdapter) else given)
         try:
             adapter: TypeAdapter[T] = given if isinstance(given, TypeAdapter) else TypeAdapter(target)
-            schema = adapter.json_schema(schema_generator=generator(policy))
+            schema = adapter.json_schema(schema_generator=schema_generator(policy))
         except RecursionError:
             raise LimitExceeded("schema_depth", limits.schema_depth, f"the type {name}", place="$") from None
         except PydanticOmit:
@@ -97,26 +97,26 @@ class OutputType(Generic[T]):
             RuntimeError,  # a constraint that a type cannot have
             TypeError,
         ) as error:
-            raise SchemaError(explained(name, error), place="$") from error
+            raise SchemaError(describe_error(name, error), place="$") from error
         defaults = policy.defaults or "always"
-        document = read(schema, python=True, defaults=defaults, limits=limits, texts=texts)
-        found = cls(adapter, name, document, policy_of(adapter._type).whitespace)
-        found.described = schema
+        document = parse_schema(schema, python=True, defaults=defaults, limits=limits, oracle=oracle)
+        found = cls(adapter, name, document, style_of(adapter._type).whitespace)
+        found.full_json_schema = schema
         return found
 
     @cached_property
-    def part(self) -> Part:
+    def validators(self) -> PartValidator:
         """The validators of its parts."""
-        return Part.of(self._adapter)
+        return PartValidator.of(self._adapter)
 
     @cached_property
     def json_schema(self) -> JsonObject:
         """The JSON Schema as pydantic writes it."""
         return dict(self._adapter.json_schema())
 
-    def dumps(self, value: object, *, sparse: bool = False) -> Iterator[tuple[object, object]]:
+    def serialize(self, value: object, *, exclude_unset: bool = False) -> Iterator[tuple[object, object]]:
         """The JSON values that serializers write for a Python value; see `structkit.schema.python.serialize.dumps`."""
-        return dumps(self._adapter, value, sparse=sparse)
+        return serialize(self._adapter, value, exclude_unset=exclude_unset)
 
     def validate(self, text: str) -> T:
         """The instance that a JSON text stands for.

@@ -9,12 +9,14 @@ from typing import TypeVar, cast
 from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError
 
-__all__ = ["dumps"]
+__all__ = ["serialize"]
 
 T = TypeVar("T")
 
 
-def dumps(adapter: TypeAdapter[T], value: object, *, sparse: bool) -> Iterator[tuple[object, object]]:
+def serialize(
+    adapter: TypeAdapter[T], value: object, *, exclude_unset: bool
+) -> Iterator[tuple[object, object]]:
     """The JSON values of a Python value as it is, and then of what it is when it was validated.
 
     Types that decode what they are given, such as Base64, would decode their own values again; others turn what is
@@ -23,7 +25,7 @@ def dumps(adapter: TypeAdapter[T], value: object, *, sparse: bool) -> Iterator[t
     Args:
         adapter: The type.
         value: The value.
-        sparse: Whether fields that were not set are left out at first; else at last.
+        exclude_unset: Whether fields that were not set are left out at first; else at last.
 
     Yields:
         What the JSON value is to be read as, and the JSON value.
@@ -31,13 +33,13 @@ def dumps(adapter: TypeAdapter[T], value: object, *, sparse: bool) -> Iterator[t
     Raises:
         pydantic.ValidationError: The type refuses the value, and what it is as it stands was not enough.
 
-    >>> next(dumps(TypeAdapter(set[int]), {3}, sparse=False))
+    >>> next(serialize(TypeAdapter(set[int]), {3}, exclude_unset=False))
     ({3}, [3])
     """
     for given in (True, False):
         meant = value if given else adapter.validate_python(value)
         for by_alias in (True, False):
-            for unset in (sparse, not sparse):
+            for unset in (exclude_unset, not exclude_unset):
                 with suppress(PydanticSerializationError, AttributeError, TypeError):
                     yield (
                         meant,

@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import TypeVar
 
-from structkit.schema.ir.keywords import REFUSAL
+from structkit.schema.ir.keywords import UNSUPPORTED
 
-__all__ = ["date_of", "datetime_of", "duration_of", "format_of", "refused", "time_of"]
+__all__ = ["date_of", "datetime_of", "duration_of", "format_schema", "time_of", "unsupported"]
 
 JsonObject = dict[str, object]
 Core = Mapping[str, object]
@@ -23,16 +23,16 @@ _TICK = dt.timedelta(microseconds=1)
 _SOME_DAY = dt.date(2000, 1, 1)
 
 
-def refused(reason: str) -> JsonObject:
+def unsupported(reason: str) -> JsonObject:
     """A subschema that `read` refuses with its path."""
-    return {REFUSAL: reason}
+    return {UNSUPPORTED: reason}
 
 
-def format_of(kind: str, **arguments: object) -> JsonObject:
+def format_schema(kind: str, **arguments: object) -> JsonObject:
     """A string of a private format; arguments that are `None` are left out.
 
-    >>> format_of("bytes", most=3, least=None)
-    {'type': 'string', 'format': 'python:bytes {"most": 3}'}
+    >>> format_schema("bytes", max_bytes=3, min_bytes=None)
+    {'type': 'string', 'format': 'python:bytes {"max_bytes": 3}'}
     """
     given = {name: value for name, value in arguments.items() if value is not None}
     text = f" {json.dumps(given, sort_keys=True)}" if given else ""
@@ -57,7 +57,7 @@ def time_of(schema: Core) -> JsonObject:
     zone = _ZONES.get(schema.get("tz_constraint"))
     if any(bound.tzinfo is not None for bound in given.values()):
         if zone == "aware":
-            return refused("a time cannot be within bounds that have an offset; use AwareDatetime")
+            return unsupported("a time cannot be within bounds that have an offset; use AwareDatetime")
         zone = "naive"
     moments = {
         name: dt.datetime.combine(_SOME_DAY, bound.replace(tzinfo=None)) for name, bound in given.items()
@@ -66,7 +66,9 @@ def time_of(schema: Core) -> JsonObject:
     low, high = _ends(moments, dt.datetime, _TICK, first, dt.datetime.combine(_SOME_DAY, dt.time.max))
     described = _format("time", low, high, zone)
     return (
-        described if REFUSAL in described else _format("time", low and low.time(), high and high.time(), zone)
+        described
+        if UNSUPPORTED in described
+        else _format("time", low and low.time(), high and high.time(), zone)
     )
 
 
@@ -87,7 +89,7 @@ def datetime_of(schema: Core) -> JsonObject:
         return _moments(schema, zone, None)
     forms = [_moments(schema, "naive", None)] if zone != "aware" else []
     forms += [_moments(schema, "utc", dt.timezone.utc)] if zone != "naive" else []
-    possible = [form for form in forms if REFUSAL not in form]
+    possible = [form for form in forms if UNSUPPORTED not in form]
     return {"anyOf": possible} if possible else forms[0]
 
 
@@ -96,7 +98,7 @@ def duration_of(schema: Core, *, seconds: bool) -> JsonObject:
     low, high = _ends(schema, dt.timedelta, _TICK, dt.timedelta.min, dt.timedelta.max)
     if not seconds:
         return _format("timedelta", low, high, None)
-    ends = (low or -_LONGEST, high or _LONGEST)
+    ends = (low or -_MAX_DURATION, high or _MAX_DURATION)
     return {
         "type": "number",
         "minimum": ends[0].total_seconds(),
@@ -105,7 +107,7 @@ def duration_of(schema: Core, *, seconds: bool) -> JsonObject:
     }
 
 
-_LONGEST = dt.timedelta(days=99_999_999)
+_MAX_DURATION = dt.timedelta(days=99_999_999)
 """Within it a number of seconds has an exact microsecond, nearly."""
 
 _BOUNDS = ("ge", "gt", "le", "lt")
@@ -129,11 +131,13 @@ def _moments(schema: Core, zone: str | None, offset: dt.timezone | None) -> Json
     return _format("datetime", low, high, zone)
 
 
-def _ends(schema: Core, kind: type[T], step: dt.timedelta, least: T, most: T) -> tuple[T | None, T | None]:
+def _ends(
+    schema: Core, kind: type[T], step: dt.timedelta, earliest: T, latest: T
+) -> tuple[T | None, T | None]:
     """The first and the last value within the bounds, `None` where there is none; the first is then the later one."""
     ge, gt, le, lt = (value if isinstance(value := schema.get(name), kind) else None for name in _BOUNDS)
-    if (gt is not None and gt >= most) or (lt is not None and lt <= least):
-        return most, least
+    if (gt is not None and gt >= latest) or (lt is not None and lt <= earliest):
+        return latest, earliest
     lows = [each for each in (ge, None if gt is None else gt + step) if each is not None]
     highs = [each for each in (le, None if lt is None else lt - step) if each is not None]
     return max(lows, default=None), min(highs, default=None)
@@ -143,11 +147,11 @@ def _format(
     kind: str, low: dt.date | dt.time | dt.timedelta | None, high: object, zone: str | None
 ) -> JsonObject:
     if low is not None and high is not None and low > high:  # type: ignore[operator]
-        return refused(f"no {kind} is within the bounds; relax them")
-    return format_of(kind, low=_written(low), high=_written(high), zone=zone)
+        return unsupported(f"no {kind} is within the bounds; relax them")
+    return format_schema(kind, low=_format_bound(low), high=_format_bound(high), zone=zone)
 
 
-def _written(end: object) -> str | int | None:
+def _format_bound(end: object) -> str | int | None:
     if isinstance(end, dt.timedelta):
         return end // _TICK
     return end.isoformat() if isinstance(end, dt.date | dt.time) else None

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaError, SchemaValidator
 
-__all__ = ["Part"]
+__all__ = ["PartValidator"]
 
 _Core: TypeAlias = "Mapping[str, Any]"
 
@@ -38,34 +38,36 @@ class _Scope(NamedTuple):
     config: Mapping[str, Any] | None = None
 
 
-class Part:
+class PartValidator:
     """A part of a type.
 
     >>> from pydantic import BaseModel
     >>> class Person(BaseModel):
     ...     name: str
     ...     age: int
-    >>> person = Part.of(TypeAdapter(list[Person])).child(0)
-    >>> person.child("age").validate("34"), person.partial({"name": "An"})
+    >>> person = PartValidator.of(TypeAdapter(list[Person])).child(0)
+    >>> person.child("age").validate("34"), person.build_partial({"name": "An"})
     (34, Person(name='An'))
     """
 
     def __init__(self, core: _Core, scope: _Scope) -> None:
         self._core = core
         self._scope = scope
-        self._children: dict[str | int, Part | None] = {}
+        self._children: dict[str | int, PartValidator | None] = {}
 
     @classmethod
-    def of(cls, adapter: TypeAdapter[Any]) -> Part:
+    def of(cls, adapter: TypeAdapter[Any]) -> PartValidator:
         """The whole of a type."""
         return cls(adapter.core_schema, _Scope())._resolved
 
-    def child(self, step: str | int) -> Part | None:
+    def child(self, step: str | int) -> PartValidator | None:
         """The part of a name or a position; `None` where that depends on more than the type, as in a union."""
         if step not in self._children:
-            within = self._within
+            within = self._unwrapped
             found = within._find(step)
-            self._children[step] = None if found is None else Part(found, within._inside)._resolved
+            self._children[step] = (
+                None if found is None else PartValidator(found, within._inner_scope)._resolved
+            )
         return self._children[step]
 
     def validate(self, text: str) -> object:
@@ -83,30 +85,30 @@ class Part:
         except Exception:  # a user's validator that looks for fields that are not there yet
             return json.loads(text)
 
-    def partial(self, fields: Mapping[str, object]) -> object:
+    def build_partial(self, fields: Mapping[str, object]) -> object:
         """An object of which only some fields are there: an instance of a model made without validation, or a dict.
 
         Defaults are not filled in, for what is not there yet may become something else, and no code of the model runs.
         """
         core = self
         while core._core["type"] in _INNER - {"model"} and core._core.get("schema") is not None:
-            core = Part(core._core["schema"], core._inside)._resolved
+            core = PartValidator(core._core["schema"], core._inner_scope)._resolved
         made: type[Any] | None = core._core.get("cls") if core._core["type"] == "model" else None
         if made is None:
             return dict(fields)
         if core._core.get("root_model"):
-            root = Part(core._core["schema"], core._inside)._resolved
-            return _instance(made, {"root": root.partial(fields)})
+            root = PartValidator(core._core["schema"], core._inner_scope)._resolved
+            return _instance(made, {"root": root.build_partial(fields)})
         names = {
-            self._alias(name, field): name for name, field in self._within._core.get("fields", {}).items()
+            self._alias(name, field): name for name, field in self._unwrapped._core.get("fields", {}).items()
         }
         known = {names[key]: value for key, value in fields.items() if key in names}
         return _instance(made, known)
 
     @property
-    def grows(self) -> bool:
+    def accepts_prefix(self) -> bool:
         """Whether a string that is not complete means something: the beginning of a date is no date."""
-        return self._within._core["type"] in _GROWING
+        return self._unwrapped._core["type"] in _GROWING
 
     @cached_property
     def _validator(self) -> SchemaValidator | None:
@@ -120,33 +122,35 @@ class Part:
             return None
 
     @property
-    def _resolved(self) -> Part:
+    def _resolved(self) -> PartValidator:
         """The part behind references."""
         part = self
         while part._core["type"] in ("definitions", "definition-ref"):
             scope = part._scope
             if part._core["type"] == "definitions":
                 named = {each["ref"]: each for each in part._core["definitions"]}
-                part = Part(part._core["schema"], scope._replace(definitions={**scope.definitions, **named}))
+                part = PartValidator(
+                    part._core["schema"], scope._replace(definitions={**scope.definitions, **named})
+                )
             else:
-                part = Part(scope.definitions[part._core["schema_ref"]], scope)
+                part = PartValidator(scope.definitions[part._core["schema_ref"]], scope)
         return part
 
     @property
-    def _inside(self) -> _Scope:
+    def _inner_scope(self) -> _Scope:
         """The scope of what is in it: a class has its own configuration, or none."""
         if self._core["type"] in _CONFIGURED:
             return self._scope._replace(config=self._core.get("config"))
         return self._scope
 
     @cached_property
-    def _within(self) -> Part:
+    def _unwrapped(self) -> PartValidator:
         """The part without what wraps it: validators, defaults, null, the class of a model."""
         part = self
         while part._core["type"] in _INNER:
             names = ("schema", "json_schema", "lax_schema")
             inner = next(part._core[name] for name in names if part._core.get(name) is not None)
-            part = Part(inner, part._inside)._resolved
+            part = PartValidator(inner, part._inner_scope)._resolved
         return part
 
     def _find(self, step: str | int) -> _Core | None:
@@ -179,13 +183,13 @@ class Part:
         return alias if isinstance(alias, str) else name
 
 
-def _instance(made: type[BaseModel], values: dict[str, object]) -> BaseModel:
+def _instance(model: type[BaseModel], values: dict[str, object]) -> BaseModel:
     """An instance with these values and no others; `model_construct` would add defaults and call `model_post_init`."""
-    instance = made.__new__(made)
+    instance = model.__new__(model)
     state: dict[str, object] = {"__dict__": values, "__pydantic_fields_set__": set(values)}
-    if not made.__pydantic_root_model__:
-        state["__pydantic_extra__"] = {} if made.model_config.get("extra") == "allow" else None
-        state["__pydantic_private__"] = {} if made.__private_attributes__ else None
+    if not model.__pydantic_root_model__:
+        state["__pydantic_extra__"] = {} if model.model_config.get("extra") == "allow" else None
+        state["__pydantic_private__"] = {} if model.__private_attributes__ else None
     for name, value in state.items():
         object.__setattr__(instance, name, value)
     return instance

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from types import EllipsisType
 from typing import Final, TypeAlias
 
-from structkit.schema.ir.descend import descend, opened
+from structkit.schema.ir.descend import descend, make_resolver
 from structkit.schema.ir.nodes import Boolean, Const, Document, Null, Ref, Schema, Union
 
 __all__ = ["OTHER", "Member", "choices_at"]
@@ -18,7 +18,7 @@ OTHER: Final = ...
 Member: TypeAlias = "str | EllipsisType"
 """The text of a value, or `OTHER`."""
 
-_MOST = 256
+_MAX_CHOICES = 256
 """Values of a choice that are listed; each is scored by the model."""
 
 
@@ -32,17 +32,17 @@ def choices_at(document: Document, path: Sequence[str | int]) -> tuple[Member, .
     Returns:
         The texts, each once, at least two. `OTHER` stands for those that cannot be listed beside null.
 
-    >>> from structkit.schema.json_schema.parse import read
+    >>> from structkit.schema.json_schema.parse import parse_schema
     >>> a, b = {"enum": ["x", "y"]}, {"type": ["string", "null"]}
-    >>> document = read({"type": "object", "properties": {"a": a, "b": b}})
+    >>> document = parse_schema({"type": "object", "properties": {"a": a, "b": b}})
     >>> choices_at(document, ["a"]), choices_at(document, ["b"])
     (('"x"', '"y"'), ('null', Ellipsis))
     """
     texts: dict[Member, None] = {}
-    for node in descend(document.root, path, opened(document.definitions)):
+    for node in descend(document.root, path, make_resolver(document.definitions)):
         if not isinstance(node, Union | Ref):
             texts.update(dict.fromkeys(_texts(node)))
-            if len(texts) > _MOST:
+            if len(texts) > _MAX_CHOICES:
                 return None
     if OTHER in texts:
         texts = {"null": None, OTHER: None} if "null" in texts else {}

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
 
-from structkit.schema.ir.keywords import STRIPPED
+from structkit.schema.ir.keywords import STRIPPED_PATTERN
 from structkit.schema.ir.nodes import (
     Additional,
     Anything,
@@ -31,16 +31,16 @@ from structkit.schema.ir.nodes import (
     String,
     Union,
 )
-from structkit.schema.markers.quote import FORMAT as QUOTE
+from structkit.schema.markers.quote import QUOTE_FORMAT as QUOTE
 
 __all__ = ["describe"]
 
-_MOST_TEXT = 8_000
-_MOST_MEMBERS = 60
-_MOST_COMMENT = 200
-_MOST_PATTERN = 200
-_MOST_EXAMPLE = 120
-_MOST_EXAMPLES = 3
+_MAX_TEXT = 8_000
+_MAX_MEMBERS = 60
+_MAX_COMMENT = 200
+_MAX_PATTERN = 200
+_MAX_EXAMPLE = 120
+_MAX_EXAMPLES = 3
 _DEPTH = 40
 """Levels written in line; what is deeper is cut."""
 
@@ -72,14 +72,14 @@ def describe(document: Document, name: str | None = None) -> str:
     Returns:
         One line for the target and one for each definition that is recursive or used more than once.
 
-    >>> from structkit.schema.json_schema.parse import read
+    >>> from structkit.schema.json_schema.parse import parse_schema
     >>> age = {"type": "integer", "minimum": 0, "description": "in years"}
-    >>> describe(read({"title": "Cat", "type": "object", "properties": {"age": age}, "required": ["age"],
+    >>> describe(parse_schema({"title": "Cat", "type": "object", "properties": {"age": age}, "required": ["age"],
     ...     "additionalProperties": False}))
     'Cat = {"age": integer (at least 0) /* in years */}'
     """
     text = _Description(document).text(name)
-    return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 4].rstrip() + " ..."
+    return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 4].rstrip() + " ..."
 
 
 class _Description:
@@ -89,7 +89,7 @@ class _Description:
         self._document = document
         self._named = _named(document)
         self._depth = 0
-        self._room = 2 * _MOST_TEXT
+        self._remaining = 2 * _MAX_TEXT
 
     def text(self, name: str | None) -> str:
         """All lines."""
@@ -101,21 +101,21 @@ class _Description:
         title = node.note.title if node.note else None
         name = first if first in self._named else name or title or first
         line = self._type(node) + _comment(node)
-        lines = [line if name is None else f"{_plain(name, 80)} = {line}"]
+        lines = [line if name is None else f"{_one_line(name, 80)} = {line}"]
         for other in self._named:
-            if other != first and self._room > 0:
+            if other != first and self._remaining > 0:
                 definition = self._document.definitions[other]
                 lines.append(f"{other} = {self._type(definition)}{_comment(definition)}")
         return "\n".join(lines)
 
     def _type(self, node: Schema) -> str:
-        if self._room <= 0 or self._depth > _DEPTH:
+        if self._remaining <= 0 or self._depth > _DEPTH:
             return "..."
         self._depth += 1
         text = self._expression(node)
         self._depth -= 1
         if not isinstance(node, Array | Object | Union | Ref):
-            self._room -= len(text)
+            self._remaining -= len(text)
         return text
 
     def _expression(self, node: Schema) -> str:
@@ -129,7 +129,7 @@ class _Description:
             case Boolean():
                 return "boolean"
             case Const(text=text):
-                return _plain(text, _MOST_COMMENT)
+                return _one_line(text, _MAX_COMMENT)
             case Integer() | Number():
                 return _number(node)
             case String(content=content) if content is not None:
@@ -146,8 +146,8 @@ class _Description:
                 return name if name in self._named else self._type(self._document.definitions[name])
 
     def _union(self, node: Union) -> str:
-        shown = [self._type(branch) + self._said(branch) for branch in node.branches[:_MOST_MEMBERS]]
-        if len(node.branches) > _MOST_MEMBERS:
+        shown = [self._type(branch) + self._comment_of(branch) for branch in node.branches[:_MAX_MEMBERS]]
+        if len(node.branches) > _MAX_MEMBERS:
             shown.append("...")
         return " | ".join(shown)
 
@@ -161,12 +161,12 @@ class _Description:
         return f"[{', '.join(items)}]{_constraints(counts, *map(self._contains, node.contains))}"
 
     def _contains(self, node: Contains) -> str | None:
-        count = "no item" if node.most == 0 else _range(node.least or None, node.most, "item")
-        return count and f"{count} of type {self._item(node.hits)}"
+        count = "no item" if node.max_count == 0 else _range(node.min_count or None, node.max_count, "item")
+        return count and f"{count} of type {self._item(node.matching)}"
 
     def _item(self, node: Schema) -> str:
         text = self._type(node)
-        return (f"({text})" if isinstance(self._inner(node), Union) else text) + self._said(node)
+        return (f"({text})" if isinstance(self._inner(node), Union) else text) + self._comment_of(node)
 
     def _inner(self, node: Schema) -> Schema:
         """The node itself, or what is written in place of a reference."""
@@ -174,16 +174,16 @@ class _Description:
             node = self._document.definitions[node.name]
         return node
 
-    def _said(self, node: Schema) -> str:
+    def _comment_of(self, node: Schema) -> str:
         """What is said of a node, or else of what is written in its place."""
         comment = _comment(node) or _comment(self._inner(node))
-        self._room -= len(comment)
+        self._remaining -= len(comment)
         return comment
 
     def _object(self, node: Object) -> str:
         keys = []
         for key in node.properties:
-            if self._room <= 0:
+            if self._remaining <= 0:
                 keys.append("...")
                 break
             if not isinstance(key.value, Never):
@@ -193,18 +193,19 @@ class _Description:
         if node.additional:
             keys += [*self._groups(node.additional), "..."]
         counts = _range(low or None, high, "key") if node.additional or told else None
-        some = (f"at least 1 key of {{{', '.join(self._groups(choice))}}}" for choice in node.some)
+        some = (f"at least 1 key of {{{', '.join(self._groups(choice))}}}" for choice in node.required_groups)
         return f"{{{', '.join(keys)}}}{_constraints(counts, *some)}"
 
     def _groups(self, groups: Iterable[Additional]) -> list[str]:
         return [
-            f"{_string(group.names)}: {self._type(group.value)}{self._said(group.value)}" for group in groups
+            f"{_string(group.names)}: {self._type(group.value)}{self._comment_of(group.value)}"
+            for group in groups
         ]
 
     def _key(self, key: Property) -> str:
         name = json.dumps(key.name, ensure_ascii=False)
-        self._room -= len(name) + 4
-        comment = self._said(key.value)
+        self._remaining -= len(name) + 4
+        comment = self._comment_of(key.value)
         return f"{name}{'' if key.required else '?'}: {self._type(key.value)}{comment}"
 
 
@@ -221,8 +222,8 @@ def _named(document: Document) -> dict[str, None]:
             case String(content=content) if content is not None:
                 stack.append(content)
             case Array(prefix=prefix, items=items, contains=contains):
-                stack.extend((*prefix, items, *(each.hits for each in contains)))
-            case Object(properties=properties, additional=additional, some=some):
+                stack.extend((*prefix, items, *(each.matching for each in contains)))
+            case Object(properties=properties, additional=additional, required_groups=some):
                 stack.extend(key.value for key in properties)
                 stack.extend(group.value for groups in (additional, *some) for group in groups)
     return {name: None for name in document.definitions if uses[name] > 1}
@@ -274,10 +275,12 @@ def _range(low: int | None, high: int | None, unit: str = "") -> str | None:
 def _string(node: String) -> str:
     name, *told = ["string"] if node.format is None else _format(node.format)
     said = told + [
-        "no space at the ends" if pattern == STRIPPED else f"pattern {_plain(pattern, _MOST_PATTERN)}"
+        "no space at the ends"
+        if pattern == STRIPPED_PATTERN
+        else f"pattern {_one_line(pattern, _MAX_PATTERN)}"
         for pattern in node.patterns
     ]
-    said += [f"not pattern {_plain(pattern, _MOST_PATTERN)}" for pattern in node.forbidden]
+    said += [f"not pattern {_one_line(pattern, _MAX_PATTERN)}" for pattern in node.forbidden]
     said += [f"not {_format(other)[0]}" for other in node.forbidden_formats]
     return name + _constraints(_range(node.min_length or None, node.max_length, "character"), *said)
 
@@ -296,19 +299,22 @@ def _format(name: str) -> list[str]:
     if kind == "python:timedelta":
         given = {end: f"{given[end] / 1_000_000:g} seconds" for end in given}
     if "schemes" in given:
-        found.append(" or ".join(f"{scheme}://" for scheme in given["schemes"][:_MOST_SCHEMES]))
+        found.append(" or ".join(f"{scheme}://" for scheme in given["schemes"][:_MAX_SCHEMES]))
     found += [f"{word} {given[end]}" for end, word in (("low", "from"), ("high", "until")) if end in given]
     found += [f"{_BOUNDS[end]} {value}" for end, value in given.get("bounds", {}).items()]
     if given.get("multiple_of") is not None:
         found.append(f"multiple of {given['multiple_of']}")
     for key, unit in (("max_digits", "digit"), ("decimal_places", "decimal place")):
         found += [_range(None, given[key], unit) or ""] if key in given else []
-    sizes = _range(given.get("least"), given.get("most"), "character" if kind == "python:url" else "byte")
+    if kind == "python:url":
+        sizes = _range(None, given.get("max_length"), "character")
+    else:
+        sizes = _range(given.get("min_bytes"), given.get("max_bytes"), "byte")
     return [*found, *([sizes] if sizes else [])]
 
 
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
-_MOST_SCHEMES = 4
+_MAX_SCHEMES = 4
 
 
 def _constraints(*parts: str | None) -> str:
@@ -320,15 +326,15 @@ def _comment(node: Schema) -> str:
     """What a person says of a node, and what they give as examples of it."""
     if node.note is None:
         return ""
-    said = [_plain((node.note.description or "").replace("*/", ""), _MOST_COMMENT)]
-    examples = [text.replace("*/", "") for text in node.note.examples if len(text) <= _MOST_EXAMPLE]
+    said = [_one_line((node.note.description or "").replace("*/", ""), _MAX_COMMENT)]
+    examples = [text.replace("*/", "") for text in node.note.examples if len(text) <= _MAX_EXAMPLE]
     if examples:
-        said.append(f"such as {_plain(', '.join(examples[:_MOST_EXAMPLES]), _MOST_COMMENT)}")
+        said.append(f"such as {_one_line(', '.join(examples[:_MAX_EXAMPLES]), _MAX_COMMENT)}")
     text = "; ".join(filter(None, said))
     return f" /* {text} */" if text else ""
 
 
-def _plain(text: str, most: int) -> str:
-    """One line of at most `most` characters."""
-    line = " ".join(text[: 4 * most].split())
-    return line if len(line) <= most else line[: most - 3].rstrip() + "..."
+def _one_line(text: str, max_length: int) -> str:
+    """One line of at most `max_length` characters."""
+    line = " ".join(text[: 4 * max_length].split())
+    return line if len(line) <= max_length else line[: max_length - 3].rstrip() + "..."

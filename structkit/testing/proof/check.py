@@ -10,9 +10,9 @@ from typing_extensions import Unpack
 
 from structkit.schema.python.judge import Refused
 from structkit.targets.targets import AnyTarget
-from structkit.testing.proof.language import Compiling, Language
+from structkit.testing.proof.language import CompileOptions, Language
 from structkit.testing.proof.oracle import oracle_of
-from structkit.testing.proof.report import CheckReport, Counterexample, Refusal
+from structkit.testing.proof.report import CheckReport, Counterexample, Rejection
 
 if TYPE_CHECKING:
     from structkit.testing.proof.search import Bounds
@@ -24,15 +24,22 @@ _SMALLER = 200
 
 _LATE = "the time was over before all was tried"
 
-_UNWRITTEN = "it is the canonical text of a value that is accepted"
+_NOT_GENERATED = "it is the canonical text of a value that is accepted"
 
-_OTHERWISE = "what pydantic dumps of this type is not what it reads, so changed values were not fed back"
+_NOT_ROUND_TRIPPED = (
+    "what pydantic dumps of this type is not what it reads, so changed values were not fed back"
+)
 
 _QUOTED = "what may be quoted is said by the source and not by the type, so changed values were not fed back"
 
 
 def check(
-    target: AnyTarget, *, n: int = 1000, seed: int = 0, seconds: float = 60.0, **options: Unpack[Compiling]
+    target: AnyTarget,
+    *,
+    n: int = 1000,
+    seed: int = 0,
+    seconds: float = 60.0,
+    **options: Unpack[CompileOptions],
 ) -> CheckReport:
     """Search for texts about which a guide and its target disagree, with hypothesis.
 
@@ -62,19 +69,19 @@ def check(
         ValueError: `n` is less than 1.
 
     >>> report = check(dict[str, int | None], n=100)
-    >>> report.ok, report.n, report.refusal_rate
+    >>> report.ok, report.n, report.rejection_rate
     (True, 100, 0.0)
     """
     from structkit.testing.proof.search import Bounds, Change, changes, sentences, smallest
 
     if n < 1:
         raise ValueError(f"n must be 1 or more, not {n}")
-    language = Language.of(target, **options)
+    language = Language.compile(target, **options)
     oracle = oracle_of(target, language.target)
     judged: list[tuple[str, Refused | None]] = []
 
     def is_refused(text: str) -> bool:
-        refusal = oracle.refusal(text)
+        refusal = oracle.rejection(text)
         judged.append((text, refusal))
         return refusal is not None and not refusal.by_validator
 
@@ -82,7 +89,7 @@ def check(
         before, after = oracle.canonical(change.text), oracle.canonical(change.changed)
         if before is None or after is None or not language.writes(before):
             return None
-        return not (language.holds(change.changed) or language.writes(after))
+        return not (language.contains(change.changed) or language.writes(after))
 
     bounds = Bounds(n, seed, seconds)
     counterexamples = []
@@ -90,7 +97,7 @@ def check(
     refusals = _refusals(judged[: written.tried])
     if (text := written.example) is not None:
         text = _shrunk(text, language, is_refused, bounds)
-        refusal = oracle.refusal(text)
+        refusal = oracle.rejection(text)
         error = "" if refusal is None else f"{refusal.message} at `{refusal.place}`"
         counterexamples.append(Counterexample(text, "written but refused", error))
     fed, note = 0, _LATE if written.is_late else ""
@@ -99,10 +106,10 @@ def check(
     elif oracle.dump is not None:
         unwritten = smallest(changes(language), is_unwritten, bounds)
         fed = unwritten.tried
-        note = _LATE if unwritten.is_late else note or ("" if fed else _OTHERWISE)
+        note = _LATE if unwritten.is_late else note or ("" if fed else _NOT_ROUND_TRIPPED)
         if (change := unwritten.example) is not None:
             text = oracle.canonical(change.changed) or change.changed
-            counterexamples.append(Counterexample(text, "accepted but not written", _UNWRITTEN))
+            counterexamples.append(Counterexample(text, "accepted but not written", _NOT_GENERATED))
     return CheckReport(language.target.name, written.tried, fed, tuple(counterexamples), refusals, note)
 
 
@@ -112,7 +119,7 @@ def _shrunk(text: str, language: Language, is_refused: Callable[[str], bool], bo
 
     def is_smaller(change: Change) -> bool:
         smaller = _length(change.changed) < _length(text)
-        return smaller and language.holds(change.changed) and is_refused(change.changed)
+        return smaller and language.contains(change.changed) and is_refused(change.changed)
 
     bounds = bounds._replace(n=max(bounds.n, _SMALLER))
     while language.target.is_json:
@@ -123,7 +130,7 @@ def _shrunk(text: str, language: Language, is_refused: Callable[[str], bool], bo
     return text
 
 
-def _refusals(judged: Sequence[tuple[str, Refused | None]]) -> tuple[Refusal, ...]:
+def _refusals(judged: Sequence[tuple[str, Refused | None]]) -> tuple[Rejection, ...]:
     """What validators refuse, by the place and the message."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for text, refusal in judged:
@@ -135,8 +142,8 @@ def _refusals(judged: Sequence[tuple[str, Refused | None]]) -> tuple[Refusal, ..
     refusals = []
     for (place, _), texts in groups.items():
         text, message = min(texts, key=lambda each: _length(each[0]))
-        refusals.append(Refusal(place, message, len(texts), text))
-    return tuple(sorted(refusals, key=lambda each: (-each.count, each.place)))
+        refusals.append(Rejection(place, message, len(texts), text))
+    return tuple(sorted(refusals, key=lambda each: (-each.count, each.path)))
 
 
 def _length(text: str) -> tuple[int, str]:

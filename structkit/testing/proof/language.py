@@ -12,21 +12,21 @@ from structkit.compile import compile
 from structkit.limits import Limits
 from structkit.models.scripted import byte_vocabulary
 from structkit.schema.ir.refs import subschemas
-from structkit.schema.markers.json_style import Defaults, NullFields, Order, Policy, Whitespace
+from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
 from structkit.targets.targets import AnyTarget, Target, read_target
-from structkit.testing.proof.random_source import Chance
-from structkit.testing.proof.walk import Walks
+from structkit.testing.proof.random_source import RandomSource
+from structkit.testing.proof.walk import RandomWalks
 
-__all__ = ["Compiling", "Language"]
+__all__ = ["CompileOptions", "Language"]
 
-_NAMES = 500
+_MAX_NAMES = 500
 """Names of fields that are looked for in a schema; they only make sentences more varied."""
 
 
-class Compiling(TypedDict, total=False):
+class CompileOptions(TypedDict, total=False):
     """The keyword arguments of `sample`, `check` and `testing.strategy` that say what the language is.
 
-    Where they are not given, what the type says of itself counts; see `structkit.configure`.
+    Where they are not given, what the type says of itself counts; see `structkit.json_style`.
     """
 
     defaults: Defaults | None
@@ -53,9 +53,9 @@ class Compiling(TypedDict, total=False):
 class Language:
     """The sentences of a target.
 
-    >>> from structkit.testing.proof.random_source import Seeded
-    >>> language = Language.of(list[bool])
-    >>> language.sentence(Seeded("seed 3")), language.holds("[true]"), language.holds("[1]")
+    >>> from structkit.testing.proof.random_source import SeededSource
+    >>> language = Language.compile(list[bool])
+    >>> language.sentence(SeededSource("seed 3")), language.contains("[true]"), language.contains("[1]")
     ('[false, false]', True, False)
 
     Attributes:
@@ -65,11 +65,11 @@ class Language:
     """
 
     target: Target[object]
-    walks: Walks
+    walks: RandomWalks
     is_compact: bool = False
 
     @classmethod
-    def of(
+    def compile(
         cls,
         target: AnyTarget,
         *,
@@ -85,29 +85,29 @@ class Language:
         Raises:
             StructkitError: As `structkit.compile` does.
         """
-        policy = Policy(whitespace=whitespace, defaults=defaults, order=order, null=null)
+        policy = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
         read = read_target(target, policy=policy, limits=limits)
-        style = whitespace or read.own_whitespace
+        style = whitespace or read.default_whitespace
         guide = compile(
             read, byte_vocabulary(), whitespace=style, order=order, source=source, limits=limits, cache=False
         )
-        names = _names(read.json_schema()) if read.is_json else ()
-        walks = Walks(guide, is_json=read.is_json, names=names)
+        names = _property_names(read.json_schema()) if read.is_json else ()
+        walks = RandomWalks(guide, is_json=read.is_json, names=names)
         return cls(read, walks, is_compact=style == "compact")
 
-    def sentence(self, chance: Chance) -> str:
+    def sentence(self, random_source: RandomSource) -> str:
         """A random text of the language.
 
         Raises:
             GenerationError: Even the shortest is too long.
         """
-        return self.walks.walk(chance)
+        return self.walks.walk(random_source)
 
-    def holds(self, text: str) -> bool:
+    def contains(self, text: str) -> bool:
         """Whether a text is of the language."""
         return self.walks.guide.reader.accepts(text.encode())
 
-    def text(self, value: object) -> str:
+    def dump(self, value: object) -> str:
         """A JSON value in the style of the language."""
         separators = (",", ":") if self.is_compact else (", ", ": ")
         return json.dumps(value, ensure_ascii=False, separators=separators)
@@ -115,21 +115,21 @@ class Language:
     def writes(self, dump: str) -> bool:
         """Whether the value of a JSON text is in the language, in its style or in the form of `Target.fitted`."""
         value: object = json.loads(dump)
-        return any(self.holds(self.text(form)) for form in (value, self.target.fitted(value)))
+        return any(self.contains(self.dump(form)) for form in (value, self.target.canonicalize(value)))
 
 
-def _names(schema: Mapping[str, object]) -> list[str]:
+def _property_names(schema: Mapping[str, object]) -> list[str]:
     """The names of fields in a schema, in its order."""
     names: list[str] = []
     pending = [schema]
-    while pending and len(names) < _NAMES:
+    while pending and len(names) < _MAX_NAMES:
         current = pending.pop()
         properties = current.get("properties")
         if isinstance(properties, Mapping):
             names += (name for name in properties if isinstance(name, str))
-        pending += reversed([inner for inner in _inside(current) if isinstance(inner, Mapping)])
+        pending += reversed([inner for inner in _subschemas(current) if isinstance(inner, Mapping)])
     return names
 
 
-def _inside(schema: Mapping[str, object]) -> Iterator[object]:
+def _subschemas(schema: Mapping[str, object]) -> Iterator[object]:
     return (inner for _, inner in subschemas(schema))

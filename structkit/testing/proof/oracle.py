@@ -11,9 +11,9 @@ from typing import cast
 from typing_extensions import TypeForm
 
 from structkit.functions.signature import is_function
-from structkit.schema.json_schema.validate import NotValid, checker
+from structkit.schema.json_schema.validate import InvalidValue, make_checker
 from structkit.schema.python.judge import Judge, Refused
-from structkit.targets.targets import AnyTarget, JsonSchema, Regex, Target, given_of
+from structkit.targets.targets import AnyTarget, JsonSchema, Regex, Target, spec_of
 
 __all__ = ["Oracle", "oracle_of"]
 
@@ -23,11 +23,11 @@ class Oracle:
     """Who knows which texts are valid.
 
     Attributes:
-        refusal: Who refuses a text and why, `None` if it is valid.
+        rejection: Who refuses a text and why, `None` if it is valid.
         dump: The JSON of a valid text's value, `None` without one; or `None` if no text has one.
     """
 
-    refusal: Callable[[str], Refused | None]
+    rejection: Callable[[str], Refused | None]
     dump: Callable[[str], str | None] | None = None
 
     def canonical(self, text: str) -> str | None:
@@ -44,7 +44,7 @@ def oracle_of(target: AnyTarget, read: Target[object]) -> Oracle:
     Raises:
         ImportError: For a JSON Schema, without the package `jsonschema`.
     """
-    given = given_of(target)
+    given = spec_of(target)
     if isinstance(given, JsonSchema):
         return _of_schema(given, unenforced=bool(not given.strict and read.rules().unenforced))
     if given is None and not isinstance(target, Target) and not is_function(target):
@@ -55,7 +55,7 @@ def oracle_of(target: AnyTarget, read: Target[object]) -> Oracle:
 def _of_type(target: TypeForm[object], read: Target[object]) -> Oracle:
     judge = Judge(target)
     try:
-        valid = checker(read.json_schema())
+        valid = make_checker(read.json_schema())
     except ImportError:
         return Oracle(judge.refusal, judge.dump)
 
@@ -68,7 +68,7 @@ def _of_type(target: TypeForm[object], read: Target[object]) -> Oracle:
 
 
 def _of_schema(given: JsonSchema, *, unenforced: bool) -> Oracle:
-    valid = checker(given.schema, given.resources)
+    valid = make_checker(given.schema, given.resources)
 
     def refusal(text: str) -> Refused | None:
         fault = _fault(valid, text)
@@ -79,7 +79,7 @@ def _of_schema(given: JsonSchema, *, unenforced: bool) -> Oracle:
 
 def _of_value(read: Target[object]) -> Callable[[str], Refused | None]:
     """For `Regex`, `Choice`, functions and targets that were read: whether there is a value."""
-    given = given_of(read)
+    given = spec_of(read)
 
     def refusal(text: str) -> Refused | None:
         if isinstance(given, Regex):
@@ -98,7 +98,7 @@ def _fault(valid: Callable[[object], None], text: str) -> str | None:
     """What is wrong with a text, if something is."""
     try:
         valid(json.loads(text))
-    except NotValid as error:
+    except InvalidValue as error:
         return str(error)
     except RecursionError:  # jsonschema follows a reference to the schema itself for ever
         return None

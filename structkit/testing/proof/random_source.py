@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from random import Random
 
-__all__ = ["Chance", "Seeded"]
+__all__ = ["RandomSource", "SeededSource"]
 
 
-class Chance(ABC):
+class RandomSource(ABC):
     """Who chooses. What is simpler comes first, so that whoever shrinks choices to 0 shrinks sentences."""
 
     @abstractmethod
@@ -16,17 +16,17 @@ class Chance(ABC):
         """One of the numbers from 0 to `count - 1`."""
 
     @abstractmethod
-    def happens(self, likely: float) -> bool:
+    def coin(self, probability: float) -> bool:
         """Whether something happens that makes the sentence longer, given how likely it should be."""
 
 
-class Seeded(Chance):
+class SeededSource(RandomSource):
     """Choices that are the same for the same seed, on every platform.
 
     Of Python's random numbers `Random.random` alone is promised to stay the same in all versions, so only that is used
     (the notes on reproducibility in the documentation of the module `random`).
 
-    >>> chance = Seeded("a seed")
+    >>> chance = SeededSource("a seed")
     >>> [chance.below(10) for _ in range(5)]
     [3, 0, 7, 4, 8]
     """
@@ -38,6 +38,6 @@ class Seeded(Chance):
         """One of the numbers from 0 to `count - 1`, all equally likely."""
         return int(self._random() * count)
 
-    def happens(self, likely: float) -> bool:
+    def coin(self, probability: float) -> bool:
         """True as often as that."""
-        return self._random() < likely
+        return self._random() < probability

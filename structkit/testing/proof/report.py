@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["CheckReport", "Counterexample", "Refusal", "Side"]
+__all__ = ["CheckReport", "Counterexample", "Rejection", "Side"]
 
 Side: TypeAlias = Literal["written but refused", "accepted but not written"]
 
-_SHOWN = 200
+_MAX_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +31,17 @@ class Counterexample:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class Rejection:
     """A validator that refuses what the guide writes: no mistake, but each costs an attempt.
 
     Attributes:
-        place: The part of the value that it refuses, such as `$.items[].age`.
+        path: The part of the value that it refuses, such as `$.items[].age`.
         message: What it says, of the text below.
         count: How many of the sentences it was that refused them first.
         text: The shortest of them.
     """
 
-    place: str
+    path: str
     message: str
     count: int
     text: str
@@ -54,17 +54,17 @@ class CheckReport:
     Attributes:
         name: What was checked.
         n: The sentences that were validated until one was refused.
-        fed: The changed values that were accepted and fed back into the guide, until one was not written.
+        validated: The changed values that were accepted and fed back into the guide, until one was not written.
         counterexamples: The smallest that were found, at most one for each side.
-        refusals: The validators that refused sentences, the busiest first.
+        rejections: The validators that refused sentences, the busiest first.
         note: Why something was not looked at; empty if all was.
     """
 
     name: str
     n: int
-    fed: int
+    validated: int
     counterexamples: tuple[Counterexample, ...]
-    refusals: tuple[Refusal, ...]
+    rejections: tuple[Rejection, ...]
     note: str = ""
 
     @property
@@ -73,30 +73,32 @@ class CheckReport:
         return not self.counterexamples
 
     @property
-    def refused(self) -> int:
+    def rejected(self) -> int:
         """How many of the sentences validators refused."""
-        return sum(refusal.count for refusal in self.refusals)
+        return sum(refusal.count for refusal in self.rejections)
 
     @property
-    def refusal_rate(self) -> float:
+    def rejection_rate(self) -> float:
         """How often validators refuse a random sentence, from 0 to 1.
 
         A model is no dice, so this is not how often they refuse its values; but what they refuse of everything they
         would have to tell a model, or the type could say.
         """
-        return self.refused / self.n if self.n else 0.0
+        return self.rejected / self.n if self.n else 0.0
 
     def __str__(self) -> str:
         """All of it, on a few lines."""
         found = len(self.counterexamples)
-        lines = [f"{self.name}: {self.n} sentences, {self.fed} values fed back, {found} counterexamples"]
+        lines = [
+            f"{self.name}: {self.n} sentences, {self.validated} values fed back, {found} counterexamples"
+        ]
         lines += [f"  {counterexample}" for counterexample in self.counterexamples]
-        if self.refusals:
+        if self.rejections:
             lines.append(
-                f"  validators refuse {self.refusal_rate:.1%} of the sentences; each costs an attempt:"
+                f"  validators refuse {self.rejection_rate:.1%} of the sentences; each costs an attempt:"
             )
-        for refusal in self.refusals:
-            lines.append(f"  {refusal.count:6} at {refusal.place}: {_cut(refusal.message)}")
+        for refusal in self.rejections:
+            lines.append(f"  {refusal.count:6} at {refusal.path}: {_cut(refusal.message)}")
             lines.append(f"         {_cut(refusal.text)}")
         if self.note:
             lines.append(f"  {self.note}")
@@ -104,4 +106,4 @@ class CheckReport:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]} ... {text[-_SHOWN // 2 :]}"
+    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN // 2]} ... {text[-_MAX_SHOWN // 2 :]}"

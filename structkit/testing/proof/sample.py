@@ -7,10 +7,10 @@ from typing import TypeVar, overload
 
 from typing_extensions import TypeForm, Unpack
 
-from structkit.errors import ValidationFailed
+from structkit.errors import OutputValidationError
 from structkit.targets.targets import AnyTarget, TextTarget
-from structkit.testing.proof.language import Compiling, Language
-from structkit.testing.proof.random_source import Seeded
+from structkit.testing.proof.language import CompileOptions, Language
+from structkit.testing.proof.random_source import SeededSource
 
 __all__ = ["sample", "texts_and_values"]
 
@@ -21,22 +21,26 @@ _ATTEMPTS = 200
 
 
 @overload
-def sample(target: TypeForm[T], *, seed: int = 0, n: None = None, **options: Unpack[Compiling]) -> T: ...
+def sample(target: TypeForm[T], *, seed: int = 0, n: None = None, **options: Unpack[CompileOptions]) -> T: ...
 @overload
-def sample(target: TypeForm[T], *, seed: int = 0, n: int, **options: Unpack[Compiling]) -> list[T]: ...
-@overload
-def sample(target: TextTarget[T], *, seed: int = 0, n: None = None, **options: Unpack[Compiling]) -> T: ...
-@overload
-def sample(target: TextTarget[T], *, seed: int = 0, n: int, **options: Unpack[Compiling]) -> list[T]: ...
+def sample(target: TypeForm[T], *, seed: int = 0, n: int, **options: Unpack[CompileOptions]) -> list[T]: ...
 @overload
 def sample(
-    target: Mapping[str, object], *, seed: int = 0, n: None = None, **options: Unpack[Compiling]
+    target: TextTarget[T], *, seed: int = 0, n: None = None, **options: Unpack[CompileOptions]
+) -> T: ...
+@overload
+def sample(target: TextTarget[T], *, seed: int = 0, n: int, **options: Unpack[CompileOptions]) -> list[T]: ...
+@overload
+def sample(
+    target: Mapping[str, object], *, seed: int = 0, n: None = None, **options: Unpack[CompileOptions]
 ) -> object: ...
 @overload
 def sample(
-    target: Mapping[str, object], *, seed: int = 0, n: int, **options: Unpack[Compiling]
+    target: Mapping[str, object], *, seed: int = 0, n: int, **options: Unpack[CompileOptions]
 ) -> list[object]: ...
-def sample(target: AnyTarget, *, seed: int = 0, n: int | None = None, **options: Unpack[Compiling]) -> object:
+def sample(
+    target: AnyTarget, *, seed: int = 0, n: int | None = None, **options: Unpack[CompileOptions]
+) -> object:
     """Example values of a target, without a model.
 
     They are what the target's guide lets a model write: readable at times and hostile at times, short and long, numbers
@@ -54,7 +58,7 @@ def sample(target: AnyTarget, *, seed: int = 0, n: int | None = None, **options:
 
     Raises:
         StructkitError: The target cannot be compiled, as in `structkit.compile`.
-        ValidationFailed: The type's own validators refuse each of 200 sentences.
+        OutputValidationError: The type's own validators refuse each of 200 sentences.
         GenerationError: Even the shortest text has more than 200,000 bytes.
         ValueError: `n` is negative.
 
@@ -65,7 +69,7 @@ def sample(target: AnyTarget, *, seed: int = 0, n: int | None = None, **options:
     """
     if n is not None and n < 0:
         raise ValueError(f"n must be 0 or more, not {n}")
-    language = Language.of(target, **options)
+    language = Language.compile(target, **options)
     values = [value for _, value in texts_and_values(language, seed, 1 if n is None else n)]
     return values[0] if n is None else values
 
@@ -74,25 +78,25 @@ def texts_and_values(language: Language, seed: int, n: int) -> Iterator[tuple[st
     """What `sample` gives, with the sentences.
 
     Raises:
-        ValidationFailed: As `sample`.
+        OutputValidationError: As `sample`.
         GenerationError: As `sample`.
     """
     for number in range(n):
-        yield _accepted(language, f"{seed} {number}")
+        yield _first_accepted(language, f"{seed} {number}")
 
 
-def _accepted(language: Language, seed: str) -> tuple[str, object]:
+def _first_accepted(language: Language, seed: str) -> tuple[str, object]:
     """The first sentence of a seed that validators accept, and its value."""
     texts: list[str] = []
     while True:
-        text = language.sentence(Seeded(f"{seed} {len(texts)}"))
+        text = language.sentence(SeededSource(f"{seed} {len(texts)}"))
         texts.append(text)
         try:
             return text, language.target.value(text)
         except ValueError as error:
             if len(texts) < _ATTEMPTS:
                 continue
-            raise ValidationFailed(
+            raise OutputValidationError(
                 f"the validators of {language.target.name} refuse each of {_ATTEMPTS} random values; "
                 f"`structkit.check` counts why. The last error: {error}",
                 text=text,

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from structkit.testing.proof.language import Language
-from structkit.testing.proof.random_source import Chance
+from structkit.testing.proof.random_source import RandomSource
 
 try:
     from hypothesis import Phase, Verbosity, find, reject, settings
@@ -139,9 +139,9 @@ def changes(language: Language, text: str | None = None) -> st.SearchStrategy[Ch
                 path.append(step)
                 part = part[step]
             quotes = isinstance(part, str) and _with(value, path, '"' * max(1, len(part)))
-            free = quotes is not False and language.holds(language.text(quotes))
+            free = quotes is not False and language.contains(language.dump(quotes))
             value = _with(value, path, draw(others(part, free)))
-        return Change(before, language.text(value))
+        return Change(before, language.dump(value))
 
     return changed()
 
@@ -187,7 +187,7 @@ class _Enough(BaseException):
     """Enough was tried; an `Exception` would be one of the failures that hypothesis looks for."""
 
 
-class _Drawn(Chance):
+class _Drawn(RandomSource):
     """Choices out of bytes that hypothesis draws, and makes fewer and smaller when something fails."""
 
     def __init__(self, choices: bytes) -> None:
@@ -197,9 +197,9 @@ class _Drawn(Chance):
         """One of the numbers from 0 to `count - 1`, of which there are at most 256; 0 when the bytes are used up."""
         return next(self._rest, 0) * count // 256 if count > 1 else 0
 
-    def happens(self, likely: float) -> bool:
+    def coin(self, probability: float) -> bool:
         """Whether it does: the larger bytes say so, so that less happens when they shrink."""
-        return next(self._rest, 0) >= 256 * (1 - likely)
+        return next(self._rest, 0) >= 256 * (1 - probability)
 
 
 def _hints(schema: Mapping[str, object]) -> list[object]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 from typing_extensions import TypeForm, Unpack
 
 from structkit.targets.targets import AnyTarget, TextTarget
-from structkit.testing.proof.language import Compiling, Language
+from structkit.testing.proof.language import CompileOptions, Language
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -19,12 +19,12 @@ T = TypeVar("T")
 
 
 @overload
-def strategy(target: TypeForm[T], **options: Unpack[Compiling]) -> SearchStrategy[T]: ...
+def strategy(target: TypeForm[T], **options: Unpack[CompileOptions]) -> SearchStrategy[T]: ...
 @overload
-def strategy(target: TextTarget[T], **options: Unpack[Compiling]) -> SearchStrategy[T]: ...
+def strategy(target: TextTarget[T], **options: Unpack[CompileOptions]) -> SearchStrategy[T]: ...
 @overload
-def strategy(target: Mapping[str, object], **options: Unpack[Compiling]) -> SearchStrategy[object]: ...
-def strategy(target: AnyTarget, **options: Unpack[Compiling]) -> SearchStrategy[object]:
+def strategy(target: Mapping[str, object], **options: Unpack[CompileOptions]) -> SearchStrategy[object]: ...
+def strategy(target: AnyTarget, **options: Unpack[CompileOptions]) -> SearchStrategy[object]:
     """A hypothesis strategy for the values of a target: those that its guide lets a model write.
 
     Every choice on the way through a sentence is hypothesis's, and the simpler one comes first, so what fails shrinks
@@ -46,4 +46,4 @@ def strategy(target: AnyTarget, **options: Unpack[Compiling]) -> SearchStrategy[
     """
     from structkit.testing.proof.search import values
 
-    return values(Language.of(target, **options))
+    return values(Language.compile(target, **options))

@@ -21,44 +21,44 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import GenerationError, TokenRefused
+from structkit.errors import GenerationError, TokenRejected
 from structkit.generate.output.json_reader import JsonReader
 from structkit.guide.guide import Cursor, Guide
-from structkit.testing.proof.random_source import Chance
+from structkit.testing.proof.random_source import RandomSource
 from structkit.testing.proof.words import HOSTILE, WORDS
 
-__all__ = ["Walks"]
+__all__ = ["RandomWalks"]
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
-_LONGEST = 200_000
+_MAX_BYTES = 200_000
 """Bytes of the shortest text of a language that is walked at all: about four seconds."""
 
-_EXTRA = (16, 64, 256, 1024)
+_EXTRA_BYTES = (16, 64, 256, 1024)
 """Bytes that a sentence may have beyond the shortest one."""
 
-_GO_ON = (0.4, 0.7, 0.9, 0.98)
+_CONTINUE_PROBABILITIES = (0.4, 0.7, 0.9, 0.98)
 """How likely a string or a number goes on, byte by byte."""
 
-_MORE = (0.5, 0.8, 0.95, 1.0, 0.0)
+_MORE_PROBABILITIES = (0.5, 0.8, 0.95, 1.0, 0.0)
 """How likely another field or item is wanted."""
 
-_LATE = 2_000
+_LATE_BYTES = 2_000
 """Bytes after which a sentence with unique texts must end, once it should."""
 
-_DEEP = 20
+_MAX_DEPTH = 20
 """Values in values, beyond which none are opened that need not be."""
 
-_NAME = 12
+_MAX_NAME = 12
 """Bytes that are left for a further name, which must be long enough to differ, and its value."""
 
 _READABLE, _ANY, _HOSTILE, _LOWEST, _HIGHEST = range(5)
 _MOODS = (*[_READABLE] * 10, *[_ANY] * 2, *[_HOSTILE] * 2, _LOWEST, _HIGHEST)
 
-_ALIKE = (b"0123456789", b"abcdefghijklmnopqrstuvwxyz", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b" ")
-_LETTERS = frozenset(_ALIKE[1] + _ALIKE[2])
-_FREE = 40
+_SIMILAR = (b"0123456789", b"abcdefghijklmnopqrstuvwxyz", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b" ")
+_LETTERS = frozenset(_SIMILAR[1] + _SIMILAR[2])
+_MAX_FREE_TEXT = 40
 """Letters that are possible where text is free enough for words."""
 
 _QUOTE, _COMMA = ord('"'), ord(",")
@@ -66,11 +66,11 @@ _CLOSING = frozenset(b"]}")
 _ENDING = _CLOSING | {_COMMA}
 _KINDS = {byte: kind for kind, group in enumerate((b"n", b"f", b"t", b"0123456789-", b'"')) for byte in group}
 
-_KEPT = 20_000
+_CACHE_SIZE = 20_000
 """Answers about states that are remembered."""
 
 
-class Walks:
+class RandomWalks:
     """Random sentences of one guide, whose vocabulary is the bytes.
 
     Args:
@@ -82,39 +82,39 @@ class Walks:
     def __init__(self, guide: Guide, *, is_json: bool, names: Iterable[str] = ()) -> None:
         self.guide = guide
         self.is_json = is_json
-        self.names = tuple(dict.fromkeys(_spelled(name) for name in names))
+        self.names = tuple(dict.fromkeys(_escaped_name(name) for name in names))
         self._allowed: dict[bytes, tuple[int, ...]] = {}
-        self._ways: dict[tuple[frozenset[int], tuple[int, ...]], list[list[int]]] = {}
+        self._byte_groups: dict[tuple[frozenset[int], tuple[int, ...]], list[list[int]]] = {}
         self._start = guide.cursor()
-        self._shortest = self._start.tokens_to_end()
+        self._shortest = self._start.min_tokens_to_end()
 
-    def walk(self, chance: Chance) -> str:
+    def walk(self, random_source: RandomSource) -> str:
         """One sentence.
 
         Raises:
             GenerationError: Even the shortest is too long to be written byte by byte.
         """
-        if self._shortest > _LONGEST:
+        if self._shortest > _MAX_BYTES:
             raise GenerationError(
-                f"the shortest value has about {self._shortest} bytes, and examples have at most {_LONGEST}"
+                f"the shortest value has about {self._shortest} bytes, and examples have at most {_MAX_BYTES}"
             )
-        return _Walk(self, self._start.fork(), chance, self._shortest).write()
+        return _RandomWalk(self, self._start.fork(), random_source, self._shortest).write()
 
-    def allowed(self, mask: NDArray[np.uint32]) -> tuple[int, ...]:
+    def allowed_bytes(self, mask: NDArray[np.uint32]) -> tuple[int, ...]:
         """The bytes of a mask."""
         key = mask.tobytes()
         known = self._allowed.get(key)
         if known is None:
             bits = np.unpackbits(mask[:8].view(np.uint8), bitorder="little")
             known = tuple(np.flatnonzero(bits).tolist())
-            _keep(self._allowed, key, known)
+            _cache_put(self._allowed, key, known)
         return known
 
-    def ways(self, cursor: Cursor, among: tuple[int, ...]) -> list[list[int]]:
+    def byte_groups(self, cursor: Cursor, allowed: tuple[int, ...]) -> list[list[int]]:
         """Bytes by the states that they lead to."""
         frames = cursor.state.frames
-        key = (frozenset(frame.state for frame in frames), among)
-        known = self._ways.get(key)
+        key = (frozenset(frame.state for frame in frames), allowed)
+        known = self._byte_groups.get(key)
         if known is None:
             automaton = self.guide.automaton
             columns = [
@@ -124,71 +124,73 @@ class Walks:
                 for state in sorted(key[0])
             ]
             grouped: dict[tuple[int, ...], list[int]] = {}
-            for byte in among:
+            for byte in allowed:
                 grouped.setdefault(tuple(int(column[byte]) for column in columns), []).append(byte)
-            known = sorted(grouped.values(), key=_longer)
-            _keep(self._ways, key, known)
+            known = sorted(grouped.values(), key=_cost_rank)
+            _cache_put(self._byte_groups, key, known)
         return known
 
 
-class _Walk:
+class _RandomWalk:
     """One sentence being written."""
 
-    def __init__(self, walks: Walks, cursor: Cursor, chance: Chance, shortest: int) -> None:
-        self.walks, self.cursor, self.chance = walks, cursor, chance
-        self.mask = np.zeros(cursor.guide.vocabulary.words, np.uint32)
+    def __init__(
+        self, walks: RandomWalks, cursor: Cursor, random_source: RandomSource, shortest: int
+    ) -> None:
+        self.walks, self.cursor, self.random_source = walks, cursor, random_source
+        self.mask = np.zeros(cursor.guide.vocabulary.mask_words, np.uint32)
         self.fields = JsonReader()
         self.text = self.fields.text if walks.is_json else bytearray()
-        self.most = shortest + _EXTRA[chance.below(len(_EXTRA))]
-        self.end: int | None = None
-        self.more = _MORE[chance.below(len(_MORE))]
+        self.max_bytes = shortest + _EXTRA_BYTES[random_source.below(len(_EXTRA_BYTES))]
+        self.end_at: int | None = None
+        self.more_probability = _MORE_PROBABILITIES[random_source.below(len(_MORE_PROBABILITIES))]
         self.names: dict[int, set[bytes]] = {}
         self.items: dict[int, float] = {}
-        self.mood, self.go_on = _READABLE, 0.0
-        self._turn()
+        self.mood, self.continue_probability = _READABLE, 0.0
+        self._change_mood()
 
     def write(self) -> str:
         """The sentence."""
         while True:
             allowed = self._allowed()
-            if not allowed or (self.cursor.can_end and self._stops()):
+            if not allowed or (self.cursor.is_accepting and self._should_stop()):
                 return self.text.decode()
             if len(allowed) == 1:
                 self._read(bytes(allowed))
             elif self.walks.is_json and not self._in_string():
-                self._read(bytes((self._between(allowed),)))
+                self._read(bytes((self._structural_byte(allowed),)))
             else:
-                self._grow(allowed)
+                self._extend_text(allowed)
 
     def _allowed(self) -> tuple[int, ...]:
         """The bytes after which the sentence still ends in time."""
-        budget: int | None = self.most - len(self.text)
-        if self._remembers():
+        budget: int | None = self.max_bytes - len(self.text)
+        if self._tracks_names():
             # How long unique texts take to an end is found by searching, so that is done once, when it must be known.
-            if self.end is None and len(self.text) >= self.most + _LATE:
-                self.end = len(self.text) + self.cursor.tokens_to_end() + _EXTRA[0]
-            budget = None if self.end is None else self.end - len(self.text)
+            if self.end_at is None and len(self.text) >= self.max_bytes + _LATE_BYTES:
+                self.end_at = len(self.text) + self.cursor.min_tokens_to_end() + _EXTRA_BYTES[0]
+            budget = None if self.end_at is None else self.end_at - len(self.text)
         self.cursor.fill_mask(self.mask, budget)
-        return self.walks.allowed(self.mask)
+        return self.walks.allowed_bytes(self.mask)
 
-    def _remembers(self) -> bool:
-        return self.walks.guide.automaton.remembers
+    def _tracks_names(self) -> bool:
+        return self.walks.guide.automaton.has_distinct
 
     def _is_deep(self) -> bool:
-        return len(self.fields.open) > _DEEP
+        return len(self.fields.open_fields) > _MAX_DEPTH
 
     def _is_late(self) -> bool:
-        return self._remembers() and len(self.text) >= self.most
+        return self._tracks_names() and len(self.text) >= self.max_bytes
 
-    def _between(self, allowed: tuple[int, ...]) -> int:
+    def _structural_byte(self, allowed: tuple[int, ...]) -> int:
         """A byte outside of strings: of a number, or one that begins, parts or closes values."""
         ends = [byte for byte in allowed if byte in _ENDING]
         others = tuple(byte for byte in allowed if byte not in _ENDING)
-        if self.fields.open and self.fields.open[-1].kind == "number":
-            if others and not (ends and self._stops()):
+        if self.fields.open_fields and self.fields.open_fields[-1].kind == "number":
+            if others and not (ends and self._should_stop()):
                 return self._byte(others)
         elif others and not (ends and not self._wants_more()):
-            return self._kind(others)
+            return self._value_start(others)
         if len(ends) > 1:
             wanted = self._wants_more()
             ends = [byte for byte in ends if (byte == _COMMA) == wanted]
@@ -196,78 +198,82 @@ class _Walk:
 
     def _wants_more(self) -> bool:
         """Whether what is open gets another field or item."""
-        holder = next(field for field in reversed(self.fields.open) if field.kind in ("object", "array"))
+        holder = next(
+            field for field in reversed(self.fields.open_fields) if field.kind in ("object", "array")
+        )
         if self._is_deep() or self._is_late():
             return False
-        if holder.kind == "object" and self.most - len(self.text) < _NAME:
+        if holder.kind == "object" and self.max_bytes - len(self.text) < _MAX_NAME:
             return False
-        if holder.kind == "object" and any(name not in self._named() for name in self.walks.names):
-            return self.chance.happens(self.more)
+        if holder.kind == "object" and any(name not in self._used_names() for name in self.walks.names):
+            return self.random_source.coin(self.more_probability)
         if holder.start not in self.items:
-            self.items[holder.start] = _GO_ON[self.chance.below(len(_GO_ON))]
-        return self.chance.happens(self.items[holder.start])
+            self.items[holder.start] = _CONTINUE_PROBABILITIES[
+                self.random_source.below(len(_CONTINUE_PROBABILITIES))
+            ]
+        return self.random_source.coin(self.items[holder.start])
 
-    def _kind(self, allowed: tuple[int, ...]) -> int:
+    def _value_start(self, allowed: tuple[int, ...]) -> int:
         """The first byte of a value, each kind of value as likely as the others."""
-        self._turn()
+        self._change_mood()
         kinds: dict[int, list[int]] = {}
         for byte in allowed:
             kinds.setdefault(_KINDS.get(byte, byte), []).append(byte)
         if self._is_deep() or self._is_late():
             kinds = {kind: some for kind, some in kinds.items() if kind not in b"[{"} or kinds
         names = sorted(kinds)
-        return self._byte(tuple(kinds[names[self.chance.below(len(names))]]))
+        return self._byte(tuple(kinds[names[self.random_source.below(len(names))]]))
 
-    def _grow(self, allowed: tuple[int, ...]) -> None:
+    def _extend_text(self, allowed: tuple[int, ...]) -> None:
         """Go on with a string, a name, or a text that is no JSON; or end it."""
         if self.walks.is_json:
-            if self._begins():
-                self._turn()
-                if self.fields.in_name and self._name():
+            if self._at_string_start():
+                self._change_mood()
+                if self.fields.in_key and self._name():
                     return
             if _QUOTE in allowed and not self._escaped():
                 inside = tuple(byte for byte in allowed if byte != _QUOTE)
-                if not inside or (self._stops() and not self._repeats()):
+                if not inside or (self._should_stop() and not self._repeats()):
                     self._close()
                     return
                 allowed = inside
-        free = len(_LETTERS.intersection(allowed)) >= _FREE
+        free = len(_LETTERS.intersection(allowed)) >= _MAX_FREE_TEXT
         words = {_READABLE: WORDS, _HOSTILE: HOSTILE}.get(self.mood) if free and not self._is_late() else None
         if words is None or not self._word(words):
             self._read(bytes((self._byte(allowed),)))
 
     def _name(self) -> bool:
         """Write a name that is known, if the sentence wants all that there are, or should come to its end."""
-        wanted = self._is_deep() or self._is_late() or self.chance.happens(self.more)
+        wanted = self._is_deep() or self._is_late() or self.random_source.coin(self.more_probability)
         if not self.walks.names or not wanted:
             return False
-        named = self._named()
+        named = self._used_names()
         for name in self.walks.names:
             if name not in named and self._try(name):
                 named.add(name)
                 return True
         return False
 
-    def _named(self) -> set[bytes]:
+    def _used_names(self) -> set[bytes]:
         """The names in the object that is open."""
-        holder = next((field for field in reversed(self.fields.open) if field.kind == "object"), None)
+        holder = next((field for field in reversed(self.fields.open_fields) if field.kind == "object"), None)
         return self.names.setdefault(holder.start, set()) if holder else set()
 
     def _repeats(self) -> bool:
         """Whether the text stands at the end of a name that the object has already."""
-        return self.fields.in_name and self._begun() in self._named()
+        return self.fields.in_key and self._open_name() in self._used_names()
 
     def _close(self) -> None:
-        if self.fields.in_name:
-            self._named().add(self._begun())
+        if self.fields.in_key:
+            self._used_names().add(self._open_name())
         self._read(b'"')
 
-    def _begun(self) -> bytes:
+    def _open_name(self) -> bytes:
         """The name that is open, as it is spelled, and with a quote after it."""
-        return bytes(self.text[self.fields.name_start + 1 :]) + b'"'
+        return bytes(self.text[self.fields.key_start + 1 :]) + b'"'
 
     def _word(self, words: Sequence[bytes]) -> bool:
-        word = words[self.chance.below(len(words))]
+        word = words[self.random_source.below(len(words))]
         gap = b" " if self.mood == _READABLE and self.text[-1:].isalnum() else b""
         return self._try(gap + word)
 
@@ -275,53 +281,63 @@ class _Walk:
         """One of the bytes."""
         if self.mood in (_LOWEST, _HIGHEST) and not self._is_late():  # spaces, say, may go on for ever
             return allowed[0 if self.mood == _LOWEST else -1]
-        ways = _alike(allowed) if self.mood == _READABLE else self.walks.ways(self.cursor, allowed)
-        way = ways[self.chance.below(len(ways))]
-        return way[self.chance.below(len(way))]
+        ways = (
+            _similar_bytes(allowed)
+            if self.mood == _READABLE
+            else self.walks.byte_groups(self.cursor, allowed)
+        )
+        way = ways[self.random_source.below(len(ways))]
+        return way[self.random_source.below(len(way))]
 
     def _try(self, text: bytes) -> bool:
         """Write a text if the language and the budget allow it."""
-        left = self.most - len(self.text) - len(text)
+        left = self.max_bytes - len(self.text) - len(text)
         done = 0
         try:
             for done, byte in enumerate(text):  # noqa: B007
                 self.cursor.advance(byte)
-        except TokenRefused:
+        except TokenRejected:
             self.cursor.rollback(done)
             return False
-        if not self._remembers() and (left < 0 or not self.cursor.fits(left)):
+        if not self._tracks_names() and (left < 0 or not self.cursor.fits(left)):
             self.cursor.rollback(len(text))
             return False
-        self._keep(text)
+        self._append(text)
         return True
 
     def _read(self, text: bytes) -> None:
         for byte in text:
             self.cursor.advance(byte)
-        self._keep(text)
+        self._append(text)
 
-    def _keep(self, text: bytes) -> None:
+    def _append(self, text: bytes) -> None:
         if self.walks.is_json:
             self.fields.read(text)
         else:
             self.text += text
 
-    def _turn(self) -> None:
+    def _change_mood(self) -> None:
         """Another mood."""
-        self.mood = _MOODS[self.chance.below(len(_MOODS))]
-        self.go_on = _GO_ON[self.chance.below(len(_GO_ON))]
+        self.mood = _MOODS[self.random_source.below(len(_MOODS))]
+        self.continue_probability = _CONTINUE_PROBABILITIES[
+            self.random_source.below(len(_CONTINUE_PROBABILITIES))
+        ]
 
-    def _stops(self) -> bool:
+    def _should_stop(self) -> bool:
         # A word counts as several bytes.
         words = self.mood == _READABLE and self.text[-1:].isalpha()
-        return self._is_late() or not self.chance.happens(self.go_on**4 if words else self.go_on)
+        return self._is_late() or not self.random_source.coin(
+            self.continue_probability**4 if words else self.continue_probability
+        )
 
     def _in_string(self) -> bool:
-        return self.fields.in_name or bool(self.fields.open and self.fields.open[-1].kind == "string")
+        return self.fields.in_key or bool(
+            self.fields.open_fields and self.fields.open_fields[-1].kind == "string"
+        )
 
-    def _begins(self) -> bool:
+    def _at_string_start(self) -> bool:
         """Whether nothing but its quote is written of the name or string that is open."""
-        begin = self.fields.name_start if self.fields.in_name else self.fields.open[-1].start
+        begin = self.fields.key_start if self.fields.in_key else self.fields.open_fields[-1].start
         return len(self.text) == begin + 1
 
     def _escaped(self) -> bool:
@@ -330,30 +346,30 @@ class _Walk:
 
 
 @lru_cache(maxsize=1024)
-def _alike(allowed: tuple[int, ...]) -> list[list[int]]:
+def _similar_bytes(allowed: tuple[int, ...]) -> list[list[int]]:
     """Digits, small and capital letters and spaces are each one way, and so is each other mark of ASCII.
 
-    >>> _alike(tuple(b"-01"))
+    >>> _similar_bytes(tuple(b"-01"))
     [[48, 49], [45]]
     """
     ways: dict[int, list[int]] = {}
     for byte in allowed:
-        kind = next((kind for kind, bytes_ in enumerate(_ALIKE) if byte in bytes_), -byte)
+        kind = next((kind for kind, bytes_ in enumerate(_SIMILAR) if byte in bytes_), -byte)
         ways.setdefault(kind, []).append(byte)
-    ordered = sorted(ways.values(), key=_longer)
+    ordered = sorted(ways.values(), key=_cost_rank)
     return [way for way in ordered if way[0] < 128] or ordered
 
 
-def _longer(way: list[int]) -> tuple[bool, int]:
+def _cost_rank(group: list[int]) -> tuple[bool, int]:
     """What makes a number longer or stranger comes last."""
-    return way[0] in b"-+.eE", way[0]
+    return group[0] in b"-+.eE", group[0]
 
 
-def _spelled(name: str) -> bytes:
+def _escaped_name(name: str) -> bytes:
     return json.dumps(name, ensure_ascii=False)[1:].encode(errors="replace")
 
 
-def _keep(kept: dict[_K, _V], key: _K, value: _V) -> None:
-    if len(kept) >= _KEPT:
-        kept.clear()
-    kept[key] = value
+def _cache_put(cache: dict[_K, _V], key: _K, value: _V) -> None:
+    if len(cache) >= _CACHE_SIZE:
+        cache.clear()
+    cache[key] = value

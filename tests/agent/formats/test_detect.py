@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 import structkit as sk
 from structkit.agent.formats.base import Format
-from structkit.agent.formats.detect import choose_format, vocabulary_of
+from structkit.agent.formats.detect import detect_format, vocabulary_of
 from structkit.agent.run import driver
 from structkit.agent.run.run import Run
 from structkit.agent.run.state import RunState
@@ -79,7 +79,7 @@ def real(request: pytest.FixtureRequest) -> TransformersModel:
 
 @pytest.fixture(scope="module")
 def form(real: TransformersModel) -> Format:
-    found, native = choose_format("auto", real, None, tools=True)
+    found, native = detect_format("auto", real, None, tools=True)
     assert native
     return found
 
@@ -101,7 +101,7 @@ class _Real:
 
     def encode(self, prompt: str | Sequence[Message]) -> list[int]:
         self.read = self.real.encode(prompt)
-        self._last = (self.real.show(self.read), self.read)
+        self._last = (self.real.decode(self.read), self.read)
         return self.read
 
     def session(self) -> Any:
@@ -136,14 +136,14 @@ def _step(form: Format, *calls: tuple[str, dict[str, object]]) -> str:
     parts = [
         CallPart(id="", name=name, arguments=json.dumps(each, ensure_ascii=False)) for name, each in calls
     ]
-    return form.text(parts)
+    return form.calls_text(parts)
 
 
 def test_the_template_chooses_the_format(real: TransformersModel, form: Format) -> None:
     template = real.chat_template
     name = next(name for text, _, name in MODELS.values() if text == template)
     assert type(form).__name__ == name
-    assert form.controls == {mark for mark in form.marks if real.control_token(mark) is not None}
+    assert form.control_tokens == {mark for mark in form.markers if real.control_token(mark) is not None}
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -174,12 +174,12 @@ def test_what_was_called_is_shown_as_the_template_shows_it(real: TransformersMod
     tokens = vocabulary_of(real, form).tokens
     read = b"".join(tokens[token] for token in model.ids[-1]).decode(errors="surrogateescape")
     calls = [call for message in result.messages if isinstance(message, Calls) for call in message.calls]
-    assert all(form.shown([call]) in read for call in calls)
+    assert all(form.rendered_calls([call]) in read for call in calls)
     assert "12:00" in read
 
 
 def test_a_step_is_read_again_as_it_was_written(real: TransformersModel, form: Format) -> None:
-    if form.shown([CallPart(id="call_1", name="f", arguments="{}")]) != _step(form, ("f", {})):
+    if form.rendered_calls([CallPart(id="call_1", name="f", arguments="{}")]) != _step(form, ("f", {})):
         pytest.skip("the template writes ids, which the model does not")
     text = _step(form, ("say", {"text": "x"}))
     model = Script([text, '"x"'], real, form)
@@ -191,9 +191,9 @@ def test_a_step_is_read_again_as_it_was_written(real: TransformersModel, form: F
 
 def test_several_calls_in_a_step(real: TransformersModel, form: Format) -> None:
     three = [("say", {"text": "a"}), ("now", {}), ("say", {"text": "b"})]
-    steps = [_step(form, *three)] if form.several else [_step(form, each) for each in three]
+    steps = [_step(form, *three)] if form.multiple_calls else [_step(form, each) for each in three]
     model = Script([*steps, '"Done."'], real, form)
-    result = sk.Agent(model, tools=[say, now], parallel=3, max_steps=5).run("Go.")
+    result = sk.Agent(model, tools=[say, now], max_parallel_calls=3, max_steps=5).run("Go.")
     assert [call.output for call in result.calls] == ["a", "12:00", "b"]
     assert result.steps == len(steps) + 1
 
@@ -204,15 +204,15 @@ def test_events_tell_the_calls_as_json(real: TransformersModel, form: Format) ->
         ("now", {}),
         ("visit", {"place": {"name": "é", "open": True, "tags": {}}}),
     ]
-    steps = [_step(form, *three)] if form.several else [_step(form, each) for each in three]
+    steps = [_step(form, *three)] if form.multiple_calls else [_step(form, each) for each in three]
     model = Script([*steps, '"Done."'], real, form)
     begun: list[str] = []
     grown: dict[str, str] = {}
-    for event in sk.Agent(model, tools=[say, now, visit], parallel=3, max_steps=5).stream("Go."):
+    for event in sk.Agent(model, tools=[say, now, visit], max_parallel_calls=3, max_steps=5).stream("Go."):
         match event:
-            case sk.CallStarted(id, name):
+            case sk.ToolCallStart(id, name):
                 begun.append(name)
-            case sk.ArgumentsGrown(id, text):
+            case sk.ToolCallDelta(id, text):
                 grown[id] = grown.get(id, "") + text
     assert begun == ["say", "now", "visit"]
     assert [json.loads(text) for text in grown.values()] == [arguments for _, arguments in three]
@@ -225,8 +225,8 @@ def test_noise_writes_no_malformed_call(real: TransformersModel, form: Format, p
         agent = sk.Agent(
             Noise(seed, real),
             tools=[visit, sk.tool(now, max_calls=2)],
-            result=bool,
-            parallel=parallel,
+            output_type=bool,
+            max_parallel_calls=parallel,
             max_steps=4,
             max_tokens=300,
             temperature=1.0,
@@ -246,13 +246,13 @@ def test_any_model_may_be_asked_for_a_format(name: Any) -> None:
     def add(a: int, b: float = 0.5, c: bool | None = None) -> float:
         return a + b
 
-    asked = {"format": name, "parallel": 2, "max_steps": 4, "max_tokens": 400}
-    agent = sk.Agent(ScriptedModel([]), tools=[add, say], result=dict[str, int], **asked)
+    asked = {"format": name, "max_parallel_calls": 2, "max_steps": 4, "max_tokens": 400}
+    agent = sk.Agent(ScriptedModel([]), tools=[add, say], output_type=dict[str, int], **asked)
     results = random_runs(agent, n=30)
     assert sum(len(result.calls) for result in results) > 15
-    form = choose_format(name, ScriptedModel([]), None, tools=True)[0]
+    form = detect_format(name, ScriptedModel([]), None, tools=True)[0]
     model = ScriptedModel([_step(form, ("add", {"a": 2})), "3"])
-    result = sk.Agent(model, tools=[add], result=int, format=name).run("2 + 0.5?")
+    result = sk.Agent(model, tools=[add], output_type=int, format=name).run("2 + 0.5?")
     assert result.calls[0].output == 2.5
     assert f"assistant: {_step(form, ('add', {'a': 2}))}" in model.prompts[-1]
 
@@ -260,15 +260,15 @@ def test_any_model_may_be_asked_for_a_format(name: Any) -> None:
 def test_a_run_goes_on_in_another_format(real: TransformersModel, form: Format) -> None:
     waits = sk.tool(say, requires_approval=True)
     both = [("say", {"text": "a"}), ("say", {"text": "b"})]
-    calls = both if form.several else both[:1]
-    with pytest.raises(sk.RunPaused) as paused:
-        sk.Agent(Script([_step(form, *calls)], real, form), tools=[waits], parallel=2).run("Go.")
+    calls = both if form.multiple_calls else both[:1]
+    with pytest.raises(sk.RunSuspended) as paused:
+        sk.Agent(Script([_step(form, *calls)], real, form), tools=[waits], max_parallel_calls=2).run("Go.")
     state = sk.RunState.loads(paused.value.state.dumps())
     for template, special, _ in MODELS.values():
         other = make_model(template, special, bos=special[0])
-        into, _ = choose_format("auto", other, None, tools=True)
+        into, _ = detect_format("auto", other, None, tools=True)
         model = Script(['"Done."'], other, into)
-        agent = sk.Agent(model, tools=[waits], parallel=2)
+        agent = sk.Agent(model, tools=[waits], max_parallel_calls=2)
         result = agent.resume(state, approvals=True)
         assert [call.output for call in result.calls] == ["a", "b"][: len(calls)]
         tokens = vocabulary_of(other, into).tokens
@@ -278,7 +278,11 @@ def test_a_run_goes_on_in_another_format(real: TransformersModel, form: Format) 
 
 
 def _shown(form: Format, calls: list[CallPart]) -> list[str]:
-    return [form.shown(calls)] if form.several else [form.shown([call]) for call in calls]
+    return (
+        [form.rendered_calls(calls)]
+        if form.multiple_calls
+        else [form.rendered_calls([call]) for call in calls]
+    )
 
 
 def test_a_template_that_shows_several_calls_in_one_turn_only_is_told_them_one_by_one() -> None:
@@ -289,7 +293,7 @@ def test_a_template_that_shows_several_calls_in_one_turn_only_is_told_them_one_b
         Calls(calls=parts),
         *(Output(id=p.id, name="now", content=p.id) for p in parts),
     )
-    form, _ = choose_format("auto", real, None, tools=True)
+    form, _ = detect_format("auto", real, None, tools=True)
     model = Script(['"Done."'], real, form)
     sk.Agent(model, tools=[now]).run("And now?", messages=history)
     shown = model.prompts[-1]
@@ -299,7 +303,7 @@ def test_a_template_that_shows_several_calls_in_one_turn_only_is_told_them_one_b
 
 def test_a_mark_is_written_by_its_token_alone() -> None:
     real = make_model(MISTRAL, INST, bos=INST[0])
-    form, _ = choose_format("auto", real, None, tools=True)
+    form, _ = detect_format("auto", real, None, tools=True)
     vocabulary = vocabulary_of(real, form)
     mark = real.control_token("[TOOL_CALLS]")
     assert mark is not None and vocabulary.tokens[mark] == b"\xff[TOOL_CALLS]"
@@ -310,8 +314,8 @@ def test_a_mark_is_written_by_its_token_alone() -> None:
     assert vocabulary.fingerprint != real.vocabulary.fingerprint
     assert vocabulary_of(real, form) is vocabulary
     agent = sk.Agent(Noise(0, real), tools=[say])
-    cursor = agent._setup.compiled(
-        agent._setup.target([agent._setup.offer(agent._setup.tools[0], 0)])
+    cursor = agent._config.compile(
+        agent._config.step_target([agent._config.available_tool(agent._config.tools[0], 0)])
     ).guide.cursor()
     cursor.advance(mark)
     for token in real.encode_text("say"):
@@ -322,7 +326,7 @@ def test_a_mark_is_written_by_its_token_alone() -> None:
     for token in real.encode_text('{"text": "'):
         cursor.advance(token)
     for control in (mark, args):  # never inside of a text
-        with pytest.raises(sk.TokenRefused):
+        with pytest.raises(sk.TokenRejected):
             cursor.advance(control)
 
 
@@ -332,20 +336,20 @@ def test_a_template_that_writes_calls_otherwise_is_not_taken_for_one(control: st
         MISTRAL.replace("[ARGS]'", f"{control}[ARGS]'") if control else MISTRAL.replace("[ARGS]", "[ARG]")
     )
     real = make_model(written, INST, bos=INST[0])
-    assert choose_format("auto", real, None, tools=True)[1] is False
+    assert detect_format("auto", real, None, tools=True)[1] is False
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_text_before_calls_is_shown_beside_them(name: str) -> None:
     template, special, kind = MODELS[name]
     real = make_model(template, special, bos=special[0])
-    form, native = choose_format("auto", real, None, tools=True, text=True)
+    form, native = detect_format("auto", real, None, tools=True, allow_text=True)
     # The older templates of Mistral have no place for it.
     assert native is (kind != "MistralListFormat")
     said = "I say [TOOL_CALLS] it."
     steps = [Calls(calls=(CallPart(id="", name="say", arguments='{"text": "x"}'),), text=said)]
-    model = Script([*map(form.step, steps), f'{said}\n\n"x"'], real, form)
-    agent = sk.Agent(model, tools=[say], text=True)
+    model = Script([*map(form.step_text, steps), f'{said}\n\n"x"'], real, form)
+    agent = sk.Agent(model, tools=[say], allow_text=True)
     result = agent.run("Say it.")
     assert [message.text for message in result.messages if isinstance(message, (Calls, Answer))] == [
         said,
@@ -353,7 +357,7 @@ def test_text_before_calls_is_shown_beside_them(name: str) -> None:
     ]
     tokens = vocabulary_of(real, form).tokens
     read = b"".join(tokens[token] for token in model.ids[-1]).decode(errors="surrogateescape")
-    assert form.step(steps[0]) in read
+    assert form.step_text(steps[0]) in read
 
 
 def test_a_model_with_weights_writes_in_its_format_and_remembers(
@@ -361,10 +365,19 @@ def test_a_model_with_weights_writes_in_its_format_and_remembers(
 ) -> None:
     calls = 0
     for seed in range(4):
-        options: Any = {"temperature": 1.0, "seed": seed, "max_steps": 3, "parallel": 2, "max_tokens": 200}
-        agent = sk.Agent(real, tools=[now], result=bool, **options)
-        state = RunState(agent="", messages=(User(content="Go."),), pending=())
-        runs = [driver.drive(Run(agent._setup, state, None), real, keep=keep) for keep in (True, False)]
+        options: Any = {
+            "temperature": 1.0,
+            "seed": seed,
+            "max_steps": 3,
+            "max_parallel_calls": 2,
+            "max_tokens": 200,
+        }
+        agent = sk.Agent(real, tools=[now], output_type=bool, **options)
+        state = RunState(agent_fingerprint="", messages=(User(content="Go."),), pending=())
+        runs = [
+            driver.drive_sync(Run(agent._config, state, None), real, reuse_prefix=keep)
+            for keep in (True, False)
+        ]
         assert runs[0].messages == runs[1].messages
         calls += len(runs[0].calls)
     assert calls > 0

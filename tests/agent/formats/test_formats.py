@@ -14,11 +14,11 @@ pytest.importorskip("tokenizers", reason="tokenizers is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
 
 import structkit as sk
-from structkit.agent.formats.detect import choose_format
+from structkit.agent.formats.detect import detect_format
 from structkit.agent.run import driver
 from structkit.agent.run.run import Run
 from structkit.agent.run.state import RunState
-from structkit.errors import ModelFailed
+from structkit.errors import ModelError
 from structkit.messages import User
 from structkit.models.protocols import Conversation, Message
 from structkit.models.transformers.model import TransformersModel
@@ -67,7 +67,7 @@ class Script(ScriptedModel):
 
     def encode(self, prompt: str | Sequence[Message]) -> list[int]:
         self._read = self._real.encode(prompt)
-        self._last = (self._real.show(self._read), self._read)
+        self._last = (self._real.decode(self._read), self._read)
         return self._read
 
     def session(self) -> Any:
@@ -106,10 +106,10 @@ def test_a_format_is_taken_where_the_template_writes_it(
     template: str, special: list[str], added: list[str], native: bool
 ) -> None:
     model = make_model(template, special, added)
-    found, rendered = choose_format("auto", model, None, tools=True)
+    found, rendered = detect_format("auto", model, None, tools=True)
     assert (type(found).__name__, rendered) == (("HermesFormat", True) if native else ("JsonFormat", False))
-    assert choose_format("json", model, None, tools=True)[1] is False
-    assert choose_format("hermes", model, None, tools=True)[1] is native
+    assert detect_format("json", model, None, tools=True)[1] is False
+    assert detect_format("hermes", model, None, tools=True)[1] is native
 
 
 class Own(RandomModel):
@@ -133,7 +133,7 @@ class Own(RandomModel):
 def test_a_model_of_ones_own_that_has_a_template(
     added: list[str], special: list[str], tells: bool, native: bool
 ) -> None:
-    found, rendered = choose_format("auto", Own(make_model(QWEN, special, added), tells), None, tools=True)
+    found, rendered = detect_format("auto", Own(make_model(QWEN, special, added), tells), None, tools=True)
     assert (type(found).__name__, rendered) == (("HermesFormat", True) if native else ("JsonFormat", False))
 
 
@@ -177,7 +177,9 @@ def test_what_tools_say_holds_no_control_tokens(qwen: TransformersModel) -> None
 
 def test_names_in_a_history_hold_no_control_tokens(qwen: TransformersModel) -> None:
     said = Message(
-        role="assistant", content="", calls=[("<|im_end|>", "<|im_end|>", '{"<|im_end|>": "<|im_start|>"}')]
+        role="assistant",
+        content="",
+        tool_calls=[("<|im_end|>", "<|im_end|>", '{"<|im_end|>": "<|im_start|>"}')],
     )
     told = Message(role="tool", content="<|im_end|>", name="<|im_end|>")
     tool = {
@@ -187,13 +189,13 @@ def test_names_in_a_history_hold_no_control_tokens(qwen: TransformersModel) -> N
     ids = qwen.encode(Conversation((Message(role="user", content="x"), said, told), (tool,)))
     end = qwen.tokenizer.convert_tokens_to_ids("<|im_end|>")
     assert ids.count(end) == 4
-    assert qwen.show(ids).count("<|im_end|>") == 4 + 6
+    assert qwen.decode(ids).count("<|im_end|>") == 4 + 6
 
 
 def test_a_template_that_hides_what_is_text_is_refused() -> None:
     model = make_model(QWEN.replace("tool | tojson", "tool | tojson(ensure_ascii=True)"), IM, MARKS)
     tool = {"type": "function", "function": {"name": "f", "description": "<|im_end|>"}}
-    with pytest.raises(ModelFailed, match="escapes"):
+    with pytest.raises(ModelError, match="escapes"):
         model.encode(Conversation((Message(role="user", content="x"),), (tool,)))
 
 
@@ -220,12 +222,18 @@ def test_a_run_that_remembers_is_the_same_run(
     calls = 0
     for seed in range(8):
         agent = sk.Agent(
-            qwen, tools=[forecast], result=bool, max_steps=4, parallel=parallel, temperature=1.0, seed=seed
+            qwen,
+            tools=[forecast],
+            output_type=bool,
+            max_steps=4,
+            max_parallel_calls=parallel,
+            temperature=1.0,
+            seed=seed,
         )
 
         def run(keep: bool, agent: Any = agent) -> sk.AgentResult[object]:
-            state = RunState(agent="", messages=(User(content="Weather?"),), pending=())
-            return driver.drive(Run(agent._setup, state, None), qwen, keep=keep)
+            state = RunState(agent_fingerprint="", messages=(User(content="Weather?"),), pending=())
+            return driver.drive_sync(Run(agent._config, state, None), qwen, reuse_prefix=keep)
 
         kept.clear()
         with_cache, without = run(True), run(False)
@@ -240,18 +248,20 @@ def test_a_run_that_remembers_is_the_same_run(
 def test_several_calls_in_a_step(qwen: TransformersModel) -> None:
     both = _call("weather", city="Porto") + "\n" + _call("weather", city="Lima")
     model = Script([both, '"Sunny."'], qwen)
-    agent = sk.Agent(model, tools=[weather], parallel=3, max_steps=3)
+    agent = sk.Agent(model, tools=[weather], max_parallel_calls=3, max_steps=3)
     result = agent.run("Weather?")
     assert [call.arguments["city"] for call in result.calls] == ["Porto", "Lima"]
     assert f"<|im_start|>assistant\n{both}<|im_end|>\n" in model.prompts[-1]
-    one = sk.Agent(Script([_call("weather", city="Porto"), '"Sunny."'], qwen), tools=[weather], parallel=3)
+    one = sk.Agent(
+        Script([_call("weather", city="Porto"), '"Sunny."'], qwen), tools=[weather], max_parallel_calls=3
+    )
     assert len(one.run("Weather?").calls) == 1
 
 
 def test_limits_hold_among_several_calls(qwen: TransformersModel) -> None:
     three = "\n".join([_call("weather", city="Porto")] * 3)
     model = Script([three, '"Sunny."', '"Sunny."'], qwen)
-    agent = sk.Agent(model, tools=[sk.tool(weather, max_calls=2)], parallel=3, max_steps=3)
+    agent = sk.Agent(model, tools=[sk.tool(weather, max_calls=2)], max_parallel_calls=3, max_steps=3)
     assert len(agent.run("Weather?").calls) <= 2
 
 
@@ -259,17 +269,17 @@ def test_limits_hold_among_several_calls(qwen: TransformersModel) -> None:
 def test_events_tell_calls_and_their_arguments(qwen: TransformersModel, parallel: int) -> None:
     texts = [_call("weather", city="Porto"), _call("weather", city="é")][:parallel]
     model = Script(["\n".join(texts), '"Sunny."'], qwen)
-    agent = sk.Agent(model, tools=[weather], parallel=parallel, max_steps=3)
+    agent = sk.Agent(model, tools=[weather], max_parallel_calls=parallel, max_steps=3)
     begun: list[str] = []
     grown: dict[str, str] = {}
     results: list[object] = []
     for event in agent.stream("Weather?"):
         match event:
-            case sk.CallStarted(id, name):
+            case sk.ToolCallStart(id, name):
                 begun.append(f"{id} {name}")
-            case sk.ArgumentsGrown(id, text):
+            case sk.ToolCallDelta(id, text):
                 grown[id] = grown.get(id, "") + text
-            case sk.ResultGrown(partial):
+            case sk.PartialOutput(partial):
                 results.append(partial)
     assert begun == [f"call_{n} weather" for n in range(1, parallel + 1)]
     assert [json.loads(text)["city"] for text in grown.values()] == ["Porto", "é"][:parallel]
@@ -289,7 +299,7 @@ def test_arguments_that_are_refused_are_written_anew(qwen: TransformersModel) ->
 def test_a_result_that_is_refused_is_told_after_the_conversation(qwen: TransformersModel) -> None:
     model = Script([_call("check", n=3), "4", "5"], qwen)
     result = sk.Agent(
-        model, tools=[check], result=Annotated[int, AfterValidator(odd)], max_steps=4, retries=1
+        model, tools=[check], output_type=Annotated[int, AfterValidator(odd)], max_steps=4, retries=1
     ).run("Check.")
     assert result.value == 5
 
@@ -298,7 +308,7 @@ def test_a_run_that_waits_goes_on(qwen: TransformersModel) -> None:
     agent = sk.Agent(
         Script([_call("weather", city="Porto")], qwen), tools=[sk.tool(weather, requires_approval=True)]
     )
-    with pytest.raises(sk.RunPaused) as paused:
+    with pytest.raises(sk.RunSuspended) as paused:
         agent.run("Weather?")
     state = sk.RunState.loads(paused.value.state.dumps())
     model = Script(['"Sunny."'], qwen)
@@ -321,7 +331,7 @@ def test_a_format_can_be_asked_of_a_model_without_its_template() -> None:
 
 def test_a_result_like_a_call_is_refused() -> None:
     with pytest.raises(sk.AgentError, match="written like a call"):
-        sk.Agent(RandomModel(), tools=[weather], result=sk.Regex(r"(?s)<.{0,80}"), format="hermes")
+        sk.Agent(RandomModel(), tools=[weather], output_type=sk.Regex(r"(?s)<.{0,80}"), format="hermes")
 
 
 @pytest.mark.parametrize("parallel", [1, 3])
@@ -335,9 +345,9 @@ def test_noise_writes_no_malformed_call(parallel: int) -> None:
     agent = sk.Agent(
         ScriptedModel([]),
         tools=[add, sk.tool(say, max_calls=2)],
-        result=dict[str, int],
+        output_type=dict[str, int],
         format="hermes",
-        parallel=parallel,
+        max_parallel_calls=parallel,
         max_steps=4,
         max_tokens=400,
     )

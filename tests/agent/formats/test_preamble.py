@@ -17,7 +17,7 @@ from structkit.agent.formats.json import (
     MistralFormat,
     MistralListFormat,
 )
-from structkit.agent.formats.preamble import Saying, split_said
+from structkit.agent.formats.preamble import PreambleReader, split_preamble
 from structkit.agent.formats.pythonic import PythonicFormat
 from structkit.errors import AgentError
 from structkit.messages import Answer, Calls, User
@@ -46,7 +46,7 @@ def count(title: str) -> int:
 
 def _step(form: Any, said: str, name: str, **arguments: object) -> str:
     part = stored.CallPart(id="", name=name, arguments=json.dumps(arguments))
-    return form.step(Calls(calls=(part,), text=said))
+    return form.step_text(Calls(calls=(part,), text=said))
 
 
 @pytest.mark.parametrize("said", SAID)
@@ -55,7 +55,7 @@ def test_text_comes_before_a_call_and_the_result(name: Any, said: str) -> None:
     form = FORMATS[name]
     reply = '{"title": "Salt\\n\\n", "copies": 3}'
     model = ScriptedModel([_step(form, said, "count", title="Salt"), f"{said}\n\n{reply}"])
-    result = sk.Agent(model, tools=[count], result=Reply, format=name, text=True).run("How many?")
+    result = sk.Agent(model, tools=[count], output_type=Reply, format=name, allow_text=True).run("How many?")
     assert result.value == Reply(title="Salt\n\n", copies=3)
     assert [call.output for call in result.calls] == [3]
     _, called, _, answer = result.messages
@@ -64,14 +64,14 @@ def test_text_comes_before_a_call_and_the_result(name: Any, said: str) -> None:
     assert f"assistant: {_step(form, said, 'count', title='Salt')}" in model.prompts[-1]
     assert stored.loads(stored.dumps(result.messages)) == result.messages
     again = ScriptedModel(['{"title": "Salt", "copies": 3}'])
-    sk.Agent(again, tools=[count], result=Reply).run("And now?", messages=result.messages)
+    sk.Agent(again, tools=[count], output_type=Reply).run("And now?", messages=result.messages)
     assert f"assistant: {said}\n\n{reply}" in again.prompts[0]
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_text_need_not_be(name: Any) -> None:
     model = ScriptedModel([_step(FORMATS[name], "", "count", title="Salt"), '"Three."'])
-    result = sk.Agent(model, tools=[count], format=name, text=True).run("How many?")
+    result = sk.Agent(model, tools=[count], format=name, allow_text=True).run("How many?")
     assert result.value == "Three."
     assert [message.text for message in result.messages if isinstance(message, (Calls, Answer))] == ["", ""]
 
@@ -86,15 +86,23 @@ class Brief(RandomModel):
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed, brevity=3)
-        self._bias[self.vocabulary.spell(b"\n<")] = 7
+        self._bias[self.vocabulary.tokenize(b"\n<")] = 7
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_noise_says_something_and_ends_in_a_value(name: Any) -> None:
     said = calls = 0
     for seed in range(25):
-        options = {"parallel": 2, "max_steps": 4, "max_tokens": 300, "temperature": 1.0, "seed": seed}
-        agent = sk.Agent(Brief(seed), tools=[count], result=bool, format=name, text=True, **options)
+        options = {
+            "max_parallel_calls": 2,
+            "max_steps": 4,
+            "max_tokens": 300,
+            "temperature": 1.0,
+            "seed": seed,
+        }
+        agent = sk.Agent(
+            Brief(seed), tools=[count], output_type=bool, format=name, allow_text=True, **options
+        )
         result = agent.run("How many?")
         assert isinstance(result.value, bool)
         assert result.steps <= 4 and result.usage.generated_tokens <= 300
@@ -109,21 +117,21 @@ def test_noise_says_something_and_ends_in_a_value(name: Any) -> None:
 
 
 def _accepts(agent: sk.Agent[Any], text: str) -> bool:
-    setup = agent._setup
-    offers = [offer for tool in setup.tools if (offer := setup.offer(tool, 0))]
-    cursor = sk.compile(setup.target(offers), byte_vocabulary(), cache=False).cursor()
+    setup = agent._config
+    offers = [offer for tool in setup.tools if (offer := setup.available_tool(tool, 0))]
+    cursor = sk.compile(setup.step_target(offers), byte_vocabulary(), cache=False).cursor()
     return reads(cursor, text.encode())
 
 
 def test_half_a_call_is_no_text() -> None:
     call = '{"name": "count", "arguments": {"title": "a"}}'
-    agent = sk.Agent(RandomModel(), tools=[count], result=Reply, format="json", text=True)
+    agent = sk.Agent(RandomModel(), tools=[count], output_type=Reply, format="json", allow_text=True)
     assert _accepts(agent, f"Yes.\n\n{call}")
     assert _accepts(agent, f"Yes: {{}} [\n- a\n\n{call}")
     other = '{"name": "other"'
     for wrong in (other, 'Yes.\n{"', "Yes.\n\n\n", "Yes.\n \n", f"Yes.\n\n{other}", "\nYes", "3 o"):
         assert not _accepts(agent, wrong), wrong
-    hermes = sk.Agent(RandomModel(), tools=[count], result=Reply, format="hermes", text=True)
+    hermes = sk.Agent(RandomModel(), tools=[count], output_type=Reply, format="hermes", allow_text=True)
     assert _accepts(hermes, "Is 1 < 2?\n<tool_call>\n{")
     assert _accepts(hermes, "Yes.\n\n<tool_call>\n{")
     for wrong in (
@@ -135,7 +143,7 @@ def test_half_a_call_is_no_text() -> None:
 
 
 def test_text_has_an_end() -> None:
-    agent = sk.Agent(RandomModel(), tools=[count], result=Reply, format="json", text=True)
+    agent = sk.Agent(RandomModel(), tools=[count], output_type=Reply, format="json", allow_text=True)
     assert _accepts(agent, "A" * 401) and not _accepts(agent, "A" * 402)
     assert _accepts(agent, "\n".join("A" * 16)) and not _accepts(agent, "\n".join("A" * 17))
 
@@ -143,13 +151,13 @@ def test_text_has_an_end() -> None:
 def test_where_only_the_result_remains_there_is_no_text() -> None:
     call = _step(FORMATS["json"], "Hm.", "count", title="Salt")
     model = ScriptedModel([call, 'Well.\n\n{"title": "a", "copies": 1}'])
-    result = sk.Agent(model, tools=[count], result=Reply, text=True, max_steps=2).run("How many?")
+    result = sk.Agent(model, tools=[count], output_type=Reply, allow_text=True, max_steps=2).run("How many?")
     assert isinstance(result.messages[-1], Answer) and result.messages[-1].text == ""
 
 
 def test_a_result_that_is_not_json_cannot_be_told_from_text() -> None:
     with pytest.raises(AgentError, match="text=True"):
-        sk.Agent(RandomModel(), tools=[count], result=sk.Regex("[a-z]+"), text=True)
+        sk.Agent(RandomModel(), tools=[count], output_type=sk.Regex("[a-z]+"), allow_text=True)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -159,7 +167,7 @@ def test_the_stream_tells_the_text_as_it_grows(name: Any) -> None:
         [_step(form, SAID[1], "count", title="Salt"), f'{SAID[1]}\n\n{{"title": "é", "copies": 3}}'],
         byte_vocabulary(),
     )
-    agent = sk.Agent(model, tools=[count], result=Reply, format=name, text=True)
+    agent = sk.Agent(model, tools=[count], output_type=Reply, format=name, allow_text=True)
     told: list[str] = []
     said = [""]
     partial: object = None
@@ -168,21 +176,21 @@ def test_the_stream_tells_the_text_as_it_grows(name: Any) -> None:
         if not told or told[-1] != kind:
             told.append(kind)
         match event:
-            case sk.TextSaid(text):
+            case sk.PreambleDelta(text):
                 said[-1] += text
-            case sk.CallDone():
+            case sk.ToolResult():
                 said.append("")
-            case sk.ResultGrown(found):
+            case sk.PartialOutput(found):
                 partial = found
     assert said == [SAID[1], SAID[1]]
     assert told == [
-        "TextSaid",
-        "CallStarted",
-        "ArgumentsGrown",
-        "CallDone",
-        "TextSaid",
-        "ResultGrown",
-        "RunFinished",
+        "PreambleDelta",
+        "ToolCallStart",
+        "ToolCallDelta",
+        "ToolResult",
+        "PreambleDelta",
+        "PartialOutput",
+        "RunEnd",
     ]
     assert partial == Reply(title="é", copies=3)
 
@@ -196,27 +204,29 @@ def test_what_is_refused_is_said_anew() -> None:
                 raise ValueError("it is even")
 
     model = ScriptedModel(['Two.\n\n{"n": 2}', 'Three.\n\n{"n": 3}'])
-    events = list(sk.Agent(model, tools=[count], result=Odd, text=True, retries=1).stream("Odd?"))
+    events = list(sk.Agent(model, tools=[count], output_type=Odd, allow_text=True, retries=1).stream("Odd?"))
     kinds = [type(event).__name__ for event in events]
-    assert "StepRefused" in kinds
+    assert "StepRetracted" in kinds
     finished = events[-1]
-    assert isinstance(finished, sk.RunFinished)
+    assert isinstance(finished, sk.RunEnd)
     assert finished.result.value == Odd(n=3)
-    last = kinds.index("StepRefused")
-    assert "".join(event.text for event in events[last:] if isinstance(event, sk.TextSaid)).endswith("Three.")
+    last = kinds.index("StepRetracted")
+    assert "".join(event.text for event in events[last:] if isinstance(event, sk.PreambleDelta)).endswith(
+        "Three."
+    )
 
 
 @pytest.mark.parametrize("controls", [True, False])
 @pytest.mark.parametrize("kind", [HermesFormat, MistralFormat, MistralListFormat])
 def test_what_was_said_is_split_off_wherever_it_is_cut(kind: Any, controls: bool) -> None:
-    form = kind(controls=frozenset(kind.marks) if controls else frozenset())
+    form = kind(control_tokens=frozenset(kind.markers) if controls else frozenset())
     step = _step(form, SAID[1], "count", title="<tool_call>[TOOL_CALLS]")
-    said, rest = split_said(step, form)
+    said, rest = split_preamble(step, form)
     assert (said, rest) == (SAID[1], _step(form, "", "count", title="<tool_call>[TOOL_CALLS]"))
     data = step.encode(errors="surrogateescape")
     for width in (1, 2, 5):
-        saying, text, at, seen = Saying(form), "", 0, 0
-        while not saying.done:
+        saying, text, at, seen = PreambleReader(form), "", 0, 0
+        while not saying.is_complete:
             seen = min(len(data), seen + width)
             end, more = saying.read(data[at:seen])
             at, text = at + end, text + more
@@ -228,11 +238,13 @@ def test_what_was_said_is_split_off_wherever_it_is_cut(kind: Any, controls: bool
 def test_an_empty_line_may_stand_before_calls_in_every_format(name: Any) -> None:
     call = _step(FORMATS[name], "", "count", title="Salt")
     model = ScriptedModel([f"I will look it up.\n\n{call}", '"Three."'])
-    agent = sk.Agent(model, tools=[count], format=name, text=True)
+    agent = sk.Agent(model, tools=[count], format=name, allow_text=True)
     events = list(agent.stream("How many?"))
-    assert "".join(event.text for event in events if isinstance(event, sk.TextSaid)) == "I will look it up."
+    assert (
+        "".join(event.text for event in events if isinstance(event, sk.PreambleDelta)) == "I will look it up."
+    )
     finished = events[-1]
-    assert isinstance(finished, sk.RunFinished)
+    assert isinstance(finished, sk.RunEnd)
     assert [call.output for call in finished.result.calls] == [3]
     assert "leave a line empty" in model.prompts[0]
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import structkit as sk
-from structkit.agent.formats.pythonic import PythonArguments, PythonicFormat
-from structkit.agent.run.step import StepTarget, Written
+from structkit.agent.formats.pythonic import PythonArgumentsReader, PythonicFormat
+from structkit.agent.run.step import ParsedCall, StepTarget
 from structkit.lowering.containers.notation import PYTHON
 from structkit.testing import ScriptedModel
 from tests.agent.run.noise import random_runs
@@ -39,13 +39,13 @@ def _read(call: ast.expr) -> dict[str, object]:
 @given(st.dictionaries(TEXTS | st.sampled_from(["a", "b", "class", "None", "é", "ﬁ"]), VALUES, max_size=4))
 @settings(max_examples=300, deadline=None)
 def test_what_is_written_is_what_python_reads(arguments: dict[str, object]) -> None:
-    written = PythonicFormat().written(json.dumps(arguments, ensure_ascii=False))
+    written = PythonicFormat().format_arguments(json.dumps(arguments, ensure_ascii=False))
     tree = ast.parse(f"f({written})", mode="eval")
     assert _read(tree.body) == arguments
     for step in (1, 3, 1000):
-        reader, text, at = PythonArguments(), "", 0
+        reader, text, at = PythonArgumentsReader(), "", 0
         data = f"{written})]".encode()
-        while not reader.done:
+        while not reader.is_complete:
             end, more = reader.read(data[at : at + step])
             at, text = at + end, text + more
         assert json.loads(text) == arguments
@@ -55,7 +55,7 @@ def test_what_is_written_is_what_python_reads(arguments: dict[str, object]) -> N
 @given(VALUES)
 @settings(deadline=None)
 def test_only_names_are_spelled_otherwise(value: object) -> None:
-    assert repr(ast.literal_eval(PYTHON.spelled(json.dumps(value, ensure_ascii=False)))) == repr(value)
+    assert repr(ast.literal_eval(PYTHON.render(json.dumps(value, ensure_ascii=False)))) == repr(value)
 
 
 class Place(BaseModel):
@@ -102,12 +102,12 @@ def test_noise_writes_what_python_reads(monkeypatch: pytest.MonkeyPatch, order: 
 
     def checked(self: StepTarget, text: str) -> object:
         value = read(self, text)
-        if isinstance(value, tuple) and value and isinstance(value[0], Written):
+        if isinstance(value, tuple) and value and isinstance(value[0], ParsedCall):
             tree = ast.parse(text, mode="eval").body
             assert isinstance(tree, ast.List) and len(tree.elts) == len(value)
             for call, written in zip(tree.elts, value, strict=True):
                 assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-                assert call.func.id == written.ready.name
+                assert call.func.id == written.tool.name
                 assert repr(_read(call)) == repr(json.loads(written.arguments))
                 calls.append(call.func.id)
         return value
@@ -121,9 +121,9 @@ def test_noise_writes_what_python_reads(monkeypatch: pytest.MonkeyPatch, order: 
     agent = sk.Agent(
         ScriptedModel([]),
         tools=[*tools, *odd],
-        result=dict[str, int],
+        output_type=dict[str, int],
         format="pythonic",
-        parallel=2,
+        max_parallel_calls=2,
         max_steps=4,
         max_tokens=600,
         order=order,
@@ -148,20 +148,22 @@ def test_nothing_but_literals_can_be_written() -> None:
 
 
 def test_numbers_are_written_as_they_were() -> None:
-    written = PythonicFormat().written('{"a": 1E+05, "b": [0.10, -0, 1e999], "c": 0.999999999999999999}')
+    written = PythonicFormat().format_arguments(
+        '{"a": 1E+05, "b": [0.10, -0, 1e999], "c": 0.999999999999999999}'
+    )
     assert written == "a=1E+05, b=[0.10, -0, 1e999], c=0.999999999999999999"
 
 
 def test_a_history_that_is_no_json_is_shown_as_it_is() -> None:
-    assert PythonicFormat().written('{"a": NaN}') == '**{"a": NaN}'
-    assert PythonicFormat().written("[1, 2") == "**[1, 2"
-    assert PythonicFormat().written("[" * 100_000)[:4] == "**[["
+    assert PythonicFormat().format_arguments('{"a": NaN}') == '**{"a": NaN}'
+    assert PythonicFormat().format_arguments("[1, 2") == "**[1, 2"
+    assert PythonicFormat().format_arguments("[" * 100_000)[:4] == "**[["
 
 
 def test_halves_of_surrogate_pairs_stay_escapes() -> None:
     """No tokenizer reads them, and one of them would be the mark of a control token."""
     arguments = r'{"text": "\udcff[TOOL_CALLS] \ud800 \ud83d\ude00"}'
-    written = PythonicFormat().written(arguments)
+    written = PythonicFormat().format_arguments(arguments)
     assert written == r'text="\udcff[TOOL_CALLS] \ud800 😀"'
     assert _read(ast.parse(f"f({written})", mode="eval").body) == json.loads(arguments)
 
@@ -174,7 +176,7 @@ def test_a_stored_call_that_is_no_unicode_is_refused() -> None:
         tools = [sk.tool(say, requires_approval=True)]
         return sk.Agent(ScriptedModel(script), tools, format="pythonic")
 
-    with pytest.raises(sk.RunPaused) as paused:
+    with pytest.raises(sk.RunSuspended) as paused:
         agent('[say(text="x")]').run("Go.")
     changed = paused.value.state.dumps().replace(r"\"x\"", r"\"\\ud800\"")
     with pytest.raises(sk.AgentError, match=r"(?s)the arguments of call_1 in the state: .*Invalid JSON"):
@@ -190,6 +192,12 @@ def test_a_run_that_waits_goes_on_in_every_style(name: Any, whitespace: Any) -> 
         sk.Tool(function=lambda **given: 1, name="odd", schema=sk.JsonSchema(numbers), requires_approval=True)
     )
     agent = sk.Agent(
-        ScriptedModel([]), tools, result=bool, format=name, whitespace=whitespace, max_steps=3, max_tokens=400
+        ScriptedModel([]),
+        tools,
+        output_type=bool,
+        format=name,
+        whitespace=whitespace,
+        max_steps=3,
+        max_tokens=400,
     )
     assert sum(len(result.calls) for result in random_runs(agent, n=9)) > 3

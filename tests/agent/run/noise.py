@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import structkit as sk
 from structkit.models.protocols import Session
 from structkit.testing import RandomModel, small_vocabulary
-from structkit.vocabulary.control_tokens import readable
+from structkit.vocabulary.control_tokens import display_text
 
 __all__ = ["random_runs"]
 
@@ -21,10 +21,10 @@ VOCABULARY = small_vocabulary()
 
 def random_runs(agent: sk.Agent[Any], n: int, seed: int = 0) -> list[sk.AgentResult[Any]]:
     """The results of `n` runs; calls that wait are approved or denied at random."""
-    setup = agent._setup
-    begins = setup.format.begins(several=setup.most > 1)
+    setup = agent._config
+    begins = setup.format.start_delimiters(multiple=setup.max_calls > 1)
     openings = [
-        readable(before + setup.format.opened(tool.name)).encode()
+        display_text(before + setup.format.call_prefix(tool.name)).encode()
         for before in begins
         for tool in setup.tools
     ]
@@ -41,7 +41,7 @@ def random_runs(agent: sk.Agent[Any], n: int, seed: int = 0) -> list[sk.AgentRes
                     approvals = {each.id: chance.choice([True, False, "not now"]) for each in state.pending}
                     results.append(noisy.resume(state, approvals=approvals))
                 break
-            except sk.RunPaused as paused:
+            except sk.RunSuspended as paused:
                 state = paused.state
     return results
 
@@ -76,7 +76,7 @@ class _Opening:
         logits: NDArray[np.float32] = self.noise.logits(token_ids).copy()
         written = b"".join(VOCABULARY.tokens[token] for token in self.fed[self.prompt_tokens :])
         if self.opening.startswith(written):
-            for token in self.model._speller.beginnings(self.opening[len(written) :]):
+            for token in self.model._tokenizer.prefixes(self.opening[len(written) :]):
                 logits[token] += 20.0
         return logits
 

@@ -29,7 +29,7 @@ def pay(euros: float) -> str:
 def careful(context: sk.Context[None], euros: float) -> str:
     """Pay, but ask."""
     if euros > 100 and not context.approved:
-        raise sk.Pause("more than 100 euros")
+        raise sk.ApprovalRequired("more than 100 euros")
     return f"paid {euros}"
 
 
@@ -41,13 +41,13 @@ def call(name: str, /, **arguments: object) -> str:
     return json.dumps({"name": name, "arguments": arguments})
 
 
-def agent(*replies: str, parallel: int = 1) -> sk.Agent[str]:
+def agent(*replies: str, max_parallel_calls: int = 1) -> sk.Agent[str]:
     tools = [sk.tool(pay, requires_approval=True), careful, balance]
-    return sk.Agent(ScriptedModel(replies), tools=tools, parallel=parallel)
+    return sk.Agent(ScriptedModel(replies), tools=tools, max_parallel_calls=max_parallel_calls)
 
 
 def paused(run: sk.Agent[str]) -> sk.RunState:
-    with pytest.raises(sk.RunPaused, match=r"call_\d.*agent\.resume") as caught:
+    with pytest.raises(sk.RunSuspended, match=r"call_\d.*agent\.resume") as caught:
         run.run("Pay.")
     return caught.value.state
 
@@ -55,16 +55,16 @@ def paused(run: sk.Agent[str]) -> sk.RunState:
 @pytest.mark.parametrize(
     ("raised", "reason"),
     [
-        (sk.Pause, "the tool asks for a decision"),
-        (sk.Pause(KeyError("name")), "'name'"),
-        (sk.Pause("\udcff.txt"), "?.txt"),
+        (sk.ApprovalRequired, "the tool asks for a decision"),
+        (sk.ApprovalRequired(KeyError("name")), "'name'"),
+        (sk.ApprovalRequired("\udcff.txt"), "?.txt"),
     ],
 )
 def test_a_tool_pauses_whatever_it_says(raised: Any, reason: str) -> None:
     def ask() -> None:
         raise raised
 
-    with pytest.raises(sk.RunPaused) as caught:
+    with pytest.raises(sk.RunSuspended) as caught:
         sk.Agent(ScriptedModel([call("ask")]), [ask]).run("x")
     (pending,) = sk.RunState.loads(caught.value.state.dumps()).pending
     assert pending.reason == reason
@@ -107,7 +107,7 @@ def test_a_denied_call_is_told(decision: bool | str, said: str) -> None:
 
 def test_a_tool_pauses_by_itself_and_is_told_that_it_may() -> None:
     run = agent(call("careful", euros=20), call("careful", euros=200), '"done"')
-    with pytest.raises(sk.RunPaused, match="more than 100 euros") as caught:
+    with pytest.raises(sk.RunSuspended, match="more than 100 euros") as caught:
         run.run("Pay.")
     result = asyncio.run(run.aresume(caught.value.state, approvals=True))
     assert [each.output for each in result.calls] == ["paid 20.0", "paid 200.0"]
@@ -115,13 +115,13 @@ def test_a_tool_pauses_by_itself_and_is_told_that_it_may() -> None:
 
 def test_the_other_calls_of_a_step_are_made_once() -> None:
     both = f"[{call('pay', euros=1)}, {call('balance')}, {call('careful', euros=200)}]"
-    run = agent(both, '"done"', parallel=3)
+    run = agent(both, '"done"', max_parallel_calls=3)
     state = paused(run)
-    assert ([each.id for each in state.done], [each.id for each in state.pending]) == (
+    assert ([each.id for each in state.tool_results], [each.id for each in state.pending]) == (
         ["call_2"],
         ["call_1", "call_3"],
     )
-    with pytest.raises(sk.RunPaused) as caught:  # nothing was said of the third
+    with pytest.raises(sk.RunSuspended) as caught:  # nothing was said of the third
         run.resume(state, approvals={"call_1": True})
     assert [each.id for each in caught.value.state.pending] == ["call_3"]
     result = run.resume(caught.value.state, approvals=False)
@@ -135,7 +135,7 @@ def test_the_other_calls_of_a_step_are_made_once() -> None:
 def test_which_calls_need_approval_may_depend_on_them() -> None:
     asks = sk.tool(pay, requires_approval=lambda call: call.arguments["euros"] > 10)  # type: ignore[operator]
     run = sk.Agent(ScriptedModel([call("pay", euros=5), call("pay", euros=50), '"done"']), tools=[asks])
-    with pytest.raises(sk.RunPaused) as caught:
+    with pytest.raises(sk.RunSuspended) as caught:
         run.run("x")
     assert [each.arguments for each in caught.value.state.pending] == ['{"euros": 50}']
 
@@ -161,7 +161,7 @@ def test_a_run_goes_on_in_another_process(tmp_path: Path) -> None:
 def test_the_limits_of_a_run_hold_over_its_pauses() -> None:
     tools = [sk.tool(pay, requires_approval=True, max_calls=1)]
     run = sk.Agent(ScriptedModel([call("pay", euros=1), call("pay", euros=2)]), tools=tools, max_steps=3)
-    with pytest.raises(sk.RunPaused) as caught:
+    with pytest.raises(sk.RunSuspended) as caught:
         run.run("x")
     result = run.resume(caught.value.state, approvals=True)
     assert (len(result.calls), result.steps) == (1, 2)
@@ -222,7 +222,7 @@ def test_states_that_were_changed_are_refused() -> None:
         replace(state, pending=(other,)),  # what somebody approves of is what is done
         replace(state, messages=()),
         replace(state, messages=(made, due)),
-        replace(state, done=(output,)),  # type: ignore[arg-type]
+        replace(state, tool_results=(output,)),  # type: ignore[arg-type]
     ):
         with pytest.raises(sk.AgentError, match=r"state|no output"):
             run.resume(changed, approvals=True)
@@ -243,13 +243,13 @@ def test_a_call_that_nobody_decided_about_is_not_made_again() -> None:
     def once(context: sk.Context[None]) -> str:
         asked.append(context.approved)
         if len(asked) == 1:
-            raise sk.Pause("the first time")
+            raise sk.ApprovalRequired("the first time")
         return "made"
 
     run = sk.Agent(ScriptedModel([call("once"), '"done"']), tools=[once])
     state = paused(run)
     for _ in range(2):
-        with pytest.raises(sk.RunPaused, match="the first time") as caught:
+        with pytest.raises(sk.RunSuspended, match="the first time") as caught:
             run.resume(state, approvals={})
         state = caught.value.state
     assert asked == [False]

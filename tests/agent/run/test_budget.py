@@ -50,7 +50,7 @@ def test_what_is_taken_back_is_counted() -> None:
     # From the opening quote of the value that was refused; the rest, its forced text too, is written again.
     assert result.usage.discarded_tokens == len(first) - len('{"title": ')
     assert result.usage.generated_tokens == len(second)
-    with pytest.raises(sk.ValidationFailed) as caught:
+    with pytest.raises(sk.OutputValidationError) as caught:
         sk.generate(ScriptedModel([first] * 2, vocabulary), "x", Report, retries=0)
     usage = caught.value.usage
     assert isinstance(usage, sk.Usage)
@@ -63,11 +63,13 @@ def test_a_run_computes_no_more_tokens_than_it_may(retries: int) -> None:
     for seed in range(40):
         most = 60 + 7 * seed
         model = RandomModel(seed, byte_vocabulary(), brevity=3.0)
-        agent = sk.Agent(model, tools=[note], result=Report, max_tokens=most, max_steps=5, retries=retries)
+        agent = sk.Agent(
+            model, tools=[note], output_type=Report, max_tokens=most, max_steps=5, retries=retries
+        )
         try:
             usage: Any = agent.run("x").usage
             ended += 1
-        except sk.ValidationFailed as failed:
+        except sk.OutputValidationError as failed:
             usage = failed.usage
         assert 0 < computed(usage) <= most
         discarded += usage.discarded_tokens
@@ -79,17 +81,17 @@ def test_a_value_is_written_anew_only_where_there_is_room() -> None:
 
     def run(max_tokens: int) -> sk.AgentResult[Report]:
         model = ScriptedModel([first, second], byte_vocabulary())
-        return sk.Agent(model, result=Report, max_tokens=max_tokens).run("x")
+        return sk.Agent(model, output_type=Report, max_tokens=max_tokens).run("x")
 
     assert run(60).value.title == "abc"
-    with pytest.raises(sk.ValidationFailed, match="not of such a length"):
+    with pytest.raises(sk.OutputValidationError, match="not of such a length"):
         run(len(first) + 5)
 
 
 def test_thoughts_are_of_the_tokens_of_the_run() -> None:
     for seed in range(10):
         model = RandomModel(seed, brevity=3.0)
-        agent = sk.Agent(model, tools=[note], result=bool, max_tokens=150, thinking=40, max_steps=6)
+        agent = sk.Agent(model, tools=[note], output_type=bool, max_tokens=150, thinking=40, max_steps=6)
         usage = agent.run("x").usage
         assert usage.thinking_tokens
         assert computed(usage) <= 150
@@ -123,7 +125,7 @@ def test_an_agent_as_a_tool_keeps_to_the_tokens_of_the_caller() -> None:
         for seed in range(6):
             inner = inner_agent(RandomModel(seed), max_tokens=300)  # strings without an end
             model = ScriptedModel([three, '"ok"'])
-            outer = sk.Agent(model, tools=[inner.as_tool("helper")], parallel=3, max_tokens=most)
+            outer = sk.Agent(model, tools=[inner.as_tool("helper")], max_parallel_calls=3, max_tokens=most)
             result = outer.run("x")
             assert computed(result.usage) <= most
     assert {each.error for each in result.calls} == {None}
@@ -131,11 +133,11 @@ def test_an_agent_as_a_tool_keeps_to_the_tokens_of_the_caller() -> None:
 
 def test_what_a_failed_agent_took_is_counted() -> None:
     inner = sk.Agent(
-        ScriptedModel(['{"title": "ab", "body": "abc"}'], byte_vocabulary()), result=Report, retries=0
+        ScriptedModel(['{"title": "ab", "body": "abc"}'], byte_vocabulary()), output_type=Report, retries=0
     )
     outer = sk.Agent(ScriptedModel([call("helper", prompt="a"), '"ok"']), tools=[inner.as_tool("helper")])
     result = outer.run("x")
-    assert "ValidationFailed" in (result.calls[0].error or "")
+    assert "OutputValidationError" in (result.calls[0].error or "")
     assert result.usage.discarded_tokens == len('{"title": "ab", "body": "abc"}')
 
 
@@ -174,7 +176,7 @@ def test_no_tool_is_waited_for_when_the_time_is_over(
 ) -> None:
     script = ["[" + ", ".join([call("f")] * count) + "]" if count > 1 else call("f"), '"ok"']
     tools = [sk.tool(function, name="f", timeout=10)]
-    agent = sk.Agent(ScriptedModel(script), tools, parallel=2)
+    agent = sk.Agent(ScriptedModel(script), tools, max_parallel_calls=2)
     limits, begun = sk.UsageLimits(timeout=0.2), time.perf_counter()
     result = (
         agent.run("x", usage_limits=limits)
@@ -195,7 +197,7 @@ def test_a_call_that_is_written_too_late_is_not_made() -> None:
         made.append(text)
 
     agent = sk.Agent(ScriptedModel([call("send", text="a"), '"ok"']), [sk.tool(send, requires_approval=True)])
-    with pytest.raises(sk.RunPaused) as paused:
+    with pytest.raises(sk.RunSuspended) as paused:
         agent.run("x")
     result = agent.resume(paused.value.state, approvals=True, usage_limits=sk.UsageLimits(timeout=0))
     assert [each.error for each in result.calls] == ["the call was not made, for the time of the run is over"]
@@ -219,7 +221,7 @@ def test_what_a_tool_took_that_nobody_waited_for_is_counted() -> None:
     spending = threading.Event()
 
     def costly(context: sk.Context[None]) -> None:
-        context.ended.wait(10)
+        context.cancelled.wait(10)
         context.spend(sk.generate(ScriptedModel(['"abcdefgh"'], byte_vocabulary()), "x", str).usage)
         spending.set()
 
@@ -254,10 +256,12 @@ def test_usage_holds_over_a_pause() -> None:
 
     tools = [inner.as_tool("helper"), sk.tool(pay, requires_approval=True)]
     both = f"[{call('helper', prompt='x')}, {call('pay')}]"
-    with pytest.raises(sk.RunPaused) as caught:
-        sk.Agent(ScriptedModel([both]), tools, parallel=2).run("x")
+    with pytest.raises(sk.RunSuspended) as caught:
+        sk.Agent(ScriptedModel([both]), tools, max_parallel_calls=2).run("x")
     before = caught.value.state.usage
-    result = sk.Agent(ScriptedModel(['"ok"']), tools, parallel=2).resume(caught.value.state, approvals=True)
+    result = sk.Agent(ScriptedModel(['"ok"']), tools, max_parallel_calls=2).resume(
+        caught.value.state, approvals=True
+    )
     assert result.usage.generated_tokens == before.generated_tokens + 4
 
 
@@ -301,7 +305,7 @@ def test_limits_hold_in_every_kind_of_run() -> None:
         return await agent.with_model(ScriptedModel(script)).astream("x", usage_limits=two).result()
 
     asking = sk.Agent(ScriptedModel([call("pay"), *script]), [_helper, sk.tool(pay, requires_approval=True)])
-    with pytest.raises(sk.RunPaused) as caught:
+    with pytest.raises(sk.RunSuspended) as caught:
         asking.run("x")
     state = caught.value.state
     results = [
@@ -333,7 +337,7 @@ def test_of_a_huge_output_only_what_can_be_shown_is_counted() -> None:
 
     for seed in range(6):
         model = Counting(seed, brevity=3, context_length=500)
-        result = sk.Agent(model, tools=[essay], result=bool, max_steps=3).run("x")
+        result = sk.Agent(model, tools=[essay], output_type=bool, max_steps=3).run("x")
         assert model.longest < 50_000
         if result.calls:
             break
@@ -374,7 +378,7 @@ def test_a_function_sees_that_nobody_waits_for_it(later: bool) -> None:
     seen: list[bool] = []
 
     def slow(context: sk.Context[None]) -> None:
-        seen.append(context.ended.wait(20))
+        seen.append(context.cancelled.wait(20))
 
     agent = sk.Agent(ScriptedModel([call("slow"), '"ok"']), [sk.tool(slow, timeout=0.1)])
     result = asyncio.run(agent.arun("x")) if later else agent.run("x")

@@ -59,12 +59,12 @@ def test_a_function_that_returns_what_must_be_awaited(options: dict[str, Any]) -
         f"[{call('future', text='b')}, {call('later', text='c')}]",
         call("cancelled"),
     ]
-    agent = agent_of(*tools, script=script, parallel=2)
+    agent = agent_of(*tools, script=script, max_parallel_calls=2)
 
     async def in_a_loop() -> list[sk.AgentResult[str]]:
         return [agent.run("x"), await agent.arun("x")]  # the first as in a notebook
 
-    for result in [agent_of(*tools, script=script, parallel=2).run("x"), *asyncio.run(in_a_loop())]:
+    for result in [agent_of(*tools, script=script, max_parallel_calls=2).run("x"), *asyncio.run(in_a_loop())]:
         assert [each.output for each in result.calls] == ["A", "B", "C", None]
         assert result.calls[3].error == "the call was cancelled"
 
@@ -108,7 +108,7 @@ def test_any_exception_can_be_fatal(error: type[BaseException], timeout: float |
 
     for run in RUNS:
         with pytest.raises(sk.AgentError if error in SIGNALS else error) as caught:
-            run(agent_of(sk.tool(fail, fatal=error, timeout=timeout), script=[call("fail")]))
+            run(agent_of(sk.tool(fail, reraise=error, timeout=timeout), script=[call("fail")]))
         assert isinstance(caught.value, error) or isinstance(caught.value.__cause__, error)
 
 
@@ -264,9 +264,9 @@ def test_an_exception_that_ends_loops_is_told_like_any_other() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"fatal": "KeyError"},
-        {"fatal": KeyError("x")},
-        {"fatal": int},
+        {"reraise": "KeyError"},
+        {"reraise": KeyError("x")},
+        {"reraise": int},
         {"requires_approval": "yes"},
         {"requires_approval": _later},
     ],
@@ -310,12 +310,12 @@ def test_whether_a_tool_is_available_is_asked_once_a_step() -> None:
     agent = agent_of(tool, other, script=[call("look"), call("other"), call("look")])
     assert [each.name for each in agent.run("x").calls] == ["look", "other", "look"]
     assert asked == [1, 2, 3, 4]
-    prompts = agent._setup.model.prompts  # type: ignore[attr-defined]
+    prompts = agent._config.model.prompts  # type: ignore[attr-defined]
     assert "look cannot be called any more" in prompts[1]
 
     asked.clear()
     asking = sk.tool(other, requires_approval=True)
-    with pytest.raises(sk.RunPaused) as caught:
+    with pytest.raises(sk.RunSuspended) as caught:
         agent_of(tool, asking, script=[call("other")]).run("x")
     assert asked == [1]
     resumed = sk.Agent(ScriptedModel(['"done"']), [tool, asking])
@@ -339,7 +339,7 @@ def test_whether_a_tool_is_available_may_be_awaited(
     (tool,) = sk.Toolset([look]).available(now)
     agent = agent_of(tool, other, script=[call("other"), call("look"), call("look")])
     assert [each.name for each in run(agent).calls][:2] == ["other", "look"]
-    assert "look cannot be called any more" in agent._setup.model.prompts[2]  # type: ignore[attr-defined]
+    assert "look cannot be called any more" in agent._config.model.prompts[2]  # type: ignore[attr-defined]
 
     async def unsure(context: sk.Context[object]) -> bool:
         raise LookupError("no such switch")

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 import structkit as sk
-from structkit.agent.formats.detect import FormatName, choose_format
+from structkit.agent.formats.detect import FormatName, detect_format
 from structkit.messages import CallPart
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
 
@@ -34,13 +34,13 @@ def _arguments(word: str = '"a"', many: str = "[1]", title: str = '"b"') -> str:
 @pytest.mark.parametrize("text", [False, True], ids=["", "text"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_arguments_are_closed_after_their_tokens(name: FormatName, text: bool) -> None:
-    form, _ = choose_format(name, ScriptedModel([], BYTES), None, tools=True, text=text)
-    said = f"Well.{form.spoken}" if text else ""
+    form, _ = detect_format(name, ScriptedModel([], BYTES), None, tools=True, allow_text=text)
+    said = f"Well.{form.text_separator}" if text else ""
 
     def called(**arguments: str) -> dict[str, object]:
-        step = form.text([CallPart(id="call_1", name="keep", arguments=_arguments(**arguments))])
+        step = form.calls_text([CallPart(id="call_1", name="keep", arguments=_arguments(**arguments))])
         model = ScriptedModel([said + step, '"ok"'], BYTES)
-        (call,) = sk.Agent(model, [keep], format=name, text=text).run("x").calls
+        (call,) = sk.Agent(model, [keep], format=name, allow_text=text).run("x").calls
         assert call.arguments["free"] == "abcdefghi"
         return call.arguments
 
@@ -53,7 +53,7 @@ def test_arguments_are_closed_after_their_tokens(name: FormatName, text: bool) -
 def test_several_calls_and_a_result_are_closed_too() -> None:
     calls = [f'{{"name": "keep", "arguments": {each}}}' for each in (_arguments(), _arguments('"abcdefgh"'))]
     model = ScriptedModel([f"[{', '.join(calls)}]", '{"title": "abcdefgh"}'], BYTES)
-    result = sk.Agent(model, [keep], result=Note, parallel=2).run("x")
+    result = sk.Agent(model, [keep], output_type=Note, max_parallel_calls=2).run("x")
     assert [call.arguments["word"] for call in result.calls] == ["a", "abcd"]
     assert result.value == Note(title="abcde")
 
@@ -75,7 +75,14 @@ def test_a_random_model_keeps_to_them_about(name: FormatName, seed: int) -> None
 
     model = RandomModel(seed, small_vocabulary())
     agent = sk.Agent(
-        model, [note], format=name, parallel=3, max_steps=3, temperature=1.0, seed=seed, max_tokens=400
+        model,
+        [note],
+        format=name,
+        max_parallel_calls=3,
+        max_steps=3,
+        temperature=1.0,
+        seed=seed,
+        max_tokens=400,
     )
     longest = max(map(len, small_vocabulary().tokens))
     for call in agent.run("x").calls:

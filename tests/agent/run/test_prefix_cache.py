@@ -19,9 +19,9 @@ import structkit as sk
 from structkit.agent.run import driver
 from structkit.agent.run.run import Run
 from structkit.agent.run.state import RunState
-from structkit.generate.run.prefix_cache import KeptRow, keeping
+from structkit.generate.run.prefix_cache import CachedRow, with_cached_row
 from structkit.messages import User
-from structkit.models.single_row import SingleRow
+from structkit.models.single_row import SingleRowBatch
 from structkit.testing import ScriptedModel
 from tests.agent.rows import noted_rows
 
@@ -47,11 +47,11 @@ def fresh(number: int) -> int:
 def test_a_run_that_remembers_is_the_same_run(result: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_demo()
     kept = noted_rows(monkeypatch)
-    agent = sk.Agent(sk.load(), tools=[calculate, get_weather], result=result, max_steps=4)
+    agent = sk.Agent(sk.load(), tools=[calculate, get_weather], output_type=result, max_steps=4)
 
     def run(keep: bool) -> sk.AgentResult[object]:
-        state = RunState(agent="", messages=(User(content="Calculate 17 * 23."),), pending=())
-        return driver.drive(Run(agent._setup, state, None), agent._setup.model, keep=keep)
+        state = RunState(agent_fingerprint="", messages=(User(content="Calculate 17 * 23."),), pending=())
+        return driver.drive_sync(Run(agent._config, state, None), agent._config.model, reuse_prefix=keep)
 
     with_cache, without = run(True), run(False)
     assert with_cache.messages == without.messages
@@ -66,18 +66,18 @@ def test_a_model_without_a_chat_template_reads_a_transcript() -> None:
     demo = sk.load()
     plain = type(demo)(demo.model, copy.copy(demo.tokenizer), name="plain")
     plain.tokenizer.chat_template = None
-    agent = sk.Agent(plain, tools=[calculate], result=bool, max_steps=3, instructions="Be brief.")
+    agent = sk.Agent(plain, tools=[calculate], output_type=bool, max_steps=3, instructions="Be brief.")
     result = agent.run("Calculate 17 * 23.")
     assert isinstance(result.value, bool)
-    told = agent._setup.turns(result.messages[:-1])
+    told = agent._config.turns(result.messages[:-1])
     assert isinstance(told, str)
     assert told.startswith("Be brief.\n\nUser: Calculate 17 * 23.\n\nAnswer with JSON.")
     assert told.endswith("\n\nAssistant:")
 
 
 def test_models_that_begin_anew_each_time_are_left_to_it() -> None:
-    rows = SingleRow(ScriptedModel([]))
-    assert keeping(rows) is rows
+    rows = SingleRowBatch(ScriptedModel([]))
+    assert with_cached_row(rows) is rows
 
 
 def turns(agent: sk.Agent[Any], *prompts: str) -> list[sk.AgentResult[Any]]:
@@ -89,20 +89,20 @@ def turns(agent: sk.Agent[Any], *prompts: str) -> list[sk.AgentResult[Any]]:
 
 
 def conversing(**options: Any) -> sk.Agent[int]:
-    return sk.Agent(sk.load(), tools=[calculate, get_weather], result=int, max_steps=3, **options)
+    return sk.Agent(sk.load(), tools=[calculate, get_weather], output_type=int, max_steps=3, **options)
 
 
 PROMPTS = ("Calculate 17 * 23.", "And the weather in Porto?", "And in Braga?")
 
 
-def only(agent: sk.Agent[Any]) -> KeptRow:
-    (row,) = agent._setup.shelf._rows
+def only(agent: sk.Agent[Any]) -> CachedRow:
+    (row,) = agent._config.prefix_cache._rows
     return row
 
 
 def test_a_turn_reads_only_what_is_new() -> None:
     needs_demo()
-    agent, forgetful = conversing(), conversing(limits=sk.Limits(kept_tokens=0))
+    agent, forgetful = conversing(), conversing(limits=sk.Limits(prefix_cache_tokens=0))
     first = agent.run(PROMPTS[0])
     row = only(agent)
     before = row.read_tokens
@@ -110,12 +110,12 @@ def test_a_turn_reads_only_what_is_new() -> None:
     assert only(agent) is row
     fresh = conversing()
     fresh.run(PROMPTS[1], messages=first.messages)
-    setup = agent._setup
+    setup = agent._config
     old = len(setup.model.encode(setup.turns(first.messages[:-1])))
     assert only(fresh).read_tokens - (row.read_tokens - before) > old - 10
     alone = turns(forgetful, *PROMPTS[:2])
     assert [each.messages for each in alone] == [first.messages, second.messages]
-    assert len(forgetful._setup.shelf) == 0
+    assert len(forgetful._config.prefix_cache) == 0
 
 
 def test_what_was_read_is_let_go_of() -> None:
@@ -123,13 +123,13 @@ def test_what_was_read_is_let_go_of() -> None:
     agent = conversing()
     for number in range(4):  # other conversations, each of some hundred tokens
         agent.run(f"Calculate {number} * 23.")
-    kept = [weakref.ref(row) for row in agent._setup.shelf._rows]
+    kept = [weakref.ref(row) for row in agent._config.prefix_cache._rows]
     assert 1 < len(kept) <= 4
-    small = conversing(limits=sk.Limits(kept_tokens=len(only_first(agent).tokens) + 50))
+    small = conversing(limits=sk.Limits(prefix_cache_tokens=len(only_first(agent).token_ids) + 50))
     for number in range(4):
         small.run(f"Calculate {number} * 23.")
-    assert len(small._setup.shelf) == 1
-    assert len(agent.with_model(ScriptedModel([]))._setup.shelf) == 0
+    assert len(small._config.prefix_cache) == 1
+    assert len(agent.with_model(ScriptedModel([]))._config.prefix_cache) == 0
     del agent
     gc.collect()
     assert [each() for each in kept] == [None] * len(kept)
@@ -141,18 +141,18 @@ def test_what_is_kept_takes_no_more_memory_than_what_was_read() -> None:
     first = agent.run(PROMPTS[0])
     for _ in range(2):
         row = only(agent)
-        layers = row._rows._cache.parts  # type: ignore[attr-defined]
-        assert {held.shape[-2] for layer in layers for held in layer.held} == {len(row.tokens)}
+        layers = row._batch._cache.batch_layers  # type: ignore[attr-defined]
+        assert {held.shape[-2] for layer in layers for held in layer.buffers} == {len(row.token_ids)}
         agent.run(PROMPTS[1], messages=first.messages)  # it grows again
 
 
-def only_first(agent: sk.Agent[Any]) -> KeptRow:
-    return agent._setup.shelf._rows[0]
+def only_first(agent: sk.Agent[Any]) -> CachedRow:
+    return agent._config.prefix_cache._rows[0]
 
 
 def test_conversations_in_threads_do_not_mix() -> None:
     needs_demo()
-    agent, forgetful = conversing(), conversing(limits=sk.Limits(kept_tokens=0))
+    agent, forgetful = conversing(), conversing(limits=sk.Limits(prefix_cache_tokens=0))
     cities = ["Porto", "Braga", "Lisbon"]
     prompts = [(f"The weather in {city}?", "And tomorrow?") for city in cities]
     with ThreadPoolExecutor(3) as pool:
@@ -166,11 +166,11 @@ def test_a_run_that_failed_leaves_nothing_behind() -> None:
     def broken(expression: str) -> int:
         raise KeyError(expression)
 
-    tools = [sk.tool(broken, name="calculate", fatal=KeyError), get_weather]
-    agent = sk.Agent(sk.load(), tools=tools, result=int, max_steps=3)
+    tools = [sk.tool(broken, name="calculate", reraise=KeyError), get_weather]
+    agent = sk.Agent(sk.load(), tools=tools, output_type=int, max_steps=3)
     with pytest.raises(KeyError):
         agent.run("Calculate 17 * 23.")
-    assert len(agent._setup.shelf) == 0
+    assert len(agent._config.prefix_cache) == 0
 
 
 def test_a_paused_run_goes_on_where_it_was() -> None:
@@ -178,10 +178,10 @@ def test_a_paused_run_goes_on_where_it_was() -> None:
     agent = sk.Agent(
         sk.load(),
         tools=[sk.tool(calculate, requires_approval=True, max_calls=1), get_weather],
-        result=int,
+        output_type=int,
         max_steps=3,
     )
-    with pytest.raises(sk.RunPaused) as caught:
+    with pytest.raises(sk.RunSuspended) as caught:
         agent.run("Calculate 17 * 23.")
     row = only(agent)
     before = row.read_tokens

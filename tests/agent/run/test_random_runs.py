@@ -103,14 +103,14 @@ def check(result: sk.AgentResult[Any], agent: dict[str, Any], limits: dict[str, 
     for call in result.calls:
         assert call.name in limits
         in_a_row[call.name] = in_a_row[call.name] + 1 if call.error else 0
-        assert in_a_row[call.name] <= limits[call.name]["retries"] + agent["parallel"]
+        assert in_a_row[call.name] <= limits[call.name]["retries"] + agent["max_parallel_calls"]
         assert call.error in (None, "not today")  # else the tool was given something wrong
     for name, limit in limits.items():
         made = sum(call.name == name for call in result.calls)
         assert limit["max_calls"] is None or made <= limit["max_calls"]
     for message in result.messages:
         if isinstance(message, messages.Calls):
-            assert 1 <= len(message.calls) <= agent["parallel"]
+            assert 1 <= len(message.calls) <= agent["max_parallel_calls"]
             for part in message.calls:
                 assert isinstance(json.loads(part.arguments), dict)
     assert messages.loads(messages.dumps(result.messages)) == result.messages
@@ -120,7 +120,7 @@ def some_agent(chance: random.Random) -> tuple[sk.Agent[Any], dict[str, Any]]:
     """An agent of everything at once, and what it may not do."""
     told = {
         "max_steps": chance.randrange(2, 8),
-        "parallel": chance.choice([1, 2, 4]),
+        "max_parallel_calls": chance.choice([1, 2, 4]),
         "max_tokens": chance.randrange(300, 900),
     }
     made = [some_tool(chance, number)[0] for number in range(chance.randrange(1, 4))]
@@ -128,7 +128,7 @@ def some_agent(chance: random.Random) -> tuple[sk.Agent[Any], dict[str, Any]]:
 
     def pausing(context: sk.Context[None], number: Annotated[int, Field(ge=0, le=9)]) -> int:
         if number > 3 and not context.approved:
-            raise sk.Pause("a large number")
+            raise sk.ApprovalRequired("a large number")
         return number
 
     async def waiting(flag: bool) -> str:
@@ -140,12 +140,12 @@ def some_agent(chance: random.Random) -> tuple[sk.Agent[Any], dict[str, Any]]:
     inner = sk.Agent(
         RandomModel(chance.randrange(99), brevity=3.0),
         [some_tool(chance, 9)[0]],
-        result=chance.choice(RESULTS),
+        output_type=chance.choice(RESULTS),
         max_steps=3,
     )
     tools += [pausing, sk.tool(waiting, timeout=20), inner.as_tool("inner", "Anything.")]
     result = chance.choice(RESULTS)
-    agent = sk.Agent(RandomModel(), tools, result=result, **told, retries=chance.choice([0, 2]))
+    agent = sk.Agent(RandomModel(), tools, output_type=result, **told, retries=chance.choice([0, 2]))
     return agent, told
 
 
@@ -164,8 +164,8 @@ def test_agents_of_everything_at_once() -> None:
             assert messages.loads(messages.dumps(result.messages)) == result.messages
             for message in result.messages:
                 if isinstance(message, messages.Calls):
-                    assert 1 <= len(message.calls) <= told["parallel"]
-                    met["parallel"] += len(message.calls) > 1
+                    assert 1 <= len(message.calls) <= told["max_parallel_calls"]
+                    met["max_parallel_calls"] += len(message.calls) > 1
             denied = ("not now", "nobody approved of this call")
             made = Counter(each.name for each in result.calls if each.error not in denied)
             for name in {*made, *MADE} - {"inner", "pausing", "waiting", "tool_9"}:  # each call is made once
@@ -175,7 +175,7 @@ def test_agents_of_everything_at_once() -> None:
                 met[each.error or "fine"] += 1
             met[result.finish_reason] += 1
     wanted = [
-        "parallel",
+        "max_parallel_calls",
         "inner",
         "waiting",
         "pausing",
@@ -200,10 +200,10 @@ def test_500_runs_of_agents_with_random_tools(block: int) -> None:
         result = chance.choice(RESULTS)
         told = {
             "max_steps": chance.randrange(1, 9),
-            "parallel": chance.choice([1, 1, 3]),
+            "max_parallel_calls": chance.choice([1, 1, 3]),
             "max_tokens": chance.randrange(300, 600),
         }
-        agent = sk.Agent(RandomModel(), [tool for tool, _ in made], result=result, **told)
+        agent = sk.Agent(RandomModel(), [tool for tool, _ in made], output_type=result, **told)
         for seed in range(10):
             MADE.clear()
             (run,) = random_runs(agent, 1, 1000 * block + 10 * group + seed)
@@ -215,7 +215,7 @@ def test_500_runs_of_agents_with_random_tools(block: int) -> None:
 def test_the_same_seed_is_the_same_run() -> None:
     def look(number: int) -> None: ...
 
-    agent = sk.Agent(RandomModel(), tools=[look], result=bool)
+    agent = sk.Agent(RandomModel(), tools=[look], output_type=bool)
     first, second = random_runs(agent, 5, seed=3), random_runs(agent, 5, seed=3)
     assert [each.messages for each in first] == [each.messages for each in second]
     assert any(each.calls for each in first)

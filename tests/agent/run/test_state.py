@@ -51,7 +51,7 @@ def fetch(**arguments: object) -> str:
 
 URL = {"type": "object", "properties": {"url": {"enum": ["a", "b"]}}, "required": ["url"]}
 
-LIMITS: dict[str, Any] = {"max_steps": 6, "parallel": 3, "max_tokens": 900}
+LIMITS: dict[str, Any] = {"max_steps": 6, "max_parallel_calls": 3, "max_tokens": 900}
 
 
 def agent(model: Any, **changes: Any) -> sk.Agent[str]:
@@ -61,7 +61,7 @@ def agent(model: Any, **changes: Any) -> sk.Agent[str]:
         even,
         sk.Tool(function=fetch, name="fetch", schema=URL, requires_approval=True),
     ]
-    return sk.Agent(model, tools, result=str, retries=0, **{**LIMITS, **changes})
+    return sk.Agent(model, tools, output_type=str, retries=0, **{**LIMITS, **changes})
 
 
 def call(name: str, /, **arguments: object) -> str:
@@ -82,7 +82,7 @@ def stored() -> list[str]:
     found = []
     for script in SCRIPTS:
         for before in ((), history):
-            with pytest.raises(sk.RunPaused) as caught:
+            with pytest.raises(sk.RunSuspended) as caught:
                 agent(ScriptedModel(script)).run("Pay.", messages=before)
             found.append(caught.value.state.dumps())
     return found
@@ -102,9 +102,9 @@ def state_of(number: int) -> sk.RunState:
 
 
 CHANGES: list[tuple[Callable[[sk.RunState], sk.RunState], str]] = [
-    (lambda s: replace(s, seconds=float("nan")), "no state of a run.*`seconds`"),
-    (lambda s: replace(s, agent=3), "no state of a run"),  # type: ignore[arg-type]
-    (lambda s: replace(s, done=s.done * 2), "calls that wait"),
+    (lambda s: replace(s, elapsed_seconds=float("nan")), "no state of a run.*`elapsed_seconds`"),
+    (lambda s: replace(s, agent_fingerprint=3), "no state of a run"),  # type: ignore[arg-type]
+    (lambda s: replace(s, tool_results=s.tool_results * 2), "calls that wait"),
     (lambda s: replace(s, pending=s.pending * 2), "calls that wait"),
     (
         lambda s: replace(s, messages=(*s.messages[:2], *s.messages[3:])),

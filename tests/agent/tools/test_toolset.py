@@ -50,11 +50,11 @@ def test_an_agent_takes_toolsets_among_its_tools() -> None:
 
 
 def test_some_need_approval() -> None:
-    careful = DATABASE.approve(
-        lambda tool: tool.name == "drop", calls=lambda call: call.arguments["table"] != "tmp"
+    careful = DATABASE.require_approval(
+        lambda tool: tool.name == "drop", when=lambda call: call.arguments["table"] != "tmp"
     )
     model = ScriptedModel([call("read", table="t"), call("drop", table="t")])
-    with pytest.raises(sk.RunPaused) as caught:
+    with pytest.raises(sk.RunSuspended) as caught:
         sk.Agent(model, tools=[careful]).run("x")
     assert [each.name for each in caught.value.state.pending] == ["drop"]
 
@@ -65,15 +65,15 @@ ALWAYS, NEVER = (lambda call: True), (lambda call: False)
 @pytest.mark.parametrize(
     "tools",
     [
-        DATABASE.approve().approve(calls=NEVER),
-        DATABASE.approve(calls=NEVER).approve(),
-        DATABASE.approve(calls=ALWAYS).approve(calls=NEVER),
-        DATABASE.approve(calls=NEVER).approve(calls=ALWAYS),
-        sk.Toolset([sk.tool(drop, requires_approval=True)]).approve(calls=NEVER),
+        DATABASE.require_approval().require_approval(when=NEVER),
+        DATABASE.require_approval(when=NEVER).require_approval(),
+        DATABASE.require_approval(when=ALWAYS).require_approval(when=NEVER),
+        DATABASE.require_approval(when=NEVER).require_approval(when=ALWAYS),
+        sk.Toolset([sk.tool(drop, requires_approval=True)]).require_approval(when=NEVER),
     ],
 )
 def test_what_needs_approval_still_does(tools: sk.Toolset) -> None:
-    with pytest.raises(sk.RunPaused):
+    with pytest.raises(sk.RunSuspended):
         sk.Agent(ScriptedModel([call("drop", table="t")]), tools=[tools]).run("x")
 
 
@@ -91,7 +91,7 @@ def test_a_tool_is_there_when_all_say_so(other: Callable[[sk.Context[object]], b
         script = [call("look", table="t"), call("read", table="t"), call("look", table="t"), '"done"']
         agent = sk.Agent(ScriptedModel(script), tools=[tools, rest])
         assert [each.name for each in agent.run("x").calls] == ["look", "read", "look"]
-        prompts = agent._setup.model.prompts  # type: ignore[attr-defined]
+        prompts = agent._config.model.prompts  # type: ignore[attr-defined]
         assert ["read" in prompt.rsplit("\n", 1)[-1] for prompt in prompts] == [False, False, True, False]
 
 

@@ -10,14 +10,16 @@ from structkit.automaton.core.dfa import Dfa, intersection
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.limits import Limits
-from structkit.regex.nodes import Chars, Joined, Node, Part, Repeat, Rules, Seq, Text
+from structkit.regex.nodes import CharClass, ListPart, LiteralText, Node, Repeat, Rules, SeparatedList, Seq
 
-_rests = st.sampled_from([(), (Text("x"),), (Repeat(Chars(((0x61, 0x62),)), 0, 2),)])
+_rests = st.sampled_from([(), (LiteralText("x"),), (Repeat(CharClass(((0x61, 0x62),)), 0, 2),)])
 _nodes: st.SearchStrategy[Node] = st.builds(
-    lambda text, rest: Seq((Text(text), *rest)) if rest else Text(text), st.text("abé", max_size=4), _rests
+    lambda text, rest: Seq((LiteralText(text), *rest)) if rest else LiteralText(text),
+    st.text("abé", max_size=4),
+    _rests,
 )
 _parts = st.builds(
-    lambda node, bounds: Part(node, *bounds),
+    lambda node, bounds: ListPart(node, *bounds),
     _nodes,
     st.sampled_from([(0, 1), (0, 1), (0, 1), (0, 1), (1, 1), (0, None), (0, 0), (1, 2)]),
 )
@@ -26,12 +28,12 @@ _parts = st.builds(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 @given(parts=st.lists(_parts, min_size=1, max_size=8), separator=st.sampled_from([",", "a", ""]))
 def test_parts_that_share_a_trie_are_those_written_out_one_by_one(
-    monkeypatch: pytest.MonkeyPatch, parts: list[Part], separator: str
+    monkeypatch: pytest.MonkeyPatch, parts: list[ListPart], separator: str
 ) -> None:
-    node = Joined(tuple(parts), separator)
-    monkeypatch.setattr(optional_parts, "_FEW", 1)
+    node = SeparatedList(tuple(parts), separator)
+    monkeypatch.setattr(optional_parts, "_MIN_RUN_LENGTH", 1)
     shared = build_rule(node, Limits())
-    monkeypatch.setattr(optional_parts, "_FEW", 1_000)
+    monkeypatch.setattr(optional_parts, "_MIN_RUN_LENGTH", 1_000)
     apart = build_rule(node, Limits())
     assert _within(shared, apart) and _within(apart, shared)
 
@@ -42,8 +44,8 @@ def _within(left: Dfa, right: Dfa) -> bool:
 
 
 def test_the_states_of_many_parts_are_as_many_as_their_bytes() -> None:
-    parts = tuple(Part(Text(f'"key{number}": 1'), 0, 1) for number in range(2_000))
-    automaton = link(Rules(Joined(parts, ", "), {}), Limits(nfa_states=60_000))
+    parts = tuple(ListPart(LiteralText(f'"key{number}": 1'), 0, 1) for number in range(2_000))
+    automaton = link(Rules(SeparatedList(parts, ", "), {}), Limits(nfa_states=60_000))
     reader = Reader(automaton)
     assert reader.accepts(b'"key3": 1, "key77": 1, "key1999": 1')
     assert not reader.accepts(b'"key77": 1, "key3": 1') and not reader.accepts(b'"key3": 1, "key3": 1')

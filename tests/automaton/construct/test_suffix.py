@@ -13,16 +13,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from structkit.automaton.construct import suffix as module
-from structkit.automaton.construct.compile_rule import regular
-from structkit.automaton.construct.suffix import quotes
-from structkit.automaton.core.kernels import BITS, FAR
-from structkit.automaton.distance.bounds import Lengths
+from structkit.automaton.construct.compile_rule import regular_dfa
+from structkit.automaton.construct.suffix import suffix_dfa
+from structkit.automaton.core.kernels import OPERATION_BITS, UNREACHABLE
+from structkit.automaton.distance.bounds import LengthBounds
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
 from structkit.regex import substring
 from structkit.regex.charset import ANY
-from structkit.regex.json_string import closed, raw_text
-from structkit.regex.nodes import Both, Call, Repeat, Rules, Substring
+from structkit.regex.json_string import raw_intersection, string_tail
+from structkit.regex.nodes import Intersection, Repeat, RuleRef, Rules, Substring
 from structkit.regex.substring import END, boundaries, find
 
 LIMITS = Limits()
@@ -80,7 +80,7 @@ def words_of(dfa: Any, most: int = 3_000) -> set[bytes]:
         for byte in range(256):
             target = int(dfa.targets[state, dfa.classes[byte]])
             if target >= 0:
-                pending.append((target >> BITS, text + bytes((byte,))))
+                pending.append((target >> OPERATION_BITS, text + bytes((byte,))))
         assert len(found) <= most
     return found
 
@@ -93,32 +93,32 @@ def test_it_holds_the_parts_of_the_source_and_nothing_else(source: str, words: b
     expected = parts(source, words=words)
     raw = {part.encode() for part in expected}
     spelled = {json.dumps(part, ensure_ascii=False)[1:-1].encode() for part in expected}
-    assert words_of(quotes(Substring(source, words), LIMITS)) == raw
-    assert words_of(quotes(Substring(source, words, spelled=True), LIMITS)) == spelled
-    whole = words_of(quotes(closed(Substring(source, words)), LIMITS))  # type: ignore[arg-type]
+    assert words_of(suffix_dfa(Substring(source, words), LIMITS)) == raw
+    assert words_of(suffix_dfa(Substring(source, words, json_escaped=True), LIMITS)) == spelled
+    whole = words_of(suffix_dfa(string_tail(Substring(source, words)), LIMITS))  # type: ignore[arg-type]
     assert whole == {part + b'"' for part in spelled}
     for part in list(expected)[:5]:
-        at = find(source, part, words=words)
+        at = find(source, part, whole_words=words)
         assert source[at:].startswith(part)
-        found = boundaries(source, words=words)
+        found = boundaries(source, whole_words=words)
         assert found.starts[at] and found.ends[at + len(part)] == END
 
 
 @given(TEXTS, st.booleans())
 @settings(max_examples=100, deadline=None)
 def test_the_shortest_text_is_known_without_the_automaton(source: str, words: bool) -> None:
-    node = Substring(source, words, spelled=True, closed=True)
-    lengths = Lengths(Rules(Call("q"), {"q": node}), lambda node: 0)
+    node = Substring(source, words, json_escaped=True, with_end_quote=True)
+    lengths = LengthBounds(Rules(RuleRef("q"), {"q": node}), lambda node: 0)
     texts = [len(json.dumps(part, ensure_ascii=False).encode()) - 1 for part in parts(source, words=words)]
-    assert lengths.of("q") == min(texts, default=FAR)
+    assert lengths.of("q") == min(texts, default=UNREACHABLE)
 
 
 @given(TEXTS, st.booleans(), st.integers(0, 4), st.integers(1, 6))
 @settings(max_examples=100, deadline=None)
 def test_lengths_are_held(source: str, words: bool, least: int, more: int) -> None:
-    node = raw_text([Substring(source, words)], least, least + more)
+    node = raw_intersection([Substring(source, words)], least, least + more)
     expected = {p.encode() for p in parts(source, words=words) if least <= len(p) <= least + more}
-    made = regular(node, LIMITS)
+    made = regular_dfa(node, LIMITS)
     assert (words_of(made) if not made.is_empty else set()) == expected
 
 
@@ -126,31 +126,31 @@ def test_lengths_are_held(source: str, words: bool, least: int, more: int) -> No
 @settings(max_examples=50, deadline=None)
 def test_at_most_two_states_for_each_byte(source: str) -> None:
     for words in (True, False):
-        dfa = quotes(Substring(source, words), LIMITS)
+        dfa = suffix_dfa(Substring(source, words), LIMITS)
         assert len(dfa.final) <= 2 * len(source.encode("utf-8", "surrogatepass")) + 1
 
 
 def test_repeated_and_long_sources_are_small() -> None:
     for source in ("a" * 20_000, "a " * 10_000, "ab " * 7_000, "Ana Souza, 34, works in Porto. " * 700):
         for words in (True, False):
-            dfa = quotes(Substring(source, words, spelled=True, closed=True), LIMITS)
+            dfa = suffix_dfa(Substring(source, words, json_escaped=True, with_end_quote=True), LIMITS)
             assert len(dfa.final) <= 2 * len(source) + 2
             whole = source.strip() if words else source
             assert dfa.accepts(whole.encode() + b'"') and not dfa.accepts(whole.encode() + b'a"')
 
 
 def test_what_is_too_long_is_refused() -> None:
-    module.quotes.cache_clear()
+    module.suffix_dfa.cache_clear()
     with pytest.raises(LimitExceeded, match="quotes from a source of 3,001 bytes; quote from a part of it"):
-        quotes(Substring("ab " * 1_000), Limits(states=500))
+        suffix_dfa(Substring("ab " * 1_000), Limits(states=500))
     with pytest.raises(LimitExceeded, match="transitions"):
-        quotes(Substring("ab " * 1_000), Limits(transitions=500))
+        suffix_dfa(Substring("ab " * 1_000), Limits(transitions=500))
 
 
 def test_lengths_beside_a_quote_are_counted() -> None:
     source = "".join(chr(97 + i * i % 23) for i in range(3_000))
-    node = closed(raw_text([Substring(source, words=False)], 0, 2_000))
-    assert isinstance(node, Both) and isinstance(node.right, type(closed(Repeat(ANY, 0, 2_000))))
-    assert regular(Both(Substring(source, words=False), Repeat(ANY, 0, 3)), LIMITS).accepts(
+    node = string_tail(raw_intersection([Substring(source, whole_words=False)], 0, 2_000))
+    assert isinstance(node, Intersection) and isinstance(node.right, type(string_tail(Repeat(ANY, 0, 2_000))))
+    assert regular_dfa(Intersection(Substring(source, whole_words=False), Repeat(ANY, 0, 3)), LIMITS).accepts(
         source[5:8].encode()
     )

@@ -11,7 +11,7 @@ from structkit.automaton.construct.compile_rule import nfa_of
 from structkit.automaton.construct.nfa import Nfa
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
-from structkit.regex.nodes import Call, Node, Repeat, Rules, Seq, Text
+from structkit.regex.nodes import LiteralText, Node, Repeat, RuleRef, Rules, Seq
 from tests.languages import plain_nodes, recursive_rules
 
 bounds = st.tuples(st.integers(0, 9), st.none() | st.integers(0, 9))
@@ -30,7 +30,7 @@ def test_copies_are_what_would_be_emitted(
     node: Node, inner: tuple[int, int | None], outer: tuple[int, int | None], most: int
 ) -> None:
     for least, more in (inner, outer):
-        node = Repeat(Seq((node, Text("b"))), least, None if more is None else least + more)
+        node = Repeat(Seq((node, LiteralText("b"))), least, None if more is None else least + more)
     limits = Limits(nfa_states=most)
     for rules in (None, Rules(node, {})):
         emitted = _emitted(node, rules, copied=False, limits=limits)
@@ -46,6 +46,6 @@ def test_copies_of_calls_call_the_same(rules: Rules, times: int) -> None:
 
 
 def test_too_many_copies_are_not_made() -> None:
-    node = Repeat(Repeat(Repeat(Seq((Call("a"), Text("b"))), 999, 999), 999, 999), 999, 999)
+    node = Repeat(Repeat(Repeat(Seq((RuleRef("a"), LiteralText("b"))), 999, 999), 999, 999), 999, 999)
     with pytest.raises(LimitExceeded, match="nfa_states"):
-        nfa_of(node, Limits(), {"a": Text("a")})
+        nfa_of(node, Limits(), {"a": LiteralText("a")})

@@ -8,9 +8,9 @@ from hypothesis import given
 from pydantic import BaseModel, ConfigDict, Field
 
 import structkit as sk
-from structkit.automaton.construct.compile_rule import regular
-from structkit.automaton.distance.cardinality import Counts
-from structkit.regex.nodes import Node, Unique
+from structkit.automaton.construct.compile_rule import regular_dfa
+from structkit.automaton.distance.cardinality import Cardinality
+from structkit.regex.nodes import Distinct, Node
 from structkit.testing import RandomModel, byte_vocabulary
 from tests.languages import plain_nodes
 
@@ -50,7 +50,7 @@ TYPES = [
 @pytest.mark.parametrize(("kind", "there"), TYPES)
 def test_no_more_different_texts_are_asked_for_than_there_are(kind: object, there: int) -> None:
     cursor = sk.compile(at_least(there, kind), byte_vocabulary(), source="a").cursor()
-    assert cursor.tokens_to_end() < 500
+    assert cursor.min_tokens_to_end() < 500
     with pytest.raises(sk.UnsatisfiableSchema, match=f"only {there}; ask for fewer, or allow more at `\\$`"):
         sk.compile(at_least(there + 1, kind), byte_vocabulary(), source="a")
 
@@ -88,6 +88,6 @@ def test_where_there_is_another_way_it_is_taken() -> None:
 
 @given(plain_nodes)
 def test_counts_are_those_of_all_texts(node: Node) -> None:
-    dfa = regular(node)
+    dfa = regular_dfa(node)
     texts = sum(dfa.accepts(bytes(text)) for length in range(4) for text in product(b"ab01", repeat=length))
-    assert Counts(lambda key: dfa).of(Unique(node), 5) >= min(5, texts)
+    assert Cardinality(lambda key: dfa).of(Distinct(node), 5) >= min(5, texts)

@@ -7,22 +7,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.automaton.construct.compile_rule import nfa_of, regular
-from structkit.automaton.core.kernels import FAR
-from structkit.automaton.distance.bounds import Lengths
+from structkit.automaton.construct.compile_rule import nfa_of, regular_dfa
+from structkit.automaton.core.kernels import UNREACHABLE
+from structkit.automaton.distance.bounds import LengthBounds
 from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
-from structkit.automaton.runtime.shortest import Shortest
+from structkit.automaton.runtime.shortest import ShortestPaths
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
-from structkit.regex.json_string import other_text
-from structkit.regex.nodes import NEVER, Both, Call, Chars, Node, Repeat, Rules, Seq, Text, Unique
-from structkit.regex.size_bound import is_plain_text
+from structkit.regex.json_string import free_text_except
+from structkit.regex.nodes import (
+    NEVER,
+    CharClass,
+    Distinct,
+    Intersection,
+    LiteralText,
+    Node,
+    Repeat,
+    RuleRef,
+    Rules,
+    Seq,
+)
+from structkit.regex.size_bound import is_small_string
 from structkit.targets.targets import read_target
 from tests.languages import plain_nodes, recursive_rules
 
-LETTERS = Chars(((0x61, 0x7A),))
+LETTERS = CharClass(((0x61, 0x7A),))
 
 
 def _linked(rules: Rules) -> Automaton | None:
@@ -37,7 +48,7 @@ def _linked(rules: Rules) -> Automaton | None:
     st.binary(max_size=0) | st.sampled_from([b"[0]", b"((a))", b"a", b'"', b"[[0,0]]", b"([a,b])"]),
 )
 def test_what_is_built_late_accepts_the_same(rules: Rules, text: bytes) -> None:
-    late, soon = _linked(rules), _linked(replace(rules, late=frozenset()))
+    late, soon = _linked(rules), _linked(replace(rules, lazy=frozenset()))
     assert (late is None) == (soon is None)
     if late is not None and soon is not None:
         assert Reader(late).accepts(text) == Reader(soon).accepts(text)
@@ -45,70 +56,76 @@ def test_what_is_built_late_accepts_the_same(rules: Rules, text: bytes) -> None:
 
 @given(recursive_rules)
 def test_a_length_is_known_where_there_is_a_text_and_is_enough_for_one(rules: Rules) -> None:
-    automaton = _linked(replace(rules, late=frozenset()))
+    automaton = _linked(replace(rules, lazy=frozenset()))
     if automaton is None:
         return
-    shortest = Shortest.of(automaton)
-    lengths = Lengths(rules, lambda node: 1)
+    shortest = ShortestPaths.build(automaton)
+    lengths = LengthBounds(rules, lambda node: 1)
     for number, key in enumerate(automaton.builder.keys):
         if key is None:
             continue
-        least = int(automaton.least[number]) * int(shortest.rounds[number])
-        exact = int(shortest.end[automaton.start[number]]) + least
-        assert exact < FAR, "what has no text is not called"
-        if "set" not in str(key) and "few" not in str(key) and not isinstance(key, Unique):
-            assert exact <= lengths.of(key) < FAR
+        least = int(automaton.min_count[number]) * int(shortest.bytes_per_iteration[number])
+        exact = int(shortest.distance[automaton.start[number]]) + least
+        assert exact < UNREACHABLE, "what has no text is not called"
+        if "set" not in str(key) and "few" not in str(key) and not isinstance(key, Distinct):
+            assert exact <= lengths.of(key) < UNREACHABLE
     for name in ("endless", "hope", "tree", "set", "few", "odd"):
-        assert (lengths.of(name) >= FAR) == (name == "endless")
+        assert (lengths.of(name) >= UNREACHABLE) == (name == "endless")
 
 
 def test_a_rule_is_built_when_it_is_called() -> None:
     rules = Rules(
-        Call("a"),
-        {"a": Seq((Text("("), Repeat(Call("b"), 0, 1), Text(")"))), "b": Text("x")},
-        late=frozenset("ab"),
+        RuleRef("a"),
+        {"a": Seq((LiteralText("("), Repeat(RuleRef("b"), 0, 1), LiteralText(")"))), "b": LiteralText("x")},
+        lazy=frozenset("ab"),
     )
     automaton = link(rules)
     assert list(automaton.built) == [0]
-    frames = automaton.first()
+    frames = automaton.start_frames()
     assert len(automaton.built) == 2
     Reader(automaton).read(frames, b"", b"(")
     assert len(automaton.built) == 3
-    assert Reader(automaton.complete()).accepts(b"(x)")
+    assert Reader(automaton.build_all()).accepts(b"(x)")
 
 
 def test_a_rule_that_is_not_late_is_built_even_if_only_a_late_one_calls_it() -> None:
-    large = Repeat(Seq((Repeat(LETTERS), Text("a"), Repeat(LETTERS, 18, 18))))
+    large = Repeat(Seq((Repeat(LETTERS), LiteralText("a"), Repeat(LETTERS, 18, 18))))
     rules = Rules(
-        Seq((Text("("), Call("a"))), {"a": Seq((Text("x"), Call("b"))), "b": large}, late=frozenset("a")
+        Seq((LiteralText("("), RuleRef("a"))),
+        {"a": Seq((LiteralText("x"), RuleRef("b"))), "b": large},
+        lazy=frozenset("a"),
     )
     with pytest.raises(LimitExceeded):
         link(rules, Limits(states=10_000))
 
 
 def test_a_late_rule_without_a_text_is_never_called() -> None:
-    nothing = Both(Text("a"), Text("b"))
-    optional = Rules(Seq((Text("x"), Repeat(Call("a"), 0, 1))), {"a": nothing}, late=frozenset("a"))
+    nothing = Intersection(LiteralText("a"), LiteralText("b"))
+    optional = Rules(Seq((LiteralText("x"), Repeat(RuleRef("a"), 0, 1))), {"a": nothing}, lazy=frozenset("a"))
     automaton = link(optional)
     assert Reader(automaton).accepts(b"x") and not automaton.call_rule.size
     with pytest.raises(UnsatisfiableSchema):
-        link(Rules(Call("a"), {"a": Seq((Call("b"), Text("c"))), "b": NEVER}, late=frozenset("ab")))
+        link(
+            Rules(
+                RuleRef("a"), {"a": Seq((RuleRef("b"), LiteralText("c"))), "b": NEVER}, lazy=frozenset("ab")
+            )
+        )
 
 
 def test_the_length_of_other_texts_needs_no_automaton() -> None:
-    def fails(node: Both) -> int:
+    def fails(node: Intersection) -> int:
         raise AssertionError(node)
 
     names = [str(number) for number in range(120)]
-    length = Lengths(Rules(Text(""), {"other": other_text(names)}), fails).of("other")
+    length = LengthBounds(Rules(LiteralText(""), {"other": free_text_except(names)}), fails).of("other")
     assert 2 <= length <= 4
 
 
 @given(plain_nodes)
 def test_plain_patterns_have_small_automata(node: Node) -> None:
-    if is_plain_text(node):
+    if is_small_string(node):
         characters = nfa_of(node, Limits()).size
-        assert len(regular(node).final) <= max(2 * characters, 4096)
+        assert len(regular_dfa(node).final) <= max(2 * characters, 4096)
 
 
 def test_a_definition_is_not_built_before_it_is_come_to() -> None:
@@ -121,7 +138,7 @@ def test_a_definition_is_not_built_before_it_is_come_to() -> None:
     }
     automaton = link(read_target({"$ref": "#/$defs/D0", "$defs": definitions}).rules())
     assert len(automaton.built) < 5
-    frames, _ = Reader(automaton).read(automaton.first(), b"", b'{"next": {"next": {"na')
+    frames, _ = Reader(automaton).read(automaton.start_frames(), b"", b'{"next": {"next": {"na')
     assert frames and len(automaton.built) < 12
     assert np.count_nonzero(automaton.start >= 0) == len(automaton.built)
 
@@ -139,7 +156,7 @@ def test_a_definition_is_not_built_before_it_is_come_to() -> None:
 def test_only_patterns_that_stay_small_wait(schema: dict[str, object], late: bool) -> None:
     text = {"type": "string", **schema}
     rules = read_target({"type": "object", "properties": {"a": text}, "additionalProperties": False}).rules()
-    assert ("#$.a" in rules.late) == late
+    assert ("#$.a" in rules.lazy) == late
 
 
 def test_many_constants_that_begin_alike_do_not_wait() -> None:
@@ -148,5 +165,5 @@ def test_many_constants_that_begin_alike_do_not_wait() -> None:
     schema = {"properties": {"a": {"type": "object", "properties": {"v": {"enum": values}}}}}
     rules = read_target(schema).rules()
     (holder,) = (name for name, node in rules.rules.items() if values[-1][8:] in repr(node))
-    assert holder not in rules.late
-    assert Reader(link(rules).complete()).accepts(f'{{"a": {{"v": "{values[-1]}"}}}}'.encode())
+    assert holder not in rules.lazy
+    assert Reader(link(rules).build_all()).accepts(f'{{"a": {{"v": "{values[-1]}"}}}}'.encode())

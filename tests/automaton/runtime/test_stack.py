@@ -78,7 +78,7 @@ def test_ways_to_read_do_not_multiply_with_depth(
     for byte in text.encode():
         cursor.advance(byte)
         assert len(cursor.state.frames) < 30
-    assert cursor.can_end
+    assert cursor.is_accepting
 
 
 @pytest.mark.parametrize("target", [Plus | Minus, Open, list[Wide | Open]])
@@ -90,7 +90,7 @@ def test_the_language_is_the_same(target: Any) -> None:
 class Apart(Automaton):
     """Every way to read a text for itself."""
 
-    def merged(self, frames: Collection[Frame]) -> frozenset[Frame]:
+    def merge_frames(self, frames: Collection[Frame]) -> frozenset[Frame]:
         return frozenset(frames)
 
 
@@ -104,7 +104,7 @@ def test_masks_are_those_of_every_way_for_itself(
         return
     apart = Apart(automaton.builder.tables, automaton.limits, automaton.builder)
     merged, plain = Guide(automaton, V).cursor(), Guide(apart, V).cursor()
-    budget = None if extra is None else merged.tokens_to_end() + extra
+    budget = None if extra is None else merged.min_tokens_to_end() + extra
     for _ in range(7):
         try:
             assert _answers(merged) == _answers(plain)
@@ -124,15 +124,15 @@ def test_masks_are_those_of_every_way_for_itself(
 
 
 def _answers(cursor: Cursor) -> tuple[list[int], bool, int]:
-    return _allowed(cursor, None), cursor.can_end, cursor.tokens_to_end()
+    return _allowed(cursor, None), cursor.is_accepting, cursor.min_tokens_to_end()
 
 
 def _allowed(cursor: Cursor, budget: int | None) -> list[int]:
     """The allowed tokens, without the end token."""
-    mask = np.zeros(V.words, np.uint32)
+    mask = np.zeros(V.mask_words, np.uint32)
     cursor.fill_mask(mask, budget)
     tokens: list[int] = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
-    return [token for token in tokens if token not in V.end_ids]
+    return [token for token in tokens if token not in V.eos_token_ids]
 
 
 def _holds(allowed: list[int], cursor: Cursor, budget: int) -> bool:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
 
 import structkit as sk
-from structkit.generate.decode.config import Decoded, Flow, Plan
+from structkit.generate.decode.config import DecodeConfig, Decoded, Flow
 from structkit.generate.decode.decode import decode
 from structkit.generate.sample.sample import Sampling
-from structkit.models.single_row import SingleRow, rows_of
+from structkit.models.single_row import SingleRowBatch, new_batch
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
 from tests.generate.driving import drive
 
@@ -35,9 +35,9 @@ TARGETS = [Person, Tree, list[Person], dict[str, list[int]], int | str, list[boo
 GUIDES = [sk.compile(target, SMALL, cache=False) for target in TARGETS]
 
 
-def _rows(session: Recorder) -> SingleRow:
+def _rows(session: Recorder) -> SingleRowBatch:
     """A batch of a session."""
-    rows = SingleRow(RandomModel())
+    rows = SingleRowBatch(RandomModel())
     rows._session = session
     rows.add = rows.feed
     return rows
@@ -80,7 +80,7 @@ def _decode(
         [97],
         sk.compile(target, vocabulary, cache=False).cursor(),
         vocabulary,
-        Plan(budget=budget, sampling=Sampling(), spell=model.encode_text if forced else None),
+        DecodeConfig(budget=budget, sampling=Sampling(), tokenize=model.encode_text if forced else None),
     )
     return drive(flow, _rows(session)), session
 
@@ -96,17 +96,17 @@ def test_the_budget_is_always_met_by_a_complete_value(
 ) -> None:
     target, guide = TARGETS[which], GUIDES[which]
     model = RandomModel(seed, SMALL, brevity=seed % 4)
-    needed = guide.cursor().tokens_to_end()
+    needed = guide.cursor().min_tokens_to_end()
 
     def begin() -> Flow:
         return decode(
             [97],
             guide.cursor(),
             SMALL,
-            Plan(
+            DecodeConfig(
                 budget=budget,
                 sampling=Sampling(temperature=1.0, seed=seed),
-                spell=model.encode_text if forced else None,
+                tokenize=model.encode_text if forced else None,
             ),
         )
 
@@ -115,14 +115,14 @@ def test_the_budget_is_always_met_by_a_complete_value(
             begin()
         return
     flow = begin()
-    decoded = drive(flow, rows_of(model))
+    decoded = drive(flow, new_batch(model))
     assert len(decoded.token_ids) <= budget
     text = _text(decoded, SMALL)
     if isinstance(target, sk.Regex):
         cursor = guide.cursor()
         for token_id in decoded.token_ids:
             cursor.advance(token_id)
-        assert cursor.can_end
+        assert cursor.is_accepting
     else:
         TypeAdapter(target).validate_json(text)
 
@@ -194,7 +194,7 @@ def test_a_tokenizer_that_spells_something_else_is_not_followed(spell: Callable[
         [97],
         sk.compile(Literal["yes"], BYTES, cache=False).cursor(),
         BYTES,
-        Plan(budget=20, sampling=Sampling(), spell=spell),
+        DecodeConfig(budget=20, sampling=Sampling(), tokenize=spell),
     )
     decoded = drive(flow, _rows(_wanting('"yes"', BYTES)))
     assert _text(decoded, BYTES) == '"yes"'
@@ -210,12 +210,12 @@ def test_forced_tokens_that_break_the_budget_are_not_taken() -> None:
     # Spelled by bytes the forced text has 19 tokens, by pieces fewer; the budget has room for the pieces only.
     target = Literal["teacher teacher"]
     guide = sk.compile(target, SMALL, cache=False)
-    needed = guide.cursor().tokens_to_end()
+    needed = guide.cursor().min_tokens_to_end()
     flow = decode(
         [97],
         guide.cursor(),
         SMALL,
-        Plan(budget=needed, sampling=Sampling(), spell=lambda text: list(text.encode())),
+        DecodeConfig(budget=needed, sampling=Sampling(), tokenize=lambda text: list(text.encode())),
     )
     decoded = drive(flow, _rows(_wanting('"teacher teacher"', SMALL)))
     assert _text(decoded, SMALL) == '"teacher teacher"'
@@ -247,8 +247,8 @@ def test_useless_logits_name_their_step() -> None:
         [97],
         sk.compile(str, BYTES, cache=False).cursor(),
         BYTES,
-        Plan(budget=9, sampling=Sampling(), spell=None),
+        DecodeConfig(budget=9, sampling=Sampling(), tokenize=None),
     )
-    with pytest.raises(sk.ModelFailed, match="token 2") as caught:
+    with pytest.raises(sk.ModelError, match="token 2") as caught:
         assert drive(flow, _rows(Recorder(lambda step: steps[step])))
     assert caught.value.place == "token 2"

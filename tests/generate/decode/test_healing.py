@@ -18,7 +18,7 @@ import structkit as sk
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.guide.guide import Guide
-from structkit.guide.healing import HealedCursor, healed_tokens
+from structkit.guide.healing import HealedCursor, count_healed_tokens
 from structkit.testing import RandomModel, ScriptedModel, small_vocabulary
 from tests.models.tiny import tiny_llama
 from tests.shared import SHARED
@@ -55,7 +55,7 @@ class Slow:
     def __init__(self, guide: Guide, before: bytes) -> None:
         self.automaton: Automaton = guide.automaton
         self.guide, self.before = guide, before
-        self.frames, self.kept = self.automaton.first(), b""
+        self.frames, self.kept = self.automaton.start_frames(), b""
 
     def read(self, token: bytes) -> tuple[bytes, tuple] | None:
         """What is still pending after a token, and where the language stands then."""
@@ -69,8 +69,8 @@ class Slow:
     def allowed(self) -> set[int]:
         vocabulary = self.guide.vocabulary
         allowed = {t for t, token in enumerate(vocabulary.tokens) if token and self.read(token)}
-        if not self.before and self.automaton.can_end(self.frames):
-            allowed |= set(vocabulary.end_ids)
+        if not self.before and self.automaton.is_accepting(self.frames):
+            allowed |= set(vocabulary.eos_token_ids)
         return allowed
 
     def advance(self, token: bytes) -> None:
@@ -80,7 +80,7 @@ class Slow:
 
 
 def _allowed(cursor: sk.Cursor, budget: int | None = None) -> set[int]:
-    mask = np.full(cursor.guide.vocabulary.words, 0xFFFFFFFF, np.uint32)
+    mask = np.full(cursor.guide.vocabulary.mask_words, 0xFFFFFFFF, np.uint32)
     cursor.fill_mask(mask, budget)
     return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
 
@@ -93,12 +93,12 @@ def test_the_mask_is_that_of_trying_every_token(name: str, before: str, chance: 
     for _ in range(8):
         allowed = _allowed(cursor)
         assert allowed == slow.allowed()
-        assert cursor.pending == slow.before
+        assert cursor.pending_prompt == slow.before
         for refused in set(range(SMALL.size)) - allowed:
             if refused % 37 == 0:
-                with pytest.raises(sk.TokenRefused):
+                with pytest.raises(sk.TokenRejected):
                     cursor.advance(refused)
-        usable = sorted(allowed - set(SMALL.end_ids))
+        usable = sorted(allowed - set(SMALL.eos_token_ids))
         if not usable:
             break
         token = chance.choice(usable)
@@ -111,17 +111,17 @@ def test_the_mask_is_that_of_trying_every_token(name: str, before: str, chance: 
 def test_a_budget_that_fits_is_always_met(name: str, before: str, room: int, chance: object) -> None:
     guide = GUIDES[name]
     cursor = HealedCursor(guide, before.encode())
-    left = cursor.tokens_to_end() + room
-    while not (cursor.must_end or left == 0):
-        allowed = _allowed(cursor, left) - set(SMALL.end_ids)
-        assert allowed or cursor.can_end
+    left = cursor.min_tokens_to_end() + room
+    while not (cursor.is_finished or left == 0):
+        allowed = _allowed(cursor, left) - set(SMALL.eos_token_ids)
+        assert allowed or cursor.is_accepting
         if not allowed:
             break
         token = chance.choice(sorted(allowed))
-        left -= len(SMALL.tokens[token]) > len(cursor.pending)
+        left -= len(SMALL.tokens[token]) > len(cursor.pending_prompt)
         cursor.advance(token)
         assert cursor.fits(left)
-    assert cursor.can_end
+    assert cursor.is_accepting
 
 
 @settings(max_examples=100)
@@ -130,8 +130,8 @@ def test_taking_back_and_forking_go_where_the_cursor_was(name: str, before: str,
     cursor = HealedCursor(GUIDES[name], before.encode())
     pasts = []
     for _ in range(6):
-        pasts.append((_allowed(cursor), cursor.pending, cursor.forced_bytes(), cursor.can_end))
-        usable = sorted(pasts[-1][0] - set(SMALL.end_ids))
+        pasts.append((_allowed(cursor), cursor.pending_prompt, cursor.forced_bytes(), cursor.is_accepting))
+        usable = sorted(pasts[-1][0] - set(SMALL.eos_token_ids))
         if not usable:
             break
         cursor.advance(chance.choice(usable))
@@ -140,7 +140,7 @@ def test_taking_back_and_forking_go_where_the_cursor_was(name: str, before: str,
         fork = cursor.fork()
         fork.rollback(back)
         if back or steps < len(pasts):
-            there = (_allowed(fork), fork.pending, fork.forced_bytes(), fork.can_end)
+            there = (_allowed(fork), fork.pending_prompt, fork.forced_bytes(), fork.is_accepting)
             assert there == pasts[steps - back]
 
 
@@ -149,10 +149,10 @@ def test_taking_back_and_forking_go_where_the_cursor_was(name: str, before: str,
 def test_as_few_tokens_are_taken_back_as_can_be(name: str, prompt: str) -> None:
     guide, tokens = GUIDES[name], SMALL.tokens
     prompt_ids = [ord("a"), *ScriptedModel([]).encode_text(prompt)]
-    count = healed_tokens(guide, prompt_ids)
+    count = count_healed_tokens(guide, prompt_ids)
     whole = b"".join(tokens[token] for token in prompt_ids[1:])
     kept = b"".join(tokens[token] for token in prompt_ids[1 : len(prompt_ids) - count])
-    first = guide.automaton.first()
+    first = guide.automaton.start_frames()
     reaching = [
         length
         for length in range(1, len(whole) + 1)
@@ -170,10 +170,10 @@ def test_as_few_tokens_are_taken_back_as_can_be(name: str, prompt: str) -> None:
 
 def test_what_is_before_a_control_token_stays() -> None:
     guide, control = GUIDES["words"], SMALL.tokens.index(b"", 256)
-    assert healed_tokens(guide, [*b"x", *b" t"]) == 2
-    assert healed_tokens(guide, [*b"x ", control, *b"t"]) == 1
-    assert healed_tokens(guide, [*b"x t", control]) == 0
-    assert healed_tokens(guide, [*b"t"]) == 0
+    assert count_healed_tokens(guide, [*b"x", *b" t"]) == 2
+    assert count_healed_tokens(guide, [*b"x ", control, *b"t"]) == 1
+    assert count_healed_tokens(guide, [*b"x t", control]) == 0
+    assert count_healed_tokens(guide, [*b"t"]) == 0
 
 
 class Follower:
@@ -217,7 +217,7 @@ class Follower:
         self.begun = self.begun or len(token_ids)
         self.fed += token_ids
         logits = np.zeros(self.vocabulary.size, np.float32)
-        whole = [*self.whole, self.vocabulary.end_ids[0]]
+        whole = [*self.whole, self.vocabulary.eos_token_ids[0]]
         written = b"".join(self.vocabulary.tokens[token] for token in self.fed)
         rest = (self.prompt + self.answer).encode()[len(written) :]
         for length in range(1, min(len(rest), 40) + 1):
@@ -325,12 +325,18 @@ def test_the_tokens_are_those_that_the_tokenizer_makes_of_prompt_and_answer(
     target, answer = asked
     model = Follower(encode, vocabulary, answer)
     result = sk.generate(
-        model, "x\n" + prompt, target, describe=False, max_tokens=400, speculate=speculate, confidence=False
+        model,
+        "x\n" + prompt,
+        target,
+        include_schema=False,
+        max_tokens=400,
+        prompt_lookup=speculate,
+        confidence=False,
     )
     assert result.text == answer
     assert b"".join(token.text for token in result.events).decode() == answer
     prompt_ids, whole = encode(model.prompt), model.whole
-    kept = prompt_ids[: len(prompt_ids) - healed_tokens(sk.compile(target, vocabulary), prompt_ids)]
+    kept = prompt_ids[: len(prompt_ids) - count_healed_tokens(sk.compile(target, vocabulary), prompt_ids)]
     if whole[: len(kept)] == kept:
         assert model.fed == whole[: len(model.fed)]
         assert list(result.token_ids) == whole[len(whole) - len(result.token_ids) :]
@@ -341,7 +347,7 @@ def _never_true(value: bool) -> bool:
     return value
 
 
-PLAIN = {"describe": False}
+PLAIN = {"include_schema": False}
 
 
 def _id(text: str) -> int:
@@ -352,7 +358,7 @@ def test_what_was_healed_is_part_of_the_token_and_not_of_the_text() -> None:
     result = sk.generate(ScriptedModel(["true"]), "Is it ", bool, **PLAIN)
     assert (result.value, result.text, result.token_ids) == (True, "true", (_id(" true"),))
     (token,) = result.events
-    assert (token.text, token.forced, token.removed) == (b"true", False, 0.0)
+    assert (token.text, token.forced, token.masked_probability) == (b"true", False, 0.0)
     assert result.usage.generated_tokens == 1
     assert result.usage.prompt_tokens == len(ScriptedModel([]).encode("Is it "))
     chances = result.confidence["$"]
@@ -363,14 +369,14 @@ def test_what_was_healed_is_part_of_the_token_and_not_of_the_text() -> None:
 
 def test_a_model_may_write_the_prompt_as_it_was() -> None:
     """Then its tokens are those of a prompt that was left alone."""
-    left = sk.generate(ScriptedModel(["7"]), "Is it ", sk.Regex("[a-z]+|[0-9]"), forced=False, **PLAIN)
+    left = sk.generate(ScriptedModel(["7"]), "Is it ", sk.Regex("[a-z]+|[0-9]"), fast_forward=False, **PLAIN)
     result = sk.generate(ScriptedModel(["7"]), "Is it ", sk.Regex("[a-z]+|[0-9]"), **PLAIN)
     assert result.token_ids == left.token_ids == (ord("7"),)
     assert [token.text for token in result.events] == [b"7"]
 
 
 def test_it_is_off_with_forced_text_and_where_the_answer_does_not_follow() -> None:
-    off = sk.generate(ScriptedModel(["true"]), "Is it ", bool, forced=False, **PLAIN)
+    off = sk.generate(ScriptedModel(["true"]), "Is it ", bool, fast_forward=False, **PLAIN)
     assert off.token_ids == (_id("true"),)
     turns = [{"role": "user", "content": "Is it "}]
     assert sk.generate(ScriptedModel(["true"]), turns, bool, **PLAIN).token_ids == (_id("true"),)
@@ -401,9 +407,9 @@ def test_batches_heal_as_single_prompts_do() -> None:
     words = sk.Regex("[a-z ]{1,9}")
     prompts = ["Is it ", "The name is", '{"name": "', "Wh", "Is it ", "a  ", "It is a"]
     targets = [words, words, sk.Regex('.{1,9}"'), words, bool, Person, sk.Regex("[a-z]{3}")]
-    options = {"describe": False, "max_tokens": 40}
+    options = {"include_schema": False, "max_tokens": 40}
     healed = [
-        healed_tokens(sk.compile(target, model.vocabulary), model.encode(prompt))
+        count_healed_tokens(sk.compile(target, model.vocabulary), model.encode(prompt))
         for prompt, target in zip(prompts, targets, strict=True)
     ]
     assert sum(map(bool, healed)) >= 3
@@ -413,7 +419,7 @@ def test_batches_heal_as_single_prompts_do() -> None:
     ]
     assert [each.token_ids for each in together] == [each.token_ids for each in alone]
     drafts = [
-        sk.generate(model, prompt, target, speculate=False, **options)
+        sk.generate(model, prompt, target, prompt_lookup=False, **options)
         for prompt, target in zip(prompts, targets, strict=True)
     ]
     assert [each.token_ids for each in drafts] == [each.token_ids for each in alone]
@@ -423,7 +429,7 @@ def test_batches_heal_as_single_prompts_do() -> None:
 def test_a_context_that_is_nearly_full(context: int) -> None:
     """Where there is no room to write the prompt again it is left alone; nothing is refused that would fit."""
     prompt_tokens = len(ScriptedModel([]).encode("it "))
-    needed = sk.compile(bool, SMALL).cursor().tokens_to_end()
+    needed = sk.compile(bool, SMALL).cursor().min_tokens_to_end()
     model = ScriptedModel(["true"], context_length=context)
     if context < prompt_tokens + needed:
         with pytest.raises(sk.StructkitError):
@@ -436,10 +442,10 @@ def test_a_context_that_is_nearly_full(context: int) -> None:
 @settings(max_examples=60)
 @given(st.sampled_from(sorted(TARGETS)), PROMPTS, st.integers(0, 20), st.integers(0, 10**6))
 def test_max_tokens_are_those_of_the_answer(name: str, prompt: str, room: int, seed: int) -> None:
-    budget = GUIDES[name].cursor().tokens_to_end() + room
+    budget = GUIDES[name].cursor().min_tokens_to_end() + room
     model = RandomModel(seed, brevity=seed % 5)
     result = sk.generate(
-        model, prompt, TARGETS[name], max_tokens=budget, temperature=1.0, seed=seed, describe=False
+        model, prompt, TARGETS[name], max_tokens=budget, temperature=1.0, seed=seed, include_schema=False
     )
     assert len(result.token_ids) <= budget
     assert b"".join(token.text for token in result.events).decode() == result.text
@@ -450,6 +456,6 @@ def test_max_tokens_are_those_of_the_answer(name: str, prompt: str, room: int, s
 
 def test_a_stream_shows_the_answer_alone() -> None:
     stream = sk.stream(ScriptedModel(["true story"]), "A ", sk.Regex("[a-z ]+"), **PLAIN)
-    grown = "".join(event.text for event in stream if isinstance(event, sk.TextGrown))
+    grown = "".join(event.text for event in stream if isinstance(event, sk.TextDelta))
     assert grown == stream.text == stream.result.text == "true story"
     assert stream.result.token_ids[0] == _id(" true")

@@ -61,7 +61,7 @@ def test_what_is_no_json_is_not_ended_in_the_loop_of_transformers() -> None:
 def _walked(target: Any, opens: int) -> str:
     """What is written by a loop that opens what it can, and after so many steps ends what it can."""
     torch = pytest.importorskip("torch", reason="needs torch")
-    processor, ids, end = sk.LogitsProcessor(sk.compile(target, SMALL)), [7], SMALL.end_ids[0]
+    processor, ids, end = sk.LogitsProcessor(sk.compile(target, SMALL)), [7], SMALL.eos_token_ids[0]
     brackets = torch.tensor(
         [[float((t[-1:] in b"[{") - (t[-1:] in b"]}")) if t else 0.0 for t in SMALL.tokens]]
     )
@@ -88,7 +88,7 @@ VALUES = st.recursive(
 
 
 def _state(reader: JsonReader) -> tuple[object, ...]:
-    return reader.text, reader.open, reader.values, reader.depth, reader.name_start, reader.here()
+    return reader.text, reader.open_fields, reader.values, reader.depth, reader.key_start, reader.current()
 
 
 @given(VALUES, st.booleans(), st.randoms())
@@ -101,12 +101,12 @@ def test_what_is_taken_back_leaves_no_trace(value: object, spaced: bool, chance:
         fresh = JsonReader()
         fresh.read(text[:end])
         assert _state(read.follow(bytearray(text[:end]))) == _state(fresh)
-        assert read.depth == sum(field.kind in ("object", "array") for field in read.open)
+        assert read.depth == sum(field.kind in ("object", "array") for field in read.open_fields)
         fork = read.fork()
         fork.follow(bytearray(text))
         assert _state(read) == _state(fresh)
         fork.rewind(end)
-        assert (fork.open, fork.here()) == (fresh.open, fresh.here())
+        assert (fork.open_fields, fork.current()) == (fresh.open_fields, fresh.current())
         if chance.random() < 0.5:
             kept = chance.randint(0, end)
             other = JsonReader()
@@ -117,7 +117,7 @@ def test_what_is_taken_back_leaves_no_trace(value: object, spaced: bool, chance:
             read.finish()
             read.rewind(kept)
             assert _state(read) == _state(other)
-            assert [change for change in read.take() if change[0].start >= kept] == []
+            assert [change for change in read.take_changes() if change[0].start >= kept] == []
 
 
 def test_a_fork_is_not_rewound_past_its_begin() -> None:

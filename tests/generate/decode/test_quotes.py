@@ -7,8 +7,8 @@ import pytest
 from pydantic import BaseModel, Field, Json, field_validator
 
 import structkit as sk
-from structkit.generate.input.guide_cache import Guides
-from structkit.generate.input.options import Writing
+from structkit.generate.input.guide_cache import GuideCache
+from structkit.generate.input.options import CompileSettings
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 
 Name = Annotated[str, sk.Quote()]
@@ -108,18 +108,18 @@ def test_every_function_takes_quotes() -> None:
 
 
 def test_a_batch_compiles_for_each_prompt_and_keeps_one_guide() -> None:
-    guides = Guides(most=4)
-    first = guides.get(Name, byte_vocabulary(), Writing(), "Ana")
-    assert guides.get(Name, byte_vocabulary(), Writing(), "Ana").guide is first.guide
-    second = guides.get(Name, byte_vocabulary(), Writing(), "Bob")
+    guides = GuideCache(max_entries=4)
+    first = guides.get(Name, byte_vocabulary(), CompileSettings(), "Ana")
+    assert guides.get(Name, byte_vocabulary(), CompileSettings(), "Ana").guide is first.guide
+    second = guides.get(Name, byte_vocabulary(), CompileSettings(), "Bob")
     assert second.guide is not first.guide and second.target is first.target
     # A target without quotes has one guide, whatever the prompt.
-    plain = guides.get(int, byte_vocabulary(), Writing(), "Ana").guide
-    assert guides.get(int, byte_vocabulary(), Writing(), "Bob").guide is plain
+    plain = guides.get(int, byte_vocabulary(), CompileSettings(), "Ana").guide
+    assert guides.get(int, byte_vocabulary(), CompileSettings(), "Bob").guide is plain
 
 
 def test_one_prompt_without_quotes_does_not_lose_the_others() -> None:
-    found = sk.extract_many(ScriptedModel(['"Ana"', '"Bob"']), ["Ana.", " "], Name, return_errors=True)
+    found = sk.extract_many(ScriptedModel(['"Ana"', '"Bob"']), ["Ana.", " "], Name, return_exceptions=True)
     assert found[0] == "Ana" and isinstance(found[1], sk.UnsatisfiableSchema)
 
 
@@ -184,7 +184,7 @@ def test_a_json_schema_may_ask_for_quotes() -> None:
 
 
 def test_the_prompt_says_it() -> None:
-    asked = sk.preview_prompt(ScriptedModel([]), "Ana", Person)
+    asked = sk.render_prompt(ScriptedModel([]), "Ana", Person)
     assert '"name": string (copied from the text)' in asked
 
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, field_validator
 
 import structkit as sk
-from structkit.generate.decode.config import Decoded, Flow, Plan
+from structkit.generate.decode.config import DecodeConfig, Decoded, Flow
 from structkit.generate.decode.decode import decode
-from structkit.generate.decode.retokenize import Speller
-from structkit.generate.decode.speculate import Lookup, PromptDrafts
-from structkit.generate.run.scheduler import drive_all
+from structkit.generate.decode.retokenize import Retokenizer
+from structkit.generate.decode.speculate import PromptLookup, PromptLookupDrafter
+from structkit.generate.run.scheduler import run_flows
 from structkit.generate.sample.sample import Sampling
-from structkit.generate.sample.step import Ask, Draft
+from structkit.generate.sample.step import Draft, SampleRequest
 from structkit.processors import Penalty
 from structkit.testing import RandomModel, small_vocabulary
 from tests.models.tiny import tiny_llama
@@ -63,7 +63,7 @@ class Adult(BaseModel):
 class Tables:
     """Rows of a model whose logits depend on the last two tokens."""
 
-    most = None
+    max_rows = None
 
     def __init__(self, seed: int, overhead: int, prompt: str) -> None:
         self.noise = np.random.default_rng(seed).standard_normal((32, 32, SMALL.size), np.float32) * 3
@@ -75,25 +75,25 @@ class Tables:
 
     def add(self, sequences: list[list[int]]) -> np.ndarray:
         self.rows += [[] for _ in sequences]
-        return self.read([[]] * (len(self.rows) - len(sequences)) + [list(ids) for ids in sequences], 1)[
-            -len(sequences) :, -1
-        ]
+        return self.feed_multi(
+            [[]] * (len(self.rows) - len(sequences)) + [list(ids) for ids in sequences], 1
+        )[-len(sequences) :, -1]
 
     def feed(self, token_ids: list[list[int]]) -> np.ndarray:
         assert all(token_ids)
-        return self.read(token_ids, 1)[:, -1]
+        return self.feed_multi(token_ids, 1)[:, -1]
 
-    def read(self, token_ids: list[list[int]], last: int) -> np.ndarray:
+    def feed_multi(self, token_ids: list[list[int]], logits_to_keep: int) -> np.ndarray:
         self.steps += 1
-        logits = np.full((len(self.rows), last, SMALL.size), np.nan, np.float32)
+        logits = np.full((len(self.rows), logits_to_keep, SMALL.size), np.nan, np.float32)
         for row, ids, out in zip(self.rows, token_ids, logits, strict=True):
             row += ids
-            for back in range(min(last, len(ids))):
+            for back in range(min(logits_to_keep, len(ids))):
                 at = len(row) - back
-                out[last - 1 - back] = self.noise[row[at - 2] % 32, row[at - 1] % 32]
+                out[logits_to_keep - 1 - back] = self.noise[row[at - 2] % 32, row[at - 1] % 32]
         return logits
 
-    def back(self, row: int, count: int) -> None:
+    def rollback(self, row: int, count: int) -> None:
         assert 0 < count <= len(self.rows[row])
         del self.rows[row][len(self.rows[row]) - count :]
 
@@ -108,14 +108,19 @@ class Tables:
             scores.append(score)
         return scores
 
-    def keep(self, rows: list[int]) -> None:
+    def select(self, rows: list[int]) -> None:
         self.rows = [self.rows[row] for row in rows]
 
 
 def _flow(prompt: str, number: int, **options: object) -> Flow:
     guide = sk.compile(Person, SMALL)
-    given = {"budget": 60, "sampling": Sampling(), "spell": MODEL.encode_text, "row": number} | options
-    return decode(MODEL.encode(prompt), guide.cursor(), SMALL, Plan(**given))  # type: ignore[arg-type]
+    given = {
+        "budget": 60,
+        "sampling": Sampling(),
+        "tokenize": MODEL.encode_text,
+        "sequence_index": number,
+    } | options
+    return decode(MODEL.encode(prompt), guide.cursor(), SMALL, DecodeConfig(**given))  # type: ignore[arg-type]
 
 
 def _any_draft(draft: Callable[[int], Draft] | None, drafts: np.random.Generator, most: int) -> Draft:
@@ -130,7 +135,7 @@ def _with_drafts(flow: Flow, drafts: np.random.Generator) -> Flow:
 
     asked = next(flow)
     while True:
-        if isinstance(asked, Ask):
+        if isinstance(asked, SampleRequest):
             asked.draft = partial(_any_draft, asked.draft, drafts)
         try:
             asked = flow.send((yield asked))
@@ -139,7 +144,7 @@ def _with_drafts(flow: Flow, drafts: np.random.Generator) -> Flow:
 
 
 def _ends(rows: Tables, flows: list[Flow], size: int) -> list[Decoded]:
-    driven = {d.number: d.outcome for d in drive_all(flows, rows, size) if d is not None}  # type: ignore[arg-type]
+    driven = {d.index: d.outcome for d in run_flows(flows, rows, size) if d is not None}  # type: ignore[arg-type]
     ends = [driven[number] for number in range(len(flows))]
     assert all(isinstance(end, Decoded) for end in ends), ends
     return ends  # type: ignore[return-value]
@@ -159,8 +164,8 @@ def test_any_draft_leaves_all_as_it_is(
     def flows(speculate: int) -> list[Flow]:
         options: dict[str, object] = {
             "sampling": Sampling(temperature=temperature, seed=seed),
-            "scored": scored,
-            "speculate": speculate,
+            "with_logprobs": scored,
+            "max_draft_tokens": speculate,
         }
         return [_flow(prompt, number, **options) for number, prompt in enumerate(PEOPLE)]
 
@@ -170,7 +175,7 @@ def test_any_draft_leaves_all_as_it_is(
     for each in ([_with_drafts(flow, drafts) for flow in flows(8)], flows(8)):
         for mine, other in zip(_ends(Tables(seed, overhead, text), each, size), alone, strict=True):
             assert mine.token_ids == other.token_ids
-            assert (mine.finish_reason, mine.read) == (other.finish_reason, other.read)
+            assert (mine.finish_reason, mine.read_tokens) == (other.finish_reason, other.read_tokens)
 
 
 @settings(max_examples=100, deadline=None)
@@ -181,14 +186,14 @@ def test_a_draft_is_of_the_language_and_moves_nothing(text: str, begun: str, mos
     for token in MODEL.encode_text('{"' + begun):
         try:
             cursor.advance(token)
-        except sk.TokenRefused:
+        except sk.TokenRejected:
             break
         written += SMALL.tokens[token]
     before = cursor.token_ids
-    drafts = PromptDrafts(MODEL.encode(text), SMALL, Speller(MODEL.encode_text, SMALL))
+    drafts = PromptLookupDrafter(MODEL.encode(text), SMALL, Retokenizer(MODEL.encode_text, SMALL))
     draft = drafts.draft(cursor, most)
     assert cursor.token_ids == before
-    assert len(draft.token_ids) == len(draft.guessed) <= most
+    assert len(draft.token_ids) == len(draft.is_guess) <= most
     for token in draft.token_ids:
         cursor.advance(token)
 
@@ -208,7 +213,7 @@ def test_a_draft_is_of_the_language_and_moves_nothing(text: str, begun: str, mos
     ],
 )
 def test_what_follows_in_the_prompt(text: str, after: bytes | None) -> None:
-    found = Lookup(SMALL.tokens, MODEL.encode(PEOPLE[0])).after(text.encode())
+    found = PromptLookup(SMALL.tokens, MODEL.encode(PEOPLE[0])).continuation(text.encode())
     assert (None if found is None else found[0]) == after
     if found is not None and found[1]:
         assert b"".join(SMALL.tokens[token] for token in found[1]) == after
@@ -219,10 +224,10 @@ def test_a_copied_value_and_the_key_after_it_are_drafted_together() -> None:
     cursor, text = guide.cursor(), '{"name": "Ana'
     for token in MODEL.encode_text(text):
         cursor.advance(token)
-    drafts = PromptDrafts(MODEL.encode(PEOPLE[0]), SMALL, Speller(MODEL.encode_text, SMALL))
+    drafts = PromptLookupDrafter(MODEL.encode(PEOPLE[0]), SMALL, Retokenizer(MODEL.encode_text, SMALL))
     draft = drafts.draft(cursor, 24)
     assert b"".join(SMALL.tokens[token] for token in draft.token_ids) == b' Souza", "age": '
-    assert draft.guessed[-1] is False
+    assert draft.is_guess[-1] is False
 
 
 @pytest.fixture(scope="module")
@@ -233,9 +238,9 @@ def demo():
 
 OPTIONS: list[dict[str, object]] = [
     {},
-    {"forced": False},
+    {"fast_forward": False},
     {"temperature": 0.8, "seed": 5},
-    {"temperature": 1.0, "top_p": 0.9, "seed": 6, "forced": False},
+    {"temperature": 1.0, "top_p": 0.9, "seed": 6, "fast_forward": False},
     {"max_tokens": 14},
     {"repetition_penalty": 1.3},
     {"processors": [Penalty(0.8)]},
@@ -248,9 +253,9 @@ OPTIONS: list[dict[str, object]] = [
 @pytest.mark.parametrize("size", [1, 4])
 def test_a_model_writes_the_same_with_drafts_and_without(demo, options: dict[str, object], size: int) -> None:
     targets = [Person, list[Person], Person, Person, Item]
-    given = options | {"batch_size": size, "return_errors": True}
+    given = options | {"batch_size": size, "return_exceptions": True}
     with_drafts = sk.generate_many(demo, PEOPLE, targets, **given)  # type: ignore[call-overload]
-    without = sk.generate_many(demo, PEOPLE, targets, speculate=False, **given)  # type: ignore[call-overload]
+    without = sk.generate_many(demo, PEOPLE, targets, prompt_lookup=False, **given)  # type: ignore[call-overload]
     for mine, other in zip(with_drafts, without, strict=True):
         if isinstance(other, Exception):
             assert str(mine) == str(other)
@@ -273,7 +278,8 @@ def test_a_model_writes_the_same_with_drafts_and_without(demo, options: dict[str
 def test_what_is_refused_is_written_anew_in_the_same_way(demo) -> None:
     for prompt in PEOPLE[:3]:
         with_drafts, without = (
-            sk.generate(demo, prompt, Adult, speculate=speculate, retries=3) for speculate in (True, False)
+            sk.generate(demo, prompt, Adult, prompt_lookup=speculate, retries=3)
+            for speculate in (True, False)
         )
         assert with_drafts.attempts == without.attempts
         assert with_drafts.value == without.value
@@ -281,15 +287,16 @@ def test_what_is_refused_is_written_anew_in_the_same_way(demo) -> None:
 
 def test_a_stream_tells_the_same(demo) -> None:
     def told(speculate: bool) -> list[object]:
-        events = list(sk.stream(demo, PEOPLE[0], Person, speculate=speculate))
-        return [event for event in events if isinstance(event, (sk.FieldStarted, sk.FieldDone))]
+        events = list(sk.stream(demo, PEOPLE[0], Person, prompt_lookup=speculate))
+        return [event for event in events if isinstance(event, (sk.FieldStart, sk.FieldEnd))]
 
     assert told(True) == told(False)
 
 
 def test_thoughts_are_not_drafted_and_what_follows_is(demo) -> None:
     with_drafts, without = (
-        sk.generate(demo, PEOPLE[0], Person, thinking=10, speculate=speculate) for speculate in (True, False)
+        sk.generate(demo, PEOPLE[0], Person, thinking=10, prompt_lookup=speculate)
+        for speculate in (True, False)
     )
     assert (with_drafts.thinking, with_drafts.text) == (without.thinking, without.text)
 
@@ -306,7 +313,7 @@ def test_fewer_passes_of_the_model(demo, monkeypatch: pytest.MonkeyPatch) -> Non
     counts = []
     for speculate in (False, 4, True):
         passes[0] = 0
-        sk.extract(demo, PEOPLE[0], Person, speculate=speculate)
+        sk.extract(demo, PEOPLE[0], Person, prompt_lookup=speculate)
         counts.append(passes[0])
     assert counts[0] > counts[1] >= counts[2]
     assert counts[2] <= 0.6 * counts[0]
@@ -318,13 +325,13 @@ def dwarf(demo):
     return tiny_llama(demo.tokenizer, max_position_embeddings=120)
 
 
-@pytest.mark.parametrize("options", [{}, {"forced": False}, {"temperature": 0.8, "seed": 5}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"fast_forward": False}, {"temperature": 0.8, "seed": 5}], ids=str)
 @pytest.mark.parametrize("size", [1, 4])
 def test_a_draft_model_changes_nothing(demo, dwarf, options: dict[str, object], size: int) -> None:
     given = options | {"batch_size": size}
-    without = sk.generate_many(demo, PEOPLE, Person, speculate=False, **given)  # type: ignore[call-overload]
+    without = sk.generate_many(demo, PEOPLE, Person, prompt_lookup=False, **given)  # type: ignore[call-overload]
     for draft in (demo, dwarf, RandomModel(1, demo.vocabulary)):
-        with_drafts = sk.generate_many(demo, PEOPLE, Person, draft=draft, **given)  # type: ignore[call-overload]
+        with_drafts = sk.generate_many(demo, PEOPLE, Person, assistant_model=draft, **given)  # type: ignore[call-overload]
         assert [each.token_ids for each in with_drafts] == [each.token_ids for each in without]
         drafted = sum(each.usage.drafted_tokens for each in with_drafts)
         accepted = sum(each.usage.accepted_tokens for each in with_drafts)
@@ -337,13 +344,16 @@ def test_a_draft_model_changes_nothing(demo, dwarf, options: dict[str, object], 
 def test_a_draft_model_is_asked_no_further_than_it_can_read(demo, dwarf) -> None:
     long = " ".join(PEOPLE) * 2
     with_drafts, without = (
-        sk.generate(demo, long, Person, draft=draft, speculate=draft is not None) for draft in (dwarf, None)
+        sk.generate(demo, long, Person, assistant_model=draft, prompt_lookup=draft is not None)
+        for draft in (dwarf, None)
     )
     assert with_drafts.token_ids == without.token_ids
 
 
 def test_a_stream_with_a_draft_model(demo, dwarf) -> None:
-    assert sk.stream(demo, PEOPLE[0], Person, draft=dwarf).result.value == sk.extract(demo, PEOPLE[0], Person)
+    assert sk.stream(demo, PEOPLE[0], Person, assistant_model=dwarf).result.value == sk.extract(
+        demo, PEOPLE[0], Person
+    )
 
 
 def test_a_draft_model_that_breaks_fails_its_row(demo) -> None:
@@ -358,7 +368,7 @@ def test_a_draft_model_that_breaks_fails_its_row(demo) -> None:
             return session
 
     draft = Broken(1, demo.vocabulary)
-    outcomes = sk.extract_many(demo, PEOPLE, Person, draft=draft, return_errors=True)
+    outcomes = sk.extract_many(demo, PEOPLE, Person, assistant_model=draft, return_exceptions=True)
     failed = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     assert [str(error) for error in failed] == [
         "the draft model broke: ZeroDivisionError: division by zero at `random`"
@@ -376,25 +386,27 @@ def test_a_draft_model_may_break_anywhere(demo, breaks: str) -> None:
             session.crop = lambda length: {}["no more"]  # type: ignore[method-assign]
             return session
 
-    with pytest.raises(sk.ModelFailed, match="the draft model broke: KeyError: 'no more' at `random`"):
-        sk.extract(demo, PEOPLE[0], Person, draft=Broken(1, demo.vocabulary), temperature=1.0, seed=3)
+    with pytest.raises(sk.ModelError, match="the draft model broke: KeyError: 'no more' at `random`"):
+        sk.extract(
+            demo, PEOPLE[0], Person, assistant_model=Broken(1, demo.vocabulary), temperature=1.0, seed=3
+        )
 
 
 def test_models_that_cannot_draft_for_another(demo) -> None:
     with pytest.raises(sk.GenerationError, match="random has other tokens than demo"):
-        sk.extract(demo, "x", bool, draft=RandomModel())
+        sk.extract(demo, "x", bool, assistant_model=RandomModel())
     with pytest.raises(sk.GenerationError, match="cannot take back"):
-        sk.extract(RandomModel(), "x", bool, draft=RandomModel())
-    with pytest.raises(TypeError, match="draft must be a model"):
-        sk.extract(demo, "x", bool, draft="small")  # type: ignore[call-overload]
+        sk.extract(RandomModel(), "x", bool, assistant_model=RandomModel())
+    with pytest.raises(TypeError, match="assistant_model must be a model"):
+        sk.extract(demo, "x", bool, assistant_model="small")  # type: ignore[call-overload]
 
 
 def test_models_without_a_cache_that_can_be_cut_have_no_drafts() -> None:
-    result = sk.generate(RandomModel(3), PEOPLE[0], Person, speculate=True, max_tokens=60)
+    result = sk.generate(RandomModel(3), PEOPLE[0], Person, prompt_lookup=True, max_tokens=60)
     assert result.usage.drafted_tokens == 0
 
 
 @pytest.mark.parametrize(("speculate", "error"), [(-1, ValueError), ("yes", TypeError), (2.5, TypeError)])
 def test_what_cannot_be_meant(speculate: object, error: type[Exception]) -> None:
-    with pytest.raises(error, match="speculate"):
-        sk.extract(MODEL, "x", bool, speculate=speculate)  # type: ignore[call-overload]
+    with pytest.raises(error, match="prompt_lookup"):
+        sk.extract(MODEL, "x", bool, prompt_lookup=speculate)  # type: ignore[call-overload]

@@ -75,10 +75,10 @@ def test_a_model_of_transformers_thinks_with_its_own_marks(
 ) -> None:
     model = _tiny(begin, end, opened, marks)
     begin, end = marks or (begin, end)
-    shown = model.show(model.encode_thinking("Hi"))
+    shown = model.decode(model.encode_thinking("Hi"))
     assert shown.rstrip() == "Hi" + begin
-    assert model.show(model.encode("Hi")) == "Hi"
-    assert model.show(model.end_of_thinking) == end
+    assert model.decode(model.encode("Hi")) == "Hi"
+    assert model.decode(model.end_of_thinking) == end
     assert len(model.end_of_thinking) == (3 if end == "So:" else 1)
     result = sk.generate(model, "Hi", bool, thinking=12)
     assert type(result.value) is bool
@@ -118,7 +118,7 @@ def test_thoughts_end_when_the_time_is_over() -> None:
 
 
 def test_the_end_of_thoughts_is_seen_inside_of_a_token() -> None:
-    vocabulary = sk.Vocabulary([*SMALL.tokens[:300], b">\n\n"], end_ids=[301])
+    vocabulary = sk.Vocabulary([*SMALL.tokens[:300], b">\n\n"], eos_token_ids=[301])
     model = ScriptedModel(["So be it</think>\n\ntrue"], vocabulary)
     result = sk.generate(model, "x", bool, thinking=40)
     assert (result.value, result.thinking) == (True, "So be it")

@@ -12,10 +12,10 @@ from pydantic import AliasPath, BaseModel, Field, SecretStr, computed_field
 import structkit as sk
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
-from structkit.generate.input.examples import shots_of
-from structkit.generate.input.options import Writing
+from structkit.generate.input.examples import render_examples
+from structkit.generate.input.options import CompileSettings
 from structkit.generate.input.prompt import build_prompt
-from structkit.schema.markers.json_style import Policy
+from structkit.schema.markers.json_style import JsonStyle
 from structkit.targets.targets import read_target
 from structkit.testing import ScriptedModel
 from tests.zoo import KINDS
@@ -27,7 +27,7 @@ class Address(BaseModel):
     zip: str | None = None
 
 
-@sk.configure(order=["born"])
+@sk.json_style(order=["born"])
 class Person(BaseModel):
     name: str
     born: date
@@ -45,8 +45,11 @@ EXAMPLES = [("Ana of Rua A", ANA), ("Bob", {"name": "Bob", "born": "1999-02-01"}
 
 
 def answers(examples: Any = EXAMPLES, target: Any = Person, **options: Any) -> list[str]:
-    writing = Writing(**options)
-    return [shot.answer for shot in shots_of(examples, read_target(target, policy=writing.policy), writing)]
+    writing = CompileSettings(**options)
+    return [
+        shot.answer
+        for shot in render_examples(examples, read_target(target, policy=writing.json_style), writing)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +91,7 @@ def test_messages_keep_their_order() -> None:
     asked = build_prompt(
         [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}],
         "x",
-        shots=[("a", "1"), ("b", "2")],
+        examples=[("a", "1"), ("b", "2")],
     )
     assert isinstance(asked, list)
     assert [(each["role"], each["content"]) for each in asked] == [
@@ -181,8 +184,8 @@ def test_wrong_examples_are_refused(target: Any, examples: Any, message: str) ->
     model = ScriptedModel(["1"])
     for call in (
         lambda: sk.extract(model, "x", target, examples=examples),
-        lambda: sk.extract_many(model, ["x"], target, examples=examples, return_errors=True),
-        lambda: sk.preview_prompt(model, "x", target, examples=examples),
+        lambda: sk.extract_many(model, ["x"], target, examples=examples, return_exceptions=True),
+        lambda: sk.render_prompt(model, "x", target, examples=examples),
         lambda: list(sk.stream(model, "x", target, examples=examples)),
     ):
         with pytest.raises(ValueError, match=message):
@@ -224,7 +227,7 @@ def test_calls_of_functions_may_be_examples() -> None:
 
 def test_policies_are_those_of_the_call() -> None:
     assert json.loads(answers(null="omit")[1]).keys() == {"born", "name", "tags"}
-    assert Policy(null="omit").null_fields == "omit"
+    assert JsonStyle(null="omit").null_fields == "omit"
 
 
 class Club(BaseModel):
@@ -244,7 +247,7 @@ def test_sets_are_written_in_one_order_in_every_process() -> None:
         groups=frozenset({frozenset("cba"), frozenset("xz")}),
         scores={"z": {"n", "m"}, "a": set("fedcba")},
     )
-    shot = shots_of([("x", value)], read_target(Club), Writing())[0]
+    shot = render_examples([("x", value)], read_target(Club), CompileSettings())[0]
     assert json.loads(shot.answer) == {
         "names": words,
         "sizes": [100, 20, 3],
@@ -258,12 +261,15 @@ def test_lists_of_different_items_stay_in_the_order_that_is_given() -> None:
     schema = {"type": "array", "uniqueItems": True, "items": {"type": "string"}}
     listed = Annotated[list[str], Field(json_schema_extra={"uniqueItems": True})]
     for target in (schema, listed):
-        assert shots_of([("x", ["b", "a"])], read_target(target), Writing())[0].answer == '["b", "a"]'
+        assert (
+            render_examples([("x", ["b", "a"])], read_target(target), CompileSettings())[0].answer
+            == '["b", "a"]'
+        )
 
 
 def test_what_is_no_unicode_is_named() -> None:
     model = ScriptedModel(["1"])
-    for ask in (sk.preview_prompt, sk.generate):
+    for ask in (sk.render_prompt, sk.generate):
         with pytest.raises(ValueError, match=r"examples\[1\]\[0\] is not Unicode: .* '\\ud800' at 1"):
             ask(model, "x", int, examples=[("a", 1), ("b\ud800", 2)])
         for prompt in ("a\ud800", [{"role": "user", "content": "\udfff"}]):

@@ -8,52 +8,54 @@ import pytest
 from pydantic import PastDate
 
 import structkit as sk
-from structkit.generate.input.guide_cache import Guides
-from structkit.generate.input.options import Settings, Writing
+from structkit.generate.input.guide_cache import GuideCache
+from structkit.generate.input.options import CompileSettings, Settings
 from structkit.testing import byte_vocabulary
 
 V = byte_vocabulary()
 
 
 def test_a_guide_is_made_once_for_each_way_of_writing() -> None:
-    guides = Guides(most=10)
-    first = guides.get(list[int], V, Writing())
+    guides = GuideCache(max_entries=10)
+    first = guides.get(list[int], V, CompileSettings())
     assert first.seconds > 0
-    again = guides.get(list[int], byte_vocabulary(), Writing())
+    again = guides.get(list[int], byte_vocabulary(), CompileSettings())
     assert again.guide is first.guide
     assert again.seconds == 0
     for other in (
-        guides.get(list[int], V, Writing(whitespace="compact")),
-        guides.get(list[int], V, Writing(limits=sk.Limits(integer_digits=3))),
-        guides.get(list[int], sk.Vocabulary([*V.tokens[:256], b"ab"], end_ids=[300]), Writing()),
-        guides.get(list[bool], V, Writing()),
+        guides.get(list[int], V, CompileSettings(whitespace="compact")),
+        guides.get(list[int], V, CompileSettings(limits=sk.Limits(integer_digits=3))),
+        guides.get(
+            list[int], sk.Vocabulary([*V.tokens[:256], b"ab"], eos_token_ids=[300]), CompileSettings()
+        ),
+        guides.get(list[bool], V, CompileSettings()),
     ):
         assert other.guide is not first.guide
 
 
 def test_the_guide_unused_for_longest_is_dropped() -> None:
-    guides = Guides(most=2)
-    first = guides.get(int, V, Writing()).guide
-    second = guides.get(bool, V, Writing()).guide
-    assert guides.get(int, V, Writing()).guide is first
-    guides.get(None, V, Writing())
-    assert guides.get(int, V, Writing()).guide is first
-    assert guides.get(bool, V, Writing()).guide is not second
+    guides = GuideCache(max_entries=2)
+    first = guides.get(int, V, CompileSettings()).guide
+    second = guides.get(bool, V, CompileSettings()).guide
+    assert guides.get(int, V, CompileSettings()).guide is first
+    guides.get(None, V, CompileSettings())
+    assert guides.get(int, V, CompileSettings()).guide is first
+    assert guides.get(bool, V, CompileSettings()).guide is not second
 
 
 def test_an_error_is_not_kept() -> None:
-    guides = Guides(most=2)
+    guides = GuideCache(max_entries=2)
     for _ in range(2):
         with pytest.raises(sk.UnsatisfiableSchema):
-            guides.get({"type": "string", "minLength": 3, "maxLength": 2}, V, Writing())
+            guides.get({"type": "string", "minLength": 3, "maxLength": 2}, V, CompileSettings())
 
 
 def test_many_threads() -> None:
-    guides = Guides(most=3)
+    guides = GuideCache(max_entries=3)
     found: list[object] = []
 
     def work() -> None:
-        found.extend(guides.get(target, V, Writing()).guide for target in (int, bool, None, int))
+        found.extend(guides.get(target, V, CompileSettings()).guide for target in (int, bool, None, int))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -71,13 +73,13 @@ def test_many_threads() -> None:
         ({"max_tokens": 2.5}, TypeError, "max_tokens must be a whole number"),
         ({"whitespace": "pretty"}, ValueError, "whitespace must be 'spaced' or 'compact', not 'pretty'"),
         ({"defaults": True}, ValueError, "defaults must be"),
-        ({"describe": "no"}, TypeError, "describe must be True or False"),
-        ({"forced": 1}, TypeError, "forced must be True or False"),
+        ({"include_schema": "no"}, TypeError, "include_schema must be True or False"),
+        ({"fast_forward": 1}, TypeError, "fast_forward must be True or False"),
         ({"system": ["x"]}, TypeError, "system must be a text"),
         ({"limits": {}}, TypeError, "limits must be structkit.Limits"),
         ({"temperature": -1}, ValueError, "temperature"),
         ({"thinking": None}, TypeError, "thinking must be a whole number, not None"),
-        ({"speculate": None}, TypeError, "speculate must be a whole number, not None"),
+        ({"prompt_lookup": None}, TypeError, "prompt_lookup must be a whole number, not None"),
     ],
 )
 def test_options_are_checked(options: dict[str, object], error: type[Exception], message: str) -> None:
@@ -86,11 +88,11 @@ def test_options_are_checked(options: dict[str, object], error: type[Exception],
 
 
 def test_what_is_past_is_asked_anew_every_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    guides = Guides(most=4)
-    first = guides.get(PastDate, V, Writing())
-    assert guides.get(PastDate, V, Writing()).guide is first.guide
+    guides = GuideCache(max_entries=4)
+    first = guides.get(PastDate, V, CompileSettings())
+    assert guides.get(PastDate, V, CompileSettings()).guide is first.guide
     monkeypatch.setattr(
         import_module("structkit.generate.input.guide_cache"), "_today", lambda: date(2200, 1, 1)
     )
-    tomorrow = guides.get(PastDate, V, Writing())
+    tomorrow = guides.get(PastDate, V, CompileSettings())
     assert tomorrow.guide is not first.guide and tomorrow.target is not first.target

@@ -4,7 +4,7 @@ import pytest
 
 import structkit as sk
 from structkit.errors import GenerationError
-from structkit.generate.input.prompt import build_prompt, encode_prompt, show_prompt
+from structkit.generate.input.prompt import build_prompt, encode_prompt, prompt_text
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 
 TYPE = "JSON of this type:\nA = {}"
@@ -77,7 +77,7 @@ class _Bare:
 
 
 def test_a_model_that_cannot_show_control_tokens_shows_their_ids() -> None:
-    assert show_prompt(_Bare(), "é") == "<256>é<300>"
+    assert prompt_text(_Bare(), "é") == "<256>é<300>"
 
 
 def test_what_is_no_unicode_or_no_model() -> None:
@@ -89,4 +89,4 @@ def test_what_is_no_unicode_or_no_model() -> None:
     with pytest.raises(TypeError, match=r"a model is what"):
         sk.extract_many("gpt2", ["x"], bool)
     with pytest.raises(sk.GenerationError, match="it is 1 token too long"):
-        sk.extract(RandomModel(context_length=3), "abc", int, describe=False)
+        sk.extract(RandomModel(context_length=3), "abc", int, include_schema=False)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import structkit as sk
-from structkit.models.single_row import SingleRow
-from structkit.schema.json_schema.parse import read
+from structkit.models.single_row import SingleRowBatch
+from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.view.choices import choices_at
 from structkit.testing import RandomModel, ScriptedModel, small_vocabulary
 
@@ -45,7 +45,7 @@ def _log_softmax(row: np.ndarray) -> np.ndarray:
 @given(st.integers(0, 10**6), st.booleans())
 def test_a_choice_has_the_probabilities_of_its_texts(seed: int, forced: bool) -> None:
     """The quote is forced; "lower" goes on from "low" where both begin with the same tokens."""
-    chances = sk.classify(RandomModel(seed, SMALL), "x", Urgency, describe=False, forced=forced)
+    chances = sk.classify(RandomModel(seed, SMALL), "x", Urgency, include_schema=False, fast_forward=forced)
     assert set(chances) == set(Urgency)
     assert list(chances.values()) == sorted(chances.values(), reverse=True)
     assert sum(chances.values()) == pytest.approx(1)
@@ -80,8 +80,8 @@ def test_fields_have_the_probabilities_of_their_tokens(seed: int, temperature: f
     assert result.confidence["$"].logprob == pytest.approx(sum(token.logprob for token in result.events))
     assert b"".join(token.text for token in result.events).decode() == result.text
     assert sum(token.forced for token in result.events) == result.usage.forced_tokens
-    assert all(token.logprob == token.removed == 0 for token in result.events if token.forced)
-    assert all(token.logprob <= 1e-6 and 0 <= token.removed <= 1 for token in result.events)
+    assert all(token.logprob == token.masked_probability == 0 for token in result.events if token.forced)
+    assert all(token.logprob <= 1e-6 and 0 <= token.masked_probability <= 1 for token in result.events)
     assert 0 <= result.pressure <= 1
     values = json.loads(result.text)
     for name in ("urgency", "open", "owner"):
@@ -140,12 +140,12 @@ class Mixed(BaseModel):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_members_that_python_finds_equal_stay_apart(seed: int) -> None:
-    result = sk.generate(RandomModel(seed, SMALL), "x", Mixed, describe=False)
+    result = sk.generate(RandomModel(seed, SMALL), "x", Mixed, include_schema=False)
     choices = result.confidence["x"].choices
     assert choices is not None
     assert set(choices) == {"1", "true", '"true"', "null"}
     assert sum(choices.values()) == pytest.approx(1)
-    listed = sk.generate(RandomModel(seed, SMALL), "x", sk.Choice([[1], 1, "[1]"]), describe=False)
+    listed = sk.generate(RandomModel(seed, SMALL), "x", sk.Choice([[1], 1, "[1]"]), include_schema=False)
     assert set(listed.confidence["$"].choices or {}) == {"[1]", "1", '"[1]"'}
     assert set(sk.classify(RandomModel(seed, SMALL), "x", Same)) == set(Same)
 
@@ -165,7 +165,7 @@ def test_three_dots_are_a_text_like_others(texts: list[str]) -> None:
     chances = sk.classify(RandomModel(2, SMALL), "x", sk.Choice(texts))
     assert set(chances) == set(texts)
     assert sum(chances.values()) == pytest.approx(1)
-    result = sk.generate(ScriptedModel(["..."]), "x", sk.Choice(texts), describe=False)
+    result = sk.generate(ScriptedModel(["..."]), "x", sk.Choice(texts), include_schema=False)
     assert result.value == "..."
     assert next(iter(result.confidence["$"].choices or {})) == "..."
     stream = sk.stream(ScriptedModel(["..."]), "x", sk.Choice(texts))
@@ -194,7 +194,7 @@ def test_three_dots_are_a_text_like_others(texts: list[str]) -> None:
 def test_choices_at_a_place(
     schema: dict[str, object], path: list[str | int], texts: tuple[object, ...] | None
 ) -> None:
-    assert choices_at(read(schema), path) == texts
+    assert choices_at(parse_schema(schema), path) == texts
 
 
 def test_long_members_have_a_probability_too() -> None:
@@ -218,7 +218,7 @@ def test_members_longer_than_the_context_are_no_error() -> None:
     target = Literal["yes", "a very long answer that nobody will ever give, but it is there anyhow"]
     model._context_length = len(model.encode("Is it? yes")) + 5
     results = [
-        sk.generate(model, "Is it? yes", target, describe=False, confidence=scored)
+        sk.generate(model, "Is it? yes", target, include_schema=False, confidence=scored)
         for scored in (False, True)
     ]
     assert [result.value for result in results] == ["yes", "yes"]
@@ -226,9 +226,9 @@ def test_members_longer_than_the_context_are_no_error() -> None:
 
 def test_a_member_that_the_model_cannot_say_has_no_probability() -> None:
     wide = RandomModel(1, SMALL)
-    rows = SingleRow(wide)
+    rows = SingleRowBatch(wide)
     rows.add([[97]])
-    session = rows._begun
+    session = rows._active_session
     logits = session.logits
     session.logits = lambda token_ids: logits(token_ids)[:256]  # type: ignore[method-assign]
     assert rows.score(0, [[1, 300], [1, 2]])[0][1] == -np.inf
@@ -238,11 +238,11 @@ def test_a_member_that_the_model_cannot_say_has_no_probability() -> None:
 def test_a_target_that_fights_its_model_is_warned_of(wish: str, warned: bool) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        result = sk.generate(ScriptedModel([wish]), "x", bool, describe=False)
-        sk.generate(ScriptedModel([wish]), "x", bool, describe=False, confidence=False)
-        list(sk.stream(ScriptedModel([wish]), "x", bool, describe=False))
+        result = sk.generate(ScriptedModel([wish]), "x", bool, include_schema=False)
+        sk.generate(ScriptedModel([wish]), "x", bool, include_schema=False, confidence=False)
+        list(sk.stream(ScriptedModel([wish]), "x", bool, include_schema=False))
     assert (result.pressure > 0.5) is warned
-    assert [each.category for each in caught] == [sk.PressureWarning] * (2 * warned)
+    assert [each.category for each in caught] == [sk.LowAgreementWarning] * (2 * warned)
 
 
 def test_noise_is_not_warned_of() -> None:

@@ -37,12 +37,12 @@ def test_every_value_is_found_where_it_is(
         step = data.draw(st.integers(1, 7))
         fields.read(text[at : at + step])
         at += step
-        changes += fields.take()
-        assert all(field.end == -1 for field in fields.open)
+        changes += fields.take_changes()
+        assert all(field.end == -1 for field in fields.open_fields)
     fields.finish()
-    changes += fields.take()
+    changes += fields.take_changes()
     begun = [field for field, ended in changes if not ended]
     found = {field.path: field for field, ended in changes if ended}
     assert {path: json.loads(text[f.start : f.end]) for path, f in found.items()} == _all(json.loads(text))
     assert [field.path for field in begun] == list(_all(json.loads(text)))
-    assert not fields.open
+    assert not fields.open_fields

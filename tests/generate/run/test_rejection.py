@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, field_validator, model_validator
 
 import structkit as sk
-from structkit.generate.decode.config import Flow, Plan, Refusal
+from structkit.generate.decode.config import DecodeConfig, Flow, Rejection
 from structkit.generate.decode.decode import decode
-from structkit.generate.decode.rejected import Bans
+from structkit.generate.decode.rejected import RejectedTexts
 from structkit.generate.output.json_reader import Field as Value
 from structkit.generate.output.json_reader import read_values
-from structkit.generate.run.rejection import refusal_of
+from structkit.generate.run.rejection import locate_rejection
 from structkit.generate.sample.sample import Sampling
-from structkit.models.single_row import SingleRow, rows_of
+from structkit.models.single_row import SingleRowBatch, new_batch
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
 from tests.generate.driving import drive
 
@@ -91,7 +91,7 @@ def test_the_value_is_taken_back_in_the_cache_of_a_real_model() -> None:
 def test_after_the_retries_the_model_is_told_what_was_wrong() -> None:
     texts = [f'{{"name": "Ana", "start": {start}, "end": 1}}' for start in (3, 4, 5, 1)]
     model = ScriptedModel(texts)
-    result = sk.generate(model, "When?", Visit, retries=2, describe=False)
+    result = sk.generate(model, "When?", Visit, retries=2, include_schema=False)
     assert result.attempts == tuple(texts)
     assert len(model.prompts) == 2
     assert "it ends before it starts" in model.prompts[1]
@@ -100,10 +100,10 @@ def test_after_the_retries_the_model_is_told_what_was_wrong() -> None:
 
 def test_the_error_knows_every_attempt() -> None:
     texts = [f'{{"name": "Ana", "start": {start}, "end": 1}}' for start in (3, 4, 5)]
-    with pytest.raises(sk.ValidationFailed, match="allow more retries") as caught:
+    with pytest.raises(sk.OutputValidationError, match="allow more retries") as caught:
         sk.extract(ScriptedModel(texts), "When?", Visit, retries=1)
     assert caught.value.attempts == tuple(texts)
-    with pytest.raises(sk.ValidationFailed) as caught:
+    with pytest.raises(sk.OutputValidationError) as caught:
         sk.extract(ScriptedModel(texts), "When?", Visit, retries=0)
     assert caught.value.attempts == (texts[0],)
 
@@ -169,30 +169,30 @@ def test_no_text_is_written_twice(
 ) -> None:
     """Every text is refused: each time another one is written, until there is none or the retries are used up."""
     model = RandomModel(seed, SMALL, brevity=seed % 4)
-    raw = isinstance(target, sk.Choice) and target.raw
+    raw = isinstance(target, sk.Choice) and target.is_raw
 
-    def check(text: str) -> Refusal | None:
+    def check(text: str) -> Rejection | None:
         whole = Value((), "string", 0, len(text.encode()))
-        return refusal_of(ValueError("no"), [whole] if raw else read_values(text.encode()))
+        return locate_rejection(ValueError("no"), [whole] if raw else read_values(text.encode()))
 
-    plan = Plan(
+    plan = DecodeConfig(
         budget=budget,
         sampling=Sampling(temperature=temperature, seed=seed),
-        spell=model.encode_text if forced else None,
-        check=check,
+        tokenize=model.encode_text if forced else None,
+        validate=check,
         retries=refusals,
     )
     guide = sk.compile(target, SMALL)
-    decoded = drive(decode([97], guide.cursor(), SMALL, plan), rows_of(model))
-    assert decoded.refusal is not None
-    assert len(set(decoded.refused)) == len(decoded.refused) <= refusals + 1
+    decoded = drive(decode([97], guide.cursor(), SMALL, plan), new_batch(model))
+    assert decoded.rejection is not None
+    assert len(set(decoded.rejected)) == len(decoded.rejected) <= refusals + 1
     if not raw:
-        values = [json.loads(text) for text in decoded.refused]
+        values = [json.loads(text) for text in decoded.rejected]
         if not isinstance(target, sk.Choice):
             for value in values:
                 TypeAdapter(target).validate_json(json.dumps(value))
     members = {bool: 2, Level: 3, TARGETS[2]: 3}.get(target, 100)  # type: ignore[call-overload]
-    assert len(decoded.refused) == min(refusals + 1, members) or members == 100
+    assert len(decoded.rejected) == min(refusals + 1, members) or members == 100
 
 
 def test_the_place_of_an_error() -> None:
@@ -210,7 +210,7 @@ def test_the_place_of_an_error() -> None:
     adapter = TypeAdapter(dict[str, list[str | Item]])
     with pytest.raises(ValueError, match="odd") as caught:
         adapter.validate_json(text)
-    refusal = refusal_of(caught.value, read_values(text.encode()))
+    refusal = locate_rejection(caught.value, read_values(text.encode()))
     assert text[refusal.start : refusal.end] == "35" or text[refusal.start : refusal.end].startswith("{")
 
 
@@ -227,7 +227,7 @@ def test_a_field_of_which_every_value_is_refused_ends(retries: int) -> None:
     """A token that writes the first byte of a value with what is before it is no way around a ban."""
     texts = ['{"kind": "aba"}', '{"kind": "abb"}']
     model = ScriptedModel([*texts, *texts, *texts, *texts])
-    with pytest.raises(sk.ValidationFailed) as caught:
+    with pytest.raises(sk.OutputValidationError) as caught:
         sk.extract(model, "x", Told, retries=retries)
     assert caught.value.attempts == tuple(texts)  # from the start there is nothing else either
     assert len(model.prompts) == 2
@@ -253,14 +253,14 @@ def test_a_refused_value_is_not_written_again_in_a_longer_token(kind: object, ba
     assert len(result.attempts) == 2
 
 
-class Reader(SingleRow):
+class Reader(SingleRowBatch):
     """A row that remembers what the model has in its cache."""
 
     fed: bytes = b""
 
     def feed(self, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         logits = super().feed(token_ids)
-        tokens: list[int] = self._session.fed  # type: ignore[union-attr]
+        tokens: list[int] = self._session.token_ids  # type: ignore[union-attr]
         self.fed = bytes(tokens)
         return logits
 
@@ -273,25 +273,25 @@ def test_the_model_has_read_the_prompt_its_thoughts_and_the_text_and_nothing_els
     model = RandomModel(3, BYTES, brevity=3)
     guide, rows, begun = sk.compile(target, BYTES), Reader(model), []
 
-    def check(text: str) -> Refusal:
+    def check(text: str) -> Rejection:
         begun.append((rows.fed, text))
-        return Refusal(ValueError("no"), 0, len(text))
+        return Rejection(ValueError("no"), 0, len(text))
 
-    plan = Plan(
+    plan = DecodeConfig(
         budget=9,
         sampling=Sampling(),
-        spell=model.encode_text,
-        check=check,
+        tokenize=model.encode_text,
+        validate=check,
         retries=3,
-        thoughts=thoughts,
+        max_thinking_tokens=thoughts,
         end_of_thinking=model.end_of_thinking,
     )
 
     def flow() -> Flow:
         before = yield from decode(b"first", guide.cursor(), BYTES, plan)
-        plan.written.cut(0, 0)
-        fresh = replace(plan, bans=Bans())
-        return (yield from decode(b"then", guide.cursor(), BYTES, fresh, read=before.read))
+        plan.generated.truncate(0, 0)
+        fresh = replace(plan, rejected_texts=RejectedTexts())
+        return (yield from decode(b"then", guide.cursor(), BYTES, fresh, read_tokens=before.read_tokens))
 
     drive(flow(), rows)
     thought = {fed[: fed.index(b"</think>\n\n") + 10] if thoughts else b"" for fed, _ in begun}
@@ -315,7 +315,7 @@ def test_the_name_of_a_type_in_a_location_is_not_taken_for_a_field() -> None:
     text = '{"pet": {"kind": "cat", "cat": "Tom", "age": 99}}'
     with pytest.raises(ValueError, match="not this one") as caught:
         adapter.validate_json(text)
-    refusal = refusal_of(caught.value, read_values(text.encode()))
+    refusal = locate_rejection(caught.value, read_values(text.encode()))
     assert text[refusal.start : refusal.end] == "99"
 
 
@@ -323,7 +323,7 @@ def test_a_name_that_is_refused_takes_its_object_with_it() -> None:
     text = '{"x": {"bad": 1}}'
     with pytest.raises(ValueError, match="not this one") as caught:
         TypeAdapter(dict[str, dict[Annotated[str, AfterValidator(never)], int]]).validate_json(text)
-    refusal = refusal_of(caught.value, read_values(text.encode()))
+    refusal = locate_rejection(caught.value, read_values(text.encode()))
     assert text[refusal.start : refusal.end] == '{"bad": 1}'
 
 
@@ -357,7 +357,7 @@ def test_the_attempt_from_the_start_writes_nothing_that_was_refused(
     model = RandomModel(seed, SMALL, brevity=seed % 4)
     if isinstance(target, sk.Choice):
         return
-    with pytest.raises(sk.ValidationFailed) as caught:
+    with pytest.raises(sk.OutputValidationError) as caught:
         sk.generate(
             model,
             "x",

@@ -14,8 +14,8 @@ import pytest
 from pydantic import AfterValidator, BaseModel, Field
 
 import structkit as sk
-from structkit.generate.input.guide_cache import GUIDES
-from structkit.generate.run.scheduler import TURNS
+from structkit.generate.input.guide_cache import GUIDE_CACHE
+from structkit.generate.run.scheduler import MODEL_LOCKS
 from structkit.models.protocols import Session
 from structkit.testing import RandomModel, ScriptedModel
 
@@ -56,9 +56,9 @@ def test_a_prompt_is_read_once_for_all_samples() -> None:
         def __getattr__(self, name: str) -> object:
             return getattr(demo, name)
 
-        def rows(self, prefix: Sequence[int] = ()) -> object:
+        def batch(self, prefix: Sequence[int] = ()) -> object:
             shared.append(list(prefix))
-            return demo.rows(prefix)
+            return demo.batch(prefix)
 
         def session(self) -> object:
             return demo.session()
@@ -90,7 +90,7 @@ def test_the_error_of_a_sample_says_which() -> None:
         return text
 
     model = ScriptedModel(['"a"', '"b"', '"longer"', '"c"'])
-    with pytest.raises(sk.ValidationFailed, match=r"at `samples\[2\]`"):
+    with pytest.raises(sk.OutputValidationError, match=r"at `samples\[2\]`"):
         sk.generate(model, "x", Annotated[str, AfterValidator(short)], n=4, temperature=1, retries=0)
 
 
@@ -131,14 +131,14 @@ class Slow(ScriptedModel):
 
 
 def test_compiling_is_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    get = type(GUIDES).get
+    get = type(GUIDE_CACHE).get
 
     def slowly(*arguments: object) -> object:
         time.sleep(0.3)
         return get(*arguments)
 
     assert len(sk.generate(ENDLESS, "x", str, timeout=60, **LONG).text) > 200
-    monkeypatch.setattr(type(GUIDES), "get", slowly)
+    monkeypatch.setattr(type(GUIDE_CACHE), "get", slowly)
     assert len(sk.generate(ENDLESS, "x", str, timeout=0.2, **LONG).text) < 9
     assert len(sk.stream(ENDLESS, "x", str, timeout=0.2, **LONG).result.text) < 9
     assert len(sk.generate_many(ENDLESS, ["x"], str, timeout=0.2, **LONG)[0].text) > 9
@@ -150,7 +150,7 @@ def test_waiting_for_the_model_is_part_of_the_time() -> None:
     def ask() -> None:
         results.append(len(sk.generate(ENDLESS, "x", str, timeout=0.2, **LONG).token_ids))
 
-    with TURNS.of(ENDLESS):
+    with MODEL_LOCKS.lock_of(ENDLESS):
         thread = threading.Thread(target=ask)
         thread.start()
         time.sleep(0.3)

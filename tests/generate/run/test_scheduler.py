@@ -13,11 +13,11 @@ from pydantic import AfterValidator, BaseModel, Field
 import structkit as sk
 from structkit.generate.decode import decode
 from structkit.generate.decode.config import Flow
-from structkit.generate.input.options import Batch, Settings
+from structkit.generate.input.options import BatchSettings, Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.run import scheduler
 from structkit.generate.run.batch import run_many
-from structkit.generate.run.scheduler import Turns
+from structkit.generate.run.scheduler import ModelLocks
 from structkit.testing import RandomModel, ScriptedModel
 
 
@@ -100,7 +100,7 @@ def test_an_error_of_the_model_is_chained() -> None:
             session.logits = lambda token_ids: 1 / 0
             return session
 
-    with pytest.raises(sk.ModelFailed, match="ZeroDivisionError") as caught:
+    with pytest.raises(sk.ModelError, match="ZeroDivisionError") as caught:
         sk.extract(Broken(0), "x", int)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
@@ -109,11 +109,11 @@ def test_a_fault_of_our_own_is_not_that_of_the_model(monkeypatch: pytest.MonkeyP
     def choose(logits: np.ndarray, asks: object) -> object:
         raise TypeError("a fault of the loop")
 
-    monkeypatch.setattr(scheduler, "choose", choose)
+    monkeypatch.setattr(scheduler, "select_tokens", choose)
     with pytest.raises(TypeError, match="a fault of the loop"):
         sk.extract(RandomModel(), "x", int)
     monkeypatch.undo()
-    monkeypatch.setattr(decode._Decoding, "keep", choose)
+    monkeypatch.setattr(decode._Decoder, "append", choose)
     with pytest.raises(TypeError):
         sk.extract(RandomModel(), "x", list[int])
     monkeypatch.undo()
@@ -123,7 +123,7 @@ def test_a_fault_of_our_own_is_not_that_of_the_model(monkeypatch: pytest.MonkeyP
 class _OwnRows:
     """The rows of somebody's model, which break where they are told to."""
 
-    most, overhead = None, 10
+    max_rows, overhead = None, 10
 
     def __init__(self, breaks: str, size: int) -> None:
         self.breaks, self.size, self.count = breaks, size, 0
@@ -145,10 +145,10 @@ class _OwnRows:
         self._does("score")
         return [np.zeros(len(branch), np.float32) for branch in branches]
 
-    def back(self, row: int, count: int) -> None:
+    def rollback(self, row: int, count: int) -> None:
         self._does("back")
 
-    def keep(self, rows: Sequence[int]) -> None:
+    def select(self, rows: Sequence[int]) -> None:
         self.count = len(rows)
 
     def _logits(self) -> np.ndarray:
@@ -162,7 +162,7 @@ class _OwnRows:
 @pytest.mark.parametrize("breaks", ["add", "feed", "score", "back", "shape", "type", "nothing"])
 def test_what_a_model_raises_is_its_fault_wherever_it_raises_it(breaks: str) -> None:
     class Own(RandomModel):
-        def rows(self, prefix: Sequence[int] = ()) -> _OwnRows:
+        def batch(self, prefix: Sequence[int] = ()) -> _OwnRows:
             return _OwnRows(breaks, self.vocabulary.size)
 
     def never(value: bool) -> bool:
@@ -172,16 +172,16 @@ def test_what_a_model_raises_is_its_fault_wherever_it_raises_it(breaks: str) -> 
         sure: Annotated[bool, AfterValidator(never)]
         why: str
 
-    wrong = sk.ModelFailed if breaks != "nothing" else sk.ValidationFailed
+    wrong = sk.ModelError if breaks != "nothing" else sk.OutputValidationError
     if breaks == "back":
-        wrong = sk.ValidationFailed  # it was needed to write the value anew
+        wrong = sk.OutputValidationError  # it was needed to write the value anew
     with pytest.raises(wrong) as caught:
         sk.generate(Own(), "x", Answer, max_tokens=20)
     cause = caught.value.__cause__
     if breaks == "back":
-        assert isinstance(cause, sk.ModelFailed)
+        assert isinstance(cause, sk.ModelError)
         cause = cause.__cause__
-    if wrong is sk.ModelFailed and breaks not in ("shape", "type"):
+    if wrong is sk.ModelError and breaks not in ("shape", "type"):
         assert isinstance(cause, RuntimeError)
 
 
@@ -197,26 +197,26 @@ def test_answers_of_one_token_are_told_of_as_they_come() -> None:
 
     targets = [Annotated[str, AfterValidator(stop), Field(pattern="^$")]] * 50
     model = ScriptedModel(['""'] * 50)
-    settings = Settings.read("extract_many", {"describe": False, "forced": False})
+    settings = Settings.read("extract_many", {"include_schema": False, "fast_forward": False})
     with pytest.raises(scheduler.Cancelled):
-        run_many(model, ["x"] * 50, targets, settings, Batch(progress=False), cancelled)
+        run_many(model, ["x"] * 50, targets, settings, BatchSettings(progress=False), cancelled)
     assert len(seen) == 5
 
 
-_SETTINGS = Settings.read("extract_many", {"describe": False})
+_SETTINGS = Settings.read("extract_many", {"include_schema": False})
 
 
 class _IdleRows:
     """The rows of a model that is not asked to write."""
 
-    most, overhead = None, 1
+    max_rows, overhead = None, 1
 
     def add(self, sequences: Sequence[Sequence[int]]) -> np.ndarray:
         raise AssertionError("it is asked to write")
 
     feed = add
 
-    def keep(self, rows: Sequence[int]) -> None:
+    def select(self, rows: Sequence[int]) -> None:
         pass
 
 
@@ -230,11 +230,11 @@ def test_no_prompt_is_encoded_that_nobody_waits_for() -> None:
                 cancelled.set()
             return super().encode(prompt)
 
-        def rows(self, prefix: Sequence[int] = ()) -> _IdleRows:
+        def batch(self, prefix: Sequence[int] = ()) -> _IdleRows:
             return _IdleRows()
 
     with pytest.raises(scheduler.Cancelled):
-        run_many(Counting(), ["x"] * 50, [int] * 50, _SETTINGS, Batch(progress=False), cancelled)
+        run_many(Counting(), ["x"] * 50, [int] * 50, _SETTINGS, BatchSettings(progress=False), cancelled)
     assert len(encoded) == 3
 
 
@@ -250,7 +250,14 @@ def test_no_target_is_read_that_nobody_waits_for() -> None:
                 yield target
 
     with pytest.raises(scheduler.Cancelled):
-        run_many(RandomModel(), ["x"] * 50, Targets([int] * 50), _SETTINGS, Batch(progress=False), cancelled)
+        run_many(
+            RandomModel(),
+            ["x"] * 50,
+            Targets([int] * 50),
+            _SETTINGS,
+            BatchSettings(progress=False),
+            cancelled,
+        )
     assert len(read) == 3
 
 
@@ -265,7 +272,7 @@ def test_no_flow_is_begun_that_nobody_waits_for() -> None:
         yield
 
     with pytest.raises(scheduler.Cancelled):
-        list(scheduler.drive_all(map(flow, range(50)), _IdleRows(), 50, cancelled))
+        list(scheduler.run_flows(map(flow, range(50)), _IdleRows(), 50, cancelled))
     assert begun == [0]
 
 
@@ -277,7 +284,7 @@ def test_logits_that_are_no_array_are_named(given: object) -> None:
             session.logits = lambda token_ids: given  # type: ignore[method-assign,assignment,return-value]
             return session
 
-    with pytest.raises(sk.ModelFailed, match=f"gave a {type(given).__name__} as logits"):
+    with pytest.raises(sk.ModelError, match=f"gave a {type(given).__name__} as logits"):
         sk.extract(Broken(0), "x", int)
 
 
@@ -295,9 +302,9 @@ def test_a_model_may_ask_itself() -> None:
 
 
 def test_turns_are_kept_by_model_and_forgotten_with_it() -> None:
-    turns = Turns()
+    turns = ModelLocks()
     first, second = RandomModel(), RandomModel()
-    assert turns.of(first) is turns.of(first)
-    assert turns.of(first) is not turns.of(second)
+    assert turns.lock_of(first) is turns.lock_of(first)
+    assert turns.lock_of(first) is not turns.lock_of(second)
     del first, second
     assert len(turns._locks) == 0

@@ -82,14 +82,14 @@ def test_what_is_told_is_what_comes(target: object, seed: int, budget: int) -> N
     stream = sk.stream(model, "x", target, temperature=1.0, seed=seed, max_tokens=budget + 40)
     begun, done, texts, partials = [], {}, {}, []
     for event in stream:
-        if isinstance(event, sk.FieldStarted):
+        if isinstance(event, sk.FieldStart):
             begun.append(event.path)
-        elif isinstance(event, sk.TextGrown):
+        elif isinstance(event, sk.TextDelta):
             texts[event.path] = texts.get(event.path, "") + event.text
-        elif isinstance(event, sk.FieldDone):
+        elif isinstance(event, sk.FieldEnd):
             done[event.path] = event.value
         partials.append(_dumped(stream.partial))
-    assert isinstance(event, sk.Finished)
+    assert isinstance(event, sk.StreamEnd)
     whole = json.loads(event.result.text)
     places = dict(_places(whole))
     assert sorted(begun) == sorted(places)
@@ -108,7 +108,7 @@ def test_parts_have_the_types_of_the_target() -> None:
     stream = sk.stream(ScriptedModel([whole]), "x", Team)
     values, last = {}, None
     for event in stream:
-        if isinstance(event, sk.FieldDone):
+        if isinstance(event, sk.FieldEnd):
             values[event.path] = event.value
         if stream.text.endswith("7"):
             last = stream.partial
@@ -182,17 +182,17 @@ def test_what_is_refused_is_told_and_taken_back() -> None:
 
     stream = sk.stream(ScriptedModel(['{"name": "a", "value": 3}', '{"name": "a", "value": 4}']), "x", Even)
     events = list(stream)
-    assert sk.FieldRefused("value") in events
-    after = events[[isinstance(event, sk.FieldRefused) for event in events].index(True) :]
-    assert sk.FieldDone("value", 4) in after
+    assert sk.FieldRetracted("value") in events
+    after = events[[isinstance(event, sk.FieldRetracted) for event in events].index(True) :]
+    assert sk.FieldEnd("value", 4) in after
     assert stream.result.value == Even(name="a", value=4)
     assert len(stream.result.attempts) == 2
 
 
 def test_text_that_is_not_json_only_grows() -> None:
     events = list(sk.stream(ScriptedModel(["abc abc"]), "x", sk.Regex("[a-c ]+")))
-    assert "".join(event.text for event in events if isinstance(event, sk.TextGrown)) == "abc abc"
-    assert {type(event) for event in events} == {sk.TextGrown, sk.Finished}
+    assert "".join(event.text for event in events if isinstance(event, sk.TextDelta)) == "abc abc"
+    assert {type(event) for event in events} == {sk.TextDelta, sk.StreamEnd}
 
 
 def test_what_is_wrong_is_raised_when_events_are_asked_for() -> None:
@@ -218,8 +218,8 @@ def test_the_async_twin() -> None:
         async with sk.astream(ScriptedModel(["[1, 2]"]), "x", list[int]) as stream:
             events = [event async for event in stream]
             assert (await stream.result()).value == [1, 2]
-        assert sk.FieldDone("[0]", 1) in events
-        assert isinstance(events[-1], sk.Finished)
+        assert sk.FieldEnd("[0]", 1) in events
+        assert isinstance(events[-1], sk.StreamEnd)
         stream = sk.astream(RandomModel(1, SMALL), "x", list[str], max_tokens=500)
         async for _ in stream:
             break
@@ -274,7 +274,7 @@ def test_a_refused_value_is_named() -> None:
 
     texts = ['{"name": "Ana", "age": 3}', '{"name": "Ana", "age": 34}']
     events = list(sk.stream(ScriptedModel(texts), "x", Grown))
-    assert [event.path for event in events if isinstance(event, sk.FieldRefused)] == ["age"]
+    assert [event.path for event in events if isinstance(event, sk.FieldRetracted)] == ["age"]
 
 
 def test_a_task_that_is_cancelled_in_the_middle_of_a_step_closes_its_stream() -> None:
@@ -367,7 +367,7 @@ def test_parts_are_validated_as_the_whole_is() -> None:
     """With the configuration of the class that they are in, and not with that of a class around it."""
     text = _configured(_configured(""))
     stream = sk.stream(ScriptedModel([text]), "x", Configured, max_tokens=600)
-    done = {event.path: event.value for event in stream if isinstance(event, sk.FieldDone)}
+    done = {event.path: event.value for event in stream if isinstance(event, sk.FieldEnd)}
     value = stream.result.value
     assert json.loads(stream.result.text)["data"] == "aGk="
     wanted = {"$": value}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import structkit as sk
-from structkit.generate.sample.processors import Row, Stack, Step
+from structkit.generate.sample.processors import LogitsRow, LogitsStep, ProcessorStack
 from structkit.generate.sample.sample import Sampling, probabilities
 from structkit.processors import MASK, Penalty, Suppress
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
@@ -61,9 +61,9 @@ def test_processors_come_in_order_and_the_mask_where_it_stands() -> None:
 
             return step
 
-    stack = Stack([Watch("before"), MASK, Watch("after")], BYTES)
+    stack = ProcessorStack([Watch("before"), MASK, Watch("after")], BYTES)
     row, mask = np.zeros(40, np.float32), np.array([0b101, 0, 0], np.uint32)
-    adjusted = stack.adjust([1], row, mask)
+    adjusted = stack.apply([1], row, mask)
     assert seen == [("before", 40), ("after", 2)]
     assert np.flatnonzero(np.isfinite(adjusted)).tolist() == [0, 2]
     assert not row.any()  # what the model gave is not changed
@@ -79,7 +79,9 @@ def test_processors_of_transformers_work_as_they_are() -> None:
         scores[:, ord("a")] = -torch.inf
         return scores
 
-    text = sk.extract(RandomModel(3, BYTES), "xyz", sk.Regex("[ab]{8}"), processors=[no_a], describe=False)
+    text = sk.extract(
+        RandomModel(3, BYTES), "xyz", sk.Regex("[ab]{8}"), processors=[no_a], include_schema=False
+    )
     assert text == "bbbbbbbb"
     assert lengths == list(range(3, 3 + len(lengths)))
 
@@ -109,15 +111,15 @@ def test_what_is_suppressed_may_be_any_iterable() -> None:
 
 
 def test_processors_that_forbid_everything() -> None:
-    with pytest.raises(sk.ModelFailed, match="forbid every token"):
+    with pytest.raises(sk.ModelError, match="forbid every token"):
         sk.extract(RandomModel(1, BYTES), "x", bool, processors=[Suppress(range(256))])
 
 
 def test_processors_that_make_no_numbers_are_told_apart_from_models_that_do() -> None:
-    with pytest.raises(sk.ModelFailed, match="the processors made a logit NaN"):
+    with pytest.raises(sk.ModelError, match="the processors made a logit NaN"):
         sk.extract(RandomModel(), "x", bool, processors=[lambda ids, scores: scores * np.nan])
     broken = ScriptedModel([np.full((1, RandomModel().vocabulary.size), np.nan, np.float32)])
-    with pytest.raises(sk.ModelFailed, match="is nan, and it decides"):
+    with pytest.raises(sk.ModelError, match="is nan, and it decides"):
         sk.extract(broken, "x", bool, processors=[lambda ids, scores: scores])
 
 
@@ -125,13 +127,13 @@ def test_errors_say_who_did_it_and_at_which_step() -> None:
     def late(ids: object, scores: object) -> object:
         return scores - np.inf if ids.shape[1] > 10 else scores
 
-    with pytest.raises(sk.ModelFailed, match=r"forbid every token.* at `token 9, processors`"):
-        sk.extract(RandomModel(3, BYTES), "xy", sk.Regex("[ab]{80}"), processors=[late], describe=False)
+    with pytest.raises(sk.ModelError, match=r"forbid every token.* at `token 9, processors`"):
+        sk.extract(RandomModel(3, BYTES), "xy", sk.Regex("[ab]{80}"), processors=[late], include_schema=False)
     empty = ScriptedModel([np.full((1, RandomModel().vocabulary.size), -np.inf, np.float32)] * 2)
     for processors in ([lambda ids, scores: scores], [MASK, lambda ids, scores: scores]):
-        with pytest.raises(sk.ModelFailed, match="is -inf, and it decides"):
+        with pytest.raises(sk.ModelError, match="is -inf, and it decides"):
             sk.extract(empty, "x", bool, processors=processors)
-    with pytest.raises(sk.ModelFailed, match=r"gave logits of shape \[5\] for"):
+    with pytest.raises(sk.ModelError, match=r"gave logits of shape \[5\] for"):
         sk.extract(RandomModel(), "x", bool, processors=[lambda ids, scores: scores[:, :5]])
 
 
@@ -143,12 +145,12 @@ def test_thoughts_are_part_of_what_processors_see() -> None:
         return scores
 
     model = RandomModel(3, BYTES)
-    sk.extract(model, "xyz", sk.Regex("[ab]{4}"), processors=[seen], thinking=6, describe=False)
+    sk.extract(model, "xyz", sk.Regex("[ab]{4}"), processors=[seen], thinking=6, include_schema=False)
     assert lengths[:6] == list(range(3, 9))
     assert sorted(set(lengths)) == lengths
-    with pytest.raises(sk.ModelFailed, match="at `token 4 of the thoughts, processors`"):
+    with pytest.raises(sk.ModelError, match="at `token 4 of the thoughts, processors`"):
         sk.extract(
-            model, "xyz", bool, describe=False, thinking=6,
+            model, "xyz", bool, include_schema=False, thinking=6,
             processors=[lambda ids, scores: scores - np.inf if ids.shape[1] > 6 else scores],
         )  # fmt: skip
 
@@ -184,14 +186,16 @@ def test_a_penalty_makes_a_model_stop_repeating() -> None:
     logits[0, [ord("a"), ord("b"), ord("c")]] = 5, 4, 3
     target = sk.Regex("[a-z]{4}")
     assert sk.extract(ScriptedModel([logits], BYTES), "x", target) == "aaaa"
-    varied = sk.extract(ScriptedModel([logits], BYTES), "x", target, repetition_penalty=2.0, describe=False)
+    varied = sk.extract(
+        ScriptedModel([logits], BYTES), "x", target, repetition_penalty=2.0, include_schema=False
+    )
     assert varied == "abca"
 
 
 def test_a_processor_that_breaks_for_one_loses_no_other() -> None:
     class Breaks:
-        def begin(self, vocabulary: sk.Vocabulary) -> Step:
-            def step(token_ids: Sequence[int], row: Row) -> Row:
+        def begin(self, vocabulary: sk.Vocabulary) -> LogitsStep:
+            def step(token_ids: Sequence[int], row: LogitsRow) -> LogitsRow:
                 if token_ids[0] == ord("b"):
                     raise KeyError("mine")
                 return row
@@ -200,7 +204,7 @@ def test_a_processor_that_breaks_for_one_loses_no_other() -> None:
 
     model = RandomModel(1, brevity=3)
     results = sk.extract_many(
-        model, ["a", "b", "a"], bool, processors=[Breaks()], describe=False, return_errors=True
+        model, ["a", "b", "a"], bool, processors=[Breaks()], include_schema=False, return_exceptions=True
     )
-    assert [type(result) for result in results] == [bool, sk.ModelFailed, bool]
+    assert [type(result) for result in results] == [bool, sk.ModelError, bool]
     assert "KeyError: 'mine'" in str(results[1])

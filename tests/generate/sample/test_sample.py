@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.errors import ModelFailed
-from structkit.generate.sample.sample import Sampling, only_id, pick, probabilities
+from structkit.errors import ModelError
+from structkit.generate.sample.sample import Sampling, only_id, probabilities, sample_token
 
 rows = st.lists(st.floats(-30, 30, width=32), min_size=1, max_size=40).map(
     lambda row: np.array(row, np.float32)
@@ -24,7 +24,7 @@ def _mask(ids: Iterable[int], words: int) -> np.ndarray:
 
 def _pick(logits: list[float], ids: list[int], words: int = 2, **options: object) -> int:
     sampling = Sampling(**options)
-    return pick(np.array(logits, np.float32), _mask(ids, words), sampling, sampling.generator())
+    return sample_token(np.array(logits, np.float32), _mask(ids, words), sampling, sampling.generator())
 
 
 @given(st.sets(st.integers(0, 32 * 7 - 1), max_size=3))
@@ -46,7 +46,7 @@ def test_the_likeliest_token_is_found_in_sparse_and_dense_masks(
     if sayable:
         assert _pick(row, ids, words=20) == max(sayable, key=lambda i: row[i])
     else:
-        with pytest.raises(ModelFailed, match="cannot say any"):
+        with pytest.raises(ModelError, match="cannot say any"):
             _pick(row, ids, words=20)
 
 
@@ -99,7 +99,9 @@ def test_sampling_follows_the_probabilities() -> None:
     row, mask = np.log(np.array([0.5, 0.3, 0.2], np.float32)), _mask(range(3), 1)
     sampling = Sampling(temperature=1, seed=1)
     generator = sampling.generator()
-    drawn = np.bincount([pick(row, mask, sampling, generator) for _ in range(4000)], minlength=3) / 4000
+    drawn = (
+        np.bincount([sample_token(row, mask, sampling, generator) for _ in range(4000)], minlength=3) / 4000
+    )
     assert drawn == pytest.approx([0.5, 0.3, 0.2], abs=0.03)
 
 
@@ -124,9 +126,13 @@ def test_logits_of_other_widths() -> None:
     ],
 )
 def test_useless_logits(logits: list[float], ids: list[int], message: str) -> None:
-    with pytest.raises(ModelFailed, match=message) as caught:
-        pick(
-            np.array(logits, np.float32), _mask(ids, 1), Sampling(), np.random.default_rng(), place="token 7"
+    with pytest.raises(ModelError, match=message) as caught:
+        sample_token(
+            np.array(logits, np.float32),
+            _mask(ids, 1),
+            Sampling(),
+            np.random.default_rng(),
+            location="token 7",
         )
     assert caught.value.place == "token 7"
 

@@ -10,23 +10,31 @@ import pytest
 
 from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
-from structkit.automaton.runtime.lazy_builder import Builder
+from structkit.automaton.runtime.lazy_builder import LazyBuilder
 from structkit.guide.guide import Guide
 from structkit.index.disk import store
-from structkit.index.guide_file import load
+from structkit.index.guide_file import load_guide
 from structkit.index.rows.row import shared_rows
 from structkit.limits import Limits
-from structkit.regex.nodes import Alt, Call, Chars, Repeat, Rules, Seq, Text
+from structkit.regex.nodes import CharClass, Choice, LiteralText, Repeat, RuleRef, Rules, Seq
 from tests.languages import vocabulary
 
 V = vocabulary()
 RULES = Rules(
-    Seq((Text('{"a": "'), Call("text"), Text(', "b": '), Alt((Text("1"), Text("22"))), Text("}"))),
-    {"text": Seq((Repeat(Chars(((0x61, 0x7A),))), Text('"')))},
+    Seq(
+        (
+            LiteralText('{"a": "'),
+            RuleRef("text"),
+            LiteralText(', "b": '),
+            Choice((LiteralText("1"), LiteralText("22"))),
+            LiteralText("}"),
+        )
+    ),
+    {"text": Seq((Repeat(CharClass(((0x61, 0x7A),))), LiteralText('"')))},
 )
 ADDRESS = store.address_of("a test")
 TEXT = b'{"a": "xy", "b": 22}'
-FORM: store.Form = {"a": ("int32", 1)}
+FORM: store.ArrayLayout = {"a": ("int32", 1)}
 
 
 @pytest.fixture(autouse=True)
@@ -38,16 +46,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _guide() -> Guide:
     shared_rows.cache_clear()
-    kept = load(ADDRESS, V)
+    kept = load_guide(ADDRESS, V)
     if kept is None:
         return Guide(link(RULES), V, address=ADDRESS)
-    automaton = Automaton(kept.tables, Limits(), lambda: Builder(RULES, Limits()))
-    return Guide(automaton, V, address=ADDRESS, kept=kept)
+    automaton = Automaton(kept.tables, Limits(), lambda: LazyBuilder(RULES, Limits()))
+    return Guide(automaton, V, address=ADDRESS, guide_file=kept)
 
 
 def _masks(guide: Guide, text: bytes) -> list[bytes]:
     cursor, masks = guide.cursor(), []
-    out = np.empty(V.words, np.uint32)
+    out = np.empty(V.mask_words, np.uint32)
     for byte in text:
         cursor.fill_mask(out)
         masks.append(out.tobytes())
@@ -61,16 +69,16 @@ def test_what_was_saved_is_read_and_says_the_same(folder: Path) -> None:
     guide.save()
     assert len(list(folder.glob("*.cache"))) == 2, "one file for the guide, one for the text rule"
     again = _guide()
-    assert load(ADDRESS, V) is not None
+    assert load_guide(ADDRESS, V) is not None
     assert _masks(again, TEXT) == masks
-    assert again.index.made == 0
+    assert again.index.unsaved_rows == 0
 
 
 def test_precompute_saves_every_mask() -> None:
     assert _guide().precompute() > 15
     again = _guide()
     _masks(again, TEXT)
-    assert again.index.made == 0
+    assert again.index.unsaved_rows == 0
 
 
 def _truncated(content: bytes) -> bytes:
@@ -94,12 +102,12 @@ def test_damaged_files_are_made_again(folder: Path, damage: object) -> None:
     guide.save()
     for path in folder.glob("*.cache"):
         path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
-    assert load(ADDRESS, V) is None
+    assert load_guide(ADDRESS, V) is None
     assert not (folder / f"{ADDRESS}.cache").exists()
     again = _guide()
     assert _masks(again, TEXT) == masks
     again.save()
-    assert load(ADDRESS, V) is not None
+    assert load_guide(ADDRESS, V) is not None
 
 
 def test_files_under_a_wrong_name_are_not_believed(folder: Path) -> None:
@@ -108,7 +116,7 @@ def test_files_under_a_wrong_name_are_not_believed(folder: Path) -> None:
     kept = first.read_bytes()
     first.write_bytes(second.read_bytes())
     second.write_bytes(kept)
-    assert load(ADDRESS, V) is None
+    assert load_guide(ADDRESS, V) is None
 
 
 def test_cache_is_bounded_and_the_oldest_file_goes(folder: Path) -> None:
@@ -195,5 +203,5 @@ def test_a_folder_that_others_can_write_to_is_not_used(
 
 def test_every_maker_is_there() -> None:
     root = Path(store.__file__).parents[2]
-    assert all((root / name).exists() for name in store.MAKERS)
+    assert all((root / name).exists() for name in store.SOURCE_PARTS)
     assert len(store.source_hash() or "") == 64

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.index.rows.mask import Mask
-from structkit.index.rows.row import NO_EXITS, Row, RowCache
+from structkit.index.rows.row import NO_EXIT_NODES, Row, RowCache
 
 
 def _row(words: int) -> Row:
-    return Row(Mask(None, np.zeros(words, np.int64), np.zeros(words, np.uint32)), NO_EXITS, 0)
+    return Row(Mask(None, np.zeros(words, np.int64), np.zeros(words, np.uint32)), NO_EXIT_NODES, 0)
 
 
 @given(
@@ -34,7 +34,7 @@ def test_memory_is_bounded_and_what_was_used_last_stays(
         if row is not None:
             used = [(other, each) for other, each in used if other != key] + [(key, row)]
             largest = max(largest, row.nbytes)
-        held = cache.held()
+        held = cache.items()
         assert sum(each.nbytes for each in held.values()) <= limit + 2 * largest
         assert len(held) <= len(cache)
         recent = 0

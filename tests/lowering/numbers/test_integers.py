@@ -63,7 +63,7 @@ def test_an_empty_range_is_never() -> None:
 
 def test_hostile_bounds_are_refused() -> None:
     with pytest.raises(UnsupportedKeyword, match=r"`maximum`.*at `\$.a`"):
-        integers(None, int("123" * 100), None, place="$.a")
+        integers(None, int("123" * 100), None, path="$.a")
     with pytest.raises(UnsupportedKeyword):
         integers(10**9000, None, None)
     with pytest.raises(LimitExceeded, match="multiples of 999983"):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.errors import UnsupportedKeyword
-from structkit.lowering.numbers.floats import ALL_FIGURES, APART_FIGURES, floats
+from structkit.lowering.numbers.floats import DISTINCT_DIGITS, ROUND_TRIP_DIGITS, floats
 from structkit.lowering.numbers.numbers import numbers
 from structkit.regex.nodes import NEVER
 from structkit.schema.ir.nodes import Bound, Number
@@ -138,7 +138,7 @@ def test_few_multiples_are_listed() -> None:
 
 @given(st.decimals(-50, 50, places=2))
 def test_written_once(value: Decimal) -> None:
-    node = numbers(Number(), bounded=False, once=True)
+    node = numbers(Number(), bounded=False, canonical=True)
     text = format(value, "f")
     shortest = text.rstrip("0").rstrip(".")
     assert holds(node, text) == (text == shortest and text != "-0")
@@ -168,7 +168,7 @@ def test_a_float_is_written_once_as_json_writes_it(
 ) -> None:
     low = None if bound is None else Bound(Decimal(repr(bound)), exclusive)
     wanted = bound is None or value > bound or (value == bound and not exclusive)
-    node = numbers(Number(minimum=low), bounded=True, once=True)
+    node = numbers(Number(minimum=low), bounded=True, canonical=True)
     assert holds(node, json.dumps(value)) == (wanted and str(value) != "-0.0")
 
 
@@ -189,16 +189,16 @@ def test_with_few_enough_digits_no_two_texts_are_one_float(
     value: float, figures: int, step: int, other: int
 ) -> None:
     texts = {_near(value, figures, step), _near(value, figures, other), repr(value)}
-    held = [text for text in texts if holds(floats(APART_FIGURES), text)]
+    held = [text for text in texts if holds(floats(DISTINCT_DIGITS), text)]
     assert len({float(text) for text in held}) == len(held)
-    if figures < APART_FIGURES and abs(value) > 1e-300:
+    if figures < DISTINCT_DIGITS and abs(value) > 1e-300:
         assert len(held) >= len(texts) - 1
 
 
 @given(wide, st.integers(-3, 3))
 def test_each_text_has_the_form_of_a_float(value: float, step: int) -> None:
     text = _near(value or 1.0, 3, step)
-    if abs(value) > 1e-300 and holds(floats(ALL_FIGURES), text):
+    if abs(value) > 1e-300 and holds(floats(ROUND_TRIP_DIGITS), text):
         assert text == repr(float(text))
 
 
@@ -220,4 +220,4 @@ def test_an_empty_range_is_never() -> None:
 )
 def test_what_cannot_be_enforced_is_refused(schema: Number) -> None:
     with pytest.raises(UnsupportedKeyword, match=r"at `\$\.price`"):
-        numbers(schema, bounded=True, place="$.price")
+        numbers(schema, bounded=True, path="$.price")

@@ -84,9 +84,9 @@ def test_python_timedeltas(value: datetime.timedelta) -> None:
 def fitting(name: str) -> st.SearchStrategy[str]:
     """Texts that the format's own pattern makes."""
     from structkit.regex.nodes import Rules
-    from structkit.regex.print import show
+    from structkit.regex.print import format_regex
 
-    return st.from_regex(re.compile(show(Rules(language(name), {})), re.ASCII), fullmatch=True)
+    return st.from_regex(re.compile(format_regex(Rules(language(name), {})), re.ASCII), fullmatch=True)
 
 
 PYTHON = {

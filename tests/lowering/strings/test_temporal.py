@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from structkit.lowering.strings.temporal import dates, durations, moments, times
+from structkit.lowering.strings.temporal import dates, datetimes, durations, times
 from structkit.regex.nodes import NEVER
 from tests.regex.oracle import holds
 
@@ -40,7 +40,7 @@ def test_dates_between(days: list[dt.date]) -> None:
 @given(st.lists(st.datetimes(), min_size=3, max_size=3))
 def test_moments_between(given_moments: list[dt.datetime]) -> None:
     low, high = sorted(given_moments[:2])
-    language = moments(low.isoformat(), high.isoformat(), "naive")
+    language = datetimes(low.isoformat(), high.isoformat(), "naive")
     for moment in (*given_moments, low, high, low.replace(microsecond=0), high.replace(microsecond=999_999)):
         text = moment.isoformat()
         assert holds(language, text) == (low <= moment <= high) == _accepts(dt.datetime, low, high, text)
@@ -70,7 +70,7 @@ def test_nothing_is_between_ends_that_are_the_wrong_way_round() -> None:
 
 
 def test_once_each_value_has_one_text() -> None:
-    language = moments(once=True)
+    language = datetimes(canonical=True)
     texts = ["2024-01-01T00:00:00", "2024-01-01T00:00:00Z", "2024-01-01T00:00:00.500000"]
     assert all(holds(language, text) for text in texts)
     others = ["2024-01-01T00:00:00+00:00", "2024-01-01T00:00:00.5", "2024-01-01T00:00:00.000000"]

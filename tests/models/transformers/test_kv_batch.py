@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
-from structkit.errors import ModelFailed
+from structkit.errors import ModelError
 
 torch = pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
 
-from structkit.models.transformers.kv_batch import TransformersRows, can_batch  # noqa: E402
+from structkit.models.transformers.kv_batch import TransformersBatch, can_batch  # noqa: E402
 
 SHAPE = {"vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
 SHAPE |= {"num_key_value_heads": 2, "intermediate_size": 48, "max_position_embeddings": 128}
@@ -47,10 +47,10 @@ class _Owner:
 
     def check_readable(self, token_ids: list[int], before: int) -> None:
         if before + len(token_ids) > 128:
-            raise ModelFailed("too long")
+            raise ModelError("too long")
 
-    def rows(self, prefix: Sequence[int] = ()) -> TransformersRows:
-        return TransformersRows(self.model, prefix, name="tiny", check_readable=self.check_readable)
+    def batch(self, prefix: Sequence[int] = ()) -> TransformersBatch:
+        return TransformersBatch(self.model, prefix, name="tiny", check_readable=self.check_readable)
 
     def whole(self, ids: list[int]) -> np.ndarray:
         """The logits after each token, by one forward pass without a cache."""
@@ -73,7 +73,7 @@ class _Walk:
         self.owner = owner
         self.random = random.Random(seed)
         self.prefix = self.tokens(seed % 4)
-        self.rows = owner.rows(self.prefix)
+        self.rows = owner.batch(self.prefix)
         self.sequences: list[list[int]] = []
 
     def tokens(self, count: int) -> list[int]:
@@ -95,7 +95,7 @@ class _Walk:
     def read(self) -> None:
         fresh = [self.tokens(self.random.choice([1, 1, 3, 5])) for _ in self.sequences]
         last = self.random.randint(1, max(map(len, fresh)))
-        logits = self.rows.read(fresh, last)
+        logits = self.rows.feed_multi(fresh, last)
         self.sequences = [old + new for old, new in zip(self.sequences, fresh, strict=True)]
         assert logits.shape[1] == last
         for row, new, sequence in zip(logits, fresh, self.sequences, strict=True):
@@ -104,13 +104,13 @@ class _Walk:
 
     def back(self) -> None:
         row, count = self.random.randrange(len(self.sequences)), self.random.randint(0, 3)
-        self.rows.back(row, count)
+        self.rows.rollback(row, count)
         del self.sequences[row][len(self.sequences[row]) - count :]
 
     def keep(self) -> None:
         kept = [row for row in range(len(self.sequences)) if self.random.random() < 0.7]
         self.random.shuffle(kept)
-        self.rows.keep(kept)
+        self.rows.select(kept)
         self.sequences = [self.sequences[row] for row in kept]
 
     def score(self) -> None:
@@ -149,16 +149,16 @@ def test_what_keeps_a_state_is_not_batched(kind: str, options: dict[str, object]
 
 
 def test_more_than_there_is_cannot_be_taken_back() -> None:
-    rows = _Owner("llama").rows()
+    rows = _Owner("llama").batch()
     rows.add([[5, 6]])
-    with pytest.raises(ModelFailed, match="row 0 has 2 tokens"):
-        rows.back(0, 3)
+    with pytest.raises(ModelError, match="row 0 has 2 tokens"):
+        rows.rollback(0, 3)
 
 
 def test_a_sequence_that_is_too_long_changes_nothing() -> None:
     owner = _Owner("llama")
-    rows = owner.rows()
+    rows = owner.batch()
     rows.add([[5, 6], [7]])
-    with pytest.raises(ModelFailed, match="too long"):
+    with pytest.raises(ModelError, match="too long"):
         rows.feed([[8], [9] * 200])
     np.testing.assert_allclose(rows.feed([[8], [9]])[1], owner.whole([7, 9])[-1], atol=1e-5)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structkit.errors import ModelFailed, VocabularyError
+from structkit.errors import ModelError, VocabularyError
 from structkit.models.protocols import LogitsModel, Message
 from structkit.models.transformers.model import TransformersModel, from_transformers, load
 from tests.models.tiny import byte_level
@@ -134,14 +134,14 @@ def test_weights_that_are_tied_are_not_missing(tokenizer, tmp_path) -> None:
 
 
 def test_ends_are_the_tokenizers_and_the_templates(llama) -> None:
-    assert llama.vocabulary.end_ids == (1, 3)
+    assert llama.vocabulary.eos_token_ids == (1, 3)
     assert llama.vocabulary.tokens[:4] == (b"", b"", b"", b"")
 
 
 def test_ends_are_those_of_the_generation_config_unless_they_are_text(tokenizer) -> None:
     model = _tiny("llama", len(tokenizer))
     model.generation_config.eos_token_id = [2, 40, 50_000]
-    assert from_transformers(model, tokenizer).vocabulary.end_ids == (1, 2, 3)
+    assert from_transformers(model, tokenizer).vocabulary.eos_token_ids == (1, 2, 3)
 
 
 @pytest.mark.parametrize("extra", [-20, 0, 50])
@@ -181,10 +181,10 @@ def test_the_beginning_of_sequence_comes_once(template, llama, tokenizer) -> Non
 
 def test_a_tokenizer_without_a_template_takes_strings(llama, tokenizer) -> None:
     bare = _with_template(llama, tokenizer, None)
-    assert bare.vocabulary.end_ids == (1,)
+    assert bare.vocabulary.eos_token_ids == (1,)
     assert bare.encode("Ana") == tokenizer("Ana")["input_ids"]
     assert bare.encode("</s>")[1:] == bare.encode_text("</s>")
-    with pytest.raises(ModelFailed, match="chat_template"):
+    with pytest.raises(ModelError, match="chat_template"):
         bare.encode([{"role": "user", "content": "Ana"}])
 
 
@@ -322,13 +322,13 @@ def test_metaspace_text_has_no_space_of_its_own_in_the_middle() -> None:
     ],
 )
 def test_bad_prompts_are_refused(prompt, said, llama) -> None:
-    with pytest.raises(ModelFailed, match=said):
+    with pytest.raises(ModelError, match=said):
         llama.encode(prompt)
 
 
 def test_a_template_that_refuses_is_a_model_failure(llama, tokenizer) -> None:
     strict = _with_template(llama, tokenizer, "{{ raise_exception('roles must alternate') }}")
-    with pytest.raises(ModelFailed, match="roles must alternate"):
+    with pytest.raises(ModelError, match="roles must alternate"):
         strict.encode("Ana")
 
 
@@ -336,14 +336,14 @@ def test_a_sequence_is_not_cropped_to_more_than_it_is(llama) -> None:
     session = llama.session()
     session.logits([5, 6])
     for length in (-1, 3):
-        with pytest.raises(ModelFailed, match=f"2 tokens were fed.*{length}"):
+        with pytest.raises(ModelError, match=f"2 tokens were fed.*{length}"):
             session.crop(length)
 
 
 def test_a_sequence_that_is_too_long_says_by_how_much(llama) -> None:
     session = llama.session()
     session.logits([5] * 60)
-    with pytest.raises(ModelFailed, match="67 tokens, 3 more than the 64"):
+    with pytest.raises(ModelError, match="67 tokens, 3 more than the 64"):
         session.logits([5] * 7)
     assert session.length == 60
     session.logits([5] * 4)
@@ -353,7 +353,7 @@ def test_a_sequence_that_is_too_long_says_by_how_much(llama) -> None:
     ("ids", "said"), [([], "at least one"), ([5, 100_000], "token 100000"), ([-1], "token -1")]
 )
 def test_tokens_that_cannot_be_fed_are_refused(ids, said, llama) -> None:
-    with pytest.raises(ModelFailed, match=said):
+    with pytest.raises(ModelError, match=said):
         llama.session().logits(ids)
 
 
@@ -362,7 +362,7 @@ def test_useless_logits_are_refused(value, tokenizer) -> None:
     model = from_transformers(_tiny("llama", len(tokenizer)), tokenizer)
     with torch.no_grad():
         model.model.lm_head.weight.fill_(value)
-    with pytest.raises(ModelFailed, match=r"NaN or infinite.*token 2"):
+    with pytest.raises(ModelError, match=r"NaN or infinite.*token 2"):
         model.session().logits([5, 6])
 
 
@@ -375,7 +375,7 @@ def test_a_model_that_breaks_can_be_asked_again(tokenizer) -> None:
         raise RuntimeError("out of memory")
 
     hook = model.model.model.layers[1].register_forward_pre_hook(broken)
-    with pytest.raises(ModelFailed, match="out of memory"):
+    with pytest.raises(ModelError, match="out of memory"):
         session.logits([7])
     hook.remove()
     np.testing.assert_allclose(session.logits([8]), _whole(model, [5, 6, 8]), atol=1e-5)
@@ -391,30 +391,30 @@ def test_models_that_do_not_write_from_left_to_right_are_refused(tokenizer, tmp_
     )
     transformers.BertForMaskedLM(config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(ModelFailed, match=r"bert model is an encoder.*left to right"):
+    with pytest.raises(ModelError, match=r"bert model is an encoder.*left to right"):
         load(tmp_path)
     t5 = transformers.T5Config(vocab_size=64, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
-    with pytest.raises(ModelFailed, match="an encoder and a decoder"):
+    with pytest.raises(ModelError, match="an encoder and a decoder"):
         from_transformers(transformers.T5ForConditionalGeneration(t5), tokenizer)
 
 
 def test_a_checkpoint_without_a_head_is_refused(llama, tokenizer, tmp_path) -> None:
     llama.model.model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(ModelFailed, match=r"lacks weights.*lm_head"):
+    with pytest.raises(ModelError, match=r"lacks weights.*lm_head"):
         load(tmp_path)
 
 
 def test_places_that_hold_no_model_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ModelFailed, match=r"no such folder.*at `/no/such`"):
+    with pytest.raises(ModelError, match=r"no such folder.*at `/no/such`"):
         load("/no/such")
-    with pytest.raises(ModelFailed, match=r"no config\.json"):
+    with pytest.raises(ModelError, match=r"no config\.json"):
         load(tmp_path)
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(ModelFailed, match="could not be loaded"):
+    with pytest.raises(ModelError, match="could not be loaded"):
         load(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
-    with pytest.raises(ModelFailed, match="could not be loaded"):
+    with pytest.raises(ModelError, match="could not be loaded"):
         load(tmp_path)
     code = {
         "model_type": "own",
@@ -422,34 +422,34 @@ def test_places_that_hold_no_model_are_refused(tmp_path: Path, monkeypatch: pyte
     }
     (tmp_path / "config.json").write_text(json.dumps(code))
     (tmp_path / "own.py").write_text("raise SystemExit('code of the model was run')")
-    with pytest.raises(ModelFailed, match="code of its own"):
+    with pytest.raises(ModelError, match="code of its own"):
         load(tmp_path)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.delenv("STRUCTKIT_DOWNLOADS", raising=False)
-    with pytest.raises(ModelFailed, match="check the name and the network"):
+    with pytest.raises(ModelError, match="check the name and the network"):
         load("nobody/nothing-at-all")
 
 
 def test_devices_and_dtypes_are_checked_before_anything_is_read(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     for device in ("abacus", "cuda:99"):
-        with pytest.raises(ModelFailed, match="no such device"):
+        with pytest.raises(ModelError, match="no such device"):
             load(tmp_path, device=device)
-    with pytest.raises(ModelFailed, match="no such dtype"):
+    with pytest.raises(ModelError, match="no such dtype"):
         load(tmp_path, dtype="float33")
 
 
 def test_other_things_than_a_model_and_its_tokenizer_are_refused(llama, tokenizer) -> None:
-    with pytest.raises(ModelFailed, match="Tokenizer is no model and tokenizer of transformers"):
+    with pytest.raises(ModelError, match="Tokenizer is no model and tokenizer of transformers"):
         from_transformers(llama.model, tokenizer.backend_tokenizer)
-    with pytest.raises(ModelFailed, match="a str with a "):
+    with pytest.raises(ModelError, match="a str with a "):
         from_transformers("gpt2", tokenizer)
 
 
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STRUCTKIT_DOWNLOADS", raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "torch" else name)
-    with pytest.raises(ModelFailed, match=r"torch is not installed.*pip install structkit\[transformers\]"):
+    with pytest.raises(ModelError, match=r"torch is not installed.*pip install structkit\[transformers\]"):
         load("gpt2")
 
 

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structkit.errors import LimitExceeded, PatternError
-from structkit.regex.nodes import Repeat, Text
+from structkit.regex.nodes import LiteralText, Repeat
 from structkit.regex.pattern.parse import parse
 from tests.regex.oracle import holds
 
@@ -193,7 +193,7 @@ def test_a_class_is_that_of_re(letter: str) -> None:
 )  # fmt: skip
 def test_refused(pattern: str, column: int, message: str) -> None:
     with pytest.raises(PatternError, match=message) as caught:
-        parse(pattern, search=True, unicode=True, place="$.name")
+        parse(pattern, search=True, unicode=True, path="$.name")
     assert caught.value.column == column
     assert "`$.name`" in str(caught.value)
 
@@ -210,10 +210,10 @@ def test_hostile_patterns_end_soon() -> None:
     for pattern in ("(?:a|^|$)*" * 900, "(" * 40 + "a|^|$" + "|b)*" * 40):
         with pytest.raises(PatternError, match="too many places"):
             parse(pattern, search=True, unicode=True)
-    assert parse("a{1000000}", search=False, unicode=True) == Repeat(Text("a"), 1_000_000, 1_000_000)
+    assert parse("a{1000000}", search=False, unicode=True) == Repeat(LiteralText("a"), 1_000_000, 1_000_000)
 
 
 def test_many_characters() -> None:
     text = "".join(map(chr, range(0x4E00, 0x4E00 + 9000)))
-    assert parse(text, search=False, unicode=True) == Text(text)
+    assert parse(text, search=False, unicode=True) == LiteralText(text)
     assert holds(parse(f"[{text}]+", search=False, unicode=True), text)

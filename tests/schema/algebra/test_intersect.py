@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from structkit.errors import SchemaError
 from structkit.limits import Limits
-from structkit.lowering.strings.oracle import AutomatonTexts
+from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.schema.algebra.disjoint import pairwise_disjoint
-from structkit.schema.algebra.intersect import Meeting
-from structkit.schema.algebra.membership import admits
+from structkit.schema.algebra.intersect import Intersector
+from structkit.schema.algebra.membership import contains_value
 from structkit.schema.ir.definitions import Definitions
 from structkit.schema.ir.nodes import Document, Integer, Null, Object, Property, Schema, String, Union
-from structkit.schema.ir.path import Place
+from structkit.schema.ir.path import SchemaPath
 from tests.schema.reading import read
 from tests.schema.semantics import holds
 from tests.schema.values import PLAIN, json_values
@@ -38,7 +38,7 @@ slow = settings(max_examples=60, deadline=None, suppress_health_check=list(Healt
 @slow
 @given(st.lists(nodes(), min_size=1, max_size=3), st.lists(json_values, max_size=6))
 def test_a_meeting_holds_what_all_hold(parts: list[Schema], values: list[object]) -> None:
-    met = Meeting(Definitions(), Limits()).meet(parts, Place())
+    met = Intersector(Definitions(), Limits()).intersect(parts, SchemaPath())
     for value in values:
         assert holds(Document(met), value) == all(holds(Document(part), value) for part in parts)
 
@@ -55,7 +55,7 @@ def test_what_is_disjoint_shares_nothing(left: Schema, right: Schema, values: li
 @slow
 @given(nodes(), json_values)
 def test_admission_is_membership(node: Schema, value: object) -> None:
-    assert admits(node, value, AutomatonTexts(python=True)) == holds(Document(node), value)
+    assert contains_value(node, value, AutomatonOracle(python=True)) == holds(Document(node), value)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,8 @@ def test_notes_survive() -> None:
 
 
 def test_bounds_of_both_sides_hold() -> None:
-    met = Meeting(Definitions(), Limits()).meet(
-        [Object((Property("a", Integer(minimum=1)),)), Object((Property("a", Integer(maximum=3)),))], Place()
+    met = Intersector(Definitions(), Limits()).intersect(
+        [Object((Property("a", Integer(minimum=1)),)), Object((Property("a", Integer(maximum=3)),))],
+        SchemaPath(),
     )
     assert met == Object((Property("a", Integer(minimum=1, maximum=3)),))

@@ -450,5 +450,5 @@ def test_what_is_taken_for_settled_is(schema: object) -> None:
         schema = {**schema, "$defs": {"x": True}}
     found = _read_or_none(schema)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settling, "_is_settled", lambda node: False)
+        patch.setattr(settling, "_is_pruned", lambda node: False)
         assert repr(_read_or_none(schema)) == repr(found)

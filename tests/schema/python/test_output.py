@@ -17,8 +17,8 @@ from pydantic import BaseModel, Field, RootModel, ValidationError
 from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.schema.ir.nodes import Array, Bound, Const, Integer, Number, Object, Ref, String, Union
-from structkit.schema.json_schema.parse import read
-from structkit.schema.markers.json_style import Policy
+from structkit.schema.json_schema.parse import parse_schema
+from structkit.schema.markers.json_style import JsonStyle
 from structkit.schema.python.output import OutputType
 from tests.schema.python_types import (
     READ,
@@ -41,7 +41,7 @@ from tests.schema.values import values_of
 @pytest.mark.parametrize("defaults", ["always", "may_omit"])
 @pytest.mark.parametrize("name", READ)
 def test_what_the_nodes_admit_pydantic_accepts(name: str, defaults: Literal["always", "may_omit"]) -> None:
-    output: OutputType[object] = OutputType.of(READ[name], policy=Policy(defaults=defaults))
+    output: OutputType[object] = OutputType.of(READ[name], policy=JsonStyle(defaults=defaults))
 
     @settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
@@ -62,8 +62,8 @@ def test_what_has_no_json_form_is_refused_where_it_is(name: str) -> None:
 def test_a_format_of_pydantic_that_is_not_known_is_refused() -> None:
     schema = {"type": "string", "format": "brand-new"}
     with pytest.raises(UnsupportedKeyword, match="brand-new"):
-        read(schema, python=True)
-    assert read(schema).root == String()
+        parse_schema(schema, python=True)
+    assert parse_schema(schema).root == String()
 
 
 class Undefined(BaseModel):
@@ -151,7 +151,7 @@ def test_validation_errors_are_pydantic_s() -> None:
 
 
 def _required(target: Any, defaults: Literal["always", "may_omit"] = "always") -> dict[str, bool]:
-    root = OutputType.of(target, policy=Policy(defaults=defaults)).document.root
+    root = OutputType.of(target, policy=JsonStyle(defaults=defaults)).document.root
     assert isinstance(root, Object) and not root.additional
     return {key.name: key.required for key in root.properties}
 
@@ -179,14 +179,14 @@ def test_a_recursive_default_can_be_omitted() -> None:
 
     with pytest.raises(UnsatisfiableSchema):
         OutputType.of(Chain)
-    OutputType.of(Chain, policy=Policy(defaults="may_omit"))
+    OutputType.of(Chain, policy=JsonStyle(defaults="may_omit"))
 
 
 def test_the_tag_of_a_discriminated_union_is_never_omitted() -> None:
-    for output in (OutputType.of(Pet), OutputType.of(Pet, policy=Policy(defaults="may_omit"))):
+    for output in (OutputType.of(Pet), OutputType.of(Pet, policy=JsonStyle(defaults="may_omit"))):
         assert holds(output.document, {"kind": "cat", "lives": 9})
         assert not holds(output.document, {"lives": 9})
-    assert holds(OutputType.of(Cat | Dog, policy=Policy(defaults="may_omit")).document, {"lives": 9})
+    assert holds(OutputType.of(Cat | Dog, policy=JsonStyle(defaults="may_omit")).document, {"lives": 9})
 
 
 def test_nodes_of_some_types() -> None:
@@ -199,7 +199,7 @@ def test_nodes_of_some_types() -> None:
     assert isinstance(OutputType.of(Node).document.root, Ref)
     assert not holds(OutputType.of(Shut).document, {"a": 1, "b": 2})
     root = OutputType.of(set[Literal["a", "b"]]).document.root
-    assert isinstance(root, Array) and root.unique and root.max_items == 2
+    assert isinstance(root, Array) and root.unique_items and root.max_items == 2
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from structkit.schema.json_schema.parse import read
-from structkit.schema.markers.json_style import Policy
+from structkit.schema.json_schema.parse import parse_schema
+from structkit.schema.markers.json_style import JsonStyle
 from structkit.schema.python.output import OutputType
 from structkit.schema.view.describe import describe
 from tests.schema.python_types import Color, Expression, Home, Node, Page, Pair, Person, Point, Tick
@@ -133,7 +133,7 @@ def test_types(target: Any, text: str) -> None:
     ],
 )
 def test_schemas(schema: dict[str, object], text: str) -> None:
-    assert describe(read(schema)) == text
+    assert describe(parse_schema(schema)) == text
 
 
 def test_a_model_with_comments() -> None:
@@ -182,7 +182,7 @@ def test_references(target: Any, text: str) -> None:
 
 def test_what_is_only_contained_is_defined_too() -> None:
     tree = {"anyOf": [{"type": "null"}, {"type": "array", "contains": {"$ref": "#"}}], "title": "Tree"}
-    assert describe(read(tree)) == "Tree = null | [any, ...] (at least 1 item of type Tree)"
+    assert describe(parse_schema(tree)) == "Tree = null | [any, ...] (at least 1 item of type Tree)"
 
 
 class Mood(Enum):
@@ -224,7 +224,7 @@ def test_what_people_say_of_types_and_fields_is_told() -> None:
 
 
 def test_optional_fields() -> None:
-    document = OutputType.of(Point, policy=Policy(defaults="may_omit")).document
+    document = OutputType.of(Point, policy=JsonStyle(defaults="may_omit")).document
     assert describe(document) == 'Point = {"x": number, "y"?: number}'
 
 
@@ -239,15 +239,15 @@ def test_docstrings_that_nobody_wrote_do_not_appear() -> None:
 
 
 def test_what_is_enormous_is_cut() -> None:
-    members = describe(read({"enum": list(range(1000))}))
+    members = describe(parse_schema({"enum": list(range(1000))}))
     assert members.startswith("0 | 1 |") and members.endswith("| 59 | ...")
-    long = describe(read({"type": "string", "description": "x" * 5000, "title": "y" * 5000}))
+    long = describe(parse_schema({"type": "string", "description": "x" * 5000, "title": "y" * 5000}))
     assert len(long) < 400
     many = {f"key {i}": {"type": "string", "description": "z" * 100} for i in range(5000)}
-    wide = describe(read({"type": "object", "properties": many}))
+    wide = describe(parse_schema({"type": "object", "properties": many}))
     assert len(wide) <= 8_000 and wide.endswith("...")
     links: dict[str, object] = {
         f"d{i}": {"type": "array", "items": {"$ref": f"#/$defs/d{i + 1}"}} for i in range(3_000)
     }
-    chain = read({"$ref": "#/$defs/d0", "$defs": {**links, "d3000": {"type": "null"}}})
+    chain = parse_schema({"$ref": "#/$defs/d0", "$defs": {**links, "d3000": {"type": "null"}}})
     assert "..." in describe(chain) and len(describe(chain)) < 8_000

@@ -70,8 +70,8 @@ class Range(BaseModel):
 def test_a_type_that_agrees() -> None:
     report = sk.check(Person, n=200)
     assert report.ok, str(report)
-    assert (report.n, report.counterexamples, report.refusals) == (200, (), ())
-    assert report.fed > 150
+    assert (report.n, report.counterexamples, report.rejections) == (200, (), ())
+    assert report.validated > 150
     assert report.name == "Person"
 
 
@@ -103,7 +103,7 @@ def test_the_same_seed_gives_the_same_report() -> None:
 
 def test_a_search_ends_when_its_seconds_are_over() -> None:
     report = sk.check(Person, seconds=0)
-    assert (report.n, report.fed) == (0, 0)
+    assert (report.n, report.validated) == (0, 0)
     assert "the time was over" in report.note
 
 
@@ -124,13 +124,13 @@ def test_what_is_accepted_and_not_written_is_found(monkeypatch: pytest.MonkeyPat
 def test_validators_are_counted_apart() -> None:
     report = sk.check(list[Range], n=200)
     assert report.ok, str(report)
-    (refusal,) = report.refusals
-    assert refusal.place == "$[]"
-    assert refusal.count == report.refused
-    assert 0.1 < report.refusal_rate < 0.9
+    (refusal,) = report.rejections
+    assert refusal.path == "$[]"
+    assert refusal.count == report.rejected
+    assert 0.1 < report.rejection_rate < 0.9
     with pytest.raises(ValueError, match="is more than"):
         Judge(list[Range])._adapter.validate_json(refusal.text)
-    assert f"{report.refusal_rate:.1%}" in str(report)
+    assert f"{report.rejection_rate:.1%}" in str(report)
 
 
 def test_errors_of_a_users_own_kind_are_a_validators() -> None:
@@ -141,7 +141,7 @@ def test_errors_of_a_users_own_kind_are_a_validators() -> None:
 
     report = sk.check(Annotated[int, AfterValidator(odd)], n=100)
     assert report.ok, str(report)
-    assert report.refusals[0].count > 10
+    assert report.rejections[0].count > 10
 
 
 def test_a_refusal_of_pydantics_own_types_is_not_a_validators() -> None:
@@ -206,7 +206,7 @@ def test_a_narrower_schema_of_the_users_own_is_meant() -> None:
 def test_schemas_that_agree(schema: dict[str, Any]) -> None:
     report = sk.check(schema, n=100)
     assert report.ok, str(report)
-    assert report.fed > 20
+    assert report.validated > 20
 
 
 def test_what_a_schema_leaves_to_a_check_after_is_no_counterexample() -> None:
@@ -215,7 +215,7 @@ def test_what_a_schema_leaves_to_a_check_after_is_no_counterexample() -> None:
     )
     report = sk.check(loose, n=100)
     assert report.ok, str(report)
-    assert report.refused > 10
+    assert report.rejected > 10
 
 
 def test_patterns_and_choices() -> None:
@@ -249,11 +249,11 @@ class Outer(BaseModel):
 def test_every_policy_of_a_call(null: NullFields, whitespace: Whitespace, order: Order) -> None:
     report = sk.check(Outer, n=40, null=null, whitespace=whitespace, order=order)
     assert report.ok, str(report)
-    assert report.fed > 20 and not report.note
+    assert report.validated > 20 and not report.note
 
 
 def test_a_policy_of_the_class_is_what_is_written() -> None:
-    @sk.configure(whitespace="compact", null="omit")
+    @sk.json_style(whitespace="compact", null="omit")
     class Short(Outer): ...
 
     report = sk.check(Short, n=40)

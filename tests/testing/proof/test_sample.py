@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, Field, TypeAdapter
 
 import structkit as sk
 from structkit.testing.proof.language import Language
-from structkit.testing.proof.random_source import Seeded
+from structkit.testing.proof.random_source import SeededSource
 from structkit.testing.proof.sample import texts_and_values
 from tests.zoo import ZOO
 
@@ -42,14 +42,14 @@ class Tree(BaseModel):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_sentences_are_valid_and_depend_on_nothing_but_the_seed(name: str) -> None:
     specimen = ZOO[name]
-    language = Language.of(specimen.target)
-    texts = [language.sentence(Seeded(f"{seed}")) for seed in range(12)]
+    language = Language.compile(specimen.target)
+    texts = [language.sentence(SeededSource(f"{seed}")) for seed in range(12)]
     for text in texts:
-        assert language.holds(text)
+        assert language.contains(text)
         if not specimen.checked:
             specimen.adapter.validate_json(text)
-    again = Language.of(specimen.target)
-    assert [again.sentence(Seeded(f"{seed}")) for seed in reversed(range(12))][::-1] == texts
+    again = Language.compile(specimen.target)
+    assert [again.sentence(SeededSource(f"{seed}")) for seed in reversed(range(12))][::-1] == texts
 
 
 def test_the_first_of_several_is_the_one() -> None:
@@ -100,16 +100,16 @@ TypedOptions: dict[str, Any] = {
 
 
 def test_names_of_an_object_differ() -> None:
-    language = Language.of({"type": "object"})
+    language = Language.compile({"type": "object"})
     for seed in range(200):
-        pairs = json.loads(language.sentence(Seeded(f"{seed}")), object_pairs_hook=lambda pairs: pairs)
+        pairs = json.loads(language.sentence(SeededSource(f"{seed}")), object_pairs_hook=lambda pairs: pairs)
         assert len({name for name, _ in pairs}) == len(pairs)
 
 
 def test_recursion_and_wide_open_values_end() -> None:
     for target in (Tree, {}, {"type": "array"}, list[Any]):
-        language = Language.of(target)
-        lengths = [len(language.sentence(Seeded(f"{seed}")).encode()) for seed in range(100)]
+        language = Language.compile(target)
+        lengths = [len(language.sentence(SeededSource(f"{seed}")).encode()) for seed in range(100)]
         assert max(lengths) < 3_000
 
 
@@ -139,12 +139,12 @@ def test_targets_that_are_no_types(target: Any, expected: set[object]) -> None:
     ids=str,
 )
 def test_a_decimal_has_the_digits_that_are_written(constraints: dict[str, Any]) -> None:
-    language = Language.of(Annotated[Decimal, Field(**constraints)])
+    language = Language.compile(Annotated[Decimal, Field(**constraints)])
     for text, value in texts_and_values(language, 0, 200):
         assert value == Decimal(text.strip('"'))
     numbers = (f"{9:9<{before}}.{9:9<{behind}}" for before in (1, 8, 15, 17) for behind in (1, 7, 15, 17))
     for text in numbers:
-        if language.holds(text):
+        if language.contains(text):
             assert language.target.value(text) == Decimal(text)
 
 
@@ -156,8 +156,8 @@ def test_options_reach_the_language() -> None:
 
 
 def _texts(target: Any, **options: Any) -> list[str]:
-    language = Language.of(target, **options)
-    return [language.sentence(Seeded(f"{seed}")) for seed in range(50)]
+    language = Language.compile(target, **options)
+    return [language.sentence(SeededSource(f"{seed}")) for seed in range(50)]
 
 
 def test_what_validators_refuse_is_sampled_again() -> None:
@@ -173,7 +173,7 @@ def test_validators_that_refuse_everything_are_told_of() -> None:
     def never(value: int) -> int:
         raise ValueError("no")
 
-    with pytest.raises(sk.ValidationFailed, match="refuse each of 200") as caught:
+    with pytest.raises(sk.OutputValidationError, match="refuse each of 200") as caught:
         sk.sample(Annotated[int, AfterValidator(never)])
     assert len(caught.value.attempts) == 200
 
@@ -199,7 +199,7 @@ def test_samples_are_written_as_the_call_says() -> None:
     class Optional(BaseModel):
         a: int | None = None
 
-    language = Language.of(Optional, null="omit", whitespace="compact")
+    language = Language.compile(Optional, null="omit", whitespace="compact")
     texts = {text for text, _ in texts_and_values(language, 0, 40)}
     assert "{}" in texts
     assert not any("null" in text or " " in text for text in texts)

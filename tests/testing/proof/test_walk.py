@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from structkit.testing.proof.language import Language
-from structkit.testing.proof.random_source import Seeded
+from structkit.testing.proof.random_source import SeededSource
 
 LONGEST = 2_000
 """Bytes: those wished for, at most 1,024, and what still has to be closed then."""
@@ -36,6 +36,6 @@ class Stripped(BaseModel):
     ("target", "options"), [(Open, {}), (Open, {"order": "any"}), (Stripped, {}), (set[str], {})]
 )
 def test_sentences_end_soon(target: Any, options: dict[str, Any]) -> None:
-    language = Language.of(target, **options)
-    sizes = [len(language.sentence(Seeded(f"{number}")).encode()) for number in range(40)]
+    language = Language.compile(target, **options)
+    sizes = [len(language.sentence(SeededSource(f"{number}")).encode()) for number in range(40)]
     assert max(sizes) < LONGEST

@@ -1,0 +1,36 @@
+"""The intersection of String nodes."""
+
+from __future__ import annotations
+
+from structkit.errors import UnsupportedKeyword
+from structkit.schema.algebra.ranges import min_defined
+from structkit.schema.ir.nodes import String
+from structkit.schema.ir.path import SchemaPath
+
+__all__ = ["intersect_strings"]
+
+
+def intersect_strings(left: String, right: String, path: SchemaPath) -> String:
+    """Strings of both: the narrower lengths, every pattern, the one format.
+
+    Raises:
+        UnsupportedKeyword: They have two different formats.
+    """
+    if left.format is not None and right.format is not None and left.format != right.format:
+        raise UnsupportedKeyword(
+            "format",
+            f"two formats at once, {left.format!r} and {right.format!r}, cannot be enforced; keep one",
+            place=path.text,
+        )
+    if left.content is not None and right.content is not None and left.content != right.content:
+        message = "two things that a string of JSON must say cannot be enforced; say them of the inner type"
+        raise UnsupportedKeyword("contentSchema", message, place=path.text)
+    return String(
+        content=left.content or right.content,
+        min_length=max(left.min_length, right.min_length),
+        max_length=min_defined((left.max_length, right.max_length)),
+        patterns=tuple(dict.fromkeys((*left.patterns, *right.patterns))),
+        format=left.format or right.format,
+        forbidden=tuple(dict.fromkeys((*left.forbidden, *right.forbidden))),
+        forbidden_formats=tuple(dict.fromkeys((*left.forbidden_formats, *right.forbidden_formats))),
+    )
