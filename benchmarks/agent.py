@@ -138,7 +138,7 @@ def main() -> None:
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help="what is measured")
     clock = CLOCKS[parser.parse_args().clock]
     demo = sk.load()
-    print("| model | kept | steps | read | tokens read a step | seconds | steps per second |")
+    print("| model | prefix cache | steps | read | tokens read per step | seconds | steps per second |")
     print("|---|---|---:|---:|---:|---:|---:|")
     models = {"demo": demo, "Llama, 100 M": larger(demo)}
     for name, model in models.items():
@@ -150,7 +150,7 @@ def main() -> None:
                 f"| {name} | {'yes' if keep else 'no'} | {steps} | {told.read:,} | {told.read / steps:,.0f} "
                 f"| {told.seconds:.2f} | {steps / told.seconds:.2f} |"
             )
-    print("\n| model | kept between turns | read in turn 1 | 2 | 3 | seconds of turn 1 | 2 | 3 |")
+    print("\n| model | prefix cache between turns | read in turn 1 | 2 | 3 | seconds of turn 1 | 2 | 3 |")
     print("|---|---|---:|---:|---:|---:|---:|---:|")
     for name, model in models.items():
         for keep in (False, True):

@@ -29,11 +29,11 @@ MIDDLE = 0.35, 0.65
 """The schemas that are profiled, by the time that they take: around the median."""
 
 KINDS = {
-    "seen": "a state that was come to before, by a token that was taken before",
-    "new state": "a mask that was made before, and a state that is come to for the first time",
-    "few": "a new mask, of less than a thousand tokens",
-    "many": "a new mask of more tokens, as that of free text",
-    "built": "a rule is built, which no text came to before",
+    "seen": "known mask, known next state",
+    "new state": "known mask, new next state",
+    "few": "new mask of less than 1,000 tokens",
+    "many": "new mask of 1,000 tokens or more, such as free text",
+    "built": "a rule is built when a text first reaches it",
 }
 
 
@@ -144,7 +144,7 @@ def _table_of_kinds(times: dict[str, list[float]]) -> str:
     total, count = (sum(map(each, times.values())) for each in (sum, len))
     lines = [
         "",
-        "| tokens | of all | p50, µs | p90 | p99 | share of the time |",
+        "| tokens | share of tokens | p50, µs | p90 | p99 | share of the time |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for kind, said in KINDS.items():

@@ -1,8 +1,8 @@
-"""Draw the pictures of the docs: the river, the automaton of a type as the library builds it, the run of an agent.
+"""Draw the diagrams of the docs: the pipeline, the automaton of a type, and sequence diagrams of calls and agent runs.
 
     python scripts/draw.py
 
-The drawings are written to docs/assets; tests/docs/test_tables.py checks that they are what this program draws.
+The script writes docs/assets. tests/docs/test_tables.py compares the files with the output of the script.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ACROSS, DOWN, RADIUS = 150, 140, 24
 
 @dataclass(frozen=True)
 class Edge:
-    """All bytes that lead from one state to another."""
+    """The bytes that lead from one state to another."""
 
     start: int
     end: int
@@ -50,19 +50,19 @@ def main() -> None:
 
 
 def drawings() -> dict[str, str]:
-    """Every drawing by its file name."""
+    """Return every diagram by its file name."""
     age = draw_dfa(link(read_target(Age).rules()).dfa(0))
     return {
         "age.svg": age,
-        "river.svg": draw_river(),
-        "call.svg": draw_talk(said_of_call(names_after("docs/tutorial/7-tools.md", 1))),
-        "agent-run.svg": draw_talk(said_in_run(names_after("docs/tutorial/8-agents.md", 1))),
-        "agent-told.svg": draw_talk(said_in_run(names_after("docs/tutorial/8-agents.md", 3))),
+        "pipeline.svg": draw_pipeline(),
+        "call.svg": draw_sequence(exchanges_of_call(names_after("docs/tutorial/7-tools.md", 1))),
+        "agent-run.svg": draw_sequence(exchanges_of_run(names_after("docs/tutorial/8-agents.md", 1))),
+        "agent-error.svg": draw_sequence(exchanges_of_run(names_after("docs/tutorial/8-agents.md", 3))),
     }
 
 
 def draw_dfa(dfa: Dfa) -> str:
-    """The states of an automaton without circles, in columns, and the bytes between them."""
+    """Draw an acyclic automaton: its states in columns, and the bytes on its edges."""
     edges = list(read_edges(dfa))
     columns = columns_of(len(dfa.final), edges)
     places = {}
@@ -78,7 +78,7 @@ def draw_dfa(dfa: Dfa) -> str:
 
 
 def read_edges(dfa: Dfa) -> Iterator[Edge]:
-    """The edges of an automaton without calls."""
+    """Yield the edges of an automaton without calls."""
     for state, targets in enumerate(dfa.targets):
         after = targets[dfa.classes]
         for target in np.unique(after[after != DEAD]):
@@ -86,7 +86,7 @@ def read_edges(dfa: Dfa) -> Iterator[Edge]:
 
 
 def spans(numbers: list[int]) -> str:
-    """Bytes as ranges of characters.
+    """Format bytes as ranges of characters.
 
     >>> spans([48, 50, 51, 52])
     '0 2-4'
@@ -101,7 +101,7 @@ def spans(numbers: list[int]) -> str:
 
 
 def columns_of(size: int, edges: list[Edge]) -> list[list[int]]:
-    """The states by the number of bytes on the longest way to them, for an automaton without circles."""
+    """Group the states of an acyclic automaton by the length of the longest path to them."""
     before = {state: {edge.start for edge in edges if edge.end == state} for state in range(size)}
     column: dict[int, int] = {}
     for state in TopologicalSorter(before).static_order():
@@ -119,7 +119,7 @@ def draw_edge(edge: Edge, places: dict[int, tuple[float, float]]) -> str:
     right, down = (u - x) / away, (v - y) / away
     path = f"M {x + right * RADIUS:.1f} {y + down * RADIUS:.1f} "
     path += f"L {u - right * (RADIUS + 7):.1f} {v - down * (RADIUS + 7):.1f}"
-    # Labels sit at the start of an edge, where edges into one state are still apart.
+    # Labels are near the start of an edge, where edges into one state do not overlap.
     place = text(x + (u - x) * 0.3, y + (v - y) * 0.3 - 8, edge.label)
     return f'<path d="{path}" {STROKE} {ARROW}/>{place}'
 
@@ -131,37 +131,37 @@ def draw_state(state: int, final: bool, places: dict[int, tuple[float, float]]) 
     return f"{circle}{ring}{text(x, y + 5, str(state))}"
 
 
-RIVER = {
+PIPELINE = {
     (0, 0): "a type: Person",
     (0, 1): "JSON Schema: schema/python",
-    (0, 2): "Schema: schema/json_schema",
+    (0, 2): "schema nodes: schema/json_schema",
     (0, 3): "rules of regexes: lowering",
     (0, 4): "automaton: automaton",
     (1, 2): "a pattern: Regex(...)",
-    (2, 1): "a tokenizer: its own tables",
+    (2, 1): "a tokenizer: of the model",
     (2, 2): "token bytes: vocabulary",
     (2, 3): "masks: index",
-    (2, 4): "one sequence: guide",
+    (2, 4): "a cursor: guide",
     (3, 1): "a prompt: text or messages",
     (3, 2): "logits: models",
     (3, 3): "text: generate",
     (3, 4): "an instance: schema/python",
 }
-"""Each value of the pipeline and the folder that makes it, by row and column."""
+"""Each value of the pipeline and the folder that computes it, by row and column."""
 
 GIVEN, RETURNED = {(0, 0), (1, 2), (2, 1), (3, 1)}, (3, 4)
 ALSO = [((1, 2), (0, 3), "regex/pattern"), ((0, 4), (2, 3), ""), ((2, 4), (3, 3), "")]
-"""Arrows from one row to another; within a row each value leads to the next."""
+"""Arrows between rows; within a row there is an arrow from each value to the next."""
 
 WIDE, HIGH, STEP, FALL = 158, 54, 190, 100
 
 
-def draw_river() -> str:
-    """The pipeline: a box for each value with the folder that makes it, an arrow for each step."""
+def draw_pipeline() -> str:
+    """Draw the pipeline: a box for each value with its folder, and an arrow for each step."""
     shapes = []
-    for row, column in RIVER:
+    for row, column in PIPELINE:
         x, y = corner(row, column)
-        if (row, column + 1) in RIVER:
+        if (row, column + 1) in PIPELINE:
             shapes.append(f'<path d="M {x + WIDE} {y + HIGH / 2} H {x + STEP - 7}" {STROKE} {ARROW}/>')
     for start, end, label in ALSO:
         (x, y), (u, v) = corner(*start), corner(*end)
@@ -171,7 +171,7 @@ def draw_river() -> str:
         else:
             path = f"M {x + WIDE / 2} {y + HIGH} V {v - 23} H {u + WIDE / 2} V {v - 7}"
         shapes.append(f'<path d="{path}" {STROKE} {ARROW}/>')
-    for place, box in RIVER.items():
+    for place, box in PIPELINE.items():
         (x, y), (name, folder) = corner(*place), box.split(": ")
         filled = place in GIVEN or place == RETURNED
         shapes.append(
@@ -184,84 +184,86 @@ def draw_river() -> str:
 
 
 def corner(row: int, column: int) -> tuple[int, int]:
-    """The upper left corner of a box of the pipeline."""
+    """Return the upper left corner of a box of the pipeline."""
     return 20 + column * STEP, 20 + row * FALL
 
 
-BETWEEN, TURN, CHARACTERS, WRONG = 300, 58, 44, "#b3261e"
+BETWEEN, TURN, CHARACTERS, ERROR = 300, 58, 44, "#b3261e"
 
 
 @dataclass(frozen=True)
-class Said:
-    """What one says to another."""
+class Exchange:
+    """A text that one participant sends to another."""
 
     start: str
     end: str
-    words: str
-    wrong: bool = False
+    text: str
+    is_error: bool = False
 
 
 def names_after(page_name: str, count: int) -> dict[str, object]:
-    """What is defined after the first programs of a page of the docs."""
+    """Run the first programs of a page and return its names."""
     text = (ROOT / page_name).read_text(encoding="utf-8")
     names: dict[str, object] = {}
     with contextlib.redirect_stdout(None):
         for program in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)[:count]:
-            exec(compile(program, page_name, "exec", dont_inherit=True), names)  # it is our own page
+            exec(compile(program, page_name, "exec", dont_inherit=True), names)  # a page of this project
     return names
 
 
-def said_of_call(names: dict[str, object]) -> list[Said]:
-    """What is said until a call has run."""
+def exchanges_of_call(names: dict[str, object]) -> list[Exchange]:
+    """Return the exchanges up to the end of a call."""
     question, call = names["question"], names["call"]
     assert isinstance(question, str)
     assert isinstance(call, Call)
     return [
-        Said("you", "the model", question),
-        Said("the model", "you", str(call)),
-        Said("you", call.name, "call.run()"),
-        Said(call.name, "you", str(call.run())),
+        Exchange("you", "the model", question),
+        Exchange("the model", "you", str(call)),
+        Exchange("you", call.name, "call.run()"),
+        Exchange(call.name, "you", str(call.run())),
     ]
 
 
-def said_in_run(names: dict[str, object]) -> list[Said]:
-    """What is said in the run of an agent."""
+def exchanges_of_run(names: dict[str, object]) -> list[Exchange]:
+    """Return the exchanges in the run of an agent."""
     result = names["result"]
     assert isinstance(result, AgentResult)
-    return list(said(result.messages))
+    return list(exchanges(result.messages))
 
 
-def said(messages: Sequence[Message]) -> Iterator[Said]:
-    """What messages say, in their order."""
+def exchanges(messages: Sequence[Message]) -> Iterator[Exchange]:
+    """Yield the exchanges of messages, in order."""
     for message in messages:
         match message:
             case User(content=content):
-                yield Said("you", "the model", content)
+                yield Exchange("you", "the model", content)
             case Calls(calls=calls):
                 for call in calls:
-                    yield Said("the model", call.name, f"{call.name}({call.arguments})")
+                    yield Exchange("the model", call.name, f"{call.name}({call.arguments})")
             case Output(name=name, content=content, failed=failed):
-                yield Said(name, "the model", content, wrong=failed)
+                yield Exchange(name, "the model", content, is_error=failed)
             case Answer(content=content):
-                yield Said("the model", "you", content)
+                yield Exchange("the model", "you", content)
 
 
-def draw_talk(told: list[Said]) -> str:
-    """A lane for each that takes part, an arrow for each thing that is said, downwards in time."""
-    lanes = {name: 90 + BETWEEN * at for at, name in enumerate(dict.fromkeys(each.start for each in told))}
-    bottom = 80 + TURN * len(told)
+def draw_sequence(shown: list[Exchange]) -> str:
+    """Draw a sequence diagram: a lane for each participant, and an arrow for each exchange."""
+    lanes = {name: 90 + BETWEEN * at for at, name in enumerate(dict.fromkeys(each.start for each in shown))}
+    bottom = 80 + TURN * len(shown)
     shapes = []
     for name, x in lanes.items():
         shapes.append(f'<path d="M {x} 50 V {bottom}" stroke="{LINE}" stroke-dasharray="3 4"/>')
         box = f'x="{x - 65}" y="14" width="130" height="34" rx="8"'
         shapes.append(f'<rect {box} fill="{PALE}" stroke="{MARK}" stroke-width="1.5"/>')
         shapes.append(text(x, 36, name, weight="bold"))
-    for at, each in enumerate(told):
+    for at, each in enumerate(shown):
         y, start, end = 106 + TURN * at, lanes[each.start], lanes[each.end]
         shapes.append(f'<path d="M {start} {y} H {end + (8 if end < start else -8)}" {STROKE} {ARROW}/>')
-        lines = textwrap.wrap(each.words, CHARACTERS, max_lines=2, placeholder=" …")
+        lines = textwrap.wrap(each.text, CHARACTERS, max_lines=2, placeholder=" …")
         for above, line in enumerate(reversed(lines)):
-            shapes.append(text((start + end) / 2, y - 7 - 15 * above, line, WRONG if each.wrong else INK, 12))
+            shapes.append(
+                text((start + end) / 2, y - 7 - 15 * above, line, ERROR if each.is_error else INK, 12)
+            )
     return page(180 + BETWEEN * (len(lanes) - 1), bottom + 20, shapes)
 
 
@@ -278,7 +280,7 @@ def page(width: float, height: float, shapes: list[str]) -> str:
         f'orient="auto"><path d="M 0 1 L 9 5 L 0 9 z" fill="{LINE}"/></marker></defs>'
     )
     body = "\n".join(shapes)
-    # A ground of its own, so that the drawing is readable on dark pages too.
+    # The white background keeps the diagram readable on dark pages.
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">\n'
         f'{arrow}\n<rect width="100%" height="100%" rx="10" fill="#ffffff"/>\n{body}\n</svg>\n'

@@ -42,7 +42,7 @@ SETS: dict[str, Callable[[int, int], list[Example]]] = {
 def main() -> None:
     options = read_options()
     model = sk.load(options.model)
-    lines = ["| held out | exercises | fields right | whole answers right |", "| --- | ---: | ---: | ---: |"]
+    lines = ["| held out | exercises | fields correct | answers correct |", "| --- | ---: | ---: | ---: |"]
     same: list[str] = []
     for name, make in SETS.items() if options.count else ():
         examples = make(options.seed, options.count)
@@ -57,7 +57,7 @@ def main() -> None:
     if options.agents:
         lines += [
             "",
-            "| runs of agents | runs | first call right | whole runs right |",
+            "| runs of agents | runs | first call correct | run correct |",
             "| --- | ---: | ---: | ---: |",
         ]
         lines += agent_rows(model, options)

@@ -1,4 +1,4 @@
-"""The page on types, made from the zoo of the tests: what pydantic says of each, what is written, what is not.
+"""Generate docs/reference/types.md from the types in tests/zoo.
 
 Run it from the root of the project: `python -m scripts.types_page`.
 """
@@ -20,24 +20,32 @@ _MOST = 90
 
 _HEAD = f"""# Types
 
-What becomes of each type: the JSON Schema that pydantic {pydantic.VERSION.rpartition(".")[0]} emits for it, a text that
-is written, what pydantic would read too and is never written, for each value has one canonical text, and what is
-refused. Where the schema is looser than the type, the type decides.
+The table shows for each type:
 
-The page is made from the tests: for each of its {{count}} types the dumps of values are in the language that is
-compiled, what pydantic refuses is not, and 200 random texts of the language are read by pydantic. Where a limit says
-that something is checked after, a text that fails is a `OutputValidationError`, and never returned.
+- the JSON Schema that pydantic {pydantic.VERSION.rpartition(".")[0]} emits; if the schema is looser,
+  structkit enforces the type;
+- a text that a model can generate;
+- a text that pydantic accepts and that is never generated, because each value has one canonical text;
+- a text that pydantic rejects;
+- the limits of the type; if a limit is checked afterwards, a text that fails the check raises `OutputValidationError`
+  and is never returned.
+
+The page is generated from the tests. For each of its {{count}} types the tests verify that the compiled language
+contains the dumps of the valid values and none of the rejected texts, and that pydantic accepts 200 random texts of the
+language.
 """
 
-_COLUMNS = "| Type | JSON Schema | Written | Also read | Refused | Limits |\n|---|---|---|---|---|---|\n"
+_COLUMNS = (
+    "| Type | JSON Schema | Generated | Also accepted | Rejected | Limits |\n|---|---|---|---|---|---|\n"
+)
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the page."""
     count = sum(not each.error for kind in KINDS.values() for each in kind.values())
     parts = [_HEAD.format(count=count)]
     parts += [f"## {title}\n\n{_table(kind)}" for title, kind in KINDS.items()]
-    return "\n".join([*parts, f"## Types that are refused\n\n{_refused()}"])
+    return "\n".join([*parts, f"## Unsupported types\n\n{_refused()}"])
 
 
 def _table(kind: Kind) -> str:
@@ -59,7 +67,7 @@ def _refused() -> str:
         for name, each in kind.items()
         if each.error
     )
-    return f"| Type | What the error says |\n|---|---|\n{rows}"
+    return f"| Type | Error message |\n|---|---|\n{rows}"
 
 
 def _written(each: Specimen) -> str:

@@ -67,7 +67,7 @@ class _OutputFile:
 
     def __init__(self, path: Path) -> None:
         self._pending: dict[int, str] = {}
-        self._pending_path = path.with_name(path.name + ".waiting")
+        self._pending_path = path.with_name(path.name + ".pending")
         self._next = _count_complete_lines(path)
         if not path.exists():
             self._pending_path.unlink(missing_ok=True)

@@ -254,7 +254,7 @@ def test_a_run_that_was_killed_loses_only_what_was_unfinished(
     pytest.importorskip("transformers", reason="needs transformers")
     file.write_text(KILLED)
     source, sink = file.parent / "in.jsonl", file.parent / "out.jsonl"
-    waiting = file.parent / "out.jsonl.waiting"
+    waiting = file.parent / "out.jsonl.pending"
     prompts = ["Is it so? " * (n % 5 + 1) for n in range(9)]
     source.write_text("".join(json.dumps({"id": n, "prompt": each}) + "\n" for n, each in enumerate(prompts)))
     command = ["extract", "--type", f"{file}:Sure", "--input", str(source), "--output", str(sink), "--resume"]

@@ -54,7 +54,7 @@ def test_a_counterexample_is_an_exit_status(types: str, capsys: pytest.CaptureFi
     assert main(["check", f"{types}:Loose", "--n", "500", "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert not report["ok"]
-    assert report["counterexamples"][0]["side"] == "written but refused"
+    assert report["counterexamples"][0]["side"] == "generated but rejected"
     assert int(report["counterexamples"][0]["text"]) == 6
 
 

@@ -28,9 +28,9 @@ KINDS: Mapping[str, Kind] = {
     "Choices": CHOICES,
     "Containers": CONTAINERS,
     "Models": MODELS,
-    "Types made of several": TOGETHER,
+    "Composite types": TOGETHER,
     "Constraints": CONSTRAINED,
-    "Everything at once": HOSTILE,
+    "Combinations": HOSTILE,
     "pydantic-extra-types": EXTRA,
     "Custom types": CUSTOM,
 }

@@ -158,7 +158,7 @@ CHOICES: Kind = {
         Exact,
         texts=["0.5", "2"],
         refuses=["1", '"HALF"'],
-        limits="as numbers; pydantic refuses its own strings",
+        limits="as numbers; pydantic rejects its own strings",
     ),
     "IntFlag": Specimen(
         Access,
@@ -220,6 +220,6 @@ CHOICES: Kind = {
         Annotated[Annotated[Apple, Tag("apple")] | Annotated[Pear, Tag("pear")], Discriminator(_fruit)],
         [Apple(cores=1), Pear(stalk=True)],
         ['{"fruit": "apple"}', '{"cores": true}'],
-        limits="the function is called after",
+        limits="the function is called afterwards",
     ),
 }

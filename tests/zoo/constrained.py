@@ -65,8 +65,8 @@ def _same(value: Any, le: int = 0) -> Any:
 
 
 _AFTER = "drop it, or check it with a validator of your own"
-_LAST = "the last one holds, as in pydantic"
-_ANY = "the predicate is asked after"
+_LAST = "the last constraint applies, as in pydantic"
+_ANY = "the predicate is called afterwards"
 
 CONSTRAINED: Kind = {
     "int, ge and gt, le and lt": Specimen(
@@ -141,7 +141,7 @@ CONSTRAINED: Kind = {
         Annotated[int, AfterValidator(partial(_same, le=5))],
         [9, 3],
         ['"x"'],
-        limits="the validator is run after",
+        limits="the validator runs afterwards",
     ),
     "Optional[str], min_length=3 outside": Specimen(
         Annotated[str | None, Field(min_length=3)], [None, "abc"], ['"ab"']

@@ -52,7 +52,7 @@ CONTAINERS: Kind = {
         Iterable[int],
         texts=["[]", "[1, 2]"],
         refuses=['["a"]', "1"],
-        limits="pydantic itself looks at items only when they are asked for",
+        limits="pydantic itself validates items only when they are read",
     ),
     "deque[int], maxlen=2": Specimen(
         Annotated[collections.deque[int], Field(max_length=2)],
@@ -94,7 +94,7 @@ CONTAINERS: Kind = {
         Annotated[set[int | float], Field(min_length=2)],
         texts=["[1, 0.5, 1e-07]"],
         refuses=["[1, 1.0]", "[1]"],
-        limits="a whole float is written as an int, without an exponent",
+        limits="an integral float is written as an integer, without an exponent",
     ),
     "set[bool | int], min_length=2": Specimen(
         Annotated[set[bool | int], Field(min_length=2)],
@@ -115,7 +115,7 @@ CONTAINERS: Kind = {
         Annotated[set[Decimal], Field(min_length=2)],
         [{Decimal("1.5"), Decimal(2)}],
         ['["1.5", "1.50"]', '["1", 1]'],
-        limits="without zeros at the end of a fraction",
+        limits="without trailing zeros in a fraction",
     ),
     "set[datetime], min_length=2": Specimen(
         Annotated[set[dt.datetime], Field(min_length=2)],
@@ -195,7 +195,7 @@ CONTAINERS: Kind = {
         dict[float, int],
         [{1.5: 1, 2.0: 3, 1e22: 4, 0.1 + 0.2: 5}],
         ['{"x": 1}', '{"1.5": 1, "1.50": 2}', '{"1": 1}'],
-        limits="as Python writes it, but for -0.0",
+        limits="as Python writes it, except -0.0",
     ),
     "dict[float, int], gt=0, min_length=2": Specimen(
         Annotated[dict[Annotated[float, Field(gt=0)], int], Field(min_length=2)],

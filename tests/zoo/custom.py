@@ -104,7 +104,7 @@ def _even(value: int) -> int:
     return value
 
 
-_AFTER = "the validator is run after"
+_AFTER = "the validator runs afterwards"
 
 CUSTOM: Kind = {
     "AfterValidator": Specimen(
@@ -120,7 +120,7 @@ CUSTOM: Kind = {
         Annotated[int, PlainValidator(lambda value: value)],
         texts=["1", '"x"', "[null]"],
         refuses=["[1"],
-        limits="any JSON; the validator is run after",
+        limits="any JSON; the validator runs afterwards",
     ),
     "PlainValidator, json_schema_input_type": Specimen(
         Annotated[
@@ -151,12 +151,12 @@ CUSTOM: Kind = {
         Annotated[int, PlainSerializer(lambda value: f"{value}", return_type=str)],
         texts=["5"],
         refuses=['"x"'],
-        limits="what is read, not what is dumped",
+        limits="the form that pydantic reads, not the form that it dumps",
     ),
     "SerializeAsAny": Specimen(SerializeAsAny[int], [5], ['"x"']),
     "SkipValidation": Specimen(SkipValidation[int], [5], ['"x"', "x"]),
     "int | a class of one's own": Specimen(
-        Mixed, [Mixed(a=5)], ['{"a": "x"}', "{}"], limits="never the class, which no JSON is read as"
+        Mixed, [Mixed(a=5)], ['{"a": "x"}', "{}"], limits="never the class, which has no JSON form"
     ),
     "InstanceOf[int]": Specimen(pydantic.InstanceOf[int], [5], ['"x"']),
     "OnErrorOmit": Specimen(list[pydantic.OnErrorOmit[int]], [[5]], ['["x"]', "1"]),

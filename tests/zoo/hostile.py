@@ -371,7 +371,7 @@ HOSTILE: Kind = {
         Everything,
         texts=['{"a": 1}', '{"a": "one"}'],
         refuses=['{"a": "two"}', "{}"],
-        limits="validators are run after",
+        limits="validators run afterwards",
     ),
     "BeforeValidator, json_schema_input_type": Specimen(
         Listed, texts=['{"a": "1,2"}'], refuses=['{"a": [1]}', "{}"], limits="the input type alone"
@@ -427,7 +427,7 @@ HOSTILE: Kind = {
         Annotated[set[Decimal | int], Field(min_length=2)],
         [{1, 2}, {Decimal("1.5"), 1}],
         ['["1", 1]', "[1]"],
-        limits="whole ones as ints",
+        limits="integral values as integers",
     ),
     "set[complex], min_length=2": Specimen(
         Annotated[set[complex], Field(min_length=2)],
@@ -446,7 +446,7 @@ HOSTILE: Kind = {
         pydantic.ImportString,
         texts=['"math:pi"'],
         refuses=['"..math"', '""', '":pi"'],
-        limits="whether it can be imported is checked after",
+        limits="whether it can be imported is checked afterwards",
         checked=True,
     ),
     "Union of everything": Specimen(

@@ -291,7 +291,7 @@ MODELS: Kind = {
             '{"age": 34, "name": "Ana", "job": null}',
             '{"name": "A", "age": 1, "job": null, "x": 1}',
         ],
-        limits="fields with a default are written too, unless defaults='may_omit'",
+        limits="fields with a default are included, unless defaults='may_omit'",
     ),
     "model without fields": Specimen(Empty, [Empty()], ["[]", '{"a": 1}']),
     "model of models": Specimen(
@@ -359,7 +359,7 @@ MODELS: Kind = {
         ChosenFar,
         texts=['{"b": 1}'],
         refuses=['{"inner": 1}', '{"a": [1]}'],
-        limits="a plain alias, if there is one",
+        limits="a plain alias, if the field has one",
     ),
     "model, alias_generator": Specimen(
         Camel,
@@ -383,7 +383,10 @@ MODELS: Kind = {
         Child, [Child(a=1.5, c="x")], ['{"c": "x", "a": 1, "b": 2}', '{"a": "x", "b": 2, "c": "x"}']
     ),
     "model, json_schema_extra": Specimen(
-        Described, [Described(a=1)], ['{"a": 4}', '{"a": "x"}'], limits="what it adds to the schema holds too"
+        Described,
+        [Described(a=1)],
+        ['{"a": 4}', '{"a": "x"}'],
+        limits="its additions to the schema are enforced too",
     ),
     "model, defaults": Specimen(Defaults, [Defaults()], ['{"a": [], "b": "x", "c": "x"}', "{}"]),
     "model, frozen": Specimen(Frozen, [Frozen(a=1)], ["{}"]),

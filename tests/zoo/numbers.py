@@ -63,7 +63,7 @@ NUMBERS: Kind = {
         Annotated[float, Field(multiple_of=1.5)],
         [0.0, 4.5, -1501.5, 3e15],
         ["0.5", "1.0", "9007199254740993"],
-        limits="up to where a float can tell multiples",
+        limits="up to the largest float with exact multiples",
     ),
     "FiniteFloat": Specimen(pydantic.FiniteFloat, [1.7e307, -0.5], ["1e999", "Infinity", "NaN"]),
     "float, allow_inf_nan=False": Specimen(Finite, [Finite(part=1.5)], ['{"part": 1e999}', '{"part": NaN}']),
@@ -93,7 +93,7 @@ NUMBERS: Kind = {
         [Decimal("0.99"), Decimal("-0.5"), Decimal("0.0")],
         texts=["0.99", "-0.5"],
         refuses=["0", "-0", "0.0", '"0"', '"-0"', "1.5", '"0.123"'],
-        limits="a number or a string; 0 as a string with a point, for no digit may stand before that",
+        limits="a number or a string; 0 as a string with a point, because no digit is allowed before the point",
     ),
     "Decimal, max_digits=2, decimal_places=4": Specimen(
         Annotated[Decimal, Field(max_digits=2, decimal_places=4)],

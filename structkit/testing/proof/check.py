@@ -99,7 +99,7 @@ def check(
         text = _shrunk(text, language, is_refused, bounds)
         refusal = oracle.rejection(text)
         error = "" if refusal is None else f"{refusal.message} at `{refusal.place}`"
-        counterexamples.append(Counterexample(text, "written but refused", error))
+        counterexamples.append(Counterexample(text, "generated but rejected", error))
     fed, note = 0, _LATE if written.is_late else ""
     if language.target.has_quotes:
         note = note or _QUOTED
@@ -109,7 +109,7 @@ def check(
         note = _LATE if unwritten.is_late else note or ("" if fed else _NOT_ROUND_TRIPPED)
         if (change := unwritten.example) is not None:
             text = oracle.canonical(change.changed) or change.changed
-            counterexamples.append(Counterexample(text, "accepted but not written", _NOT_GENERATED))
+            counterexamples.append(Counterexample(text, "valid but not generated", _NOT_GENERATED))
     return CheckReport(language.target.name, written.tried, fed, tuple(counterexamples), refusals, note)
 
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 __all__ = ["CheckReport", "Counterexample", "Rejection", "Side"]
 
-Side: TypeAlias = Literal["written but refused", "accepted but not written"]
+Side: TypeAlias = Literal["generated but rejected", "valid but not generated"]
 
 _MAX_SHOWN = 200
 

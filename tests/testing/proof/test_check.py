@@ -80,7 +80,7 @@ def test_a_type_that_agrees() -> None:
 def test_the_zoo_agrees(name: str) -> None:
     report = sk.check(ZOO[name].target, n=20)
     sides = {each.side for each in report.counterexamples}
-    assert "written but refused" not in sides, str(report)
+    assert "generated but rejected" not in sides, str(report)
     if not name.startswith("set[") and name not in BOUNDED:
         assert report.ok, str(report)
 
@@ -88,12 +88,12 @@ def test_the_zoo_agrees(name: str) -> None:
 def test_what_is_written_and_refused_is_found_and_made_smaller() -> None:
     report = sk.check(list[Loose], n=50)
     assert not report.ok
-    assert report.counterexamples[0].side == "written but refused"
+    assert report.counterexamples[0].side == "generated but rejected"
     text = report.counterexamples[0].text
     assert text == '[{"n": 6}]'
     assert "less than or equal to 5 at `$[0].n`" in report.counterexamples[0].error
     assert 1 <= report.n <= 50
-    with pytest.raises(AssertionError, match="written but refused"):
+    with pytest.raises(AssertionError, match="generated but rejected"):
         assert report.ok, str(report)
 
 
@@ -116,9 +116,7 @@ def test_what_is_accepted_and_not_written_is_found(monkeypatch: pytest.MonkeyPat
     wider = Annotated[int, Field(ge=0, le=200)]
     monkeypatch.setattr(module, "oracle_of", lambda target, read: oracle_of(wider, read_target(wider)))
     report = sk.check(Annotated[int, Field(ge=0, le=100)], n=200)
-    assert [(each.side, each.text) for each in report.counterexamples] == [
-        ("accepted but not written", "101")
-    ]
+    assert [(each.side, each.text) for each in report.counterexamples] == [("valid but not generated", "101")]
 
 
 def test_validators_are_counted_apart() -> None:
