@@ -1,4 +1,4 @@
-"""Where an error comes from, said on the error itself."""
+"""Functions that add a location or a note to an error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["add_location", "add_note"]
 
 
 def add_location(error: Exception, location: str) -> None:
-    """Say where an error of any kind was raised: those of structkit end with their place, others get a note.
+    """Prefix the location of a structkit error with `location`; other errors get a note.
 
     >>> error = GenerationError("it is empty", place="token 3")
     >>> add_location(error, "prompts[1]")
@@ -26,8 +26,7 @@ def add_location(error: Exception, location: str) -> None:
 def add_note(error: Exception, note: str) -> None:
     """Add a note to an error (PEP 678).
 
-    Before Python 3.11 no traceback shows notes. There the note becomes the first of the error's causes, which every
-    traceback shows.
+    Tracebacks before Python 3.11 do not show notes. There the note becomes the root cause of the error.
     """
     add: Callable[[str], None] | None = getattr(error, "add_note", None)
     if add is not None:

@@ -1,23 +1,23 @@
 """The exception tree.
 
 ```
-StructkitError                      ends with its place: "... at `$.items[2].age`"
+StructkitError                      the message ends with the location: "... at `$.items[2].age`"
 ├─ SchemaError                      the target or its JSON Schema
 │  ├─ UnsupportedKeyword            a keyword structkit does not enforce
-│  ├─ UnsatisfiableSchema           no value can satisfy the schema
-│  └─ UnresolvedReference           a `$ref` that leads nowhere
-├─ PatternError                     a pattern, with a caret under the column
-├─ GrammarError                     a grammar, with line, column and caret
-├─ VocabularyError                  a token the language needs does not exist, or a tokenizer cannot be read
-├─ LimitExceeded                    which limit, its value, what was being built
-├─ AgentError                       an agent that cannot be made, or that cannot go on from a state
-├─ ToolError                        raised by a tool: what the model is told instead of an output
-├─ ApprovalRequired                 raised by a tool: the run stops until somebody has decided
-└─ GenerationError                  something went wrong while decoding
+│  ├─ UnsatisfiableSchema           no value satisfies the schema
+│  └─ UnresolvedReference           a `$ref` without a target in the schema
+├─ PatternError                     an invalid pattern; a caret marks the column
+├─ GrammarError                     an invalid grammar, with line, column and caret
+├─ VocabularyError                  a tokenizer is unreadable, or lacks tokens that the target needs
+├─ LimitExceeded                    work or memory would exceed one of the `Limits`
+├─ AgentError                       an invalid agent configuration, or a state that cannot be resumed
+├─ ToolError                        raised by a tool: the model reads the message instead of an output
+├─ ApprovalRequired                 raised by a tool: the run is suspended until the call is approved
+└─ GenerationError                  decoding failed
    ├─ TokenRejected                 a token that the mask forbids
-   ├─ BudgetTooSmall                fewer tokens than the shortest value needs
-   ├─ OutputValidationError         pydantic refused the value; every attempt is kept
-   └─ ModelError                    the model could not be loaded, or broke while decoding
+   ├─ BudgetTooSmall                `max_tokens` is below the length of the shortest value
+   ├─ OutputValidationError         validators rejected the value of every attempt
+   └─ ModelError                    the model could not be loaded, or failed while decoding
 ```
 """
 
@@ -47,15 +47,15 @@ __all__ = [
 
 
 class StructkitError(Exception):
-    """The root of every error that structkit raises.
+    """Base class of all structkit errors.
 
     Attributes:
-        message: What went wrong and what to do about it, without the place.
-        place: Where: a schema path such as `$.items[2].age`, a token position, a file. May be `None`.
+        message: The fault and the remedy, without the location.
+        place: The location: a schema path such as `$.items[2].age`, a token position, or a file. `None` if unknown.
     """
 
     def __init__(self, message: str, *, place: str | None = None) -> None:
-        message = _shortened(message, 2_000)  # a hostile schema is quoted, but not whole
+        message = _shortened(message, 2_000)  # messages quote parts of untrusted schemas
         super().__init__(message)
         self.message = message
         self.place = None if place is None else _shortened(place, 300)
@@ -64,7 +64,7 @@ class StructkitError(Exception):
         return self.message if self.place is None else f"{self.message} at `{self.place}`"
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The default would call the class with positional arguments only and lose the keyword ones.
+        # The default `__reduce__` passes positional arguments only and loses keyword-only ones.
         return (_rebuild, (type(self), self.args, self.__dict__.copy()))
 
 
@@ -82,11 +82,15 @@ def _shortened(text: str, max_length: int) -> str:
 
 
 class SchemaError(StructkitError):
-    """The target is not a type that pydantic can describe, or not a JSON Schema."""
+    """The target is not a type that pydantic supports, or is not a valid JSON Schema."""
 
 
 class UnsupportedKeyword(SchemaError):
-    """A JSON Schema keyword, or a value of one, that structkit cannot enforce while decoding."""
+    """structkit cannot enforce this JSON Schema keyword, or this value of it, while decoding.
+
+    Attributes:
+        keyword: The keyword.
+    """
 
     def __init__(self, keyword: str, message: str, *, place: str | None = None) -> None:
         super().__init__(message, place=place)
@@ -94,19 +98,19 @@ class UnsupportedKeyword(SchemaError):
 
 
 class UnsatisfiableSchema(SchemaError):
-    """No JSON value satisfies the schema, so nothing could ever be generated."""
+    """No JSON value satisfies the schema."""
 
 
 class UnresolvedReference(SchemaError):
-    """A `$ref` that leads nowhere, or outside the schema."""
+    """The target of a `$ref` does not exist, or lies outside the schema."""
 
 
 class PatternError(StructkitError):
-    """A pattern that cannot be read, or that says what no regular language can.
+    """The pattern has a syntax error, or is not a regular expression in the formal sense.
 
     Attributes:
-        pattern: The pattern as given.
-        column: The offending position in `pattern`, counted from 0.
+        pattern: The pattern.
+        column: The position of the fault in `pattern`, from 0.
     """
 
     def __init__(self, message: str, *, pattern: str, column: int, place: str | None = None) -> None:
@@ -120,12 +124,12 @@ class PatternError(StructkitError):
 
 
 class GrammarError(StructkitError):
-    """A grammar that cannot be read, or whose rules do not fit together.
+    """The grammar has a syntax error, or its rules contradict each other.
 
     Attributes:
-        line: The offending line, counted from 1.
-        column: The offending column, counted from 1.
-        source: The text of that line.
+        line: The line of the fault, from 1.
+        column: The column of the fault, from 1.
+        source: The text of the line.
     """
 
     def __init__(
@@ -142,22 +146,22 @@ class GrammarError(StructkitError):
 
 
 def _window(text: str, column: int, width: int = 100) -> tuple[str, int]:
-    """Cut `text` to about `width` characters around `column`; a hostile pattern may be megabytes long."""
+    """Return about `width` characters of `text` around `column`, and the column in them."""
     start = max(0, column - width // 2)
     cut = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[start : start + width])
     return cut, column - start
 
 
 class VocabularyError(StructkitError):
-    """A tokenizer that cannot be read as bytes, or that cannot spell what the language needs."""
+    """The tokenizer cannot be read as bytes, or its tokens cannot spell the values of the target."""
 
 
 class LimitExceeded(StructkitError):
-    """Something would have grown past one of the `Limits`.
+    """Compilation would exceed one of the `Limits`.
 
     Attributes:
-        limit: The name of the field of `Limits`.
-        value: The value of that limit.
+        limit: The name of the field in `Limits`.
+        value: The value of the limit.
     """
 
     def __init__(self, limit: str, value: int, building: str, *, place: str | None = None) -> None:
@@ -170,11 +174,13 @@ class LimitExceeded(StructkitError):
 
 
 class AgentError(StructkitError):
-    """An agent that cannot be made of its tools and its result, or a state that it cannot go on from."""
+    """The tools and the output type of an agent do not fit together, or a state cannot be resumed."""
 
 
 class ToolError(StructkitError):
-    """Raised by a tool: the model is told its message in the place of an output, and the run goes on.
+    """Report a failed call to the model: the message replaces the output of the tool, and the run continues.
+
+    Tools raise this error.
 
     >>> def lookup(name: str) -> str:
     ...     raise ToolError(f"nobody is called {name}; give the full name")
@@ -185,7 +191,9 @@ class ToolError(StructkitError):
 
 
 class ApprovalRequired(StructkitError):
-    """Raised by a tool: the run stops, and goes on when somebody has decided; see `structkit.RunSuspended`.
+    """Suspend the run until the call is approved or denied; see `structkit.RunSuspended`.
+
+    Tools raise this error.
 
     >>> def pay(euros: float) -> None:
     ...     if euros > 100:
@@ -197,14 +205,14 @@ class ApprovalRequired(StructkitError):
 
 
 class GenerationError(StructkitError):
-    """Something went wrong while decoding."""
+    """Decoding failed."""
 
 
 class TokenRejected(GenerationError):
-    """A token that the mask forbids was given to `advance`; the cursor is unchanged.
+    """The mask forbids the token passed to `advance`; the cursor is unchanged.
 
     Attributes:
-        token_id: The refused token.
+        token_id: The rejected token.
     """
 
     def __init__(self, token_id: int, message: str, *, place: str | None = None) -> None:
@@ -213,11 +221,11 @@ class TokenRejected(GenerationError):
 
 
 class BudgetTooSmall(GenerationError):
-    """`max_tokens` is smaller than the shortest value; raised before the first token.
+    """`max_tokens` is below the length of the shortest value; raised before the first token.
 
     Attributes:
-        needed: The fewest tokens that a complete value needs.
-        budget: The tokens that were allowed.
+        needed: Length of the shortest value, in tokens.
+        budget: The allowed number of tokens.
     """
 
     def __init__(self, needed: int, budget: int, *, place: str | None = None) -> None:
@@ -231,13 +239,13 @@ class BudgetTooSmall(GenerationError):
 
 
 class OutputValidationError(GenerationError):
-    """The text has the right form, but the type's own validators refuse it.
+    """The text matches the schema, but validators of the type reject the value.
 
     Attributes:
         text: The text of the last attempt.
-        attempts: The text of every attempt, the last one included.
-        error: What pydantic said (a `pydantic.ValidationError`).
-        usage: What the attempts took (a `structkit.Usage`), where a model made them.
+        attempts: The texts of all attempts, including the last.
+        error: The `pydantic.ValidationError`.
+        usage: The `structkit.Usage` of all attempts; `None` if no model was called.
     """
 
     def __init__(
@@ -258,4 +266,4 @@ class OutputValidationError(GenerationError):
 
 
 class ModelError(GenerationError):
-    """The model could not be loaded, or gave something that is not logits; the cause is chained."""
+    """The model could not be loaded, or did not return logits; the cause is chained."""

@@ -1,4 +1,4 @@
-"""Values that are made and hashed often: schema nodes and the nodes of regexes."""
+"""Fast immutable dataclasses with a cached hash, for schema nodes and regex nodes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ T = TypeVar("T", bound="CachedHash")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[C]) -> type[C]:
-    """Make a class a dataclass with slots whose objects are not changed.
+    """Turn a class into a slotted, hashable dataclass that type checkers treat as frozen.
 
-    That they are not is for the type checkers to see: an object that sees to it itself takes two to four times as long
-    to make, and a schema becomes thousands of these.
+    Immutability is not enforced at run time: a dataclass with `frozen=True` takes two to four times as long to create,
+    and one schema creates thousands of objects.
 
     >>> @frozen
     ... class Point:
@@ -31,33 +31,33 @@ def frozen(cls: type[C]) -> type[C]:
 
 
 class CachedHash:
-    """A value with room for its hash."""
+    """Base class with a slot for the cached hash."""
 
     __slots__ = ("_hash",)
 
     _hash: int
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        # Without the hash: that of a string is another in each process.
+        # The hash of a string differs between processes, so the cached hash is not pickled.
         names = (name for cls in type(self).__mro__ for name in getattr(cls, "__slots__", ()))
         return None, {name: getattr(self, name) for name in names if name != "_hash"}
 
 
 def cached_hash(cls: type[T]) -> type[T]:
-    """Let the objects of a class remember what its own `__hash__` says, so that none is a walk through all inside.
+    """Cache the result of `__hash__` in each object, so that hashing a tree again is O(1).
 
     >>> from structkit.schema.ir.nodes import Const
     >>> hash(Const("1")) == hash(Const("1"))
     True
     """
-    find = cls.__hash__
+    compute = cls.__hash__
 
-    def remembered(self: T) -> int:
+    def cached(self: T) -> int:
         try:
             return self._hash
         except AttributeError:
-            found = self._hash = find(self)
+            found = self._hash = compute(self)
             return found
 
-    setattr(cls, "__hash__", remembered)  # noqa: B010 (a plain assignment to a method is no type)
+    setattr(cls, "__hash__", cached)  # noqa: B010 (mypy rejects assignment to a method)
     return cls

@@ -1,4 +1,4 @@
-"""A bounded cache that forgets what was used longest ago."""
+"""A bounded, thread-safe least-recently-used cache."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ V = TypeVar("V")
 
 
 class LruCache(Generic[K, V]):
-    """Values by key. Beyond `max_size` the value that was used longest ago is dropped. Safe for any number of threads.
+    """A mapping of at most `max_size` values that drops the least recently used value. Thread-safe.
 
-    `functools.lru_cache` caches a function; this caches what is looked up and stored in two steps.
+    Unlike `functools.lru_cache`, lookup and insertion are separate steps.
 
     Args:
-        max_size: The most values, at least 1.
+        max_size: Maximum number of values, at least 1.
 
     >>> cache: LruCache[str, int] = LruCache(max_size=2)
     >>> cache.put("a", 1)
@@ -39,7 +39,7 @@ class LruCache(Generic[K, V]):
         self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:
-        """The value of a key, which now counts as used; `None` if there is none."""
+        """Return the value of `key` and mark it as used, or `None` if the key is absent."""
         with self._lock:
             if key not in self._values:
                 return None
@@ -47,7 +47,7 @@ class LruCache(Generic[K, V]):
             return self._values[key]
 
     def put(self, key: K, value: V) -> None:
-        """Store a value."""
+        """Store a value and mark it as used."""
         with self._lock:
             self._values[key] = value
             self._values.move_to_end(key)
@@ -55,7 +55,7 @@ class LruCache(Generic[K, V]):
                 self._values.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget all values."""
+        """Remove all values."""
         with self._lock:
             self._values.clear()
 

@@ -1,4 +1,4 @@
-"""Keywords that structkit does not enforce: a schema, its rules and its report all carry them."""
+"""Records of keywords that are checked after decoding instead of enforced while decoding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Unenforced"]
 
 @frozen
 class Unenforced:
-    """A keyword that was left out because it cannot be enforced, or a validator of a type: where, and why."""
+    """A keyword, or a validator of a type, that decoding does not enforce, with its path and the reason."""
 
     path: str
     keyword: str

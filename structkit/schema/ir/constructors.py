@@ -1,7 +1,8 @@
-"""Makes Schema nodes whose contradictions are already found: a missing item, say, is a `Never` that says why.
+"""Constructors of schema nodes that detect contradictions.
 
-Reading, intersecting and settling all make their nodes here, so a node that is not `Never` has no contradiction
-that can be seen without following references.
+A node with a contradiction, such as an array with a required item that no value matches, becomes `Never` with the
+reason. Parsing, intersection and pruning use these constructors, so every other node is free of contradictions that
+are visible without following references.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ __all__ = ["array", "object_", "string", "union", "with_note"]
 
 
 def with_note(node: Schema, note: Note | None) -> Schema:
-    """The same values, with something for the reader; a note that is already there gives way."""
+    """Return the node with `note` in place of its own note; `None` keeps the own note."""
     return node if note is None or note is node.note else replace(node, note=note)
 
 
 def string(node: String) -> Schema:
-    """Strings whose lengths do not contradict each other."""
+    """Return the node, or `Never` if its lengths, patterns or formats contradict each other."""
     if node.max_length is not None and node.min_length > node.max_length:
         return Never(f"no string has at least {node.min_length} and at most {node.max_length} characters")
     if set(node.patterns) & set(node.forbidden) or node.format in node.forbidden_formats:
@@ -40,7 +41,7 @@ def string(node: String) -> Schema:
 
 
 def array(node: Array) -> Schema:
-    """Arrays as long as their items allow.
+    """Return the array, shortened to the items that are possible, or `Never`.
 
     >>> array(Array(items=Never("the schema false allows nothing"), min_items=2)).relative_path
     ('[0]',)
@@ -69,9 +70,9 @@ def array(node: Array) -> Schema:
 
 
 def object_(node: Object) -> Schema:
-    """Objects that have all they require.
+    """Return the object without impossible properties, or `Never` if a required key is impossible.
 
-    A forbidden key (an optional property that is `Never`) is kept where additional keys would else allow it.
+    An optional property with the value `Never` forbids its key. It is kept if additional keys would allow the key.
 
     >>> from structkit.schema.ir.nodes import Property
     >>> object_(Object((Property("a", Never("no integer is at least 5 and at most 3")),))).relative_path
@@ -82,7 +83,7 @@ def object_(node: Object) -> Schema:
         node = replace(node, additional=open_)
     for choice in node.required_groups:
         if all(isinstance(group.value, Never) for group in choice):
-            return Never("a key that must be there is forbidden")
+            return Never("a required key is forbidden")
     dead = [key for key in node.properties if isinstance(key.value, Never)]
     required = next((key for key in dead if key.required), None)
     if required is not None and isinstance(required.value, Never):
@@ -93,7 +94,7 @@ def object_(node: Object) -> Schema:
 
 
 def _counted(node: Object) -> Schema:
-    """The object, if it can have as many keys as it must."""
+    """Return the object, or `Never` if its bounds on the number of keys contradict each other."""
     least = max(node.min_properties, sum(key.required for key in node.properties))
     most = math.inf if node.additional else sum(not isinstance(key.value, Never) for key in node.properties)
     if node.max_properties is not None:
@@ -102,7 +103,9 @@ def _counted(node: Object) -> Schema:
 
 
 def union(branches: Iterable[Schema], reason: str = "no alternative is possible") -> Schema:
-    """Any of the branches: flattened, equal ones once, impossible ones dropped; `reason` if none is left.
+    """Return the union of the branches: flattened, without duplicates and without `Never`.
+
+    Without a remaining branch, the result is `Never` with `reason`.
 
     >>> from structkit.schema.ir.nodes import Null
     >>> union([Null(), union([String(), Null()]), Never("")]).branches == (Null(), String())
@@ -112,7 +115,7 @@ def union(branches: Iterable[Schema], reason: str = "no alternative is possible"
     dropped = [branch for branch in every if isinstance(branch, Never)]
     kept = [branch for branch in every if not isinstance(branch, Never)] if dropped else every
     if len(kept) == 1 and not isinstance(kept[0], Union):
-        return kept[0]  # most often; to compare it with nothing would take a walk through all of it
+        return kept[0]  # the common case; hashing the node for the dict below would traverse it
     flat: dict[Schema, None] = {}
     for branch in kept:
         if isinstance(branch, Union):

@@ -1,6 +1,6 @@
-"""Named schemas, each made when it is first needed, so that references may go in circles.
+"""Named definitions of a document, built on demand so that references can be cyclic.
 
-A reference is given its name at once and its schema later: nothing here recurses, however long the chain.
+A reference gets its name immediately and its schema later, so long chains of references do not recurse.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from structkit.schema.ir.path import SchemaPath
 __all__ = ["Definitions"]
 
 _INVALID_NAME_CHARACTERS = re.compile(r"[^\w.\[\], -]")
-"""What a name may not have."""
+"""Characters that are replaced in names."""
 
 
 class Definitions:
-    """The definitions of one document while it is read.
+    """The definitions of a document during parsing.
 
     >>> from structkit.schema.ir.nodes import Null
     >>> definitions = Definitions()
@@ -36,7 +36,7 @@ class Definitions:
         self._uses: dict[str, int] = {}
 
     def reference(self, key: Hashable, stem: str, build: Callable[[], Schema]) -> Ref:
-        """A reference to the definition known under `key`; `build` is called once, and not now."""
+        """Return a reference to the definition of `key`; `build` is called once, later."""
         name = self._names.get(key)
         if name is None:
             name = self._names[key] = self._fresh(stem)
@@ -44,23 +44,23 @@ class Definitions:
         return Ref(name)
 
     def resolve(self, name: str, path: SchemaPath) -> Schema:
-        """The schema of a definition, made now if it is not made yet.
+        """Return the schema of a definition; build it if necessary.
 
         Raises:
-            SchemaError: Making it asks for itself.
+            SchemaError: The definition refers to itself without a value in between.
         """
         if name not in self._done:
             make = self._pending.pop(name, None)
             if make is None:
                 raise SchemaError(
-                    f"the definition {name!r} is defined by itself; give it a value of its own",
+                    f"the definition {name!r} only refers to itself; give it a type",
                     place=path.text,
                 )
             self._done[name] = make()
         return self._done[name]
 
     def resolve_all(self) -> dict[str, Schema]:
-        """All definitions, the pending ones made, in the order in which they were first named."""
+        """Build the pending definitions and return all of them, in the order of their first reference."""
         while self._pending:
             self.resolve(next(iter(self._pending)), SchemaPath())
         return {name: self._done[name] for name in self._names.values()}

@@ -1,4 +1,4 @@
-"""Walks to a part of a value through schemas: one search by path for each form that a schema has."""
+"""Search by path: the schemas that apply to one part of a value."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ N = TypeVar("N", bound=Hashable)
 
 
 class Within(Enum):
-    """How a schema is inside another one, other than under a name or at a position."""
+    """The relation of a subschema to its parent if it is not a named key or a numbered item."""
 
     SAME = ""
-    """It applies to the same value: an alternative, or what a reference names."""
+    """The subschema applies to the same value: an alternative, or the target of a reference."""
     KEY = "{}"
-    """It applies to any key that has no schema of its own."""
+    """The subschema applies to every key without a schema of its own."""
     ITEM = "[]"
-    """It applies to any item that has no schema of its own."""
+    """The subschema applies to every item without a schema of its own."""
     CONTENT = "text"
-    """It applies to the JSON in a string."""
+    """The subschema applies to the JSON document inside a string."""
 
 
 Step: TypeAlias = "str | int | Within"
-"""From a schema to one directly inside: the name of a key, the position of an item, or `Within`."""
+"""The step from a schema to a direct subschema: a key, an index, or `Within`."""
 
 
 def format_step(step: Step) -> str:
-    """The step in a path through a value.
+    """Return the text of a step in a path through a value.
 
     >>> format_step("age"), format_step(Within.KEY), format_step(Within.SAME)
     ('.age', '[]', '')
@@ -43,7 +43,7 @@ def format_step(step: Step) -> str:
 
 
 def children(node: Schema) -> list[tuple[Step, Schema]]:
-    """The nodes directly inside a node; a reference holds none.
+    """Return the direct subschemas of a node; a reference has none.
 
     >>> from structkit.schema.ir.nodes import Null
     >>> children(Array(items=Null()))
@@ -67,7 +67,7 @@ def children(node: Schema) -> list[tuple[Step, Schema]]:
 
 
 def make_resolver(definitions: Mapping[str, Schema]) -> Callable[[Schema], list[tuple[Step, Schema]]]:
-    """`children` that goes through references too."""
+    """Return a variant of `children` that follows references."""
 
     def inside(node: Schema) -> list[tuple[Step, Schema]]:
         return [(Within.SAME, definitions[node.name])] if isinstance(node, Ref) else children(node)
@@ -78,12 +78,12 @@ def make_resolver(definitions: Mapping[str, Schema]) -> Callable[[Schema], list[
 def descend(
     root: N, path: Sequence[str | int], children_of: Callable[[N], Iterable[tuple[Step, N]]]
 ) -> list[N]:
-    """The schemas of the part of a value at a path, those that hold alternatives or a reference included.
+    """Return the schemas that apply to the part of a value at `path`, including unions and references.
 
     Args:
         root: The schema of the value.
-        path: Names and positions.
-        children_of: The schemas directly inside a schema.
+        path: Keys and indices.
+        children_of: Returns the direct subschemas of a schema.
 
     >>> found = descend(Array(items=Union((Ref("a"), String()))), [3], make_resolver({"a": Object()}))
     >>> [type(node).__name__ for node in found]

@@ -1,4 +1,4 @@
-"""JSON values inside a schema: their kinds, exact numbers and text. Hostile values are refused here."""
+"""JSON values in schemas: types, exact numbers, canonical text. Invalid values raise `SchemaError`."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ __all__ = [
 ]
 
 _MAX_NUMBER_DIGITS = 1_000
-"""Digits of a number in a schema: more than any float has, few enough for exact arithmetic."""
+"""Maximum digits of a number in a schema: more than any float has, few enough for exact arithmetic."""
 
 
 def json_type_of(value: object) -> JsonType | None:
-    """The kind of a JSON value, `None` for what is not one.
+    """Return the JSON type of a value, `None` if it is not a JSON value.
 
     >>> json_type_of(2.0), json_type_of(True), json_type_of({1, 2})
     ('number', 'boolean', None)
@@ -51,7 +51,7 @@ def json_type_of(value: object) -> JsonType | None:
 
 
 def is_integer(value: object) -> bool:
-    """Whether a JSON value is a whole number; 2.0 is one (JSON Schema 2020-12, section 6.1.1 of validation).
+    """Return whether a JSON value is an integer; 2.0 is one (JSON Schema 2020-12 validation, section 6.1.1).
 
     >>> is_integer(2.0), is_integer(2.5), is_integer(True)
     (True, False, False)
@@ -64,13 +64,13 @@ def is_integer(value: object) -> bool:
 
 
 def to_number(value: object, keyword: str, path: SchemaPath) -> Decimal:
-    """The exact decimal that a number in a schema stands for; a float is what its shortest spelling says.
+    """Return a number of a schema as an exact decimal; a float has the value of its shortest spelling.
 
     >>> to_number(0.1, "multipleOf", SchemaPath())
     Decimal('0.1')
 
     Raises:
-        SchemaError: It is not a number, not finite, or has more than a thousand digits.
+        SchemaError: `value` is not a number, not finite, or has more than a thousand digits.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise SchemaError(f"{keyword} must be a number, not {shorten_value(value)}", place=path.text)
@@ -78,7 +78,7 @@ def to_number(value: object, keyword: str, path: SchemaPath) -> Decimal:
 
 
 def to_decimal(value: float | Decimal, description: str, path: SchemaPath) -> Decimal:
-    """The exact decimal of a number, which must be finite and of reasonable size."""
+    """Return the exact decimal of a number, or raise `SchemaError` if it is not finite or too long."""
     if isinstance(value, int):
         if value.bit_length() > _MAX_NUMBER_DIGITS * 3:
             raise SchemaError(
@@ -98,13 +98,13 @@ def to_decimal(value: float | Decimal, description: str, path: SchemaPath) -> De
 
 
 def to_count(value: object, keyword: str, path: SchemaPath) -> int:
-    """A length or a count.
+    """Return a length or a count as an integer.
 
     >>> to_count(2.0, "maxItems", SchemaPath())
     2
 
     Raises:
-        SchemaError: It is not a whole number, or it is negative.
+        SchemaError: `value` is not a whole number, or is negative.
     """
     if not is_integer(value):
         raise SchemaError(f"{keyword} must be a whole number, not {shorten_value(value)}", place=path.text)
@@ -115,7 +115,7 @@ def to_count(value: object, keyword: str, path: SchemaPath) -> int:
 
 
 def to_exact_decimal(fraction: Fraction) -> Decimal:
-    """The decimal of a fraction whose denominator divides a power of ten.
+    """Return the decimal that equals a fraction; the denominator must divide a power of ten.
 
     >>> to_exact_decimal(Fraction(3, 40))
     Decimal('0.075')
@@ -128,7 +128,7 @@ def to_exact_decimal(fraction: Fraction) -> Decimal:
 
 
 def as_fraction(value: object) -> Fraction:
-    """The exact value of a JSON number.
+    """Return the exact value of a JSON number.
 
     >>> as_fraction(0.1)
     Fraction(1, 10)
@@ -139,12 +139,14 @@ def as_fraction(value: object) -> Fraction:
 
 
 def canonical_key(value: object) -> object:
-    """A hashable form that is equal for two JSON values exactly when JSON Schema says so: 1 is 1.0 and not true.
+    """Return a hashable key; keys are equal if and only if JSON Schema considers the values equal.
+
+    1 equals 1.0 and differs from true.
 
     >>> canonical_key([1.0, {"b": 1, "a": True}]) == canonical_key([1, {"a": True, "b": 1}])
     True
     """
-    if isinstance(value, str):  # most are
+    if isinstance(value, str):  # the most frequent type
         return "string", value
     if isinstance(value, Mapping):
         return "object", tuple(sorted((key, canonical_key(item)) for key, item in value.items()))
@@ -155,14 +157,14 @@ def canonical_key(value: object) -> object:
 
 
 def json_text(value: object, description: str, path: SchemaPath, limits: Limits) -> str:
-    """The compact JSON of a value of a schema.
+    """Return the compact JSON of a value in a schema.
 
     >>> json_text({"a": [1, "é"]}, "const", SchemaPath(), Limits())
     '{"a":[1,"é"]}'
 
     Raises:
-        SchemaError: It is not JSON: a NaN, a key that is not a string, a lone surrogate, some other object.
-        LimitExceeded: It is nested deeper than `limits.schema_depth`.
+        SchemaError: The value contains a NaN, a key that is not a string, a lone surrogate, or a non-JSON object.
+        LimitExceeded: The value is nested deeper than `limits.schema_depth`.
     """
     if not (isinstance(value, str) and value.isascii()):
         _check(value, description, path, limits)
@@ -170,7 +172,7 @@ def json_text(value: object, description: str, path: SchemaPath, limits: Limits)
 
 
 def _json_default(value: object) -> object:
-    """A `Mapping` or a `Decimal`, as `json.dumps` wants it."""
+    """Convert a `Mapping` or a `Decimal` for `json.dumps`."""
     if isinstance(value, Mapping):
         return dict(value)
     return int(value) if is_integer(value) and isinstance(value, Decimal) else float(str(value))
@@ -199,7 +201,8 @@ def _check(value: object, description: str, path: SchemaPath, limits: Limits) ->
         if isinstance(item, str):
             if not item.isascii() and any("\ud800" <= c <= "\udfff" for c in item):
                 raise SchemaError(
-                    f"{description} holds a lone surrogate, which is not text; remove it", place=path.text
+                    f"{description} contains a lone surrogate, which UTF-8 cannot encode; remove it",
+                    place=path.text,
                 )
         elif isinstance(item, Mapping):
             stack.extend((key, depth + 1) for key in item)
@@ -212,12 +215,12 @@ def _check(value: object, description: str, path: SchemaPath, limits: Limits) ->
             to_decimal(item, f"a number in {description}", path)
         elif item is not None:
             raise SchemaError(
-                f"{description} must hold JSON values, not {shorten_value(item)}", place=path.text
+                f"{description} must contain only JSON values, not {shorten_value(item)}", place=path.text
             )
 
 
 def shorten_value(value: object) -> str:
-    """A value for an error message, cut to a reasonable length."""
+    """Return the `repr` of a value for an error message, at most 60 characters."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     text = repr(value) if isinstance(value, str | int | float | None) else type(value).__name__
@@ -225,7 +228,7 @@ def shorten_value(value: object) -> str:
 
 
 def target_hint(target: object) -> str:
-    """What somebody may have meant who gave something that is no target."""
+    """Return a hint for an error message about an invalid target."""
     if isinstance(target, str):
         return f"; a pattern is written Regex({shorten_value(target)})"
     return "; a list of options is written Choice([...])" if isinstance(target, (list, tuple, set)) else ""

@@ -1,7 +1,7 @@
-"""The keywords of JSON Schema, each in exactly one place: implemented, or an annotation.
+"""JSON Schema keywords and formats, and how structkit treats each of them.
 
-The vocabulary is that of draft 2020-12 (https://json-schema.org/draft/2020-12/schema) and the older spellings of the
-same ideas. A keyword that is in no table is unknown, and the specification says that it is ignored.
+The keywords are those of draft 2020-12 (https://json-schema.org/draft/2020-12/schema) and their older spellings. A
+keyword in none of the tables is unknown and ignored, as the specification requires.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 JsonType: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
 
 JSON_TYPES: tuple[JsonType, ...] = ("null", "boolean", "number", "string", "array", "object")
-"""The kinds of JSON values, whole numbers being numbers."""
+"""The types of JSON values; integers are numbers."""
 
 TYPE_KEYWORDS: Mapping[str, JsonType] = MappingProxyType(
     {
@@ -62,7 +62,7 @@ TYPE_KEYWORDS: Mapping[str, JsonType] = MappingProxyType(
         "uniqueItems": "array",
     }
 )
-"""Implemented keywords that say something about one kind of value and nothing about the others."""
+"""Implemented keywords that restrict values of one type only."""
 
 IMPLEMENTED: frozenset[str] = frozenset(TYPE_KEYWORDS) | {
     "$anchor",
@@ -110,7 +110,7 @@ _SINGLE_TYPE_KEYWORDS = frozenset(TYPE_KEYWORDS) | {
 }
 
 COMBINING_KEYWORDS: frozenset[str] = IMPLEMENTED - _SINGLE_TYPE_KEYWORDS
-"""Implemented keywords that say more than what the values of the type beside them are, and where others are found."""
+"""Implemented keywords that restrict values of several types, or combine or reference other schemas."""
 
 DEPENDENT_KEYWORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -119,7 +119,7 @@ DEPENDENT_KEYWORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "patternProperties": ("additionalProperties",),
     }
 )
-"""Keywords that mean something else, or nothing, without the keyword that stands first."""
+"""Keywords whose meaning depends on the key keyword: without it they are ignored or mean something else."""
 
 ANNOTATIONS: frozenset[str] = frozenset(
     {
@@ -144,21 +144,21 @@ ANNOTATIONS: frozenset[str] = frozenset(
 )
 
 CHECKED = "structkit:checked"
-"""A private keyword of `output.py`: what only the type itself checks, when its value is written."""
+"""Private keyword of `output.py`: validators of the type that run after decoding."""
 
 OPTIONAL = "structkit:optional"
-"""A private keyword of `output.py`: the properties that may be left out even if fields with a default are written."""
+"""Private keyword of `output.py`: properties that are optional even with `defaults="always"`."""
 
 ORDER = "structkit:order"
-"""A private keyword of `output.py`: `"any"` where the keys of an object come in any order, whatever the call says."""
+"""Private keyword of `output.py`: `"any"` if the keys of the object may have any order, whatever the call requests."""
 
 UNSUPPORTED = "structkit:refused"
-"""A private keyword of `output.py`: why the type that stands here is not supported."""
+"""Private keyword of `output.py`: why the type is not supported."""
 
 _SPACE = r"\u0009-\u000d\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
 STRIPPED_PATTERN = f"^([^{_SPACE}]([\\s\\S]*[^{_SPACE}])?)?$"
-"""The pattern of a text from which stripping removes nothing: no character of Unicode's White_Space at its ends."""
+"""Pattern of strings that stripping does not change: no Unicode White_Space character at either end."""
 
 FORMATS: frozenset[str] = frozenset(
     {
@@ -183,7 +183,7 @@ FORMATS: frozenset[str] = frozenset(
         "uuid",
     }
 )
-"""The formats that the specification defines; any other is an annotation."""
+"""The formats that the specification defines; all other formats are annotations."""
 
 PYTHON_FORMATS: Mapping[str, str | None] = MappingProxyType(
     {
@@ -209,17 +209,20 @@ PYTHON_FORMATS: Mapping[str, str | None] = MappingProxyType(
         **{f"uuid{version}": f'python:uuid {{"version": {version}}}' for version in (1, 3, 4, 5, 6, 7, 8)},
     }
 )
-"""The formats that pydantic emits, and what they become: `None` where every string is accepted, or more is said of
-the type than its format. Those of `output.py` itself begin with `python:`."""
+"""Formats that pydantic emits, and the formats that replace them.
+
+`None` means that the format is ignored: it allows every string, or other keywords describe the type. Formats that
+structkit defines begin with `python:`.
+"""
 
 CONTENT = "structkit:content"
-"""A private keyword of `output.py`: what the JSON says that a string holds."""
+"""Private keyword of `output.py`: the schema of the JSON document inside a string."""
 
 KeywordStatus: TypeAlias = Literal["enforced", "annotation", "unknown"]
 
 
 def keyword_status(keyword: str) -> KeywordStatus:
-    """What becomes of a keyword.
+    """Return how structkit treats a keyword.
 
     >>> keyword_status("minimum"), keyword_status("title"), keyword_status("minimun")
     ('enforced', 'annotation', 'unknown')

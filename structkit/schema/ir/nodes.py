@@ -1,7 +1,7 @@
-"""Schema nodes: what a type or a JSON Schema says, read once into a closed family of frozen values.
+"""Schema nodes: the intermediate representation of Python types and JSON Schemas.
 
-Everything later (the regex, the description in the prompt) is a walk over these nodes, never over dicts.
-A node denotes a set of JSON values.
+A node denotes a set of JSON values. Nodes are immutable, and the family of node types is closed. Later steps (the
+regex, the description in the prompt) read nodes, never dicts.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ __all__ = [
 
 @frozen
 class Note:
-    """What a schema says to its reader and not about its values."""
+    """Text for readers of a schema; it does not restrict the values."""
 
     title: str | None = None
     description: str | None = None
     examples: tuple[str, ...] = ()
-    """Example values, as JSON text."""
+    """Example values as JSON text."""
 
 
 @frozen
@@ -54,7 +54,12 @@ class _Node(CachedHash):
 
 @frozen
 class Never(_Node):
-    """No value. `reason` says why, for the error message, and `relative_path` lead from here to where (`.a`, `[0]`)."""
+    """No value.
+
+    Attributes:
+        reason: Why no value is valid, for the error message.
+        relative_path: The steps from this node to the contradiction, such as `(".a", "[0]")`.
+    """
 
     reason: str
     relative_path: tuple[str, ...] = field(default=(), compare=False)
@@ -78,7 +83,7 @@ class Boolean(_Node):
 @cached_hash
 @frozen
 class Const(_Node):
-    """One JSON value. `text` is its compact JSON: `json.dumps(value, ensure_ascii=False, separators=(",", ":"))`."""
+    """One JSON value; `text` is its compact JSON: `json.dumps(value, ensure_ascii=False, separators=(",", ":"))`."""
 
     text: str
 
@@ -94,7 +99,7 @@ class Bound:
 @cached_hash
 @frozen
 class Integer(_Node):
-    """Whole numbers, ends included."""
+    """Integers between `minimum` and `maximum`, both inclusive."""
 
     minimum: int | None = None
     maximum: int | None = None
@@ -105,7 +110,7 @@ class Integer(_Node):
 @cached_hash
 @frozen
 class Number(_Node):
-    """Numbers with or without a fraction."""
+    """Integers and numbers with a fraction."""
 
     minimum: Bound | None = None
     maximum: Bound | None = None
@@ -116,22 +121,23 @@ class Number(_Node):
 @cached_hash
 @frozen
 class String(_Node):
-    """Strings: lengths in code points; every pattern and the format must hold together, and nothing forbidden."""
+    """Strings that match all patterns and the format, and none of the forbidden ones; lengths are in code points."""
 
     min_length: int = 0
     max_length: int | None = None
     patterns: tuple[str, ...] = ()
     format: str | None = None
     forbidden: tuple[str, ...] = ()
-    """Patterns that must not match."""
+    """Patterns that the string must not match."""
     forbidden_formats: tuple[str, ...] = ()
+    """Formats that the string must not have."""
     content: Schema | None = None
-    """What the JSON says that the string is."""
+    """The schema of the JSON document inside the string."""
 
 
 @frozen
 class Contains:
-    """How many items of an array after its prefix must be among `matching`; all others are then among `others`."""
+    """A bound on the number of items after the prefix that match `matching`; all remaining items match `others`."""
 
     matching: Schema
     others: Schema
@@ -142,7 +148,7 @@ class Contains:
 @cached_hash
 @frozen
 class Array(_Node):
-    """Arrays: the `prefix` first, each after its schema, then any number of `items`."""
+    """Arrays: one item for each schema of `prefix`, then items that match `items`."""
 
     prefix: tuple[Schema, ...] = ()
     items: Schema = field(default_factory=Anything)
@@ -154,11 +160,14 @@ class Array(_Node):
 
 @frozen
 class Property:
-    """One declared key of an object.
+    """A declared key of an object.
 
-    `in_order`: it has a place in the order of a `properties`. `also_additional`: it is one of the additional keys
-    too, and may be
-    written there instead.
+    Attributes:
+        name: The key.
+        value: The schema of its value.
+        required: Whether the key must be present.
+        in_order: Whether the declared order of the properties applies to the key.
+        also_additional: Whether the key also matches a group of additional keys and may be written among them.
     """
 
     name: str
@@ -170,9 +179,12 @@ class Property:
 
 @frozen
 class Additional:
-    """Keys that are not declared: those whose name is among `names`, and their value.
+    """Undeclared keys with a name among `names`, and the schema of their values.
 
-    `implicit`: nothing was said about them, so the specification allows them.
+    Attributes:
+        names: The allowed names.
+        value: The schema of the values.
+        implicit: Whether the keys are allowed only because the schema does not mention them.
     """
 
     names: String
@@ -183,25 +195,25 @@ class Additional:
 @cached_hash
 @frozen
 class Object(_Node):
-    """Objects: the declared properties in their order, then additional keys, in groups that share no name.
+    """Objects: declared properties in order, then additional keys.
 
-    Without a group there are no additional keys.
+    The groups of `additional` have disjoint names; without a group, additional keys are not allowed.
     """
 
     properties: tuple[Property, ...] = ()
     additional: tuple[Additional, ...] = ()
     required_groups: tuple[tuple[Additional, ...], ...] = ()
-    """Of the keys of each choice of groups at least one is there; each group lies within one of `additional`."""
+    """At least one key of each tuple of groups is required; each group is a subset of a group in `additional`."""
     min_properties: int = 0
     max_properties: int | None = None
     any_order: bool = False
-    """Whether the keys may come in any order, though not all objects of the document do."""
+    """Whether the keys may have any order even if other objects of the document have the declared order."""
 
 
 @cached_hash
 @frozen
 class Union(_Node):
-    """Values of any of the branches."""
+    """Values that match at least one branch."""
 
     branches: tuple[Schema, ...]
 
@@ -209,7 +221,7 @@ class Union(_Node):
 @cached_hash
 @frozen
 class Ref(_Node):
-    """A named definition of the document."""
+    """A reference to a named definition of the document."""
 
     name: str
 
@@ -223,9 +235,12 @@ Schema: TypeAlias = (
 class Document:
     """A schema and the definitions it refers to.
 
-    `bounded` holds for Python types: their numbers have a bounded count of digits, so that a model cannot
-    write digits for ever. A JSON Schema given as a dict means what the specification says.
-    `unenforced` is what its values must be checked for besides.
+    Attributes:
+        root: The schema of the document.
+        definitions: Schemas by name.
+        bounded: Whether numbers have a bounded number of digits. True for Python types, so that a model cannot write
+            digits forever; false for JSON Schemas, which follow the specification.
+        unenforced: The keywords and validators that are checked after decoding.
     """
 
     root: Schema

@@ -1,4 +1,4 @@
-"""Where in a schema something is: the path for errors, and the base URI for references."""
+"""Locations in a schema: paths for error messages, and base URIs for references."""
 
 from __future__ import annotations
 
@@ -11,17 +11,25 @@ from typing import NamedTuple
 __all__ = ["SchemaPath", "join_path", "path_step"]
 
 _MAX_CACHED_LENGTH = 64
-"""Characters of names that are too long to be remembered."""
+"""Names up to this length are cached."""
 
 _PLAIN = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
 
 
 class SchemaPath(NamedTuple):
-    """A place in a schema: a step below another place, or a start. The path is only put together for an error.
+    """A location in a schema: the root, or a step below a parent. The text of the path is built on demand.
 
-    For a JSON Schema the path goes through the document (`$.properties.age.minimum`); for a Python type, whose
-    schema the user never sees, through the value (`$.age`). The scope is the URIs of the resources that were entered
-    on the way, outermost first: what `$dynamicRef` depends on.
+    The path of a JSON Schema leads through the document (`$.properties.age.minimum`). The path of a Python type, whose
+    JSON Schema users do not see, leads through the value (`$.age`).
+
+    Attributes:
+        start: The text of the root.
+        base: The base URI of references.
+        python: Whether the schema belongs to a Python type.
+        parent: The location above; `None` for the root.
+        keyword: The keyword of the step.
+        part: The key or index of the step inside the keyword.
+        scope: The base URIs of the enclosing resources, outermost first; `$dynamicRef` depends on them.
     """
 
     start: str = "$"
@@ -33,18 +41,18 @@ class SchemaPath(NamedTuple):
     scope: tuple[str, ...] = ()
 
     def child(self, keyword: str, part: str | int | None = None) -> SchemaPath:
-        """The subschema that a keyword holds.
+        """Return the location of a subschema of a keyword.
 
         >>> SchemaPath().child("properties", "age").text, SchemaPath(python=True).child("properties", "age").text
         ('$.properties.age', '$.age')
         """
-        # What Place(...) does, without the call in between: there is one for each subschema.
+        # Equals SchemaPath(...) without the overhead of `__new__`: there is one location for each subschema.
         return tuple.__new__(
             SchemaPath, (self.start, self.base, self.python, self, keyword, part, self.scope)
         )
 
     def with_base(self, base: str) -> SchemaPath:
-        """The same place, where references are relative to `base`, the URI of the resource that is entered."""
+        """Return the same location inside a resource with the URI `base`."""
         scope = self.scope if not base or base in self.scope else (*self.scope, base)
         return SchemaPath(self.start, base, self.python, self.parent, self.keyword, self.part, scope)
 
@@ -63,7 +71,7 @@ _MAX_STEPS = 40
 
 
 def join_path(steps: Sequence[str]) -> str:
-    """The steps of a path; of a very long one the beginning and the end.
+    """Join the steps of a path; the middle of a very long path is omitted.
 
     >>> join_path([".a", "[2]"])
     '.a[2]'
@@ -85,7 +93,7 @@ def _value_step(path: SchemaPath) -> str:
 
 
 def path_step(part: str | int) -> str:
-    """One step of a path.
+    """Format one step of a path.
 
     >>> path_step("age"), path_step("first name"), path_step(2)
     ('.age', '["first name"]', '[2]')
@@ -100,4 +108,4 @@ def _step(part: str | int) -> str:
 
 
 _short = lru_cache(maxsize=4096)(_step)
-"""Names are met again: when they are read, looked through and lowered."""
+"""Cached, because parsing, queries and lowering format the same names."""

@@ -1,4 +1,4 @@
-"""Finds the subschema that a `$ref` names: JSON pointers, `$anchor`, `$id` (JSON Schema core, section 8)."""
+"""Reference resolution: JSON pointers, `$anchor`, `$id` and `$dynamicRef` (JSON Schema core, section 8)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from structkit.schema.ir.path import SchemaPath
 
 __all__ = ["ReferenceTarget", "References", "subschemas"]
 
-_HOLD_ONE = (
+_SINGLE_APPLICATORS = (
     "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
     "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
 )  # fmt: skip
@@ -27,7 +27,7 @@ _MAP_APPLICATORS = (
     "patternProperties",
     "properties",
 )
-_HOLD_LIST = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
+_LIST_APPLICATORS = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
 
 _SAME_VALUE = {
     "$ref", "allOf", "anyOf", "dependencies", "dependentSchemas", "else", "if", "not", "oneOf", "then",
@@ -37,7 +37,7 @@ _ITEMS = {"additionalItems", "contains", "items", "prefixItems", "unevaluatedIte
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTarget:
-    """What a reference names: its pointer from the root, the subschema, the base URI inside it and outside."""
+    """The target of a reference: its pointer from the root, the subschema, the base URIs inside and outside of it."""
 
     pointer: tuple[str, ...]
     schema: object = field(compare=False)
@@ -46,7 +46,7 @@ class ReferenceTarget:
 
 
 class References:
-    """The places of one schema document that a `$ref` can name."""
+    """The targets that a `$ref` can have in one schema document."""
 
     def __init__(
         self,
@@ -55,11 +55,11 @@ class References:
         identifiers: bool = True,
         resources: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
-        """Look at the document only when something is asked for.
+        """Create the table; the document is indexed on the first reference that needs it.
 
         Args:
             document: The schema.
-            identifiers: Whether `$id` means something, as it does since draft 6.
+            identifiers: Whether `$id` sets the base URI, as it does since draft 6.
             resources: Other documents by their URIs.
         """
         self._identifiers = identifiers
@@ -69,18 +69,18 @@ class References:
         self._anchors: dict[str, ReferenceTarget] = {}
 
     def base(self, schema: object, parent_base: str, path: SchemaPath) -> str:
-        """The base URI inside a subschema: its own `$id` against the one outside."""
+        """Return the base URI inside a subschema: its `$id`, resolved against the base URI outside."""
         own = schema.get("$id") if self._identifiers and isinstance(schema, (dict, Mapping)) else None
         return urldefrag(_join(parent_base, own, path))[0] if isinstance(own, str) else parent_base
 
     def find(self, reference: object, base: str, path: SchemaPath) -> ReferenceTarget:
-        """The subschema that `reference` names, read at a place whose base URI is `base`.
+        """Return the subschema that `reference` names, relative to the URI `base`.
 
         >>> References({"$defs": {"a": True}}).find("#/$defs/a", base="", path=SchemaPath()).pointer
         ('$defs', 'a')
 
         Raises:
-            UnresolvedReference: It leads nowhere, or out of the document: nothing is ever fetched.
+            UnresolvedReference: The target does not exist, or is outside the document; documents are not fetched.
         """
         if not isinstance(reference, str):
             raise SchemaError("$ref must be a string", place=path.text)
@@ -91,8 +91,8 @@ class References:
             found = self._index().get(url)
             if found is None:
                 raise UnresolvedReference(
-                    f"{shorten_value(reference)} is outside the schema, and nothing is fetched; put it under $defs, "
-                    "or give it to JsonSchema(resources=...)",
+                    f"{shorten_value(reference)} is outside the schema, and structkit does not fetch schemas; "
+                    "put it under $defs, or pass it to JsonSchema(resources=...)",
                     place=path.text,
                 )
             start = found
@@ -107,9 +107,9 @@ class References:
         return anchored
 
     def find_dynamic(self, reference: object, path: SchemaPath) -> ReferenceTarget:
-        """The subschema that a `$dynamicRef` or `$recursiveRef` names (core, section 8.2.3.2).
+        """Return the subschema that a `$dynamicRef` or `$recursiveRef` names (core, section 8.2.3.2).
 
-        If what it names at first may be replaced, that is the first such one in the resources that were entered.
+        If the initial target has a matching dynamic anchor, the result is the outermost such anchor in `path.scope`.
 
         Raises:
             UnresolvedReference: As for `find`.
@@ -124,7 +124,7 @@ class References:
         return next((each for each in found if each is not None), target)
 
     def dynamic(self, scope: tuple[str, ...]) -> tuple[str, ...]:
-        """What of a scope the meaning of a `$dynamicRef` may depend on."""
+        """Return the URIs of a scope that contain dynamic anchors."""
         if set(scope) <= {self.root.base}:
             return ()
         self._index()
@@ -157,7 +157,7 @@ class References:
         return ReferenceTarget(tuple(steps), schema, base, outside)
 
     def _index(self) -> dict[str, ReferenceTarget]:
-        """Every `$id` and `$anchor`, found on the first reference that needs them."""
+        """Return all `$id` and `$anchor` targets by URI; computed once."""
         if self._resources is None:
             found: dict[str, ReferenceTarget] = {}
             self._enter(self.root, self.root.base, found)
@@ -169,7 +169,7 @@ class References:
         return self._resources
 
     def _enter(self, start: ReferenceTarget, uri: str, resources: dict[str, ReferenceTarget]) -> None:
-        """Note a document under its URI, and every `$id` and anchor in it."""
+        """Register a document under its URI, and every `$id` and anchor in it."""
         resources.setdefault(uri, start)
         stack, seen = [start], set[int]()
         while stack:
@@ -189,9 +189,9 @@ class References:
             stack += [self._under(target, pointer, inner) for pointer, inner in subschemas(target.schema)]
 
     def inside(self, target: ReferenceTarget) -> Iterator[tuple[str, Step, ReferenceTarget]]:
-        """The subschemas directly inside one, and what its `$ref` names: keyword, step through the value, subschema.
+        """Iterate over the direct subschemas and the `$ref` target: keyword, step through the value, subschema.
 
-        Definitions are found only through references.
+        Definitions are included only as the target of a reference.
 
         >>> references = References({"items": {"type": "null"}})
         >>> [(keyword, step) for keyword, step, _ in references.inside(references.root)]
@@ -212,7 +212,7 @@ class References:
 
 
 def _step(keyword: str, part: str = "") -> Step:
-    """The step through the value from a schema to what one of its keywords holds."""
+    """Return the step through the value from a schema to a subschema of a keyword."""
     if keyword in _SAME_VALUE:
         return Within.SAME
     if keyword in _ITEMS:
@@ -226,7 +226,7 @@ def _join(base: str, reference: str, path: SchemaPath) -> str:
     if reference.startswith("#"):
         return base + reference
     try:
-        # urljoin leaves URNs alone and knows nothing of their fragments.
+        # urljoin returns URNs unchanged and ignores their fragments.
         return urljoin(base, reference)
     except ValueError:
         raise UnresolvedReference(
@@ -235,13 +235,13 @@ def _join(base: str, reference: str, path: SchemaPath) -> str:
 
 
 def subschemas(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], object]]:
-    """The schemas directly inside a schema, each with its way there."""
-    for keyword in _HOLD_ONE:
+    """Iterate over the direct subschemas of a schema, each with its pointer."""
+    for keyword in _SINGLE_APPLICATORS:
         if isinstance(inner := schema.get(keyword), Mapping):
             yield (keyword,), inner
     for keyword in _MAP_APPLICATORS:
         if isinstance(many := schema.get(keyword), Mapping):
             yield from (((keyword, str(name)), inner) for name, inner in many.items())
-    for keyword in _HOLD_LIST:
+    for keyword in _LIST_APPLICATORS:
         if isinstance(inner := schema.get(keyword), list | tuple):
             yield from (((keyword, str(index)), item) for index, item in enumerate(inner))

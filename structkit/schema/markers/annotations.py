@@ -1,4 +1,4 @@
-"""What a JSON Schema says, with a keyword of structkit's own, about the value at a place."""
+"""Values of structkit's own JSON Schema keywords, by path."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JsonSchema: TypeAlias = "Mapping[str, object]"
 
 
 def has_annotation(schema: JsonSchema, keyword: str) -> bool:
-    """Whether the keyword may be somewhere in the schema.
+    """Return whether the schema may contain the keyword.
 
     >>> has_annotation({"items": {"x-mine": 1}}, "x-mine"), has_annotation({}, "x-mine")
     (True, False)
@@ -24,7 +24,7 @@ def has_annotation(schema: JsonSchema, keyword: str) -> bool:
 
 
 def annotations_at(schema: JsonSchema, keyword: str, path: Sequence[str | int]) -> list[object]:
-    """What the keyword is for a value at a place, in all the schemas that speak of it.
+    """Return the values of the keyword in all schemas that apply to the part of a value at `path`.
 
     >>> annotations_at({"properties": {"a": {"items": {"x-mine": 5}}}}, "x-mine", ["a", 3])
     [5]
@@ -35,13 +35,13 @@ def annotations_at(schema: JsonSchema, keyword: str, path: Sequence[str | int]) 
     references = References(schema)
 
     def inside(target: ReferenceTarget) -> Iterator[tuple[Step, ReferenceTarget]]:
-        return ((step, inner) for word, step, inner in references.inside(target) if word in _SAYING)
+        return ((step, inner) for word, step, inner in references.inside(target) if word in _APPLICATORS)
 
     found = (target.schema for target in descend(references.root, path, inside))
     return [raw[keyword] for raw in found if isinstance(raw, Mapping) and keyword in raw]
 
 
-_SAYING = {
+_APPLICATORS = {
     "$ref", "additionalProperties", "allOf", "anyOf", "items", "oneOf", "prefixItems", "properties",
 }  # fmt: skip
-"""Keywords whose subschemas hold for the part of the value: a subschema of `not` or `contains` may not."""
+"""Keywords whose subschemas always apply to the part of the value, unlike those of `not` or `contains`."""

@@ -1,7 +1,7 @@
-"""How values are written where a type leaves it open: by the call, by the class, or by default.
+"""JSON style options: whitespace, key order, defaults and nulls, set by a call or by a class.
 
-A policy says nothing where it holds `None`. What a call says counts for everything in it, what a class says counts for
-its own fields wherever it is used, and what neither says is the default.
+An option that is `None` is not set. An option of a call applies to everything in the call. An option of a class applies
+to its own fields wherever the class is used. Without either, the default applies.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ C = TypeVar("C", bound=type)
 F = TypeVar("F")
 
 _ATTRIBUTE = "__structkit_policy__"
-"""Where a class keeps its policy; subclasses inherit it as they do everything else."""
+"""The class attribute that stores the style; subclasses inherit it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonStyle:
-    """How values are written; see `structkit.json_style`.
+    """A set of style options; see `structkit.json_style`.
 
     >>> call, own = JsonStyle(defaults="may_omit"), JsonStyle(defaults="always", null="omit")
     >>> call.merge(own)
@@ -61,27 +61,27 @@ class JsonStyle:
                 raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, not {value!r}")
 
     def merge(self, other: JsonStyle) -> JsonStyle:
-        """What this says, and the other where this says nothing."""
-        said = {each.name: getattr(self, each.name) for each in fields(self)}
-        return replace(other, **{name: value for name, value in said.items() if value is not None})
+        """Return the options set here; options that are not set here are taken from `other`."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return replace(other, **{name: value for name, value in given.items() if value is not None})
 
     @property
     def writes_defaults(self) -> bool:
-        """Whether a field with a default is always written."""
+        """Whether fields with a default are always written."""
         return self.defaults != "may_omit"
 
     @property
     def null_fields(self) -> NullFields:
-        """What becomes of a field `X | None = None` that has no value; by default what becomes of other defaults."""
+        """How a field `X | None = None` without a value is written; by default like other fields with a default."""
         return self.null or ("always" if self.writes_defaults else "may_omit")
 
     def sort_fields(
         self, fields: Sequence[tuple[str, bool, F]], type_name: str
     ) -> Sequence[tuple[str, bool, F]]:
-        """The fields, those first that are to be written first.
+        """Return the fields with those named by `order` first.
 
         Raises:
-            SchemaError: There is no such field.
+            SchemaError: `order` names an unknown field.
         """
         if not isinstance(self.order, tuple):
             return fields
@@ -89,7 +89,7 @@ class JsonStyle:
         for name in self.order:
             if name not in by_name:
                 raise SchemaError(
-                    f"{type_name} is configured to write the field {name!r} first and has none; its fields are "
+                    f"the field order of {type_name} names the unknown field {name!r}; the fields are "
                     f"{', '.join(by_name)}"
                 )
         first = [by_name[name] for name in self.order]
@@ -111,27 +111,27 @@ def json_style(
     order: Order | Sequence[str] | None = None,
     null: NullFields | None = None,
 ) -> Callable[[C], C]:
-    """Say how the values of a class are written, wherever it is used: a decorator.
+    """Set how the values of a class are written. A decorator.
 
-    For models of pydantic, dataclasses and `TypedDict`; a `NamedTuple` is written as an array, so there is nothing to
-    say. What the class says counts for its own fields, not for those of classes inside it, which may say something
-    else; subclasses inherit it. An option of a call, such as `extract(..., defaults="may_omit")`, counts more: it is
-    for everything in that call. Decorate a class where it is defined, before it is first used.
+    Supports pydantic models, dataclasses and `TypedDict`. (A `NamedTuple` is written as an array and has no style.) The
+    options apply to the fields of the class and of its subclasses, but not to classes used in its fields. Options of a
+    call, such as `extract(..., defaults="may_omit")`, take precedence and apply to all classes. Decorate a class at its
+    definition, before its first use.
 
     Args:
-        whitespace: `"spaced"` or `"compact"`; it counts where the class itself is the target, for a text has one style.
-        defaults: `"always"` writes fields that have a default too; `"may_omit"` leaves that to the model.
-        order: `"declared"` writes keys in the order of the declaration; `"any"` leaves it to the model; names of fields
-            are written first, in this order, and the others follow as declared.
-        null: What is written of a field `X | None = None` that has no value: `"always"` writes `null`, `"omit"` leaves
-            the field out, `"may_omit"` allows both. If nothing is said, `defaults` decides.
+        whitespace: `"spaced"` or `"compact"`. Applies only if the class is the target, because a text has one style.
+        defaults: `"always"` writes fields that have a default; `"may_omit"` lets the model omit them.
+        order: `"declared"` writes keys in the order of declaration; `"any"` lets the model choose the order. A sequence
+            of field names writes these fields first, and the others in the order of declaration.
+        null: How a field `X | None = None` without a value is written: `"always"` writes `null`, `"omit"` omits the
+            field, `"may_omit"` allows both. The default follows `defaults`.
 
     Returns:
-        What decorates the class, and gives back the same class.
+        A decorator that returns the class.
 
     Raises:
-        ValueError: An option is none of its values.
-        TypeError: What is decorated is no such class.
+        ValueError: An option has an unknown value.
+        TypeError: The decorated object is not a supported class.
 
     >>> from pydantic import BaseModel
     >>> import structkit as sk
@@ -152,7 +152,9 @@ def json_style(
     def decorate(cls: C) -> C:
         model = hasattr(cls, "__pydantic_core_schema__") or hasattr(cls, "__pydantic_fields__")
         if not (inspect.isclass(cls) and (model or is_dataclass(cls) or is_typeddict(cls))):
-            raise TypeError(f"configure decorates models, dataclasses and TypedDict, not {cls!r:.60}")
+            raise TypeError(
+                f"json_style decorates pydantic models, dataclasses and TypedDict, not {cls!r:.60}"
+            )
         setattr(cls, _ATTRIBUTE, policy.merge(style_of(cls)))
         return cls
 
@@ -160,23 +162,23 @@ def json_style(
 
 
 def style_of(cls: object) -> JsonStyle:
-    """What a class says, or one that it inherits from."""
+    """Return the style of a class, its own or inherited."""
     found = getattr(cls, _ATTRIBUTE, None)
     if isinstance(found, JsonStyle):
         return found
-    # A TypedDict has no base classes, it only remembers them.
-    said = map(style_of, getattr(cls, "__orig_bases__", ())) if is_typeddict(cls) else ()
-    return next((policy for policy in said if policy != _NO_STYLE), _NO_STYLE)
+    # A TypedDict has no base classes at run time, only `__orig_bases__`.
+    inherited = map(style_of, getattr(cls, "__orig_bases__", ())) if is_typeddict(cls) else ()
+    return next((policy for policy in inherited if policy != _NO_STYLE), _NO_STYLE)
 
 
 _NO_STYLE = JsonStyle()
 
 _WRAPPER_TYPES = ("default", "function-after", "function-before", "function-wrap")
-"""The core schemas inside which an optional one is looked for."""
+"""The core schemas that may wrap an optional schema."""
 
 
 def without_null(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The core schema of a field `X | None = None` without its null; `None` if the field is no such one.
+    """Return the core schema of a field `X | None = None` without null; `None` for any other field.
 
     >>> optional = {"type": "nullable", "schema": {"type": "int"}}
     >>> without_null({"type": "default", "default": None, "schema": optional})

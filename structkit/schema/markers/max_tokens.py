@@ -1,4 +1,4 @@
-"""How many tokens a part of a value may have: `Annotated[str, MaxTokens(20)]`."""
+"""A soft limit on the tokens of a part of a value: `Annotated[str, MaxTokens(20)]`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from structkit.schema.markers.annotations import annotations_at, has_annotation
 __all__ = ["KEYWORD", "MaxTokens", "field_token_limits", "max_tokens_at"]
 
 KEYWORD = "x-structkit-maxTokens"
-"""What a JSON Schema says it with. Others ignore it, as they do all keywords that they do not know."""
+"""The JSON Schema keyword of the limit; other libraries ignore it."""
 
 
 @dataclass(frozen=True)
 class MaxTokens:
-    """About how many tokens a part of a value may have: after so many it is brought to its end.
+    """A soft limit on the tokens of a part of a value: the part is completed soon after this many tokens.
 
-    It is a wish, not a bound: what the type asks for comes first, and the tokens that end the part come on top. The
-    quotes and brackets of the part count. It holds for parameters of functions and of tools too.
+    Quotes and brackets count. The part may become longer: requirements of the type come first, and the tokens that
+    complete the part are added. Parameters of functions and tools can have the limit too.
 
     >>> from typing import Annotated
     >>> import structkit as sk
@@ -37,12 +37,12 @@ class MaxTokens:
             raise ValueError(f"MaxTokens takes at least 1, not {self.tokens}")
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
-        """Say it in the JSON Schema that pydantic makes."""
+        """Add the keyword to the JSON Schema."""
         return {**handler(core_schema), KEYWORD: self.tokens}
 
 
 def max_tokens_at(schema: Mapping[str, object], path: Sequence[str | int]) -> int | None:
-    """The tokens that a value at a place may have, the fewest if several are said.
+    """Return the limit for the part of a value at `path`: the smallest one, `None` without any.
 
     >>> schema = {"properties": {"a": {"items": {"type": "string", KEYWORD: 5}}}}
     >>> max_tokens_at(schema, ["a", 3]), max_tokens_at(schema, ["a"])
@@ -53,7 +53,7 @@ def max_tokens_at(schema: Mapping[str, object], path: Sequence[str | int]) -> in
 
 
 def field_token_limits(schema: Mapping[str, object]) -> Callable[[Sequence[str | int]], int | None] | None:
-    """`max_tokens_at` of a schema; `None` if nothing in it is bounded.
+    """Return `max_tokens_at` for one schema, or `None` if the schema sets no limit.
 
     >>> field_token_limits({"type": "string"}) is None
     True

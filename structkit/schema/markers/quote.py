@@ -1,4 +1,4 @@
-"""Strings that stand in a source, such as the prompt, and where: `Annotated[str, Quote()]`."""
+"""Strings that are copied from a source, such as the prompt: `Annotated[str, Quote()]`."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from structkit.schema.ir.path import SchemaPath
 __all__ = ["QUOTE_FORMAT", "QUOTE_KEYWORD", "Quote", "needs_source", "quote_format", "with_source"]
 
 QUOTE_KEYWORD = "x-structkit-quote"
-"""What a JSON Schema says it with. Others ignore it, as they do all keywords that they do not know."""
+"""The JSON Schema keyword of quotes; other libraries ignore it."""
 
 QUOTE_FORMAT = "python:quote"
-"""The format that it becomes, with the fields of `Quote` as arguments."""
+"""The format that represents the keyword, with the fields of `Quote` as arguments."""
 
 
 @dataclass(frozen=True)
 class Quote:
-    """A string of which every character is copied from a source: the prompt, or a text that is given.
+    """A non-empty string that occurs verbatim in a source: the prompt, or a given text.
 
-    Nothing can be made up: the model may only write a part of the source, as it stands there, and not an empty one.
-    `Result.spans` says where each quote stands. What may be absent is `Annotated[str, Quote()] | None`.
+    The model can only write parts of the source. `Result.spans` contains the position of each quote. Use
+    `Annotated[str, Quote()] | None` for an optional quote.
 
     Args:
-        source: The text to take it from. By default it is what the call gives as `source`, or else the prompt: of
-            messages those of the user, joined by blank lines.
-        words: Whether it begins and ends with whole words, and not with white space. Words are letters, digits and
-            underscores in a row, as for a regular expression; in scripts that put no spaces between them, such as
-            Chinese, Japanese and Thai, each character is one.
+        source: The text to quote from. The default is the argument `source` of the call, or else the prompt; for chat
+            messages, the messages of the user joined by blank lines.
+        words: Whether the quote begins and ends at word boundaries, and not with white space. A word is a sequence of
+            letters, digits and underscores, as in regular expressions; in scripts without spaces between words, such
+            as Chinese, Japanese and Thai, each character is a word.
 
     >>> from typing import Annotated
     >>> import structkit as sk
@@ -52,7 +52,7 @@ class Quote:
             raise TypeError(f"words must be True or False, not {self.words!r}")
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
-        """Say it in the JSON Schema that pydantic makes."""
+        """Add the keyword to the JSON Schema."""
         described: dict[str, Any] = handler(core_schema)
         if described.get("type") != "string":
             raise SchemaError(
@@ -63,17 +63,17 @@ class Quote:
 
     @property
     def arguments(self) -> dict[str, object]:
-        """What a schema says of it."""
+        """The value of the keyword in a schema."""
         return {"words": self.words} | (
             {} if self.source is None else {"source": _HALVES.sub(_HALF, self.source)}
         )
 
     @classmethod
     def read(cls, raw: object, path: str | None = None) -> Quote:
-        """What a schema says.
+        """Parse the value of the keyword.
 
         Raises:
-            SchemaError: It is not what it should be.
+            SchemaError: The value is invalid.
         """
         given = raw if isinstance(raw, Mapping) else {}
         source, words = given.get("source"), given.get("words", True)
@@ -87,7 +87,7 @@ class Quote:
 
 
 def quote_format(raw: object, path: SchemaPath) -> str:
-    """The format that the keyword says.
+    """Return the format for a value of the keyword.
 
     >>> quote_format(True, SchemaPath())
     'python:quote {"words": true}'
@@ -96,7 +96,7 @@ def quote_format(raw: object, path: SchemaPath) -> str:
 
 
 def needs_source(name: str) -> bool:
-    """Whether a format is that of quotes of which the source is not known yet, so that nothing is known of them.
+    """Return whether a format is a quote without a source, so that its texts are not known yet.
 
     >>> needs_source('python:quote {"words": true}'), needs_source("date")
     (True, False)
@@ -105,13 +105,13 @@ def needs_source(name: str) -> bool:
 
 
 def with_source(name: str, source: str | None, path: str) -> str:
-    """The format with a source, if it has none of its own.
+    """Return the format with `source`, unless it has a source.
 
     >>> with_source('python:quote {"words": true}', "Ana", "$")
     'python:quote {"words": true, "source": "Ana"}'
 
     Raises:
-        SchemaError: There is none.
+        SchemaError: Neither the format nor `source` has a text.
     """
     given = json.loads(name.partition(" ")[2])
     if "source" in given:
@@ -122,7 +122,7 @@ def with_source(name: str, source: str | None, path: str) -> str:
             "--source FILE: only where a model is asked is the prompt the source",
             place=path,
         )
-    # Two halves of a pair, side by side, would be read back as one character.
+    # Adjacent surrogate halves would be decoded as one character.
     return f"{QUOTE_FORMAT} {json.dumps({**given, 'source': _HALVES.sub(_HALF, source)})}"
 
 

@@ -170,7 +170,7 @@ def test_orders() -> None:
     # What surrounds it keeps its own order, and what is inside it too.
     assert not writes(Loose, '{"b": 1, "a": {"answer": true, "because": "x", "sure": 1}}')
     assert writes(tuple[Loose, int], f'[{{"b": 1, "a": {why}}}, 1]')
-    with pytest.raises(sk.SchemaError, match="Wrong is configured to write the field 'nothing' first"):
+    with pytest.raises(sk.SchemaError, match="the field order of Wrong names the unknown field 'nothing'"):
         sk.to_regex(sk.json_style(order=["nothing"])(type("Wrong", (Plain,), {})))
 
 
@@ -263,7 +263,7 @@ def test_mistakes_are_told(name: str) -> None:
 
 def test_what_cannot_be_configured_is_refused() -> None:
     for wrong in (int, 3, tuple, list[Plain]):
-        with pytest.raises(TypeError, match="configure decorates models"):
+        with pytest.raises(TypeError, match="json_style decorates pydantic models"):
             sk.json_style(null="omit")(wrong)  # type: ignore[type-var]
     with pytest.raises(ValueError, match="order must be 'declared' or 'any'"):
         sk.extract(ScriptedModel([]), "x", Plain, order=["name"])  # type: ignore[arg-type]
