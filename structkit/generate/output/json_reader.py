@@ -1,7 +1,7 @@
-"""Where in a JSON value a text stands, read as it is written: which values have begun, grown and ended.
+"""Incremental JSON reader: the values of a text that is being generated, their paths and their bytes.
 
-The text is known to be JSON (RFC 8259), or the beginning of it, because the guide lets nothing else through. A sequence
-has one reader, which spans, confidence, repair, choices, budgets of fields and the bound on nesting share.
+The text must be a prefix of valid JSON (RFC 8259), which the guide ensures; nothing is validated. Spans, confidence,
+repair, choices, field budgets and the nesting limit share one reader per sequence.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 __all__ = ["Field", "JsonReader", "Path", "format_path", "read_values"]
 
 Path: TypeAlias = "tuple[str | int, ...]"
-"""The names and positions that lead to a value; empty for the whole."""
+"""Keys and indices from the root to a value; empty for the root."""
 
 Kind: TypeAlias = Literal["object", "array", "string", "number", "literal"]
 
@@ -25,11 +25,11 @@ _KINDS.update(dict.fromkeys(b"-0123456789", "number"))
 _KINDS.update(dict.fromkeys(b"tfn", "literal"))
 
 _NO_ESCAPES = re.compile(rb'[^"\\]+')
-"""What goes on inside of a string, read at once."""
+"""Bytes inside a string that change no state; read in one step."""
 
 _MAX_DEPTH = 190
-"""A value this deep is brought to its end, with some levels left for what must still be opened to end it: pydantic's
-reader of JSON refuses arrays and objects in more than 200 others."""
+"""Depth from which the shortest completion is written. pydantic's JSON parser rejects a depth above 200; the difference
+leaves levels for containers that the completion must open."""
 
 
 @dataclass(slots=True)
@@ -37,11 +37,11 @@ class Field:
     """A value in the text.
 
     Attributes:
-        path: Where it is.
-        kind: What it is; true, false and null are literals.
-        start: The byte it begins at.
-        end: The byte after its last; -1 while it is open.
-        size: How many values have begun directly inside of it.
+        path: Path from the root.
+        kind: JSON type; `"literal"` is true, false or null.
+        start: Offset of the first byte.
+        end: Offset after the last byte; -1 while the value is open.
+        size: Number of direct children that have started.
     """
 
     path: Path
@@ -52,11 +52,13 @@ class Field:
 
 
 class JsonReader:
-    """The values of a text, as far as it was read. Each byte is read once; a rewind reads no more than one value again.
+    """The values of the text read so far.
+
+    Each byte is read once; a rewind reads at most one value again.
 
     Attributes:
-        text: The bytes read.
-        open_fields: The values that have begun and not ended, the outermost first.
+        text: The bytes read. A fork keeps only its last bytes.
+        open_fields: Values that have started and not ended, outermost first.
 
     >>> reader = JsonReader()
     >>> reader.read(b'{"a": [1, "x')
@@ -71,8 +73,9 @@ class JsonReader:
 
     def __init__(self) -> None:
         self.text = bytearray()
+        self._text_start = 0  # the offset of text[0]: above 0 only in a fork
         self.open_fields: list[Field] = []
-        # The values that began or ended, whether they ended, and how many bytes were read then.
+        # For each start and end of a value: the value, whether it ended, the number of bytes read.
         self._changes: list[tuple[Field, bool, int]] = []
         self._reported = 0
         self._value_state: tuple[int, str | None, int, bool] = (0, None, -1, False)
@@ -81,7 +84,7 @@ class JsonReader:
         self._escaped = False
 
     def read(self, text: bytes) -> None:
-        """Read on."""
+        """Read the next bytes."""
         at = 0
         while at < len(text):
             plain = None if self._escaped or not self.in_string else _NO_ESCAPES.match(text, at)
@@ -94,20 +97,20 @@ class JsonReader:
                 at += 1
 
     def follow(self, text: bytearray) -> JsonReader:
-        """Read what a text has more than was read; it goes on from that."""
-        self.read(bytes(text[len(self.text) :]))
+        """Read the bytes that a text adds to those already read; return the reader."""
+        self.read(bytes(text[self._length :]))
         return self
 
     def finish(self) -> None:
-        """The text is complete: a number at its end has ended too. After this it can only be rewound."""
+        """Mark the text as complete, which ends a trailing number. Only `rewind` may follow."""
         if self.open_fields and self.open_fields[-1].kind == "number":
-            self._end_value(len(self.text), len(self.text) + 1)
+            self._end_value(self._length, self._length + 1)
 
     def rewind(self, length: int) -> None:
-        """Forget all but the first bytes of the text.
+        """Return to the state after the first `length` bytes.
 
         Raises:
-            ValueError: This is a fork, and was made past them.
+            ValueError: The reader is a fork, made after more bytes than that.
         """
         if length < self._value_state[0]:
             raise ValueError("a fork cannot be rewound past the byte at which it was made")
@@ -123,81 +126,107 @@ class JsonReader:
         state = (self._changes[-1][2], None, -1, False) if self._changes else self._value_state
         known, self._key, self._key_start, self._escaped = state
         self._reported = min(self._reported, len(self._changes))
-        rest = bytes(self.text[known:length])
-        del self.text[known:]
+        rest = bytes(self.text[known - self._text_start : length - self._text_start])
+        del self.text[known - self._text_start :]
         self.read(rest)
 
     def fork(self) -> JsonReader:
-        """Another reader at the same byte, which cannot be rewound past it and knows only the values that are open."""
+        """Return a copy that knows only the open values and cannot be rewound past the current byte.
+
+        Linear in the depth and the length of an open key, not in the text.
+        """
         other = JsonReader()
-        other.text = self.text.copy()
+        start = self._needed_from()
+        other.text, other._text_start = self.text[start:], self._text_start + start
         other.open_fields = [copy(field) for field in self.open_fields]
         other._key, other._key_start, other._escaped = self._key, self._key_start, self._escaped
-        other._value_state = (len(self.text), self._key, self._key_start, self._escaped)
+        other._value_state = (self._length, self._key, self._key_start, self._escaped)
         return other
 
     @property
     def values(self) -> list[Field]:
-        """The values that have begun, in order."""
+        """The values that have started, in order."""
         return [field for field, ended, _ in self._changes if not ended]
 
     @property
     def depth(self) -> int:
-        """How many arrays and objects are open."""
+        """Number of open arrays and objects."""
         return len(self.open_fields) - (self._scalar is not None)
 
     @property
     def is_deep(self) -> bool:
-        """Whether the text is nested as deep as it should be."""
+        """Whether the nesting limit is reached."""
         return self.depth >= _MAX_DEPTH
 
     @property
     def key_start(self) -> int:
-        """The byte at which the name begins that is open; -1 outside of names."""
+        """Offset of the opening quote of the current key; -1 outside keys."""
         return self._key_start
 
     @property
     def in_key(self) -> bool:
-        """Whether the text stands inside the name of a field."""
+        """Whether the text ends inside a key."""
         return self._key_start >= 0
 
     @property
     def in_string(self) -> bool:
-        """Whether the text stands inside a string or a name."""
+        """Whether the text ends inside a string or a key."""
         return self._key_start >= 0 or bool(self.open_fields and self.open_fields[-1].kind == "string")
 
     def current(self) -> tuple[Path, int] | None:
-        """The value that is being written, or begins next, unless it is an object or array: its path and first byte."""
+        """Path and first byte of the open scalar, or of the value that starts next; `None` if there is neither."""
         if self._key_start >= 0:
             return None
         scalar = self._scalar
         if scalar is not None:
             return scalar.path, scalar.start
-        if bytes(self.text.rstrip()[-1:]) not in (b"", b"[", b",", b":"):
+        end = self._stripped_length()
+        if end and self.text[end - 1] not in b"[,:":
             return None
         if not self.open_fields:
-            return (), len(self.text)
-        holder = self.open_fields[-1]
-        step = holder.size if holder.kind == "array" else self._key
-        return None if step is None else ((*holder.path, step), len(self.text))
+            return (), self._length
+        parent = self.open_fields[-1]
+        step = parent.size if parent.kind == "array" else self._key
+        return None if step is None else ((*parent.path, step), self._length)
 
     def take_changes(self) -> list[tuple[Field, bool]]:
-        """The values that began or ended since the last time, in order, and whether they ended."""
+        """Starts and ends of values since the last call, in order: the value, and whether it ended."""
         changes = [(field, ended) for field, ended, _ in self._changes[self._reported :]]
         self._reported = len(self._changes)
         return changes
 
     @property
+    def _length(self) -> int:
+        """Number of bytes read."""
+        return self._text_start + len(self.text)
+
+    def _stripped_length(self) -> int:
+        """Length of `text` without trailing whitespace."""
+        end = len(self.text)
+        while end and self.text[end - 1] in _WHITESPACE:
+            end -= 1
+        return end
+
+    def _needed_from(self) -> int:
+        """Index in `text` from which a fork needs it: the open key or literal, or the last byte before whitespace."""
+        if self._key_start >= 0:
+            return self._key_start - self._text_start
+        scalar = self._scalar
+        if scalar is not None and scalar.kind == "literal":
+            return scalar.start - self._text_start
+        return max(0, self._stripped_length() - 1)
+
+    @property
     def _scalar(self) -> Field | None:
-        """The string, number or literal that is open."""
+        """The open string, number or literal."""
         inner = self.open_fields[-1] if self.open_fields else None
         return None if inner is None or inner.kind in ("object", "array") else inner
 
     def _read(self, byte: int) -> None:
-        at = len(self.text)
-        if self._key_start >= 0:  # inside of a name
+        at = self._length
+        if self._key_start >= 0:
             if self._ends_string(byte):
-                name: str = json.loads(self.text[self._key_start :].decode() + '"')
+                name: str = json.loads(self.text[self._key_start - self._text_start :].decode() + '"')
                 self._key, self._key_start = name, -1
             return
         field = self._scalar
@@ -207,7 +236,9 @@ class JsonReader:
                     self._end_value(at + 1, at + 1)
                 return
             if field.kind == "literal":
-                if at + 1 - field.start == (5 if self.text[field.start] == ord("f") else 4):
+                if at + 1 - field.start == (
+                    5 if self.text[field.start - self._text_start] == ord("f") else 4
+                ):
                     self._end_value(at + 1, at + 1)
                 return
             if byte in b"0123456789+-.eE":
@@ -216,7 +247,7 @@ class JsonReader:
         self._read_structure(byte, at)
 
     def _read_structure(self, byte: int, position: int) -> None:
-        """A byte that is inside of no name, string, number or literal."""
+        """Read a byte outside keys, strings, numbers and literals."""
         if byte in _WHITESPACE or byte in b",:":
             return
         if byte in b"]}":
@@ -234,9 +265,9 @@ class JsonReader:
     def _start_value(self, byte: int, at: int) -> None:
         path: Path = ()
         if self.open_fields:
-            holder = self.open_fields[-1]
-            path = (*holder.path, holder.size if self._key is None else self._key)
-            holder.size += 1
+            parent = self.open_fields[-1]
+            path = (*parent.path, parent.size if self._key is None else self._key)
+            parent.size += 1
         self._key = None
         field = Field(path, _KINDS[byte], at)
         self.open_fields.append(field)
@@ -258,7 +289,7 @@ class JsonReader:
 
 
 def read_values(text: bytes) -> list[Field]:
-    """The values of a complete text, in the order in which they begin.
+    """The values of a complete text, in the order of their first bytes.
 
     >>> [(format_path(field.path), field.start, field.end) for field in read_values(b"[7, 8]")]
     [('$', 0, 6), ('[0]', 1, 2), ('[1]', 4, 5)]
@@ -270,7 +301,7 @@ def read_values(text: bytes) -> list[Field]:
 
 
 def format_path(path: Path) -> str:
-    """A path as people write it.
+    """Format a path in Python notation, `$` for the root.
 
     >>> format_path(("items", 2, "unit price")), format_path(())
     ('items[2]["unit price"]', '$')

@@ -1,4 +1,4 @@
-"""The values in a text, against what `json` reads."""
+"""The values in a text, compared with those that `json` parses."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ VALUES = st.recursive(
 )
 
 
-def _all(value: object, path: Path = ()) -> dict[Path, object]:
+def _values_by_path(value: object, path: Path = ()) -> dict[Path, object]:
     found = {path: value}
     entries = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     )
     for step, item in entries:
-        found |= _all(item, (*path, step))
+        found |= _values_by_path(item, (*path, step))
     return found
 
 
 @given(VALUES, st.booleans(), st.booleans(), st.data())
-def test_every_value_is_found_where_it_is(
+def test_values_have_the_paths_and_spans_that_json_parses(
     value: object, ascii_only: bool, spaced: bool, data: st.DataObject
 ) -> None:
     separators = (", ", ": ") if spaced else (",", ":")
@@ -41,8 +41,45 @@ def test_every_value_is_found_where_it_is(
         assert all(field.end == -1 for field in fields.open_fields)
     fields.finish()
     changes += fields.take_changes()
-    begun = [field for field, ended in changes if not ended]
+    started = [field for field, ended in changes if not ended]
     found = {field.path: field for field, ended in changes if ended}
-    assert {path: json.loads(text[f.start : f.end]) for path, f in found.items()} == _all(json.loads(text))
-    assert [field.path for field in begun] == list(_all(json.loads(text)))
+    assert {path: json.loads(text[f.start : f.end]) for path, f in found.items()} == _values_by_path(
+        json.loads(text)
+    )
+    assert [field.path for field in started] == list(_values_by_path(json.loads(text)))
     assert not fields.open_fields
+
+
+def _state(reader: JsonReader) -> tuple[object, ...]:
+    return reader.open_fields, reader.depth, reader.key_start, reader.in_string, reader.current()
+
+
+@given(VALUES, st.booleans(), st.data())
+def test_a_chain_of_forks_reads_like_one_reader(value: object, spaced: bool, data: st.DataObject) -> None:
+    text = json.dumps(value, separators=(", ", ": ") if spaced else (",", ":")).encode()
+    reader, fork, at = JsonReader(), JsonReader(), 0
+    while at < len(text):
+        piece = text[at : at + data.draw(st.integers(1, 7))]
+        fork = fork.fork()
+        start = _state(fork)
+        for chunk in (piece, text[at:]) if data.draw(st.booleans()) else ():
+            fork.read(chunk)
+            fork.rewind(at)
+            assert _state(fork) == start
+        at += len(piece)
+        fork.read(piece)
+        reader.read(piece)
+        assert _state(fork) == _state(reader)
+        changes = [(field, ended) for field, ended in reader.take_changes()]
+        assert fork.take_changes() == changes
+    fork.finish()
+    reader.finish()
+    assert _state(fork) == _state(reader)
+
+
+def test_a_fork_does_not_copy_the_text() -> None:
+    reader = JsonReader()
+    reader.read(b'{"key": ["' + 10_000 * b"x" + b'", ' + 5_000 * b"1, ")
+    assert reader.fork().text == b", "
+    reader.read(b'false], "name')
+    assert reader.fork().text == b'"name'
