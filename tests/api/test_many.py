@@ -127,10 +127,16 @@ def test_nothing_to_do() -> None:
     ("prompts", "target", "options", "error", "message"),
     [
         ("a text", int, {}, TypeError, "takes a list of prompts"),
-        ([{"role": "user", "content": "x"}], int, {}, TypeError, "a prompt is a text or a list of messages"),
+        (
+            [{"role": "user", "content": "x"}],
+            int,
+            {},
+            TypeError,
+            "a prompt must be a string or a list of messages",
+        ),
         (["a"], [int, bool], {}, ValueError, "1 prompts and 2 targets"),
         (["a"], int, {"batch_size": 0}, ValueError, "batch_size"),
-        (["a"], int, {"batch_size": None}, TypeError, "batch_size must be a whole number, not None"),
+        (["a"], int, {"batch_size": None}, TypeError, "batch_size must be an integer, not None"),
         (["a"], int, {"progress": "yes"}, TypeError, "progress"),
         (["a"], int, {"return_exceptions": 1}, TypeError, "return_exceptions"),
         (["a"], int, {"tokens": 1}, TypeError, "extract_many\\(\\) has no argument 'tokens'.*batch_size"),

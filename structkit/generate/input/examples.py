@@ -1,4 +1,4 @@
-"""Examples in a prompt: texts with their answers, written as the model is to write its own."""
+"""Few-shot examples of a prompt: texts with answers, serialized in the form that the guide allows."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["Example", "MembershipTest", "membership_test", "render_examples"]
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 MembershipTest: TypeAlias = Callable[[str, str], bool]
-"""Whether a text is one of the target's, given what its quotes are taken from."""
+"""Whether the target's language contains a text: `(source of its quotes, text) -> bool`."""
 
 
 class Example(NamedTuple):
-    """A text, and what is answered to it."""
+    """A text and its answer."""
 
     text: str
     answer: str
@@ -33,16 +33,16 @@ def render_examples(
     compile_settings: CompileSettings,
     source: str | None = None,
 ) -> list[Example]:
-    """Write the answers of examples as the target's guide would.
+    """Serialize the answers of examples in the form that the target's guide allows.
 
     Args:
         examples: Texts and values.
-        target: What the values must be of.
+        target: Target of the values.
         compile_settings: How values are written.
-        source: What quotes are taken from, if it is not the text of the example.
+        source: Source of quotes; by default the text of the example.
 
     Raises:
-        ValueError: A value is not of the target, or cannot be written so, or a text is no Unicode.
+        ValueError: A value does not match the target or has no text in its language, or a text is not Unicode.
 
     >>> from structkit.targets.targets import read_target
     >>> render_examples([("One and two.", [1, 2])], read_target(list[int]), CompileSettings())
@@ -51,7 +51,7 @@ def render_examples(
     for number, (text, _) in enumerate(examples):
         if (half := _SURROGATES.search(text)) is not None:
             raise ValueError(
-                f"examples[{number}][0] is not Unicode: it has the lone surrogate {half[0]!r} at {half.start()}; "
+                f"examples[{number}][0] is not Unicode: lone surrogate {half[0]!r} at {half.start()}; "
                 "remove it"
             )
     accepts = membership_test(target, compile_settings)
@@ -64,7 +64,7 @@ def render_examples(
 
 
 def membership_test(target: Target[object], compile_settings: CompileSettings) -> MembershipTest:
-    """What decides about the texts of a target."""
+    """Return the membership test of a target's language."""
 
     def linked(source: str | None) -> Callable[[bytes], bool]:
         rules = target.rules(
@@ -86,20 +86,20 @@ def _answer(
     target: Target[object],
     compile_settings: CompileSettings,
     accepts: MembershipTest,
-    at: str,
+    source: str,
     path: str,
 ) -> str:
     try:
         for meant, form in target.json_forms(value, exclude_unset=compile_settings.defaults == "may_omit"):
             text = _text(form, target, compile_settings)
-            if text is not None and accepts(at, text) and _parses_to(target, text, meant):
+            if text is not None and accepts(source, text) and _parses_to(target, text, meant):
                 return text
     except ValueError as error:
-        raise ValueError(f"{path} is no {target.name}: {_reason(error, path)}") from error
-    hint = "; what it quotes must stand in the text beside it" if target.has_quotes else ""
+        raise ValueError(f"{path} is not a valid {target.name}: {_reason(error, path)}") from error
+    hint = "; a quote must occur in the text of its example" if target.has_quotes else ""
     raise ValueError(
-        f"{path} cannot be written as {target.name} is: {value!r:.200} has other values, or more digits or other "
-        f"characters, than the target may have{hint}"
+        f"{path} cannot be written as {target.name}: {value!r:.200} has values, digits or characters that the target "
+        f"does not allow{hint}"
     )
 
 
@@ -117,7 +117,7 @@ def _text(json_value: object, target: Target[object], compile_settings: CompileS
 
 
 def _parses_to(target: Target[object], text: str, value: object) -> bool:
-    """Whether a text is read as a value; of values that cannot be compared, whether it is read at all."""
+    """Whether a text parses to a value; for a value without `__eq__`, whether the text parses."""
     try:
         read = target.value(text)
     except ValueError:
@@ -126,7 +126,7 @@ def _parses_to(target: Target[object], text: str, value: object) -> bool:
 
 
 def _reason(error: ValueError, location: str) -> str:
-    """What pydantic says, with the path to where."""
+    """The message of an error; for an error of pydantic, the first message with its path."""
     errors = getattr(error, "errors", None)
     if not callable(errors):
         return str(error)

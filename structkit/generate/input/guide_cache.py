@@ -1,4 +1,4 @@
-"""Guides kept between calls, so that the second `extract` of a target does not compile it again."""
+"""Cache of compiled guides: a second call with the same target does not compile it again."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ __all__ = ["GUIDE_CACHE", "CompiledTarget", "GuideCache"]
 
 @dataclass(frozen=True, slots=True)
 class CompiledTarget:
-    """A target that was read, its guide, and the seconds that making them took this time.
+    """A target and its guide.
 
     Attributes:
-        source: What its quotes are taken from; `None` if it has none, so that the guide is for every prompt.
+        target: The target.
+        guide: Its guide.
+        seconds: Compile time of this call; 0 for a cached guide.
+        source: Source of its quotes; `None` if it has none, so that the guide serves every prompt.
     """
 
     target: Target[object]
@@ -32,7 +35,7 @@ class CompiledTarget:
 
 
 class GuideCache:
-    """The guides that were used last, by target, vocabulary and way of writing. For any number of threads.
+    """LRU cache of guides by target, vocabulary and compile settings. Thread-safe.
 
     >>> from structkit.generate.input.options import CompileSettings
     >>> from structkit.testing import byte_vocabulary
@@ -43,12 +46,12 @@ class GuideCache:
     """
 
     def __init__(self, max_entries: int) -> None:
-        """Keep up to `max_entries` guides."""
+        """Create a cache of up to `max_entries` guides."""
         self._compiled: LruCache[Hashable, CompiledTarget] = LruCache(max_entries)
         self._targets: LruCache[Hashable, Target[object]] = LruCache(max_entries)
 
     def read(self, target: AnyTarget, settings: CompileSettings) -> Target[object]:
-        """A target, read.
+        """Return the `Target` of a target given by a user.
 
         Raises:
             StructkitError: See `structkit.targets.targets.read_target`.
@@ -65,26 +68,26 @@ class GuideCache:
     def get(
         self, target: AnyTarget, vocabulary: Vocabulary, settings: CompileSettings, source: str | None = None
     ) -> CompiledTarget:
-        """The guide of a target; compiled if it is not at hand.
+        """Return the guide of a target; compile it if it is not cached.
 
-        A guide of quotes is for one source, and of those of a target only the last is kept.
+        A guide with quotes serves one source; for each target, only the guide of the last source is cached.
 
         Raises:
             StructkitError: See `structkit.compile`.
         """
         name = cache_key(target)
         key = (name, vocabulary, settings, _today())
-        kept = None if name is None else self._compiled.get(key)
-        if kept is not None and kept.source in (None, source):
-            return kept
-        made = _compile(self.read(target, settings), vocabulary, settings, source)
+        cached = None if name is None else self._compiled.get(key)
+        if cached is not None and cached.source in (None, source):
+            return cached
+        compiled = _compile(self.read(target, settings), vocabulary, settings, source)
         if name is not None:
-            self._compiled.put(key, replace(made, seconds=0.0))
-        return made
+            self._compiled.put(key, replace(compiled, seconds=0.0))
+        return compiled
 
 
 def _today() -> dt.date:
-    """The day for which a guide is good: what is past or future changes with it."""
+    """The current day, a part of the key: the languages of past and future dates depend on it."""
     return dt.date.today()
 
 
@@ -104,4 +107,4 @@ def _compile(
 
 
 GUIDE_CACHE = GuideCache(max_entries=32)
-"""The guides of `structkit.extract` and its kin."""
+"""The guides of the public functions."""

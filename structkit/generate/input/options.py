@@ -1,4 +1,4 @@
-"""Settings: the keyword arguments of the public functions, checked and put into values."""
+"""Keyword arguments of the public functions: their types, defaults and checks."""
 
 from __future__ import annotations
 
@@ -18,117 +18,116 @@ __all__ = ["BatchSettings", "CompileSettings", "Options", "Settings", "check_sam
 
 
 class Options(TypedDict, total=False):
-    """The keyword arguments of `extract`, `generate` and all other functions that have a model write."""
+    """Keyword arguments of `extract`, `generate` and the other functions that run a model."""
 
     max_tokens: int | None
-    """The most tokens to write; the value is always complete and valid within them. By default as many as the
-    context leaves, but at most 1,024, or what the shortest value needs if that is more."""
+    """Maximum number of tokens of the answer; the value is always complete and valid within it. Default: what the
+    context leaves, up to 1,024 or the length of the shortest value, whichever is greater."""
 
     temperature: float
-    """0, the default, takes the likeliest token; above 0 tokens are sampled."""
+    """0, the default, selects the most likely token; above 0, tokens are sampled."""
 
     top_k: int | None
-    """Sample among the `top_k` likeliest tokens."""
+    """Sample among the `top_k` most likely tokens."""
 
     top_p: float | None
-    """Sample among the fewest tokens that together have this probability."""
+    """Sample among the smallest set of tokens whose total probability reaches this value."""
 
     min_p: float | None
-    """Sample among tokens at least this fraction as likely as the likeliest."""
+    """Sample among tokens whose probability is at least this fraction of the highest one."""
 
     typical_p: float | None
-    """Sample among the tokens whose surprise is nearest to what is expected, that together have this probability."""
+    """Sample among the tokens whose information is nearest to the entropy, up to this total probability."""
 
     repetition_penalty: float | None
-    """Above 1 tokens that are in the prompt or the answer already become less likely."""
+    """Above 1, tokens that already occur in the prompt or the answer become less likely."""
 
     processors: Sequence[AnyProcessor]
-    """Logits processors, those of transformers too, in the order in which they are applied; see
-    `structkit.processors`."""
+    """Logits processors, including those of transformers, in the order of application; see `structkit.processors`."""
 
     seed: int | None
-    """With the same seed the same model writes the same tokens."""
+    """Seed of the sampler: the same seed and model give the same tokens."""
 
     include_schema: bool
-    """Whether the description of the target is added to the prompt; by default it is."""
+    """Whether the description of the target is added to the prompt; the default is true."""
 
     examples: Sequence[tuple[str, object]]
-    """Texts with the right answers, to be shown before the prompt: `[(text, Person(...)), ...]`. They are validated,
-    and written exactly as the model has to write; models with a chat template read them as turns of a conversation."""
+    """Texts with their answers, placed before the prompt: `[(text, Person(...)), ...]`. Answers are validated and
+    serialized in the form that the model must write. Models with a chat template read examples as messages."""
 
     system: str | None
-    """A system message to put before the prompt."""
+    """System message, placed before the prompt."""
 
     thinking: bool | int
-    """Whether the model may think freely before it answers, as models trained for that do, and in how many tokens; with
-    `True` in up to 1,024. By default the answer begins at once."""
+    """Maximum number of tokens of unconstrained reasoning before the answer, for models trained for it; `True` is
+    1,024. Default: none."""
 
     timeout: float | None
-    """Seconds after which the value is brought to its end as fast as it can be: it is complete and valid, as with
-    `max_tokens`. They count from the call on, so compiling the target and waiting for the model are part of them; where
-    there are many prompts, for each from its own begin on. By default there is no such time."""
+    """Seconds after which the value is completed in the fewest tokens; it is complete and valid, as with `max_tokens`.
+    The time includes compiling the target and waiting for the model. With many prompts, the time of each counts from
+    its own start. Default: no timeout."""
 
     fast_forward: bool
-    """Whether text that must come next is taken without sampling, in the tokenizer's own tokens; by default
-    it is. Without it the model chooses the tokens of such text too. The end of a prompt that is plain text,
-    with no chat template after it, is such text: its last tokens are written again, as the tokenizer writes them with
-    what the answer begins with ("token healing")."""
+    """Whether text that has only one continuation is appended without sampling, in the tokenizer's own tokens; the
+    default is true. If false, the model chooses the tokens of such text too. The end of a plain-text prompt (no chat
+    template) counts as such text: its last tokens are generated again, together with the start of the answer (token
+    healing)."""
 
     prompt_lookup: bool | int
-    """Whether text that may well come next, such as a value copied from the prompt and the key after it, is read by the
-    model in one pass and checked there, and in how many tokens; by default in up to 24, as long as it pays. What is
-    written is the same without it. Models that keep a state instead of the tokens do without."""
+    """Maximum number of tokens of a draft that is copied from the prompt and checked in one forward pass; `True`, the
+    default, is 24. Drafting pauses while it does not pay. It never changes the output. Models with a recurrent state
+    ignore it."""
 
     assistant_model: LogitsModel | None
-    """A smaller model with the same tokens, which drafts where else values are looked up in the prompt. What is written
-    is the same without it. It pays where it takes far less time than the model."""
+    """A smaller model with the same vocabulary, which proposes drafts in place of `prompt_lookup`. It never changes the
+    output. It pays if it is much faster than the model."""
 
     retries: int
-    """How often a value that the type's own validators refuse is taken back and written anew, 2 by default; then
-    there is one more attempt from the start, in which the model is told what was wrong. What was refused is not written
-    again. 0 for none of these."""
+    """How often a value that the type's validators reject is removed and generated again; the default is 2. After that,
+    one more attempt starts over, with the error in the prompt. A rejected value is not generated again. 0 disables
+    both."""
 
     confidence: bool
-    """Whether the result says how sure the model was of each value: by default where a result is returned for one
-    prompt. It costs one pass over the logits for each sampled token, and a look of the model for each choice."""
+    """Whether the result contains the model's confidence in each value. Default: true for functions that return a
+    result for one prompt. Costs one pass over the logits per sampled token, and one forward pass per choice."""
 
     whitespace: Whitespace
-    """`"spaced"`, the default, writes JSON as `json.dumps` does; `"compact"` without spaces."""
+    """`"spaced"`, the default, writes JSON like `json.dumps`; `"compact"` writes no spaces."""
 
     defaults: Defaults
-    """`"always"`, the default, writes fields with a default too; `"may_omit"` leaves that to the model."""
+    """`"always"`, the default, writes fields that have a default; `"may_omit"` lets the model omit them."""
 
     order: Order
-    """`"declared"`, the default, writes keys in the order of the target; `"any"` leaves the order to the model."""
+    """`"declared"`, the default, writes keys in the order of the target; `"any"` lets the model choose the order."""
 
     null: NullFields
-    """What is written of a field `X | None = None` that has no value: `"always"` writes `null`, `"omit"` leaves the
-    field out, `"may_omit"` allows both. By default `defaults` decides. A class may say these four itself; see
-    `structkit.json_style`."""
+    """How a field `X | None = None` without a value is written: `"always"` writes `null`, `"omit"` omits the field,
+    `"may_omit"` allows both. Default: set by `defaults`. A class can set `whitespace`, `defaults`, `order` and `null`
+    itself; see `structkit.json_style`."""
 
     source: str | None
-    """The text that fields with `structkit.Quote` are taken from; by default it is the prompt."""
+    """Text that fields with `structkit.Quote` must quote; the default is the prompt."""
 
     limits: Limits
-    """What may be built for the target."""
+    """Limits on the size of what is compiled for the target."""
 
 
 _DEFAULT_DRAFT_TOKENS = 24
-"""Tokens of a draft when nobody says how many."""
+"""Draft tokens with `prompt_lookup=True`."""
 
 _DEFAULT_THINKING_TOKENS = 1_024
-"""Tokens of thoughts when nobody says how many."""
+"""Thinking tokens with `thinking=True`."""
 
 _MAX_SAMPLES = 100_000
-"""Samples are held together until the last is written: more is a slip."""
+"""All samples stay in memory until the last is complete; a larger number is probably a mistake."""
 
 _WITH_CONFIDENCE = frozenset({"generate", "agenerate", "stream", "astream", "classify", "aclassify"})
-"""The functions that say how sure the model was, unless they are told not to."""
+"""Functions whose `confidence` is true by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileSettings:
-    """How values are written: part of what a guide is made for."""
+    """How values are written: a part of the key of a guide."""
 
     whitespace: Whitespace | None = None
     defaults: Defaults | None = None
@@ -138,19 +137,19 @@ class CompileSettings:
 
     @property
     def json_style(self) -> JsonStyle:
-        """What the call says about how values are written."""
+        """The JSON style given by the call."""
         return JsonStyle(whitespace=self.whitespace, defaults=self.defaults, order=self.order, null=self.null)
 
     def __post_init__(self) -> None:
         if not isinstance(self.order, (str, type(None))):
             raise ValueError(f"order must be 'declared' or 'any', not {self.order!r}")
-        self.json_style  # noqa: B018 (it checks)
+        self.json_style  # noqa: B018 (validates)
         _check_type("limits", self.limits, Limits, "structkit.Limits(...)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything about a generation but its model, prompt and target."""
+    """All settings of a generation except model, prompt and target."""
 
     max_tokens: int | None = None
     sampling: Sampling = field(default_factory=Sampling)
@@ -175,7 +174,7 @@ class Settings:
             check_number("timeout", self.timeout, 0, math.inf)
         for processor in self.processors:
             if not (callable(processor) or hasattr(processor, "begin") or processor is MASK):
-                raise TypeError(f"processors are callables as in transformers, not {processor!r}")
+                raise TypeError(f"a processor must be a callable as in transformers, not {processor!r}")
         if self.assistant_model is not None and not hasattr(self.assistant_model, "session"):
             raise TypeError(
                 f"assistant_model must be a model, such as structkit.load(...), not {self.assistant_model!r}"
@@ -184,21 +183,21 @@ class Settings:
         _check_type("include_schema", self.include_schema, bool, "True or False")
         _check_type("confidence", self.confidence, bool, "True or False")
         _check_type("fast_forward", self.fast_forward, bool, "True or False")
-        _check_type("source", self.source, (str, type(None)), "a text or None")
-        _check_type("system", self.system, (str, type(None)), "a text or None")
+        _check_type("source", self.source, (str, type(None)), "a string or None")
+        _check_type("system", self.system, (str, type(None)), "a string or None")
 
     @classmethod
     def read(cls, function: str, options: Options, extra: Sequence[str] = ()) -> Settings:
         """Check the keyword arguments of a public function.
 
         Args:
-            function: Its name, for messages.
+            function: Name of the function, for messages.
             options: The arguments.
-            extra: Arguments that it takes besides, for messages.
+            extra: Names of further arguments of the function, for messages.
 
         Raises:
-            TypeError: There is no such argument, or it is of the wrong type.
-            ValueError: It is out of its range.
+            TypeError: An argument is unknown or has the wrong type.
+            ValueError: An argument is out of range.
 
         >>> Settings.read("extract", {"max_tokens": 20, "temperature": 0.5}).sampling.temperature
         0.5
@@ -250,12 +249,12 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSettings:
-    """How many generations share a model.
+    """Settings of a batch.
 
     Attributes:
-        size: Sequences computed at once.
-        progress: Whether a progress bar is shown; `None` for only in a terminal.
-        return_exceptions: Whether an error takes the place of a result; else it ends all.
+        size: Maximum number of sequences computed together.
+        progress: Whether a progress bar is shown; `None` shows one only in a terminal.
+        return_exceptions: Whether an error is returned in place of a result; otherwise it is raised and ends the batch.
     """
 
     size: int = 8
@@ -269,11 +268,11 @@ class BatchSettings:
 
     @classmethod
     def read(cls, options: dict[str, object]) -> BatchSettings:
-        """Take the keyword arguments of a batch out of those of a public function, and check them.
+        """Remove the keyword arguments of a batch from `options` and check them.
 
         Raises:
-            TypeError: One is of the wrong type.
-            ValueError: It is out of its range.
+            TypeError: An argument has the wrong type.
+            ValueError: An argument is out of range.
 
         >>> options = {"batch_size": 4, "seed": 1}
         >>> BatchSettings.read(options).size, options
@@ -287,25 +286,25 @@ class BatchSettings:
 
 
 def check_samples(settings: Settings, count: int) -> None:
-    """Check whether it can be meant that several samples are written.
+    """Check the number of samples.
 
     Raises:
-        TypeError: `n` is no whole number.
-        ValueError: It is less than 1 or too many, or all would be the same.
+        TypeError: `n` is not an integer.
+        ValueError: `n` is out of range, or above 1 at temperature 0.
     """
     _check_count("n", count, 1, _MAX_SAMPLES)
     if count > 1 and not settings.sampling.temperature:
-        raise ValueError("n needs a temperature above 0: without one all values are the same")
+        raise ValueError("n above 1 needs a temperature above 0: at 0 all samples are the same")
 
 
 def _examples(options: Options) -> tuple[tuple[str, object], ...]:
     examples: object = options.get("examples", ())
     if isinstance(examples, (str, bytes, Mapping)) or not isinstance(examples, Sequence):
-        raise TypeError(f"examples must be a list of texts with their answers, not {examples!r:.60}")
+        raise TypeError(f"examples must be a list of (text, answer) pairs, not {examples!r:.60}")
     for number, example in enumerate(examples):
         pair = isinstance(example, (tuple, list)) and len(example) == 2
         if not pair or not isinstance(example[0], str):
-            raise TypeError(f"examples[{number}] must be a text and its answer, not {example!r:.60}")
+            raise TypeError(f"examples[{number}] must be a (text, answer) pair, not {example!r:.60}")
     return tuple((text, value) for text, value in examples)
 
 
@@ -321,7 +320,7 @@ def _processors(options: Options) -> tuple[AnyProcessor, ...]:
 
 
 def _check_count(name: str, value: object, minimum: int, maximum: float = math.inf) -> None:
-    _check_type(name, value, Integral, "a whole number")
+    _check_type(name, value, Integral, "an integer")
     check_int(name, cast("int", value), minimum)
     if cast("int", value) > maximum:
         raise ValueError(f"{name} must be at most {maximum:,}, not {value!r}")

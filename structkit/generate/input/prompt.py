@@ -1,4 +1,4 @@
-"""Prompts: what the user said, with the description of the target, as the model will read it."""
+"""Prompts: the user's messages with the description of the target, and their tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Prompt: TypeAlias = "str | Sequence[Message]"
 
 @runtime_checkable
 class _SupportsDecode(Protocol):
-    """A model that can print tokens with its control tokens."""
+    """A model that decodes control tokens to text."""
 
     def decode(self, token_ids: Sequence[int]) -> str: ...
 
@@ -28,24 +28,24 @@ def build_prompt(
     *,
     as_messages: bool = True,
 ) -> Prompt:
-    r"""Add the description of the target to the last message of the user, and a system message before all.
+    r"""Add the description of the target to the last user message, and prepend a system message.
 
-    With examples the description is added to the first of them, and the prompt follows them as it is.
+    With examples, the description is added to the first example, and the prompt follows them unchanged.
 
     Args:
-        prompt: A text or messages; never changed.
-        description: What to answer with, or `None` to leave the prompt as it is.
+        prompt: A string or messages; not modified.
+        description: Description of the target, or `None` to add none.
         system: A system message, or `None`.
-        examples: Texts, and what is answered to them.
-        as_messages: Whether examples become messages, where the prompt is a text; else they become a text.
+        examples: Texts and their answers.
+        as_messages: Whether the examples of a string prompt become messages; otherwise they become part of the string.
 
     Returns:
-        A text where a text was given and there is no system message (models without a chat template read only
-        texts), else messages.
+        A string if `prompt` is a string and nothing requires messages (models without a chat template read only
+        strings), otherwise messages.
 
     Raises:
-        TypeError: The prompt is neither a text nor messages.
-        ValueError: There is no message of the user to add to, or there would be two system messages.
+        TypeError: The prompt is neither a string nor messages.
+        ValueError: There is no user message to add the description to, or there are two system messages.
 
     >>> build_prompt("Ana is 34.", "JSON of this type:\nPerson {name: string}")
     'Ana is 34.\n\nAnswer with JSON of this type:\nPerson {name: string}'
@@ -55,14 +55,14 @@ def build_prompt(
     [{'role': 'system', 'content': 'Be brief.'}, {'role': 'user', 'content': 'Hi'}]
     """
     if isinstance(prompt, Conversation):
-        return prompt  # it says all
+        return prompt  # complete: an agent builds its own messages
     if isinstance(prompt, str):
         if examples and not as_messages and system is None:
             return _examples_as_text(examples, prompt, description)
         if examples:
-            said = [] if system is None else [_system(system)]
+            system_messages = [] if system is None else [_system(system)]
             return [
-                *said,
+                *system_messages,
                 *_examples_as_messages(examples, description),
                 Message(role="user", content=prompt),
             ]
@@ -70,25 +70,28 @@ def build_prompt(
         return text if system is None else [_system(system), Message(role="user", content=text)]
     messages = [_read_message(message, position) for position, message in enumerate(_check_messages(prompt))]
     if examples:
-        begin = next((at for at, each in enumerate(messages) if each["role"] != "system"), len(messages))
-        messages[begin:begin] = _examples_as_messages(examples, description)
+        start = next(
+            (position for position, each in enumerate(messages) if each["role"] != "system"), len(messages)
+        )
+        messages[start:start] = _examples_as_messages(examples, description)
     elif description is not None:
-        asked = [position for position, message in enumerate(messages) if message["role"] == "user"]
-        if not asked:
+        user_positions = [position for position, message in enumerate(messages) if message["role"] == "user"]
+        if not user_positions:
             raise ValueError(
-                "no message has the role 'user' to add the description to; pass include_schema=False"
+                "the description of the target needs a message with the role 'user'; add one, "
+                "or pass include_schema=False"
             )
-        last = messages[asked[-1]]
+        last = messages[user_positions[-1]]
         last["content"] = _with_description(last["content"], description)
     if system is None:
         return messages
     if any(message["role"] == "system" for message in messages):
-        raise ValueError("there is a system message among the messages already; leave out system=...")
+        raise ValueError("the messages already contain a system message; omit system=...")
     return [_system(system), *messages]
 
 
 def user_text(prompt: Prompt) -> str:
-    """What the user said: the prompt, or the contents of the messages of the user, joined by blank lines.
+    """The user's text: the prompt, or the contents of the user messages, joined by blank lines.
 
     >>> user_text([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}])
     'Hi'
@@ -102,7 +105,7 @@ def user_text(prompt: Prompt) -> str:
 def prompt_text(model: LogitsModel, prompt: Prompt) -> str:
     """The text that the model reads: the prompt after its chat template.
 
-    Control tokens appear as the model's tokenizer writes them; where the model cannot tell, as `<id>`.
+    Control tokens appear as the model's tokenizer decodes them, or as `<id>` if the model has no `decode`.
 
     Raises:
         GenerationError: The prompt is not Unicode.
@@ -116,23 +119,24 @@ def prompt_text(model: LogitsModel, prompt: Prompt) -> str:
 
 
 def encode_prompt(model: LogitsModel, prompt: Prompt, *, thinking: bool = False) -> list[int]:
-    """The tokens of a prompt, ready for the answer, or for thoughts before it.
+    """The tokens of a prompt, up to where the answer, or the thinking before it, starts.
 
     Raises:
-        GenerationError: The prompt leaves no room in the model's context, or is empty, or the model cannot think.
+        GenerationError: The prompt fills the model's context, is empty or not Unicode, or the model has no thinking
+            mode.
     """
     if thinking and not isinstance(model, SupportsThinking):
-        raise GenerationError(f"{model.name} does not know how thoughts end; leave out thinking=...")
+        raise GenerationError(f"{model.name} has no thinking mode; omit thinking=...")
     token_ids = _encoded(model, prompt, thinking=thinking)
     if not token_ids:
-        raise GenerationError("the prompt has no tokens, so the model has nothing to go on; say something")
+        raise GenerationError("the prompt has no tokens; pass a prompt that is not empty")
     context = model.context_length
     if context is not None and len(token_ids) >= context:
         over = len(token_ids) - context + 1
         raise GenerationError(
-            f"the prompt is {len(token_ids)} tokens and the context of {model.name} is {context}: it is "
-            f"{over} token{'s' * (over > 1)} too long to leave room for an answer; shorten it, "
-            "or pass include_schema=False to leave out the description of the target",
+            f"the prompt has {len(token_ids)} tokens and {model.name} has a context of {context}: the prompt is "
+            f"{over} token{'s' * (over > 1)} too long for an answer to follow; shorten it, "
+            "or pass include_schema=False to omit the description of the target",
             place="prompt",
         )
     return token_ids
@@ -148,7 +152,7 @@ def _encoded(model: LogitsModel, prompt: Prompt, *, thinking: bool = False) -> l
 
 
 def continues_text(model: LogitsModel, prompt: Prompt) -> bool:
-    """Whether the answer goes on in the text of the prompt: no chat template puts the end of a turn in between."""
+    """Whether the answer continues the text of the prompt: no chat template ends a message between them."""
     return isinstance(prompt, str) and not (isinstance(model, SupportsMessages) and model.takes_messages)
 
 
@@ -157,17 +161,17 @@ def _with_description(text: str, description: str | None) -> str:
 
 
 def _examples_as_messages(examples: Sequence[tuple[str, str]], description: str | None) -> list[Message]:
-    turns: list[Message] = []
+    messages: list[Message] = []
     for number, (text, answer) in enumerate(examples):
-        asked = text if number else _with_description(text, description)
-        turns += [Message(role="user", content=asked), Message(role="assistant", content=answer)]
-    return turns
+        question = text if number else _with_description(text, description)
+        messages += [Message(role="user", content=question), Message(role="assistant", content=answer)]
+    return messages
 
 
 def _examples_as_text(examples: Sequence[tuple[str, str]], prompt: str, description: str | None) -> str:
-    """Texts and answers by turns, and the prompt, after which the next answer is due."""
-    turns = [message["content"] for message in _examples_as_messages(examples, description)]
-    return "\n\n".join([*turns, prompt, ""])
+    """Alternating texts and answers, then the prompt, separated by blank lines."""
+    contents = [message["content"] for message in _examples_as_messages(examples, description)]
+    return "\n\n".join([*contents, prompt, ""])
 
 
 def _system(text: str) -> Message:
@@ -178,7 +182,7 @@ def _check_messages(prompt: object) -> Sequence[object]:
     if isinstance(prompt, Sequence) and not isinstance(prompt, (bytes, bytearray)) and prompt:
         return prompt
     raise TypeError(
-        f"a prompt is a text or a list of messages {{'role': 'user', 'content': '...'}}, not {prompt!r:.60}"
+        f"a prompt must be a string or a list of messages {{'role': 'user', 'content': '...'}}, not {prompt!r:.60}"
     )
 
 
@@ -188,5 +192,5 @@ def _read_message(message: object, position: int) -> Message:
         if isinstance(role, str) and isinstance(content, str):
             return Message(role=role, content=content)
     raise TypeError(
-        f"message {position} is no {{'role': '...', 'content': '...'}} with two texts, but {message!r:.60}"
+        f"message {position} must be {{'role': '...', 'content': '...'}} with two strings, not {message!r:.60}"
     )

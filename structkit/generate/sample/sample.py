@@ -291,6 +291,6 @@ def check_int(name: str, value: int | None, minimum: int) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be a whole number, not {value!r}")
+        raise TypeError(f"{name} must be an integer, not {value!r}")
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, not {value!r}")

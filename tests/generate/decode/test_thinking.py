@@ -108,7 +108,7 @@ def test_what_cannot_be_meant() -> None:
         def session(self) -> object:
             raise NotImplementedError
 
-    with pytest.raises(sk.GenerationError, match="does not know how thoughts end"):
+    with pytest.raises(sk.GenerationError, match="has no thinking mode"):
         sk.extract(Plain(), "x", int, thinking=True)
 
 

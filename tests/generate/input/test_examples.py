@@ -1,3 +1,5 @@
+"""Few-shot examples in prompts."""
+
 from __future__ import annotations
 
 import json
@@ -47,8 +49,8 @@ EXAMPLES = [("Ana of Rua A", ANA), ("Bob", {"name": "Bob", "born": "1999-02-01"}
 def answers(examples: Any = EXAMPLES, target: Any = Person, **options: Any) -> list[str]:
     writing = CompileSettings(**options)
     return [
-        shot.answer
-        for shot in render_examples(examples, read_target(target, policy=writing.json_style), writing)
+        example.answer
+        for example in render_examples(examples, read_target(target, policy=writing.json_style), writing)
     ]
 
 
@@ -72,11 +74,11 @@ def answers(examples: Any = EXAMPLES, target: Any = Person, **options: Any) -> l
         ),
     ],
 )
-def test_answers_are_written_as_the_guide_writes(options: Any, ana: str, bob: str) -> None:
+def test_answers_follow_the_compile_settings(options: Any, ana: str, bob: str) -> None:
     assert answers(**options) == [ana, bob]
 
 
-def test_examples_are_turns_of_the_conversation() -> None:
+def test_examples_are_messages() -> None:
     model = ScriptedModel(['{"born": "2001-01-01", "name": "Clara", "home": null, "tags": []}'])
     value = sk.extract(model, "Clara", Person, examples=EXAMPLES[1:], system="Be brief.")
     assert value.name == "Clara"
@@ -87,14 +89,14 @@ def test_examples_are_turns_of_the_conversation() -> None:
     ]
 
 
-def test_messages_keep_their_order() -> None:
-    asked = build_prompt(
+def test_examples_precede_the_first_message_after_the_system_message() -> None:
+    built = build_prompt(
         [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}],
         "x",
         examples=[("a", "1"), ("b", "2")],
     )
-    assert isinstance(asked, list)
-    assert [(each["role"], each["content"]) for each in asked] == [
+    assert isinstance(built, list)
+    assert [(each["role"], each["content"]) for each in built] == [
         ("system", "s"), ("user", "a\n\nAnswer with x"), ("assistant", "1"), ("user", "b"), ("assistant", "2"),
         ("user", "u"),
     ]  # fmt: skip
@@ -136,20 +138,20 @@ def test_all_kinds_of_targets(target: Any, value: Any, text: str) -> None:
     assert answers([("a text", value)], target) == [text]
 
 
-Kinds = [pytest.param(each, id=name) for kind in KINDS.values() for name, each in kind.items()]
+SPECIMENS = [pytest.param(each, id=name) for kind in KINDS.values() for name, each in kind.items()]
 
 
-@pytest.mark.parametrize("specimen", Kinds)
-def test_what_is_written_of_the_zoo_is_in_its_language(specimen: Specimen) -> None:
-    """Where a value can be written it is written so that the guide allows it and pydantic reads it back."""
+@pytest.mark.parametrize("specimen", SPECIMENS)
+def test_answers_of_the_zoo_are_in_the_language_of_their_target(specimen: Specimen) -> None:
+    """The guide accepts the text of every value that has one, and pydantic parses it to the same value."""
     if specimen.error:
         return
     target = read_target(specimen.target)
     accepts = Reader(link(target.rules())).accepts
     for value in specimen.accepts[:3]:
-        again = json.dumps(specimen.adapter.dump_python(value, mode="json", by_alias=True))
-        if specimen.texts or specimen.checked or target.value(again) != value:
-            continue  # what pydantic writes is not what it reads
+        dumped = json.dumps(specimen.adapter.dump_python(value, mode="json", by_alias=True))
+        if specimen.texts or specimen.checked or target.value(dumped) != value:
+            continue  # pydantic does not parse its own output to this value
         (text,) = answers([("x", value)], specimen.target)
         assert accepts(text.encode()) and target.value(text) == value
 
@@ -164,23 +166,23 @@ class Mood(Enum):
         (
             Person,
             [("a", ANA), ("b", 3)],
-            r"examples\[1\] is no Person: Input should be a valid dictionary .*\[1\]`",
+            r"examples\[1\] is not a valid Person: Input should be a valid dictionary .*\[1\]`",
         ),
         (
             Person,
             [("a", {"name": "x"})],
-            r"examples\[0\] is no Person: Field required at `examples\[0\]\[1\].born`",
+            r"examples\[0\] is not a valid Person: Field required at `examples\[0\]\[1\].born`",
         ),
         (list[int], [("a", [1, "x"])], r"valid integer.* at `examples\[0\]\[1\]\[1\]`"),
         (Mood, [("a", "bad")], r"Input should be 'good' at"),
-        (sk.Choice(["a"]), [("a", "b")], r"examples\[0\] cannot be written as Choice of 1 is"),
-        (SecretStr, [("a", "b")], r"examples\[0\] cannot be written as SecretStr is"),
-        (int, [("a", 10**30)], "more digits"),
-        ({"type": "integer"}, [("a", "b")], "cannot be written as JSON Schema is"),
-        (Annotated[str, sk.Quote()], [("Ana", "Bob")], "what it quotes must stand in the text beside it"),
+        (sk.Choice(["a"]), [("a", "b")], r"examples\[0\] cannot be written as Choice of 1:"),
+        (SecretStr, [("a", "b")], r"examples\[0\] cannot be written as SecretStr:"),
+        (int, [("a", 10**30)], "digits or characters"),
+        ({"type": "integer"}, [("a", "b")], "cannot be written as JSON Schema:"),
+        (Annotated[str, sk.Quote()], [("Ana", "Bob")], "a quote must occur in the text of its example"),
     ],
 )
-def test_wrong_examples_are_refused(target: Any, examples: Any, message: str) -> None:
+def test_invalid_examples_raise(target: Any, examples: Any, message: str) -> None:
     model = ScriptedModel(["1"])
     for call in (
         lambda: sk.extract(model, "x", target, examples=examples),
@@ -194,7 +196,7 @@ def test_wrong_examples_are_refused(target: Any, examples: Any, message: str) ->
 
 
 @pytest.mark.parametrize("examples", ["ab", [3], ["ab"], [("a",)], [(1, 2)], {"a": 1}, 7])
-def test_what_is_no_list_of_pairs_is_refused(examples: Any) -> None:
+def test_examples_must_be_pairs(examples: Any) -> None:
     with pytest.raises(TypeError, match="examples"):
         sk.extract(ScriptedModel([]), "x", int, examples=examples)
 
@@ -206,7 +208,7 @@ def test_examples_of_a_batch_are_written_once_for_each_target() -> None:
     assert [prompt.split("assistant: ")[1].split("\n")[0] for prompt in model.prompts] == ["0", "0", "false"]
 
 
-def test_aliases_that_reach_far_are_told() -> None:
+def test_an_alias_path_raises() -> None:
     class Far(BaseModel):
         name: str = Field(validation_alias=AliasPath("names", 0))
 
@@ -214,7 +216,7 @@ def test_aliases_that_reach_far_are_told() -> None:
         answers([("a", {"names": ["Ana"]})], Far)
 
 
-def test_calls_of_functions_may_be_examples() -> None:
+def test_examples_of_a_function_target() -> None:
     def weather(city: str, days: int = 1) -> str:
         return f"{city} {days}"
 
@@ -225,7 +227,7 @@ def test_calls_of_functions_may_be_examples() -> None:
         answers([("a", {"town": "Porto"})], weather)
 
 
-def test_policies_are_those_of_the_call() -> None:
+def test_the_json_style_of_the_call_applies() -> None:
     assert json.loads(answers(null="omit")[1]).keys() == {"born", "name", "tags"}
     assert JsonStyle(null="omit").null_fields == "omit"
 
@@ -238,7 +240,7 @@ class Club(BaseModel):
     scores: dict[str, set[str]] = {}
 
 
-def test_sets_are_written_in_one_order_in_every_process() -> None:
+def test_the_order_of_set_items_is_deterministic() -> None:
     words = [f"w{number:02}" for number in range(40)]
     value = Club(
         names=frozenset(words),
@@ -247,8 +249,8 @@ def test_sets_are_written_in_one_order_in_every_process() -> None:
         groups=frozenset({frozenset("cba"), frozenset("xz")}),
         scores={"z": {"n", "m"}, "a": set("fedcba")},
     )
-    shot = render_examples([("x", value)], read_target(Club), CompileSettings())[0]
-    assert json.loads(shot.answer) == {
+    example = render_examples([("x", value)], read_target(Club), CompileSettings())[0]
+    assert json.loads(example.answer) == {
         "names": words,
         "sizes": [100, 20, 3],
         "pairs": [["a", 2], ["b", 1]],
@@ -257,7 +259,7 @@ def test_sets_are_written_in_one_order_in_every_process() -> None:
     }
 
 
-def test_lists_of_different_items_stay_in_the_order_that_is_given() -> None:
+def test_lists_of_unique_items_keep_their_order() -> None:
     schema = {"type": "array", "uniqueItems": True, "items": {"type": "string"}}
     listed = Annotated[list[str], Field(json_schema_extra={"uniqueItems": True})]
     for target in (schema, listed):
@@ -267,11 +269,11 @@ def test_lists_of_different_items_stay_in_the_order_that_is_given() -> None:
         )
 
 
-def test_what_is_no_unicode_is_named() -> None:
+def test_lone_surrogates_raise() -> None:
     model = ScriptedModel(["1"])
-    for ask in (sk.render_prompt, sk.generate):
+    for call in (sk.render_prompt, sk.generate):
         with pytest.raises(ValueError, match=r"examples\[1\]\[0\] is not Unicode: .* '\\ud800' at 1"):
-            ask(model, "x", int, examples=[("a", 1), ("b\ud800", 2)])
+            call(model, "x", int, examples=[("a", 1), ("b\ud800", 2)])
         for prompt in ("a\ud800", [{"role": "user", "content": "\udfff"}]):
             with pytest.raises(sk.GenerationError, match=r"the prompt is not Unicode: .* at `prompt`"):
-                ask(model, prompt, int)
+                call(model, prompt, int)

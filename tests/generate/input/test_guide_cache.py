@@ -1,3 +1,5 @@
+"""The cache of guides, and the checks of settings."""
+
 from __future__ import annotations
 
 import threading
@@ -15,7 +17,7 @@ from structkit.testing import byte_vocabulary
 V = byte_vocabulary()
 
 
-def test_a_guide_is_made_once_for_each_way_of_writing() -> None:
+def test_a_guide_is_compiled_once_per_settings() -> None:
     guides = GuideCache(max_entries=10)
     first = guides.get(list[int], V, CompileSettings())
     assert first.seconds > 0
@@ -33,7 +35,7 @@ def test_a_guide_is_made_once_for_each_way_of_writing() -> None:
         assert other.guide is not first.guide
 
 
-def test_the_guide_unused_for_longest_is_dropped() -> None:
+def test_the_least_recently_used_guide_is_evicted() -> None:
     guides = GuideCache(max_entries=2)
     first = guides.get(int, V, CompileSettings()).guide
     second = guides.get(bool, V, CompileSettings()).guide
@@ -43,7 +45,7 @@ def test_the_guide_unused_for_longest_is_dropped() -> None:
     assert guides.get(bool, V, CompileSettings()).guide is not second
 
 
-def test_an_error_is_not_kept() -> None:
+def test_errors_are_not_cached() -> None:
     guides = GuideCache(max_entries=2)
     for _ in range(2):
         with pytest.raises(sk.UnsatisfiableSchema):
@@ -70,16 +72,16 @@ def test_many_threads() -> None:
     [
         ({"max_token": 3}, TypeError, r"extract\(\) has no argument 'max_token'; it takes max_tokens, "),
         ({"max_tokens": -1}, ValueError, "max_tokens must be at least 0"),
-        ({"max_tokens": 2.5}, TypeError, "max_tokens must be a whole number"),
+        ({"max_tokens": 2.5}, TypeError, "max_tokens must be an integer"),
         ({"whitespace": "pretty"}, ValueError, "whitespace must be 'spaced' or 'compact', not 'pretty'"),
         ({"defaults": True}, ValueError, "defaults must be"),
         ({"include_schema": "no"}, TypeError, "include_schema must be True or False"),
         ({"fast_forward": 1}, TypeError, "fast_forward must be True or False"),
-        ({"system": ["x"]}, TypeError, "system must be a text"),
+        ({"system": ["x"]}, TypeError, "system must be a string"),
         ({"limits": {}}, TypeError, "limits must be structkit.Limits"),
         ({"temperature": -1}, ValueError, "temperature"),
-        ({"thinking": None}, TypeError, "thinking must be a whole number, not None"),
-        ({"prompt_lookup": None}, TypeError, "prompt_lookup must be a whole number, not None"),
+        ({"thinking": None}, TypeError, "thinking must be an integer, not None"),
+        ({"prompt_lookup": None}, TypeError, "prompt_lookup must be an integer, not None"),
     ],
 )
 def test_options_are_checked(options: dict[str, object], error: type[Exception], message: str) -> None:
@@ -87,7 +89,7 @@ def test_options_are_checked(options: dict[str, object], error: type[Exception],
         Settings.read("extract", options)
 
 
-def test_what_is_past_is_asked_anew_every_day(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_guides_expire_at_the_end_of_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
     guides = GuideCache(max_entries=4)
     first = guides.get(PastDate, V, CompileSettings())
     assert guides.get(PastDate, V, CompileSettings()).guide is first.guide

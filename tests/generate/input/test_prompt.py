@@ -1,3 +1,5 @@
+"""Prompts and their tokens."""
+
 from __future__ import annotations
 
 import pytest
@@ -10,7 +12,7 @@ from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 TYPE = "JSON of this type:\nA = {}"
 
 
-def test_description_goes_to_the_last_message_of_the_user() -> None:
+def test_the_description_is_added_to_the_last_user_message() -> None:
     messages = [
         {"role": "user", "content": "one"},
         {"role": "assistant", "content": "two"},
@@ -27,7 +29,7 @@ def test_description_goes_to_the_last_message_of_the_user() -> None:
     assert messages[2]["content"] == "three"
 
 
-def test_nothing_is_added_unless_asked() -> None:
+def test_without_a_description_the_prompt_is_unchanged() -> None:
     assert build_prompt("x") == "x"
     assert build_prompt([{"role": "user", "content": "x"}]) == [{"role": "user", "content": "x"}]
 
@@ -45,7 +47,7 @@ def test_system_message_comes_first() -> None:
         ([{"role": "system", "content": "x"}, {"role": "user", "content": "y"}], "z", "system message"),
     ],
 )
-def test_messages_that_cannot_be(prompt: list[dict[str, str]], system: str | None, message: str) -> None:
+def test_roles_that_do_not_fit(prompt: list[dict[str, str]], system: str | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build_prompt(prompt, TYPE, system)
 
@@ -53,12 +55,12 @@ def test_messages_that_cannot_be(prompt: list[dict[str, str]], system: str | Non
 @pytest.mark.parametrize(
     "prompt", [3, None, b"text", [], ["text"], [{"role": "user"}], [{"role": "user", "content": ["part"]}]]
 )
-def test_what_is_no_prompt(prompt: object) -> None:
+def test_invalid_prompts_raise(prompt: object) -> None:
     with pytest.raises(TypeError, match="role"):
         build_prompt(prompt, TYPE)
 
 
-def test_a_prompt_without_room_says_how_much_it_is_too_long() -> None:
+def test_a_prompt_that_fills_the_context_raises_by_how_much() -> None:
     model = ScriptedModel([], byte_vocabulary(), context_length=10)
     assert len(encode_prompt(model, "123456789")) == 9
     with pytest.raises(GenerationError, match="3 tokens too long"):
@@ -68,7 +70,7 @@ def test_a_prompt_without_room_says_how_much_it_is_too_long() -> None:
 
 
 class _Bare:
-    """A model that cannot show its control tokens."""
+    """A model without `decode`."""
 
     vocabulary = byte_vocabulary()
 
@@ -76,11 +78,11 @@ class _Bare:
         return [256, *prompt.encode(), 300]
 
 
-def test_a_model_that_cannot_show_control_tokens_shows_their_ids() -> None:
+def test_control_tokens_without_decode_are_shown_as_ids() -> None:
     assert prompt_text(_Bare(), "é") == "<256>é<300>"
 
 
-def test_what_is_no_unicode_or_no_model() -> None:
+def test_arguments_of_the_wrong_kind_raise() -> None:
     with pytest.raises(sk.GenerationError, match="the prompt is not Unicode"):
         sk.extract(RandomModel(), "\ud800", int)
     for call in (sk.extract, sk.generate, sk.classify, lambda *args: list(sk.stream(*args))):
@@ -88,5 +90,5 @@ def test_what_is_no_unicode_or_no_model() -> None:
             call("gpt2", "x", bool)
     with pytest.raises(TypeError, match=r"a model is what"):
         sk.extract_many("gpt2", ["x"], bool)
-    with pytest.raises(sk.GenerationError, match="it is 1 token too long"):
+    with pytest.raises(sk.GenerationError, match="the prompt is 1 token too long"):
         sk.extract(RandomModel(context_length=3), "abc", int, include_schema=False)

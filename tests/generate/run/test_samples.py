@@ -98,7 +98,7 @@ def test_the_error_of_a_sample_says_which() -> None:
     ("options", "error", "said"),
     [
         ({"n": 0, "temperature": 1}, ValueError, "n must be at least 1"),
-        ({"n": 2.5, "temperature": 1}, TypeError, "n must be a whole number"),
+        ({"n": 2.5, "temperature": 1}, TypeError, "n must be an integer"),
         ({"n": True, "temperature": 1}, TypeError, "n must be"),
         ({"n": 10**9, "temperature": 1}, ValueError, "n must be at most 100,000, not 1000000000"),
         ({"n": 2}, ValueError, "temperature above 0"),
