@@ -216,7 +216,7 @@ def test_a_row_of_nan_loses_no_other() -> None:
     assert sum(failed) == 1
     error = together[failed.index(True)]
     assert isinstance(error, sk.ModelError)
-    assert "is nan, and it decides" in str(error)
+    assert "is nan, not a finite number" in str(error)
     assert "at `token" in str(error)
     for prompt, result in zip(prompts, together, strict=True):
         if isinstance(result, sk.Result):

@@ -174,7 +174,7 @@ class Settings:
             check_number("timeout", self.timeout, 0, math.inf)
         for processor in self.processors:
             if not (callable(processor) or hasattr(processor, "begin") or processor is MASK):
-                raise TypeError(f"a processor must be a callable as in transformers, not {processor!r}")
+                raise TypeError(f"processors must be callables as in transformers, not {processor!r}")
         if self.assistant_model is not None and not hasattr(self.assistant_model, "session"):
             raise TypeError(
                 f"assistant_model must be a model, such as structkit.load(...), not {self.assistant_model!r}"

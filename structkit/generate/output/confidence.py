@@ -1,4 +1,4 @@
-"""Confidence: how sure the model was of each part of a value."""
+"""Confidence of each value in an answer, computed from the log-probabilities of its tokens."""
 
 from __future__ import annotations
 
@@ -23,32 +23,30 @@ __all__ = [
 ]
 
 _MAX_MASKED_PROBABILITY = 0.5
-"""`Result.pressure` above which a target fights its model: most of what that wanted to write was forbidden."""
+"""`Result.pressure` above which `LowAgreementWarning` is issued."""
 
 
 class LowAgreementWarning(UserWarning):
-    """The target fights the model: on average the mask took away more than half of the probability.
+    """The model and the target disagree: on average, masks removed more than half of the probability.
 
-    Warned of once for each target, where confidence is asked for. The value is valid all the same; whether it is
-    right is another matter. See `structkit.Result.pressure`.
+    The value is valid, but may be wrong. Issued only if confidence is computed; Python shows it once per target. See
+    `structkit.Result.pressure`.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """How sure the model was of a value.
+    """Confidence of the model in a value.
 
-    These are the model's own probabilities: how well they are calibrated is another matter.
+    The probabilities are the model's own; they are not calibrated.
 
     Attributes:
-        logprob: The log-probability of its tokens, each among those that were allowed; 0 if nothing else could be.
-        masked_probability: The most probability that the mask took away at one of its tokens: near 1 where the model
-            would have
-            written something else altogether.
-        choices: Where the value is one of several that can be listed, the probability of each: the members of an
-            `Enum` or a `Literal` by their JSON values, true and false; by their JSON texts where two of the values are
-            equal in Python, as 1 and True are, or one is an array or an object. Where a value may be null, that of
-            `None`, and of all others together under `...`.
+        logprob: Log-probability of the value's tokens, each among the allowed tokens; 0 if the value is forced.
+        masked_probability: Maximum over the value's tokens of the probability that the mask removed; near 1 if the
+            model preferred different text.
+        choices: The probability of each possible value, if they can be listed: the members of an `Enum` or `Literal`,
+            or true and false. Keys are the JSON values; or the JSON texts, if two values are equal in Python (1 and
+            True) or one is an array or object. For a nullable value, the keys are `None`, and `...` for all others.
     """
 
     logprob: float
@@ -57,7 +55,7 @@ class Confidence:
 
     @property
     def probability(self) -> float:
-        """The probability of its tokens.
+        """The probability of the value's tokens.
 
         >>> Confidence(logprob=-0.5, masked_probability=0.0).probability
         0.6065306597126334
@@ -71,23 +69,23 @@ def compute_confidence(
     scores: Sequence[tuple[float, float]],
     choices: Mapping[Path, Mapping[object, float]],
 ) -> dict[str, Confidence]:
-    """The confidence of every value in a text, by its path.
+    """Return the confidence of each value in a text, by path.
 
     Args:
-        values: Where the values are.
-        lengths: The bytes of each token of the text.
-        scores: The log-probability of each token, and the probability that the mask removed.
-        choices: The probabilities found where there was a choice.
+        values: The values.
+        lengths: Number of bytes of each token.
+        scores: Log-probability and masked probability of each token.
+        choices: Probabilities of the possible values, by path.
     """
     ends = list(accumulate(lengths))
     sums = [0.0, *accumulate(logprob for logprob, _ in scores)]
     found = {}
     for field in values:
-        # A token belongs to the values of which it writes a byte: the first one ends after the value's first byte.
+        # A token belongs to every value of which it writes a byte: its first token ends after the value's first byte.
         first, last = bisect_right(ends, field.start), bisect_left(ends, field.end) + 1
         found[format_path(field.path)] = Confidence(
             logprob=sums[min(last, len(scores))] - sums[first],
-            masked_probability=max((removed for _, removed in scores[first:last]), default=0.0),
+            masked_probability=max((masked for _, masked in scores[first:last]), default=0.0),
             choices=choices.get(field.path),
         )
     return found
@@ -96,7 +94,7 @@ def compute_confidence(
 def choice_probabilities(
     probabilities: Mapping[Member, float], members: Sequence[Member], *, is_json: bool
 ) -> dict[object, float]:
-    """The probabilities of a choice by what the members are called, the likeliest first.
+    """Return the probabilities of a choice by member name, most likely first.
 
     >>> choice_probabilities({"null": 0.25, ...: 0.75}, ["null", ...], is_json=True)
     {Ellipsis: 0.75, None: 0.25}
@@ -108,7 +106,7 @@ def choice_probabilities(
 
 
 def member_names(members: Sequence[Member], *, is_json: bool) -> dict[Member, object]:
-    """What the members of a choice are called: their values, or all of them their texts where that is not clear.
+    """Return the names of a choice's members: their JSON values, or their texts if the values are no unique dict keys.
 
     >>> member_names(["1", "null"], is_json=True)
     {'1': 1, 'null': None}
@@ -125,16 +123,17 @@ def member_names(members: Sequence[Member], *, is_json: bool) -> dict[Member, ob
 
 
 def warn_low_agreement(masked_probability: float, name: str) -> None:
-    """Warn if the mask took away too much.
+    """Issue `LowAgreementWarning` if masks removed too much probability.
 
     Args:
-        masked_probability: See `Result.pressure`.
-        name: That of the target.
+        masked_probability: Mean over the sampled tokens; see `Result.pressure`.
+        name: Name of the target.
     """
     if masked_probability > _MAX_MASKED_PROBABILITY:
         warnings.warn(
-            f"the model would mostly have written something else than {name} allows: say in the prompt what is asked, "
-            "or choose a target that fits the text; confidence[path].masked_probability says at which field",
+            f"on average, {name} removed more than half of the model's probability: describe the expected answer "
+            "in the prompt, or choose a target that fits the text; "
+            "confidence[path].masked_probability shows which fields",
             LowAgreementWarning,
             stacklevel=2,
         )

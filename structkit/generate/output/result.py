@@ -1,4 +1,4 @@
-"""What a generation gives back: the value, the text, and what it took."""
+"""Result of a generation: value, text, tokens and usage."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ FinishReason: TypeAlias = Literal["stop", "budget"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What a generation took: tokens and seconds."""
+    """Tokens and seconds of a generation."""
 
     prompt_tokens: int
-    """Tokens of the prompt, with the chat template and the description of the target."""
+    """Tokens of the prompt, including the chat template and the description of the target."""
 
     generated_tokens: int
-    """Tokens of the answer, the end token not counted."""
+    """Tokens of the answer, without the end-of-sequence token."""
 
     forced_tokens: int
-    """Those of them that were not sampled, because nothing else could follow."""
+    """Tokens of the answer that were appended without sampling, as the only continuation."""
 
     drafted_tokens: int = field(default=0, kw_only=True)
-    """Tokens of drafts that the model read; see `speculate`."""
+    """Draft tokens that the model checked; see `prompt_lookup`."""
 
     accepted_tokens: int = field(default=0, kw_only=True)
-    """Those of them that came true, so that they needed no pass of the model of their own."""
+    """Draft tokens that were accepted; each saves a forward pass."""
 
     discarded_tokens: int = field(default=0, kw_only=True)
-    """Tokens that were written and taken back, because validators refused what they said or led to."""
+    """Tokens that were removed because a validator rejected their value."""
 
     thinking_tokens: int = field(default=0, kw_only=True)
-    """Tokens of thoughts before the answer; see `thinking`."""
+    """Tokens of thinking before the answer; see `thinking`."""
 
     mask_seconds: float
-    """Time spent on masks, cursors and forced text."""
+    """Time for masks, cursors and fast-forwarding."""
 
     model_seconds: float
-    """Time spent in the model."""
+    """Time in the model."""
 
     compile_seconds: float
-    """Time spent on compiling the target; about 0 when it was compiled before."""
+    """Time for compiling the target; about 0 if the guide is cached."""
 
     @property
     def written_tokens(self) -> int:
-        """All tokens that were written: of the answer, of what was discarded, and of thoughts."""
+        """All tokens written: answer, discarded and thinking tokens."""
         return self.generated_tokens + self.discarded_tokens + self.thinking_tokens
 
 
@@ -60,66 +60,63 @@ class Token(NamedTuple):
     """One token of an answer."""
 
     token_id: int
-    """The token."""
+    """The token id."""
 
     text: bytes
-    """What it writes of the answer; a character may be cut between two tokens."""
+    """Bytes that the token adds to the answer; a character can be split between tokens."""
 
     forced: bool
-    """Whether it was not sampled, because nothing else could follow."""
+    """Whether the token was appended without sampling, as the only continuation."""
 
     logprob: float
-    """Its log-probability among the allowed tokens; 0 if it was forced, or nothing was scored."""
+    """Log-probability among the allowed tokens; 0 if forced, or without `confidence`."""
 
     masked_probability: float
-    """The probability that the mask took away from other tokens; 0 if it was forced, or nothing was scored."""
+    """Probability of the forbidden tokens before masking; 0 if forced, or without `confidence`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Result(Generic[T_co]):
-    """A value and how it came to be.
-
-    Made by `structkit.generate`.
-    """
+    """A value, its text and tokens, and the usage of its generation. Returned by `structkit.generate`."""
 
     value: T_co
     """The validated value."""
 
     text: str
-    """The text that the model wrote, of which `value` was made."""
+    """The text of the answer, from which `value` is parsed."""
 
     finish_reason: FinishReason
-    """`"stop"`: the model ended the value, or nothing could follow. `"budget"`: the value is complete and
-    valid, but `max_tokens` or the context bent it: the model would have gone on, or gone another way."""
+    """`"stop"`: the model ended the value, or nothing could follow. `"budget"`: the value is complete and valid, but
+    `max_tokens`, `timeout` or the context length changed it: the model preferred a token that the budget forbade."""
 
     usage: Usage
     """Tokens and seconds."""
 
     token_ids: tuple[int, ...]
-    """The tokens of `text`, the end token not included. After a prompt of plain text the first may spell the prompt's
-    end too."""
+    """The tokens of `text`, without the end-of-sequence token. After a plain-text prompt, the first tokens can also
+    contain the end of the prompt (token healing)."""
 
     attempts: tuple[str, ...]
-    """The text of every attempt, the last one included."""
+    """The text of each attempt, including the last."""
 
     thinking: str | None = None
-    """What the model thought before it answered, with `thinking=...`."""
+    """Text of the thinking before the answer; `None` without `thinking=...`."""
 
     events: tuple[Token, ...] = ()
-    """What happened: the tokens of `text`, each with how it came to be."""
+    """The tokens of `text` with their details."""
 
     spans: Mapping[str, Span] = field(default_factory=dict)
-    """Where each field with `structkit.Quote` stands in its source, by its path, such as `items[2].name`."""
+    """Position of each field with `structkit.Quote` in its source, by path, such as `items[2].name`."""
 
     confidence: Mapping[str, Confidence] = field(default_factory=dict)
-    """How sure the model was of each value in the text, by its path, such as `items[2].name`; `$` is the whole. Empty
-    with `confidence=False`."""
+    """Confidence of the model in each value, by path, such as `items[2].name`; `$` is the root. Empty with
+    `confidence=False`."""
 
     @property
     def mean_logprob(self) -> float:
-        """The mean log-probability of the sampled tokens; 0 if nothing was sampled or scored.
+        """Mean log-probability of the sampled tokens; 0 if no token was sampled, or without `confidence`.
 
-        It ranks samples of one prompt whatever their lengths: 0 is certain, and the more negative, the less likely.
+        Use it to rank samples of one prompt independently of their lengths.
 
         >>> import structkit as sk
         >>> from structkit.testing import RandomModel
@@ -133,13 +130,13 @@ class Result(Generic[T_co]):
 
     @property
     def pressure(self) -> float:
-        """The probability that the mask took away, on average over the sampled tokens.
+        """Mean masked probability of the sampled tokens; 0 if no token was sampled, or without `confidence`.
 
-        Near 0 the model wanted to write what the target asks for; near 1 the target fights the model, and a better
-        prompt or another target would serve both.
+        Near 0, the model prefers text of the target. Near 1, model and target disagree: improve the prompt, or choose
+        another target.
         """
-        removed = [token.masked_probability for token in self.events if not token.forced]
-        return sum(removed) / len(removed) if removed else 0.0
+        masked = [token.masked_probability for token in self.events if not token.forced]
+        return sum(masked) / len(masked) if masked else 0.0
 
     def __repr__(self) -> str:
         usage = self.usage

@@ -1,4 +1,4 @@
-"""Where the quotes of a value stand in their source."""
+"""Positions of quotes in their source."""
 
 from __future__ import annotations
 
@@ -14,23 +14,20 @@ __all__ = ["Span", "find_spans"]
 
 
 class Span(NamedTuple):
-    """Where a quote stands in its source: `source[start:end]` is its text, in characters.
-
-    Where it stands in several places, the first of them.
-    """
+    """Position of the first occurrence of a quote in its source, in characters: `source[start:end]` is the quote."""
 
     start: int
     end: int
 
 
 def find_spans(target: Target[object], text: bytes, values: Sequence[Field], source: str) -> dict[str, Span]:
-    """The places of the quotes in a text, by their paths.
+    """Return the spans of the quotes in a text, by path.
 
     Args:
         target: The target.
-        text: What was written.
-        values: The values in it, if it is JSON.
-        source: What quotes are taken from that name no source of their own.
+        text: The text of the answer.
+        values: The values in the text.
+        source: Source of quotes that have no source of their own.
     """
     if not target.has_quotes:
         return {}
@@ -41,6 +38,6 @@ def find_spans(target: Target[object], text: bytes, values: Sequence[Field], sou
             continue
         value: str = json.loads(text[field.start : field.end])
         start = find(source if quote.source is None else quote.source, value, whole_words=quote.words)
-        if start >= 0:  # else it is another member of a union
+        if start >= 0:  # otherwise another member of a union
             found[format_path(field.path)] = Span(start, start + len(value))
     return found

@@ -1,4 +1,4 @@
-"""The masked step as numba compiles it; its plain twin is `structkit.generate.sample.sample.pick`."""
+"""Numba kernels of greedy selection; the reference is `structkit.generate.sample.sample.sample_token`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["apply_mask", "sparse_argmax"]
 
 @kernel
 def sparse_argmax(logits, masks, max_allowed, ids, values):
-    """The likeliest allowed token of each row that allows few: only the logits of these are read.
+    """Select the most likely allowed token of each row with a sparse mask; reads only the logits of allowed tokens.
 
     Args:
         logits: float32[rows, width].
         masks: uint32[rows, words], bit t % 32 of word t // 32 for an allowed token t.
-        max_allowed: Words that hold a bit, at most, for a row to be looked at.
-        ids: int64[rows], written: the token, -1 if the row allows none below its width, -2 if it was not looked at.
-        values: float32[rows], written: its logit; the first NaN, if there is one.
+        max_allowed: Maximum number of nonzero mask words of a sparse row.
+        ids: int64[rows], written: the token; -1 if no allowed token has a logit, -2 if the row is not sparse.
+        values: float32[rows], written: the logit of the token; NaN if an allowed logit is NaN.
     """
     width = logits.shape[1]
     for row in range(len(masks)):
@@ -44,7 +44,7 @@ def sparse_argmax(logits, masks, max_allowed, ids, values):
 
 @kernel
 def apply_mask(row, mask):
-    """Write -inf over the logits that are not allowed.
+    """Set the logits of forbidden tokens to -inf, in place.
 
     Args:
         row: float32[width], written.

@@ -1,8 +1,8 @@
-"""Logits processors: what users put between the model and the choice of a token, stacked in order.
+"""Logits processors: user-defined changes of the logits before sampling, applied in order.
 
-A processor of transformers, `(input_ids, scores) -> scores` on tensors of one row, is one as it is. Those made here
-know the vocabulary. `MASK` says where in the stack the guide's mask stands, by default at its end; it has the last word
-wherever it stands.
+A callable of transformers, `(input_ids, scores) -> scores` on tensors of one row, is a processor. A processor with
+`begin` gets the vocabulary and can keep a state per sequence. `MASK` in the list applies the guide's mask at that
+position; the mask is always applied after the last processor too.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ __all__ = ["MASK", "Penalty", "Processor", "ProcessorStack", "Suppress"]
 
 LogitsRow: TypeAlias = NDArray[np.float32]
 LogitsStep: TypeAlias = Callable[[Sequence[int], LogitsRow], LogitsRow]
-"""From the tokens of a sequence and float32[width], the logits of the next one, to such logits."""
+"""Function of the tokens of a sequence and the logits of the next one, float32[width], to new logits."""
 
 
 class Processor(Protocol):
-    """A processor with a state for each sequence."""
+    """A processor with a state per sequence."""
 
     def begin(self, vocabulary: Vocabulary) -> LogitsStep:
-        """A new sequence: what is done to its logits."""
+        """Start a sequence; return its step function."""
         ...
 
 
@@ -43,30 +43,32 @@ class _StatefulProcessor(Protocol):
 
 
 class _Mask:
-    """Where the guide's mask stands."""
+    """Type of `MASK`."""
 
     def __repr__(self) -> str:
         return "MASK"
 
 
 MASK: Final = _Mask()
-"""Where in a stack of processors the guide's mask stands."""
+"""Position of the guide's mask in a list of processors."""
 
 AnyProcessor: TypeAlias = "Processor | _Mask | Callable[[Any, Any], Any]"
-"""What `processors=` takes."""
+"""An item of `processors=`."""
 
 
 @dataclass(frozen=True)
 class Suppress:
-    """Forbids tokens, wherever there is a choice; `ModelError` where it leaves none.
+    """Forbid tokens. Text that has only one continuation is not sampled, so it can still contain them.
+
+    If all allowed tokens are forbidden, generation raises `ModelError`.
 
     Args:
-        tokens: Token ids, or a pattern: tokens in whose text it is found.
+        tokens: Token ids, or a regular expression that is searched in the text of each token.
 
     Raises:
-        PatternError: The pattern is none.
-        TypeError: A token is no whole number.
-        ValueError: It is negative.
+        PatternError: The regular expression is invalid.
+        TypeError: A token id is not an integer.
+        ValueError: A token id is negative.
 
     >>> import structkit as sk
     >>> from structkit.testing import RandomModel
@@ -79,7 +81,7 @@ class Suppress:
 
     def __post_init__(self) -> None:
         if not isinstance(self.tokens, str):
-            object.__setattr__(self, "tokens", tuple(self.tokens))  # what is given may be read only once
+            object.__setattr__(self, "tokens", tuple(self.tokens))  # an iterator can be read only once
             for token_id in self.tokens:
                 check_int("a token of Suppress", token_id, 0)
             return
@@ -87,14 +89,14 @@ class Suppress:
             re.compile(self.tokens)
         except re.error as error:
             raise PatternError(
-                f"the pattern of Suppress is none: {error}", pattern=self.tokens, column=error.pos or 0
+                f"the pattern of Suppress is invalid: {error}", pattern=self.tokens, column=error.pos or 0
             ) from error
 
     def begin(self, vocabulary: Vocabulary) -> LogitsStep:
         """See `Processor`."""
-        found = isinstance(self.tokens, str)
+        is_pattern = isinstance(self.tokens, str)
         forbidden = (
-            _matching_tokens(str(self.tokens), vocabulary) if found else np.array(self.tokens, np.int64)
+            _matching_tokens(str(self.tokens), vocabulary) if is_pattern else np.array(self.tokens, np.int64)
         )
 
         def step(token_ids: Sequence[int], row: LogitsRow) -> LogitsRow:
@@ -106,7 +108,7 @@ class Suppress:
 
 @lru_cache(maxsize=8)
 def _matching_tokens(pattern: str, vocabulary: Vocabulary) -> NDArray[np.int64]:
-    """The tokens in whose text a pattern is found; the same for each of many sequences."""
+    """Return the tokens whose text contains a match of a pattern; cached, because all sequences of a call share it."""
     search = re.compile(pattern).search
     texts = (token.decode(errors="replace") for token in vocabulary.tokens)
     return np.array([token_id for token_id, text in enumerate(texts) if search(text)], np.int64)
@@ -114,10 +116,10 @@ def _matching_tokens(pattern: str, vocabulary: Vocabulary) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Penalty:
-    """Makes tokens that are in the sequence already less likely (Keskar et al. 2019, section 4.1).
+    """Make tokens that already occur in the sequence less likely (Keskar et al. 2019, section 4.1).
 
     Args:
-        factor: Positive logits of such tokens are divided by it, others multiplied; 1 changes nothing.
+        factor: Divides the positive logits of such tokens and multiplies the others; 1 changes nothing.
     """
 
     factor: float
@@ -138,8 +140,8 @@ class ProcessorStack:
     """The processors of one sequence.
 
     Args:
-        processors: In order.
-        vocabulary: The model's.
+        processors: Processors in order of application.
+        vocabulary: Vocabulary of the model.
     """
 
     def __init__(self, processors: Sequence[AnyProcessor], vocabulary: Vocabulary) -> None:
@@ -153,12 +155,12 @@ class ProcessorStack:
         ]
 
     def apply(self, token_ids: Sequence[int], row: LogitsRow, mask: NDArray[np.uint32]) -> LogitsRow:
-        """The logits after all processors, float32[width]; the given ones stay as they are.
+        """Return the logits after all processors and the mask, float32[width]; `row` is not modified.
 
         Raises:
-            ModelError: They forbid every token that the mask allows, or one of them broke.
+            ModelError: The processors forbid every token that the mask allows, or a processor failed.
         """
-        given, row = row, row.copy()
+        original, row = row, row.copy()
         for step in self._steps:
             if step is None:
                 kernels.apply_mask(row, mask)
@@ -167,12 +169,14 @@ class ProcessorStack:
         final: LogitsRow = row.copy()
         kernels.apply_mask(final, mask)
         if np.isnan(final).any():
-            if not np.isnan(given).any():
-                raise ModelError("the processors made a logit NaN", place="processors")
+            if not np.isnan(original).any():
+                raise ModelError("the processors returned a logit that is NaN", place="processors")
         elif final.max(initial=-np.inf) == -np.inf:
-            before = given.copy()
+            before = original.copy()
             kernels.apply_mask(before, mask)
-            if before.max(initial=-np.inf) > -np.inf:  # else the model did
+            if (
+                before.max(initial=-np.inf) > -np.inf
+            ):  # otherwise the model itself gives no allowed token a finite logit
                 raise ModelError(
                     "the processors forbid every token that the target allows; allow one of them",
                     place="processors",
@@ -181,16 +185,17 @@ class ProcessorStack:
 
     @staticmethod
     def _apply_step(step: LogitsStep, token_ids: Sequence[int], row: LogitsRow) -> LogitsRow:
-        made = call_model(partial(step, token_ids, row), "processors", subject="a processor")
-        if made.shape != row.shape:
+        changed = call_model(partial(step, token_ids, row), "processors", subject="a processor")
+        if changed.shape != row.shape:
             raise ModelError(
-                f"a processor gave logits of shape {[*made.shape]} for {[*row.shape]}", place="processors"
+                f"a processor returned logits of shape {[*changed.shape]}; expected {[*row.shape]}",
+                place="processors",
             )
-        return made
+        return changed
 
 
 def _from_transformers(processor: Callable[[Any, Any], Any]) -> LogitsStep:
-    """A processor of transformers, which works on tensors of a batch."""
+    """Adapt a processor of transformers, which takes tensors with a batch dimension."""
 
     def step(token_ids: Sequence[int], row: LogitsRow) -> LogitsRow:
         import torch

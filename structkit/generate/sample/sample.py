@@ -1,4 +1,4 @@
-"""Sampling: from logits and a mask to one token. Pure but for the random generator that is handed in."""
+"""Sampling one token from logits and a mask. The only state is the random generator passed in."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ __all__ = [
 ]
 
 _SPARSE = 8
-"""If less than one in so many words of a mask has a bit, only those words are looked at."""
+"""A mask is sparse if at most one in this many of its words is nonzero; only those words are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How a token is chosen among the allowed ones.
+    """Sampling parameters.
 
     >>> Sampling(temperature=0.7, top_p=0.9).temperature
     0.7
 
     Raises:
-        ValueError: A number is out of its range.
-        TypeError: It is not a number.
+        ValueError: A value is out of range.
+        TypeError: A value is not a number.
     """
 
     temperature: float = 0.0
-    """0 takes the likeliest token; 1 samples as the model says; more makes it bolder."""
+    """0 selects the most likely token; above 0, logits are divided by it before sampling."""
 
     top_k: int | None = None
-    """Only the `top_k` likeliest tokens, and those as likely as the last of them."""
+    """Keep the `top_k` most likely tokens, and all tokens as likely as the last of them."""
 
     top_p: float | None = None
-    """Only the fewest tokens that together have this probability (Holtzman et al. 2020)."""
+    """Keep the smallest set of tokens whose total probability reaches this value (Holtzman et al. 2020)."""
 
     min_p: float | None = None
-    """Only tokens at least this fraction as likely as the likeliest (Nguyen et al. 2024)."""
+    """Keep tokens whose probability is at least this fraction of the highest one (Nguyen et al. 2024)."""
 
     typical_p: float | None = None
-    """Only the tokens whose surprise is nearest to what is expected, that together have this probability (Meister et
-    al. 2023)."""
+    """Keep the tokens whose information is nearest to the entropy, up to this total probability (Meister et al.
+    2023)."""
 
     seed: int | None = None
-    """The same seed gives the same tokens; `None` gives others each time."""
+    """Seed of the random generator; `None` seeds it from the operating system."""
 
     def __post_init__(self) -> None:
         check_number("temperature", self.temperature, 0, math.inf)
@@ -72,12 +72,12 @@ class Sampling:
         check_int("seed", self.seed, 0)
 
     def generator(self, sequence_index: int = 0) -> np.random.Generator:
-        """The random numbers of one sequence; those of a row of many depend on its number, not on the others."""
+        """Return the random generator of a sequence; it depends on the seed and the index only, not on the batch."""
         return np.random.default_rng(None if self.seed is None else [self.seed, sequence_index])
 
 
 def only_id(mask: NDArray[np.uint32]) -> int | None:
-    """The one token that a mask allows, or `None` if it allows another number of them.
+    """Return the only token that a mask allows, or `None` if it allows none or several.
 
     Args:
         mask: uint32[words], bit t % 32 of word t // 32 for token t.
@@ -93,10 +93,10 @@ def only_id(mask: NDArray[np.uint32]) -> int | None:
 
 
 def only_ids(masks: NDArray[np.uint32], max_allowed: int) -> NDArray[np.int64] | None:
-    """The tokens that masks allow, or `None` if one of them allows none or more than `max_allowed`.
+    """Return the tokens that each mask allows, or `None` if a mask allows none or more than `max_allowed`.
 
     Returns:
-        int64[rows, tokens]; a row that allows fewer tokens than others repeats its first.
+        int64[rows, tokens]; shorter rows are padded with their first token.
 
     >>> only_ids(np.array([[0, 0b100], [0b11, 0]], np.uint32), 2).tolist()
     [[34, 34], [0, 1]]
@@ -122,20 +122,20 @@ def sample_token(
     *,
     location: str | None = None,
 ) -> int:
-    """Choose one of the allowed tokens.
+    """Sample one of the allowed tokens.
 
-    Logits of other tokens have no influence. Logits wider than the vocabulary are padding, and tokens past their
-    end are tokens that the model cannot say.
+    Logits of forbidden tokens are ignored. Logits past the vocabulary are padding; tokens past the last logit cannot
+    be sampled.
 
     Args:
         logits: float32[width].
         mask: uint32[words], the allowed tokens: bit t % 32 of word t // 32 for token t.
-        sampling: How to choose.
-        generator: Moved by one number for each sampled token, by none when there is nothing to draw.
-        location: The step, for errors.
+        sampling: Sampling parameters.
+        generator: Advanced by one number per sampled token, and not at all at temperature 0 or for one allowed token.
+        location: Path of the step, for errors.
 
     Raises:
-        ModelError: A logit is NaN or infinite, or the model cannot say any allowed token.
+        ModelError: The highest allowed logit is NaN or infinite, or no allowed token has a logit.
 
     >>> logits = np.array([1, 9, 5], np.float32)
     >>> sample_token(logits, np.array([0b101], np.uint32), Sampling(), np.random.default_rng())
@@ -144,10 +144,10 @@ def sample_token(
     if logits.ndim != 1:
         shape = list(logits.shape)
         raise ModelError(
-            f"the model gave logits of shape {shape}; give one row, float32[width]", place=location
+            f"the model returned logits of shape {shape}; expected one row, float32[width]", place=location
         )
     ids, row = allowed_logits(logits, mask)
-    best = int(row.argmax()) if len(row) else -1  # the position of a NaN, if there is one
+    best = int(row.argmax()) if len(row) else -1  # argmax returns the first NaN, if any
     if best < 0 or not np.isfinite(row[best]):
         raise logits_error(logits, mask, location)
     chosen = best if sampling.temperature == 0 or len(row) == 1 else _draw(row, sampling, generator)
@@ -157,10 +157,10 @@ def sample_token(
 def allowed_logits(
     logits: NDArray[np.float32], mask: NDArray[np.uint32]
 ) -> tuple[NDArray[np.int64] | None, NDArray[np.float32]]:
-    """The logits of the allowed tokens and their ids; or all logits, -inf where forbidden, and `None`."""
+    """Return the ids and logits of the allowed tokens; for a dense mask, `None` and all logits, -inf if forbidden."""
     words = np.flatnonzero(mask)
     if _SPARSE * len(words) > len(mask):
-        # In free text nearly all tokens are allowed: to blot out the others is quicker than to gather these.
+        # In free text most tokens are allowed: masking the others is faster than gathering these.
         allowed = _bools(mask, len(logits))
         return None, np.where(allowed, logits[: len(allowed)], np.float32(-np.inf))
     found = np.flatnonzero(_bits(mask[words]))
@@ -179,7 +179,7 @@ def is_allowed(mask: NDArray[np.uint32], token: int) -> bool:
 
 
 def logsumexp(row: NDArray[np.float32]) -> float:
-    """The logarithm of the sum of exponentials; -inf where nothing is finite.
+    """Return the logarithm of the sum of exponentials; -inf if all logits are -inf.
 
     >>> round(logsumexp(np.log(np.array([1, 2, 5], np.float32))), 6) == round(math.log(8), 6)
     True
@@ -191,17 +191,17 @@ def logsumexp(row: NDArray[np.float32]) -> float:
 
 
 def logits_error(logits: NDArray[np.float32], mask: NDArray[np.uint32], location: str | None) -> ModelError:
-    """The error of logits of which no token can be chosen: what is wrong with them."""
-    sayable = np.flatnonzero(_bits(mask)[: len(logits)])
-    if not len(sayable):
+    """Return the error for logits from which no allowed token can be sampled."""
+    allowed = np.flatnonzero(_bits(mask)[: len(logits)])
+    if not len(allowed):
         return ModelError(
-            f"the model cannot say any of the allowed tokens: its logits are only {len(logits)} wide; "
-            "give the vocabulary that belongs to the model",
+            f"none of the allowed tokens has a logit: the model returned {len(logits)} logits; "
+            "pass the vocabulary of the model's own tokenizer",
             place=location,
         )
-    worst = sayable[logits[sayable].argmax()]
+    worst = allowed[logits[allowed].argmax()]
     return ModelError(
-        f"the logit of token {worst} is {logits[worst]}, and it decides; "
+        f"the highest logit of the allowed tokens, of token {worst}, is {logits[worst]}, not a finite number; "
         "load the model in a wider type, such as dtype='float32'",
         place=location,
     )
@@ -222,11 +222,11 @@ def _draw(row: NDArray[np.float32], sampling: Sampling, generator: np.random.Gen
 
 
 def probabilities(row: NDArray[np.float32], sampling: Sampling) -> NDArray[np.float64]:
-    """The chance of each token under the options: first temperature, then top-k, top-p, min-p and typical-p.
+    """Return the probability of each token after temperature, top-k, top-p, min-p and typical-p, in this order.
 
     Args:
-        row: float32[n], finite at its maximum, without NaN.
-        sampling: The options; the temperature is above 0.
+        row: float32[n], without NaN and with a finite maximum.
+        sampling: Sampling parameters; the temperature is above 0.
 
     Returns:
         float64[n], summing to 1.
@@ -236,7 +236,7 @@ def probabilities(row: NDArray[np.float32], sampling: Sampling) -> NDArray[np.fl
     [0.625, 0.375, 0.0]
     """
     wide = row.astype(np.float64)
-    with np.errstate(over="ignore"):  # near temperature 0 the differences grow infinite, as they should
+    with np.errstate(over="ignore"):  # near temperature 0 the quotients overflow to -inf: probability 0
         chances: NDArray[np.float64] = np.exp((wide - wide.max()) / sampling.temperature)
     chances /= chances.sum()
     kept = np.ones(len(row), bool)
@@ -256,7 +256,7 @@ def probabilities(row: NDArray[np.float32], sampling: Sampling) -> NDArray[np.fl
 def _smallest_set(
     probabilities: NDArray[np.float64], rank: NDArray[np.float64], threshold: float
 ) -> NDArray[np.bool_]:
-    """The first tokens by rank that together have `threshold` of the chances; always at least one."""
+    """Mark the first tokens by rank, at least one, until their share of the probability reaches `threshold`."""
     order = np.argsort(-rank, kind="stable")
     order = order[probabilities[order] > 0]
     sums = np.cumsum(probabilities[order])
@@ -268,26 +268,32 @@ def _smallest_set(
 
 
 def _surprisal_deviation(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far each token's information is from the expected information, the entropy."""
+    """Return the distance of each token's information from the entropy."""
     information = -np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
     surprise: NDArray[np.float64] = np.abs(information - (probabilities * information).sum())
     return surprise
 
 
 def check_number(name: str, value: float, minimum: float, maximum: float, *, exclusive: bool = False) -> None:
-    """Raise TypeError or ValueError unless a value is a number, at least `minimum` (or above it) and at most
-    `maximum`.
+    """Raise TypeError or ValueError unless a value is a finite number between `minimum` and `maximum`.
+
+    Args:
+        name: Name of the value, for messages.
+        value: The value.
+        minimum: Lower bound.
+        maximum: Upper bound, inclusive.
+        exclusive: Whether the lower bound is excluded.
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, not {value!r}")
     if not (minimum < value if exclusive else minimum <= value) or not value <= maximum or math.isinf(value):
-        least = f"above {minimum}" if exclusive else f"at least {minimum}"
-        most = f" and at most {maximum}" if maximum < math.inf else ""
-        raise ValueError(f"{name} must be {least}{most}, not {value!r}")
+        lower = f"above {minimum}" if exclusive else f"at least {minimum}"
+        upper = f" and at most {maximum}" if maximum < math.inf else " and finite"
+        raise ValueError(f"{name} must be {lower}{upper}, not {value!r}")
 
 
 def check_int(name: str, value: int | None, minimum: int) -> None:
-    """Raise TypeError or ValueError unless a value is `None` or a whole number, at least `minimum`."""
+    """Raise TypeError or ValueError unless a value is `None` or an integer of at least `minimum`."""
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, Integral):

@@ -1,4 +1,4 @@
-"""The masked step: from the logits of a batch and a mask for each row to one token for each row."""
+"""Token selection for a batch: from logits and one request per row to one token per row."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["select_tokens"]
 
 
 def select_tokens(logits: Logits, requests: Sequence[SampleRequest]) -> list[SampledToken | ModelError]:
-    """Choose a token for each row.
+    """Select a token for each row.
 
     Args:
-        logits: float[rows, width]; logits past the vocabulary are padding, and tokens past the width are tokens that
-            the model cannot say. They may be written over.
-        requests: One for each row; their `token_ids` were read.
+        logits: float[rows, width]; may be overwritten. Logits past the vocabulary are padding; tokens past the width
+            cannot be selected.
+        requests: One request per row.
 
     Returns:
-        What was chosen, or why nothing could be: a broken row does not lose the others.
+        The token of each row, or its error: a row with invalid logits does not affect the others.
 
     >>> logits = np.array([[1, 9, 5]], np.float32)
     >>> select_tokens(logits, [SampleRequest(token_ids=[0], mask=np.array([0b101], np.uint32))])
@@ -33,11 +33,11 @@ def select_tokens(logits: Logits, requests: Sequence[SampleRequest]) -> list[Sam
         return select_tokens_on_cpu(logits, requests)
     from structkit.generate.sample.select_torch import rows_on_cpu, select_tokens_on_device
 
-    told: list[SampledToken | ModelError | None] = [*select_tokens_on_device(logits, requests)]
-    others = [number for number, each in enumerate(told) if each is None]
+    selected: list[SampledToken | ModelError | None] = [*select_tokens_on_device(logits, requests)]
+    others = [number for number, each in enumerate(selected) if each is None]
     if others:
-        # What is sampled, scored or adjusted is written once, on the CPU.
+        # Sampling, log-probabilities and transforms are implemented on the CPU only.
         chosen = select_tokens_on_cpu(rows_on_cpu(logits, others), [requests[number] for number in others])
         for number, each in zip(others, chosen, strict=True):
-            told[number] = each
-    return [each for each in told if each is not None]
+            selected[number] = each
+    return [each for each in selected if each is not None]

@@ -1,6 +1,7 @@
-"""The masked step on the CPU: greedy rows are done in place.
+"""Token selection on the CPU; greedy rows are processed in place.
 
-Where few tokens are allowed only their logits are read; elsewhere the likeliest token of all is mostly an allowed one.
+For a sparse mask, only the logits of allowed tokens are read. For a dense mask, the mask is applied only if the most
+likely token of all is forbidden, which is rare.
 """
 
 from __future__ import annotations
@@ -19,43 +20,44 @@ from structkit.generate.sample.step import SampledToken, SampleRequest
 __all__ = ["select_tokens_on_cpu"]
 
 _SPARSE = 16
-"""A row allows few tokens if less than one in so many words of its mask has a bit."""
+"""A mask is sparse if at most one in this many of its words is nonzero."""
 
 
 def select_tokens_on_cpu(
     logits: NDArray[np.float32], requests: Sequence[SampleRequest]
 ) -> list[SampledToken | ModelError]:
-    """Choose a token for each row; see `structkit.generate.sample.select.choose`.
+    """Select a token for each row; see `structkit.generate.sample.select.select_tokens`.
 
     Args:
-        logits: float32[rows, width]; they may be written over.
-        requests: One for each row.
+        logits: float32[rows, width]; may be overwritten.
+        requests: One request per row.
 
     Raises:
-        ModelError: The logits have another shape.
+        ModelError: The logits have the wrong shape.
     """
     if logits.ndim != 2 or len(logits) != len(requests):
         raise ModelError(
-            f"the model gave logits of shape {list(logits.shape)} for {len(requests)} rows; give float32[rows, width]"
+            f"the model returned logits of shape {list(logits.shape)} for {len(requests)} rows; "
+            "expected float32[rows, width]"
         )
     ids, values = np.full(len(requests), -2, np.int64), np.empty(len(requests), np.float32)
-    masks = np.stack([ask.mask for ask in requests])
+    masks = np.stack([request.mask for request in requests])
     kernels.sparse_argmax(logits, masks, masks.shape[1] // _SPARSE, ids, values)
     return [
-        _select_row(row, ask, best, value)
-        for row, ask, best, value in zip(logits, requests, ids.tolist(), values.tolist(), strict=True)
+        _select_row(row, request, best, value)
+        for row, request, best, value in zip(logits, requests, ids.tolist(), values.tolist(), strict=True)
     ]
 
 
 def _select_row(
     row: NDArray[np.float32], request: SampleRequest, best: int, value: float
 ) -> SampledToken | ModelError:
-    """Choose for one row; `best` is the likeliest allowed token where few are allowed, else -2."""
+    """Select the token of one row; `best` is the most likely allowed token if the mask is sparse, otherwise -2."""
     total = logsumexp(row) if request.with_logprobs else 0.0
     candidates = tuple(
         float(row[token]) - total if token < len(row) else -math.inf for token in request.candidates
     )
-    wanted = None if request.unbudgeted_mask is None else _argmax(row, request.unbudgeted_mask)
+    unbudgeted = None if request.unbudgeted_mask is None else _argmax(row, request.unbudgeted_mask)
     try:
         if request.transform is not None:
             token = sample_token(
@@ -76,20 +78,20 @@ def _select_row(
     except ModelError as error:
         return error
     if not request.with_logprobs:
-        return SampledToken(token, wanted)
-    among = logsumexp(allowed_logits(row, request.mask)[1])
-    removed = max(0.0, 1 - math.exp(among - total))
-    return SampledToken(token, wanted, float(row[token]) - among, removed, candidates)
+        return SampledToken(token, unbudgeted)
+    allowed = logsumexp(allowed_logits(row, request.mask)[1])
+    masked = max(0.0, 1 - math.exp(allowed - total))
+    return SampledToken(token, unbudgeted, float(row[token]) - allowed, masked, candidates)
 
 
 def _greedy(row: NDArray[np.float32], mask: NDArray[np.uint32]) -> tuple[int, float]:
-    """The likeliest allowed token and its logit; that is NaN if an allowed one is, -inf if none is allowed."""
+    """Return the most likely allowed token and its logit: NaN if an allowed logit is NaN, -inf if none is allowed."""
     token = _argmax(row, mask)
     return token, float(row[token])
 
 
 def _argmax(row: NDArray[np.float32], mask: NDArray[np.uint32]) -> int:
-    """The likeliest allowed token, the first NaN if there is one; any token if none is allowed."""
+    """Return the most likely allowed token: the first NaN if there is one, any token if none is allowed."""
     best = int(row.argmax())
     if not is_allowed(mask, best):
         kernels.apply_mask(row, mask)

@@ -1,4 +1,4 @@
-"""The masked step on an accelerator: the packed masks are sent once, and only the chosen tokens come back."""
+"""Greedy selection with torch: packed masks are copied to the device, and only the selected tokens are copied back."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from structkit.generate.sample.step import SampledToken, SampleRequest
 __all__ = ["apply_masks", "rows_on_cpu", "select_tokens_on_device"]
 
 _MAX_SPARSE = 64
-"""If no row allows more tokens than so many, only their logits are read."""
+"""If no row allows more tokens than this, only the logits of allowed tokens are read."""
 
 
 def apply_masks(logits: torch.Tensor, masks: NDArray[np.uint32]) -> None:
-    """Write -inf over the logits that are not allowed, in place and without waiting for the device.
+    """Set the logits of forbidden tokens to -inf, in place and without synchronizing with the device.
 
     Args:
         logits: float[rows, width].
@@ -40,33 +40,33 @@ def apply_masks(logits: torch.Tensor, masks: NDArray[np.uint32]) -> None:
 def select_tokens_on_device(
     logits: torch.Tensor, requests: Sequence[SampleRequest]
 ) -> list[SampledToken | None]:
-    """Choose a token for each row that is greedy, and neither scored nor adjusted.
+    """Select a token for each greedy row that needs no log-probabilities, transform or unbudgeted token.
 
     Args:
-        logits: float[rows, width]; they may be written over.
-        requests: One for each row.
+        logits: float[rows, width]; may be overwritten.
+        requests: One request per row.
 
     Returns:
-        What was chosen; `None` for the other rows, and for those whose best logit is not finite.
+        The tokens; `None` for all other rows, and for rows whose highest allowed logit is not finite.
     """
-    told: list[SampledToken | None] = [None] * len(requests)
+    selected: list[SampledToken | None] = [None] * len(requests)
     plain = [
         number
-        for number, ask in enumerate(requests)
-        if ask.sampling.temperature == 0
-        and not (ask.with_logprobs or ask.transform or ask.unbudgeted_mask is not None)
+        for number, request in enumerate(requests)
+        if request.sampling.temperature == 0
+        and not (request.with_logprobs or request.transform or request.unbudgeted_mask is not None)
     ]
     if plain:
         rows = logits if len(plain) == len(requests) else logits[_to_device(np.array(plain), logits.device)]
         tokens, values = _argmax(rows, np.stack([requests[number].mask for number in plain]))
         for number, token, value in zip(plain, tokens, values, strict=True):
             if np.isfinite(value):
-                told[number] = SampledToken(token)
-    return told
+                selected[number] = SampledToken(token)
+    return selected
 
 
 def rows_on_cpu(logits: torch.Tensor, numbers: Sequence[int]) -> NDArray[np.float32]:
-    """float32[rows, width]: some rows of the logits.
+    """Copy some rows of the logits to the CPU, as float32[rows, width].
 
     >>> rows_on_cpu(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), [1]).tolist()
     [[3.0, 4.0]]
@@ -76,16 +76,16 @@ def rows_on_cpu(logits: torch.Tensor, numbers: Sequence[int]) -> NDArray[np.floa
 
 
 def _argmax(logits: torch.Tensor, masks: NDArray[np.uint32]) -> tuple[list[int], list[float]]:
-    """The likeliest allowed token of each row, and its logit."""
-    few = only_ids(masks, _MAX_SPARSE)
-    if few is not None and few.max(initial=0) < logits.shape[1]:
-        ids = _to_device(few, logits.device)
-        values, places = logits.gather(1, ids).float().max(dim=1)
-        tokens = ids.gather(1, places.unsqueeze(1)).squeeze(1)
+    """Return the most likely allowed token of each row, and its logit."""
+    allowed = only_ids(masks, _MAX_SPARSE)
+    if allowed is not None and allowed.max(initial=0) < logits.shape[1]:
+        ids = _to_device(allowed, logits.device)
+        values, positions = logits.gather(1, ids).float().max(dim=1)
+        tokens = ids.gather(1, positions.unsqueeze(1)).squeeze(1)
     else:
         apply_masks(logits, masks)
         values, tokens = logits.float().max(dim=1)
-    # One transfer, and one wait: floats hold token ids exactly up to 2**53.
+    # One copy and one synchronization: float64 represents token ids exactly, up to 2**53.
     both = torch.stack([tokens.double(), values.double()]).cpu()
     return [int(token) for token in both[0].tolist()], both[1].tolist()
 

@@ -1,4 +1,4 @@
-"""One step of a sequence, as values: what a flow asks for, and what was chosen."""
+"""Values of one decoding step: the request of a flow, a draft, and the token that was sampled."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from structkit.generate.sample.sample import Sampling
 __all__ = ["Draft", "LogitsTransform", "SampleRequest", "SampledToken"]
 
 LogitsTransform: TypeAlias = "Callable[[NDArray[np.float32], NDArray[np.uint32]], NDArray[np.float32]]"
-"""From float32[width], the logits, and the mask to logits: a penalty, say. The mask is put on them after it."""
+"""Function of the logits, float32[width], and the mask to new logits. The mask is applied to its result."""
 
 _GREEDY = Sampling()
 
 
 @dataclass(slots=True)
 class Draft:
-    """Tokens that may come next.
+    """Tokens proposed for the next positions.
 
     Attributes:
-        token_ids: The tokens, from the one on that is being asked for.
-        is_guess: For each whether it is a guess; the others follow from those before them.
-        seconds: The time that a model took for it.
+        token_ids: The tokens, starting at the position of the request.
+        is_guess: For each token, whether it is a guess; the others follow from the tokens before them.
+        seconds: Time that the assistant model took.
     """
 
     token_ids: list[int] = field(default_factory=list)
@@ -36,22 +36,21 @@ class Draft:
 
 @dataclass(slots=True, kw_only=True)
 class SampleRequest:
-    """What a flow asks for: that a model reads tokens, and that one is chosen to follow them.
+    """A request of a flow: run the model on tokens, then sample the next one.
 
     Attributes:
-        token_ids: The tokens to read, at least one.
+        token_ids: Tokens to run the model on, at least one.
         mask: uint32[words], the allowed tokens: bit t % 32 of word t // 32 for token t.
-        unbudgeted_mask: With a budget, the tokens that would be allowed without one, if it is wanted to know which
-            of them the
-            model likes best.
-        sampling: How to choose.
-        generator: The random numbers of the sequence.
-        rollback_count: How many tokens of the sequence are taken back before.
-        transform: What else changes the logits.
-        with_logprobs: Whether the log-probability is wanted.
-        candidates: With `with_logprobs`, tokens of which the probability without the mask is wanted.
-        location: The step, for errors.
-        draft: Gives up to so many tokens that may well follow, the one asked for first.
+        unbudgeted_mask: uint32[words], the tokens allowed without the token budget; requests
+            `SampledToken.unbudgeted_token_id`.
+        sampling: Sampling parameters.
+        generator: Random generator of the sequence.
+        rollback_count: Number of tokens to remove from the sequence first.
+        transform: Logits processors.
+        with_logprobs: Whether log-probabilities are computed.
+        candidates: With `with_logprobs`, tokens whose unmasked log-probability is computed.
+        location: Path of the step, for errors.
+        draft: Function of a maximum length to a draft, which starts with the token requested.
     """
 
     token_ids: list[int]
@@ -69,14 +68,14 @@ class SampleRequest:
 
 @dataclass(frozen=True, slots=True)
 class SampledToken:
-    """What was chosen.
+    """The token sampled for a request.
 
     Attributes:
         token_id: The token.
-        unbudgeted_token_id: The likeliest token of `Ask.free`, if that was given.
-        logprob: If scored, its log-probability among the allowed tokens, at temperature 1.
-        masked_probability: If scored, the probability of the tokens that the mask forbids.
-        candidates: The log-probability of each of `Ask.candidates`, without the mask.
+        unbudgeted_token_id: The most likely token of `SampleRequest.unbudgeted_mask`, if that is set.
+        logprob: With `with_logprobs`, the log-probability among the allowed tokens, at temperature 1.
+        masked_probability: With `with_logprobs`, the total probability of the forbidden tokens.
+        candidates: The unmasked log-probability of each of `SampleRequest.candidates`.
     """
 
     token_id: int

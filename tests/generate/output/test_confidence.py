@@ -1,4 +1,4 @@
-"""How sure the model was, against the chain rule worked out by hand."""
+"""Confidence, compared with the chain rule of probability."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _log_softmax(row: np.ndarray) -> np.ndarray:
 @settings(deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
 def test_a_choice_has_the_probabilities_of_its_texts(seed: int, forced: bool) -> None:
-    """The quote is forced; "lower" goes on from "low" where both begin with the same tokens."""
+    """The quote is forced; "lower" continues "low" if both start with the same tokens."""
     chances = sk.classify(RandomModel(seed, SMALL), "x", Urgency, include_schema=False, fast_forward=forced)
     assert set(chances) == set(Urgency)
     assert list(chances.values()) == sorted(chances.values(), reverse=True)
@@ -62,12 +62,12 @@ def test_a_choice_has_the_probabilities_of_its_texts(seed: int, forced: bool) ->
             fed = [token]
         return math.exp(total)
 
-    wanted = {u: chance(tokens) for u, tokens in spelled.items()}
+    expected = {u: chance(tokens) for u, tokens in spelled.items()}
     low, lower = spelled[Urgency.LOW], spelled[Urgency.LOWER]
     if lower[: len(low)] == low:
-        wanted[Urgency.LOW] -= wanted[Urgency.LOWER]
-    total = sum(wanted.values())
-    assert chances == pytest.approx({u: value / total for u, value in wanted.items()}, abs=1e-6)
+        expected[Urgency.LOW] -= expected[Urgency.LOWER]
+    total = sum(expected.values())
+    assert chances == pytest.approx({u: value / total for u, value in expected.items()}, abs=1e-6)
 
 
 @settings(deadline=None)
@@ -92,13 +92,13 @@ def test_fields_have_the_probabilities_of_their_tokens(seed: int, temperature: f
     assert set(result.confidence["owner"].choices or {}) == {None, ...}
 
 
-def test_without_confidence_nothing_is_scored() -> None:
+def test_without_confidence_there_are_no_logprobs() -> None:
     result = sk.generate(ScriptedModel(["true"]), "x", bool, confidence=False)
     assert result.confidence == {}
     assert all(token.logprob == 0 for token in result.events)
 
 
-def test_the_same_value_comes_out_whether_or_not_it_is_scored() -> None:
+def test_confidence_does_not_change_the_tokens() -> None:
     pytest.importorskip("transformers", reason="needs transformers")
     model, text = sk.load(), "Ana Souza, 34, works as a nurse in Porto."
     plain = sk.generate(model, text, Ticket, confidence=False, max_tokens=80)
@@ -107,13 +107,13 @@ def test_the_same_value_comes_out_whether_or_not_it_is_scored() -> None:
     together = sk.generate_many(model, [text] * 3, Ticket, confidence=True, max_tokens=80)
     for each in together:
         assert each.token_ids == plain.token_ids
-        for path, wanted in scored.confidence.items():
-            assert each.confidence[path].logprob == pytest.approx(wanted.logprob, abs=1e-3)
-            if wanted.choices:
-                assert each.confidence[path].choices == pytest.approx(wanted.choices, abs=1e-3)
+        for path, expected in scored.confidence.items():
+            assert each.confidence[path].logprob == pytest.approx(expected.logprob, abs=1e-3)
+            if expected.choices:
+                assert each.confidence[path].choices == pytest.approx(expected.choices, abs=1e-3)
 
 
-def test_classify_takes_what_can_be_listed() -> None:
+def test_classify_takes_targets_with_enumerable_values() -> None:
     assert next(iter(sk.classify(ScriptedModel(["no"]), "x", sk.Choice(["yes", "no"])))) == "no"
     assert next(iter(sk.classify(ScriptedModel(["2"]), "x", Literal[1, 2]))) == 2
     with pytest.raises(sk.SchemaError, match="no choice between values"):
@@ -124,7 +124,7 @@ def test_classify_takes_what_can_be_listed() -> None:
 
 
 @pytest.mark.parametrize("target", [Literal[1, True], sk.Choice([{"a": 1}, "a"])])
-def test_answers_that_are_no_keys_are_refused(target: object) -> None:
+def test_classify_refuses_members_without_unique_keys(target: object) -> None:
     with pytest.raises(sk.SchemaError, match="are no keys of a dict"):
         sk.classify(ScriptedModel([]), "x", target)
 
@@ -139,7 +139,7 @@ class Mixed(BaseModel):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_members_that_python_finds_equal_stay_apart(seed: int) -> None:
+def test_members_equal_in_python_stay_distinct(seed: int) -> None:
     result = sk.generate(RandomModel(seed, SMALL), "x", Mixed, include_schema=False)
     choices = result.confidence["x"].choices
     assert choices is not None
@@ -150,7 +150,7 @@ def test_members_that_python_finds_equal_stay_apart(seed: int) -> None:
     assert set(sk.classify(RandomModel(seed, SMALL), "x", Same)) == set(Same)
 
 
-def test_members_of_an_enum_may_be_equal_in_json() -> None:
+def test_enum_members_that_look_like_json() -> None:
     class Flag(Enum):
         ONE = "1"
         YES = "true"
@@ -161,7 +161,7 @@ def test_members_of_an_enum_may_be_equal_in_json() -> None:
 
 
 @pytest.mark.parametrize("texts", [["...", "no"], ["no", "...", "Ellipsis"], ["null", "..."]])
-def test_three_dots_are_a_text_like_others(texts: list[str]) -> None:
+def test_an_ellipsis_text_is_not_ellipsis(texts: list[str]) -> None:
     chances = sk.classify(RandomModel(2, SMALL), "x", sk.Choice(texts))
     assert set(chances) == set(texts)
     assert sum(chances.values()) == pytest.approx(1)
@@ -191,13 +191,13 @@ def test_three_dots_are_a_text_like_others(texts: list[str]) -> None:
         ({"properties": {"a": {}}, "additionalProperties": {"enum": [1, 2]}}, ["b"], ("1", "2")),
     ],
 )
-def test_choices_at_a_place(
+def test_choices_at_a_path(
     schema: dict[str, object], path: list[str | int], texts: tuple[object, ...] | None
 ) -> None:
     assert choices_at(parse_schema(schema), path) == texts
 
 
-def test_long_members_have_a_probability_too() -> None:
+def test_long_members_have_a_probability() -> None:
     long = "the quick brown fox jumps over it " * 30
     chances = sk.classify(RandomModel(1), "x", sk.Choice(["a" + long, "b" + long]))
     assert sum(chances.values()) == pytest.approx(1)
@@ -208,11 +208,11 @@ def test_members_must_be_keys() -> None:
         sk.classify(RandomModel(1), "x", sk.Choice(["none", [2, 3]]))
 
 
-def test_classify_always_scores() -> None:
+def test_classify_ignores_confidence_false() -> None:
     assert sum(sk.classify(RandomModel(1), "x", bool, confidence=False).values()) == pytest.approx(1)
 
 
-def test_members_longer_than_the_context_are_no_error() -> None:
+def test_members_longer_than_the_context_are_skipped() -> None:
     pytest.importorskip("transformers", reason="needs transformers")
     model = sk.load()
     target = Literal["yes", "a very long answer that nobody will ever give, but it is there anyhow"]
@@ -224,7 +224,7 @@ def test_members_longer_than_the_context_are_no_error() -> None:
     assert [result.value for result in results] == ["yes", "yes"]
 
 
-def test_a_member_that_the_model_cannot_say_has_no_probability() -> None:
+def test_a_member_without_a_logit_has_probability_zero() -> None:
     wide = RandomModel(1, SMALL)
     rows = SingleRowBatch(wide)
     rows.add([[97]])
@@ -234,18 +234,18 @@ def test_a_member_that_the_model_cannot_say_has_no_probability() -> None:
     assert rows.score(0, [[1, 300], [1, 2]])[0][1] == -np.inf
 
 
-@pytest.mark.parametrize(("wish", "warned"), [("true", False), ("maybe", True)])
-def test_a_target_that_fights_its_model_is_warned_of(wish: str, warned: bool) -> None:
+@pytest.mark.parametrize(("preferred", "warned"), [("true", False), ("maybe", True)])
+def test_low_agreement_warns(preferred: str, warned: bool) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        result = sk.generate(ScriptedModel([wish]), "x", bool, include_schema=False)
-        sk.generate(ScriptedModel([wish]), "x", bool, include_schema=False, confidence=False)
-        list(sk.stream(ScriptedModel([wish]), "x", bool, include_schema=False))
+        result = sk.generate(ScriptedModel([preferred]), "x", bool, include_schema=False)
+        sk.generate(ScriptedModel([preferred]), "x", bool, include_schema=False, confidence=False)
+        list(sk.stream(ScriptedModel([preferred]), "x", bool, include_schema=False))
     assert (result.pressure > 0.5) is warned
     assert [each.category for each in caught] == [sk.LowAgreementWarning] * (2 * warned)
 
 
-def test_noise_is_not_warned_of() -> None:
+def test_random_models_do_not_warn() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert sk.generate(RandomModel(3), "x", list[bool], max_tokens=20).pressure > 0.5

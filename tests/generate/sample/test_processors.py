@@ -1,4 +1,4 @@
-"""What users put between the model and the choice of a token."""
+"""Logits processors."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ rows = arrays(np.float32, st.integers(2, 40), elements=st.floats(-20, 20, width=
 
 
 @given(rows, st.floats(0.05, 0.99))
-def test_typical_is_that_of_transformers(row: np.ndarray, mass: float) -> None:
+def test_typical_p_agrees_with_transformers(row: np.ndarray, mass: float) -> None:
     torch = pytest.importorskip("torch", reason="needs torch")
     transformers = pytest.importorskip("transformers", reason="needs transformers")
     warper = transformers.TypicalLogitsWarper(mass=mass)
     theirs = torch.isfinite(warper(None, torch.tensor(row)[None].double()))[0].numpy()
     ours = probabilities(row, Sampling(temperature=1, typical_p=mass)) > 0
     plain = np.sort(probabilities(row, Sampling(temperature=1)))[::-1]
-    if len(np.unique(row)) == len(row) and abs(plain.sum() - 1) < 1e-9:  # equals are cut differently
-        assert abs(int(ours.sum()) - int(theirs.sum())) <= 1  # the sum may meet the mass exactly
+    if len(np.unique(row)) == len(row) and abs(plain.sum() - 1) < 1e-9:  # ties are cut differently
+        assert abs(int(ours.sum()) - int(theirs.sum())) <= 1  # the sum may equal the mass
 
 
 @given(rows, st.lists(st.integers(0, 39), max_size=10), st.floats(0.5, 2))
-def test_a_penalty_is_that_of_transformers(row: np.ndarray, seen: list[int], factor: float) -> None:
+def test_the_penalty_agrees_with_transformers(row: np.ndarray, seen: list[int], factor: float) -> None:
     torch = pytest.importorskip("torch", reason="needs torch")
     transformers = pytest.importorskip("transformers", reason="needs transformers")
     seen = [token for token in seen if token < len(row)] or [0]
@@ -47,10 +47,10 @@ def test_a_penalty_is_that_of_transformers(row: np.ndarray, seen: list[int], fac
     np.testing.assert_allclose(ours, theirs[0].numpy(), rtol=1e-6)
 
 
-def test_processors_come_in_order_and_the_mask_where_it_stands() -> None:
+def test_processors_and_mask_apply_in_order() -> None:
     seen = []
 
-    class Watch:
+    class Recorder:
         def __init__(self, name: str) -> None:
             self.name = name
 
@@ -61,15 +61,15 @@ def test_processors_come_in_order_and_the_mask_where_it_stands() -> None:
 
             return step
 
-    stack = ProcessorStack([Watch("before"), MASK, Watch("after")], BYTES)
+    stack = ProcessorStack([Recorder("before"), MASK, Recorder("after")], BYTES)
     row, mask = np.zeros(40, np.float32), np.array([0b101, 0, 0], np.uint32)
     adjusted = stack.apply([1], row, mask)
     assert seen == [("before", 40), ("after", 2)]
     assert np.flatnonzero(np.isfinite(adjusted)).tolist() == [0, 2]
-    assert not row.any()  # what the model gave is not changed
+    assert not row.any()  # the logits of the model are not modified
 
 
-def test_processors_of_transformers_work_as_they_are() -> None:
+def test_callables_of_transformers_are_processors() -> None:
     torch = pytest.importorskip("torch", reason="needs torch")
     lengths = []
 
@@ -86,7 +86,7 @@ def test_processors_of_transformers_work_as_they_are() -> None:
     assert lengths == list(range(3, 3 + len(lengths)))
 
 
-def test_suppressed_tokens_are_written_only_where_nothing_else_can_be() -> None:
+def test_suppressed_tokens_occur_only_in_forced_text() -> None:
     model = ScriptedModel(['{"a": "eel"}'], SMALL)
     text = sk.generate(model, "x", dict[str, str], processors=[Suppress("e")], max_tokens=30).text
     assert "e" not in json.dumps(json.loads(text))
@@ -97,12 +97,12 @@ def test_suppressed_tokens_are_written_only_where_nothing_else_can_be() -> None:
     ("tokens", "error"),
     [("(", sk.PatternError), (["a"], TypeError), ([True], TypeError), ([3, -1], ValueError)],
 )
-def test_what_is_suppressed_is_checked_at_once(tokens: Any, error: type[Exception]) -> None:
+def test_suppress_checks_its_tokens(tokens: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="Suppress"):
         Suppress(tokens)
 
 
-def test_what_is_suppressed_may_be_any_iterable() -> None:
+def test_suppress_takes_any_iterable() -> None:
     suppress = Suppress(iter([*b"aeiou"]))  # type: ignore[arg-type]
     for result in sk.generate(
         RandomModel(1, BYTES), "x", sk.Regex("[a-z]{20}"), processors=[suppress], n=3, temperature=1.0
@@ -110,20 +110,20 @@ def test_what_is_suppressed_may_be_any_iterable() -> None:
         assert not set("aeiou") & set(result.text)
 
 
-def test_processors_that_forbid_everything() -> None:
+def test_processors_that_forbid_every_token_raise() -> None:
     with pytest.raises(sk.ModelError, match="forbid every token"):
         sk.extract(RandomModel(1, BYTES), "x", bool, processors=[Suppress(range(256))])
 
 
-def test_processors_that_make_no_numbers_are_told_apart_from_models_that_do() -> None:
-    with pytest.raises(sk.ModelError, match="the processors made a logit NaN"):
+def test_nan_of_a_processor_and_nan_of_the_model_have_different_errors() -> None:
+    with pytest.raises(sk.ModelError, match="the processors returned a logit that is NaN"):
         sk.extract(RandomModel(), "x", bool, processors=[lambda ids, scores: scores * np.nan])
     broken = ScriptedModel([np.full((1, RandomModel().vocabulary.size), np.nan, np.float32)])
-    with pytest.raises(sk.ModelError, match="is nan, and it decides"):
+    with pytest.raises(sk.ModelError, match="is nan, not a finite number"):
         sk.extract(broken, "x", bool, processors=[lambda ids, scores: scores])
 
 
-def test_errors_say_who_did_it_and_at_which_step() -> None:
+def test_errors_name_their_cause_and_step() -> None:
     def late(ids: object, scores: object) -> object:
         return scores - np.inf if ids.shape[1] > 10 else scores
 
@@ -131,21 +131,21 @@ def test_errors_say_who_did_it_and_at_which_step() -> None:
         sk.extract(RandomModel(3, BYTES), "xy", sk.Regex("[ab]{80}"), processors=[late], include_schema=False)
     empty = ScriptedModel([np.full((1, RandomModel().vocabulary.size), -np.inf, np.float32)] * 2)
     for processors in ([lambda ids, scores: scores], [MASK, lambda ids, scores: scores]):
-        with pytest.raises(sk.ModelError, match="is -inf, and it decides"):
+        with pytest.raises(sk.ModelError, match="is -inf, not a finite number"):
             sk.extract(empty, "x", bool, processors=processors)
-    with pytest.raises(sk.ModelError, match=r"gave logits of shape \[5\] for"):
+    with pytest.raises(sk.ModelError, match=r"returned logits of shape \[5\]; expected"):
         sk.extract(RandomModel(), "x", bool, processors=[lambda ids, scores: scores[:, :5]])
 
 
-def test_thoughts_are_part_of_what_processors_see() -> None:
+def test_processors_see_thinking_tokens() -> None:
     lengths: list[int] = []
 
-    def seen(ids: object, scores: object) -> object:
+    def record(ids: object, scores: object) -> object:
         lengths.append(ids.shape[1])
         return scores
 
     model = RandomModel(3, BYTES)
-    sk.extract(model, "xyz", sk.Regex("[ab]{4}"), processors=[seen], thinking=6, include_schema=False)
+    sk.extract(model, "xyz", sk.Regex("[ab]{4}"), processors=[record], thinking=6, include_schema=False)
     assert lengths[:6] == list(range(3, 9))
     assert sorted(set(lengths)) == lengths
     with pytest.raises(sk.ModelError, match="at `token 4 of the thoughts, processors`"):
@@ -166,12 +166,12 @@ def test_thoughts_are_part_of_what_processors_see() -> None:
         ({"timeout": "1"}, TypeError),
     ],
 )
-def test_what_cannot_be_meant(options: dict[str, object], error: type[Exception]) -> None:
+def test_invalid_options_raise(options: dict[str, object], error: type[Exception]) -> None:
     with pytest.raises(error, match=next(iter(options))):
         sk.extract(RandomModel(), "x", int, **options)
 
 
-def test_a_value_is_complete_when_its_time_is_over() -> None:
+def test_a_value_is_complete_after_a_timeout() -> None:
     result = sk.generate(RandomModel(1, SMALL), "x", dict[str, list[int]], timeout=0)
     assert result.text == "{}"
     assert result.finish_reason == "budget"
@@ -181,7 +181,7 @@ def test_a_value_is_complete_when_its_time_is_over() -> None:
     assert set(result.value) == {"a"}
 
 
-def test_a_penalty_makes_a_model_stop_repeating() -> None:
+def test_a_penalty_prevents_repetition() -> None:
     logits = np.zeros((1, 257), np.float32)
     logits[0, [ord("a"), ord("b"), ord("c")]] = 5, 4, 3
     target = sk.Regex("[a-z]{4}")
@@ -192,8 +192,8 @@ def test_a_penalty_makes_a_model_stop_repeating() -> None:
     assert varied == "abca"
 
 
-def test_a_processor_that_breaks_for_one_loses_no_other() -> None:
-    class Breaks:
+def test_a_processor_error_affects_one_sequence_only() -> None:
+    class Failing:
         def begin(self, vocabulary: sk.Vocabulary) -> LogitsStep:
             def step(token_ids: Sequence[int], row: LogitsRow) -> LogitsRow:
                 if token_ids[0] == ord("b"):
@@ -204,7 +204,7 @@ def test_a_processor_that_breaks_for_one_loses_no_other() -> None:
 
     model = RandomModel(1, brevity=3)
     results = sk.extract_many(
-        model, ["a", "b", "a"], bool, processors=[Breaks()], include_schema=False, return_exceptions=True
+        model, ["a", "b", "a"], bool, processors=[Failing()], include_schema=False, return_exceptions=True
     )
     assert [type(result) for result in results] == [bool, sk.ModelError, bool]
     assert "KeyError: 'mine'" in str(results[1])

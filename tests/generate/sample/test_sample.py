@@ -1,3 +1,5 @@
+"""Sampling one token."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -22,42 +24,42 @@ def _mask(ids: Iterable[int], words: int) -> np.ndarray:
     return mask
 
 
-def _pick(logits: list[float], ids: list[int], words: int = 2, **options: object) -> int:
+def _sample(logits: list[float], ids: list[int], words: int = 2, **options: object) -> int:
     sampling = Sampling(**options)
     return sample_token(np.array(logits, np.float32), _mask(ids, words), sampling, sampling.generator())
 
 
 @given(st.sets(st.integers(0, 32 * 7 - 1), max_size=3))
-def test_only_id_is_the_one_bit_that_is_set(ids: set[int]) -> None:
+def test_only_id_is_the_only_bit_set(ids: set[int]) -> None:
     assert only_id(_mask(ids, 7)) == (next(iter(ids)) if len(ids) == 1 else None)
 
 
 @given(
     st.sets(st.integers(0, 32 * 20 - 1), min_size=1), st.integers(0, 1000), st.integers(1, 800), st.booleans()
 )
-def test_the_likeliest_token_is_found_in_sparse_and_dense_masks(
+def test_greedy_reads_allowed_logits_only_in_sparse_and_dense_masks(
     ids: set[int], seed: int, width: int, dense: bool
 ) -> None:
     if dense:
         ids = set(range(32 * 20)) - ids
     row = np.random.default_rng(seed).standard_normal(width).astype(np.float32)
     row[[i for i in range(width) if i not in ids]] = np.nan
-    sayable = [i for i in ids if i < width]
-    if sayable:
-        assert _pick(row, ids, words=20) == max(sayable, key=lambda i: row[i])
+    candidates = [i for i in ids if i < width]
+    if candidates:
+        assert _sample(row, ids, words=20) == max(candidates, key=lambda i: row[i])
     else:
-        with pytest.raises(ModelError, match="cannot say any"):
-            _pick(row, ids, words=20)
+        with pytest.raises(ModelError, match="none of the allowed tokens has a logit"):
+            _sample(row, ids, words=20)
 
 
 @given(rows, st.data())
-def test_greedy_takes_the_likeliest_allowed_token(row: np.ndarray, data: st.DataObject) -> None:
+def test_greedy_selects_the_most_likely_allowed_token(row: np.ndarray, data: st.DataObject) -> None:
     ids = sorted(data.draw(st.sets(st.integers(0, len(row) - 1), min_size=1)))
-    assert row[_pick(row.tolist(), ids)] == max(row[i] for i in ids)
+    assert row[_sample(row.tolist(), ids)] == max(row[i] for i in ids)
 
 
 @given(rows, st.data())
-def test_sampled_tokens_are_allowed_and_repeat_with_their_seed(row: np.ndarray, data: st.DataObject) -> None:
+def test_sampled_tokens_are_allowed_and_reproducible(row: np.ndarray, data: st.DataObject) -> None:
     ids = sorted(data.draw(st.sets(st.integers(0, len(row) - 1), min_size=1)))
     options = {
         "temperature": data.draw(st.floats(1e-300, 10, exclude_min=True)),
@@ -66,13 +68,13 @@ def test_sampled_tokens_are_allowed_and_repeat_with_their_seed(row: np.ndarray, 
         "min_p": data.draw(st.none() | st.floats(0, 1)),
         "seed": data.draw(st.integers(0, 2**40)),
     }
-    token = _pick(row.tolist(), ids, **options)
+    token = _sample(row.tolist(), ids, **options)
     assert token in ids
-    assert token == _pick(row.tolist(), ids, **options)
+    assert token == _sample(row.tolist(), ids, **options)
 
 
 @given(rows, st.integers(1, 40))
-def test_top_k_keeps_the_k_likeliest_and_their_equals(row: np.ndarray, k: int) -> None:
+def test_top_k_keeps_the_k_most_likely_and_ties(row: np.ndarray, k: int) -> None:
     chances = probabilities(row, Sampling(temperature=1, top_k=k))
     last = sorted(row.tolist(), reverse=True)[min(k, len(row)) - 1]
     assert ((chances > 0) == (row >= last)).all() or (chances[row < last] == 0).all()
@@ -80,7 +82,7 @@ def test_top_k_keeps_the_k_likeliest_and_their_equals(row: np.ndarray, k: int) -
 
 
 @given(rows, st.floats(0.01, 1))
-def test_top_p_keeps_the_fewest_tokens_that_reach_p(row: np.ndarray, p: float) -> None:
+def test_top_p_keeps_the_smallest_set_that_reaches_p(row: np.ndarray, p: float) -> None:
     plain = probabilities(row, Sampling(temperature=1))
     kept = probabilities(row, Sampling(temperature=1, top_p=p)) > 0
     assert plain[kept].sum() >= p - 1e-9
@@ -89,7 +91,7 @@ def test_top_p_keeps_the_fewest_tokens_that_reach_p(row: np.ndarray, p: float) -
 
 
 @given(rows, st.floats(0, 1))
-def test_min_p_keeps_tokens_near_the_likeliest(row: np.ndarray, p: float) -> None:
+def test_min_p_keeps_tokens_near_the_most_likely(row: np.ndarray, p: float) -> None:
     plain = probabilities(row, Sampling(temperature=1))
     kept = probabilities(row, Sampling(temperature=1, min_p=p)) > 0
     assert (kept == ((plain >= p * plain.max()) & (plain > 0))).all()
@@ -106,26 +108,26 @@ def test_sampling_follows_the_probabilities() -> None:
 
 
 def test_a_temperature_near_zero_is_greedy() -> None:
-    assert {_pick([1.0, 1.001, 0.5], [0, 1, 2], temperature=1e-320, seed=seed) for seed in range(20)} == {1}
+    assert {_sample([1.0, 1.001, 0.5], [0, 1, 2], temperature=1e-320, seed=seed) for seed in range(20)} == {1}
 
 
 def test_logits_of_other_widths() -> None:
-    assert _pick([0, 1, 2, 99, 99], [0, 1, 2]) == 2  # padding is not read
-    assert _pick([0, 5], [0, 1, 2, 7]) == 1  # tokens that the model cannot say are left out
-    assert _pick([float("nan"), 1, 2], [1, 2]) == 2  # forbidden logits are not read either
+    assert _sample([0, 1, 2, 99, 99], [0, 1, 2]) == 2  # padding is not read
+    assert _sample([0, 5], [0, 1, 2, 7]) == 1  # tokens without a logit are skipped
+    assert _sample([float("nan"), 1, 2], [1, 2]) == 2  # forbidden logits are not read
 
 
 @pytest.mark.parametrize(
     ("logits", "ids", "message"),
     [
-        ([0.0, float("nan"), 3.0], [0, 1, 2], "token 1 is nan"),
-        ([0.0, float("inf")], [0, 1], "token 1 is inf"),
-        ([float("-inf"), float("-inf"), 3.0], [0, 1], "token 0 is -inf"),
-        ([0.0], [4, 5], "cannot say any of the allowed tokens"),
+        ([0.0, float("nan"), 3.0], [0, 1, 2], "token 1, is nan"),
+        ([0.0, float("inf")], [0, 1], "token 1, is inf"),
+        ([float("-inf"), float("-inf"), 3.0], [0, 1], "token 0, is -inf"),
+        ([0.0], [4, 5], "none of the allowed tokens has a logit"),
         ([[0.0, 1.0]], [0], "shape"),
     ],
 )
-def test_useless_logits(logits: list[float], ids: list[int], message: str) -> None:
+def test_invalid_logits_raise(logits: list[float], ids: list[int], message: str) -> None:
     with pytest.raises(ModelError, match=message) as caught:
         sample_token(
             np.array(logits, np.float32),
@@ -164,5 +166,5 @@ def test_options_of_the_wrong_type(options: dict[str, object]) -> None:
         Sampling(**options)
 
 
-def test_numbers_of_numpy_are_numbers() -> None:
+def test_numpy_numbers_are_accepted() -> None:
     assert Sampling(temperature=np.float32(0.5), top_k=np.int64(3), seed=np.int64(1)).generator()

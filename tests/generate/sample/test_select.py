@@ -1,4 +1,4 @@
-"""The masked step, against its plain twin."""
+"""Token selection, compared with `sample_token`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def batches(draw: st.DrawFn) -> tuple[np.ndarray, list[SampleRequest]]:
     logits = random.standard_normal((rows, width)).astype(np.float32).round(1)
     for value in SPECIAL if draw(st.booleans()) else []:
         logits[random.random(logits.shape) < draw(st.sampled_from([0, 0.01, 0.5]))] = value
-    asks = []
+    requests = []
     for row in range(rows):
         allowed = random.random(32 * words) < draw(st.sampled_from([0, 0.002, 0.1, 0.9, 1]))
-        asks.append(
+        requests.append(
             SampleRequest(
                 token_ids=[0],
                 mask=np.packbits(allowed, bitorder="little").view(np.uint32),
@@ -34,71 +34,75 @@ def batches(draw: st.DrawFn) -> tuple[np.ndarray, list[SampleRequest]]:
                 location=f"token {row}",
             )
         )
-    return logits, asks
+    return logits, requests
 
 
-def _plain(row: np.ndarray, ask: SampleRequest) -> int | str:
+def _reference(row: np.ndarray, request: SampleRequest) -> int | str:
+    generator = request.sampling.generator()
     try:
-        return sample_token(row, ask.mask, ask.sampling, ask.sampling.generator(), location=ask.location)
+        return sample_token(row, request.mask, request.sampling, generator, location=request.location)
     except ModelError as error:
         return error.message.split(";")[0]
 
 
-def _told(told: list[SampledToken | ModelError]) -> list[int | str]:
-    return [each.token_id if isinstance(each, SampledToken) else each.message.split(";")[0] for each in told]
+def _outcomes(selected: list[SampledToken | ModelError]) -> list[int | str]:
+    return [
+        each.token_id if isinstance(each, SampledToken) else each.message.split(";")[0] for each in selected
+    ]
 
 
-def _fresh(asks: list[SampleRequest]) -> list[SampleRequest]:
-    for ask in asks:
-        ask.generator = ask.sampling.generator()
-    return asks
-
-
-@given(batches())
-def test_a_batch_is_chosen_as_its_rows_are(batch: tuple[np.ndarray, list[SampleRequest]]) -> None:
-    logits, asks = batch
-    wanted = [_plain(row, ask) for row, ask in zip(logits, asks, strict=True)]
-    assert _told(select_tokens(logits.copy(), _fresh(asks))) == wanted
+def _seeded(requests: list[SampleRequest]) -> list[SampleRequest]:
+    for request in requests:
+        request.generator = request.sampling.generator()
+    return requests
 
 
 @given(batches())
-def test_on_a_device_as_on_the_cpu(batch: tuple[np.ndarray, list[SampleRequest]]) -> None:
+def test_a_batch_agrees_with_sample_token(batch: tuple[np.ndarray, list[SampleRequest]]) -> None:
+    logits, requests = batch
+    expected = [_reference(row, request) for row, request in zip(logits, requests, strict=True)]
+    assert _outcomes(select_tokens(logits.copy(), _seeded(requests))) == expected
+
+
+@given(batches())
+def test_torch_agrees_with_sample_token(batch: tuple[np.ndarray, list[SampleRequest]]) -> None:
     torch = pytest.importorskip("torch", reason="needs torch")
-    logits, asks = batch
-    wanted = [_plain(row, ask) for row, ask in zip(logits, asks, strict=True)]
-    assert _told(select_tokens(torch.tensor(logits), _fresh(asks))) == wanted
+    logits, requests = batch
+    expected = [_reference(row, request) for row, request in zip(logits, requests, strict=True)]
+    assert _outcomes(select_tokens(torch.tensor(logits), _seeded(requests))) == expected
 
 
 @given(batches())
 def test_scores_are_log_probabilities(batch: tuple[np.ndarray, list[SampleRequest]]) -> None:
-    logits, asks = batch
-    for ask in asks:
-        ask.with_logprobs = True
-    for row, ask, told in zip(logits, asks, select_tokens(logits.copy(), _fresh(asks)), strict=True):
-        if isinstance(told, ModelError) or not np.isfinite(row).all():
+    logits, requests = batch
+    for request in requests:
+        request.with_logprobs = True
+    selected = select_tokens(logits.copy(), _seeded(requests))
+    for row, request, token in zip(logits, requests, selected, strict=True):
+        if isinstance(token, ModelError) or not np.isfinite(row).all():
             continue
-        chances = np.exp(row.astype(np.float64))
-        allowed = np.unpackbits(ask.mask.view(np.uint8), bitorder="little")[: len(row)].astype(bool)
-        among = chances[: len(allowed)][allowed].sum()
-        assert told.logprob == pytest.approx(np.log(chances[told.token_id] / among), abs=1e-4)
-        assert told.masked_probability == pytest.approx(1 - among / chances.sum(), abs=1e-4)
+        weights = np.exp(row.astype(np.float64))
+        allowed = np.unpackbits(request.mask.view(np.uint8), bitorder="little")[: len(row)].astype(bool)
+        total = weights[: len(allowed)][allowed].sum()
+        assert token.logprob == pytest.approx(np.log(weights[token.token_id] / total), abs=1e-4)
+        assert token.masked_probability == pytest.approx(1 - total / weights.sum(), abs=1e-4)
 
 
-def test_the_likeliest_of_more_tokens_is_told() -> None:
-    mask, free = np.array([0b0110], np.uint32), np.array([0b0111], np.uint32)
+def test_the_most_likely_token_without_a_budget_is_reported() -> None:
+    mask, unbudgeted = np.array([0b0110], np.uint32), np.array([0b0111], np.uint32)
     logits = np.array([[3, 1, 2, 9]], np.float32)
-    assert select_tokens(logits, [SampleRequest(token_ids=[0], mask=mask, unbudgeted_mask=free)]) == [
+    assert select_tokens(logits, [SampleRequest(token_ids=[0], mask=mask, unbudgeted_mask=unbudgeted)]) == [
         SampledToken(2, unbudgeted_token_id=0)
     ]
 
 
-def test_one_broken_row_does_not_lose_the_other() -> None:
+def test_an_invalid_row_does_not_affect_the_others() -> None:
     mask = np.array([0b11], np.uint32)
-    broken, whole = select_tokens(
+    invalid, valid = select_tokens(
         np.array([[np.nan, 1], [1, 2]], np.float32), [SampleRequest(token_ids=[0], mask=mask)] * 2
     )
-    assert isinstance(broken, ModelError)
-    assert whole == SampledToken(1)
+    assert isinstance(invalid, ModelError)
+    assert valid == SampledToken(1)
 
 
 def test_logits_of_the_wrong_shape() -> None:
