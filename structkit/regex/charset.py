@@ -1,4 +1,4 @@
-"""Sets of code points: unions, complements and differences of `Chars`, never with surrogates."""
+"""Set operations on `CharClass`: union, complement, intersection. Surrogates are excluded."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _SURROGATES = (0xD800, 0xDFFF)
 
 
 def char_class(ranges: Iterable[tuple[int, int]]) -> CharClass:
-    """The code points of the ranges (ends included), in the normal form of `Chars`.
+    """Return the normalized class of the code points in the ranges (ends inclusive).
 
     >>> char_class([(0x62, 0x63), (0x61, 0x61), (0xD700, 0xE000)])
     CharClass(ranges=((97, 99), (55040, 55295), (57344, 57344)))
     """
     merged: list[tuple[int, int]] = []
     for first, last in sorted(_without_surrogates(ranges)):
-        # UTF-8 has no surrogates, so the ranges on their two sides stay apart.
+        # Ranges on both sides of the surrogates are not merged, because UTF-8 has no surrogates.
         if merged and first <= merged[-1][1] + 1:
             merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
         else:
@@ -37,14 +37,14 @@ def _without_surrogates(ranges: Iterable[tuple[int, int]]) -> Iterable[tuple[int
 
 
 ANY = char_class([(0, _LAST)])
-"""Every code point that text can hold."""
+"""All code points except surrogates."""
 
 DIGIT = char_class([(0x30, 0x39)])
 """The ten ASCII digits."""
 
 
 def single_char(character: str) -> CharClass:
-    """The set of one character; empty for a surrogate.
+    """Return the class of one character; empty for a surrogate.
 
     >>> single_char("a")
     CharClass(ranges=((97, 97),))
@@ -53,7 +53,7 @@ def single_char(character: str) -> CharClass:
 
 
 def union(sets: Iterable[CharClass]) -> CharClass:
-    """The code points in any of the sets.
+    """Return the code points in any of the classes.
 
     >>> union([single_char("a"), single_char("b")])
     CharClass(ranges=((97, 98),))
@@ -62,7 +62,7 @@ def union(sets: Iterable[CharClass]) -> CharClass:
 
 
 def complement(charset: CharClass) -> CharClass:
-    """The code points not in the set.
+    """Return the code points not in the class.
 
     >>> complement(complement(DIGIT)) == DIGIT
     True
@@ -77,7 +77,7 @@ def complement(charset: CharClass) -> CharClass:
 
 
 def intersection(left: CharClass, right: CharClass) -> CharClass:
-    """The code points in both sets.
+    """Return the code points in both classes.
 
     >>> intersection(DIGIT, single_char("7"))
     CharClass(ranges=((55, 55),))
@@ -97,7 +97,7 @@ def intersection(left: CharClass, right: CharClass) -> CharClass:
 
 
 def contains(charset: CharClass, code: int) -> bool:
-    """Whether the code point is in the set.
+    """Return whether the class contains a code point.
 
     >>> contains(DIGIT, ord("x"))
     False

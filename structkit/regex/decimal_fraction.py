@@ -1,4 +1,4 @@
-"""The digits after a decimal point."""
+"""Digits after a decimal point."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["fraction_of"]
 
 
 def fraction_of(part: int, shift: int) -> Node:
-    """The fraction `part / 10 ** shift` with its point, from its shortest spelling to `shift` digits."""
+    """Return the fraction `part / 10 ** shift` with its point, from the shortest spelling to `shift` digits."""
     figures = f"{part:0{shift}}".rstrip("0")
     zeros = Repeat(LiteralText("0"), 0, shift - len(figures))
     if not figures:

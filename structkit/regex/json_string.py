@@ -1,8 +1,8 @@
-r"""JSON strings: the language of a raw text, of its canonical JSON spelling, and of a whole string value.
+r"""JSON strings: raw texts, their canonical JSON spelling, and complete string values.
 
-Every character has exactly one spelling, the one of `json.dumps(text, ensure_ascii=False)`: a quote and a backslash
-are escaped, controls below U+0020 are short escapes where JSON has them and lowercase `\\u00xx` otherwise, everything
-else is written raw (RFC 8259, section 7).
+Every character has exactly one spelling, that of `json.dumps(text, ensure_ascii=False)`: quotes and backslashes are
+escaped; controls below U+0020 are short escapes where JSON has them and lowercase `\\u00xx` otherwise; all other
+characters are written raw (RFC 8259, section 7).
 """
 
 from __future__ import annotations
@@ -59,37 +59,37 @@ QUOTE = LiteralText('"')
 
 _PUNCTUATION = re.compile(r'"(?:[^"\\]|\\.)*"|[,:]')
 ESCAPED_SUFFIX = " spelled"
-"""What the name of a rule ends in whose texts are the canonical JSON spellings of another's."""
+"""Suffix of the name of a rule that contains the canonical JSON spellings of another rule."""
 
 _SHORT = {0x08: "b", 0x09: "t", 0x0A: "n", 0x0C: "f", 0x0D: "r", 0x22: '"', 0x5C: "\\"}
 ESCAPED_CHARS = char_class([(0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C)])
-"""The characters that JSON does not write raw."""
+"""The characters that JSON strings must escape."""
 
 _RAW = complement(ESCAPED_CHARS)
 _EVERY = Repeat(ANY)
 _END_OF_STRING = r"\Z"
-"""What follows an intersection that is a whole text, as nodes say it."""
+"""The `lookahead` of an intersection that is a complete text."""
 
 
 def json_text(value: str, *, path: str | None = None) -> str:
-    r"""The canonical JSON of a string, with its quotes.
+    r"""Return the canonical JSON of a string, including quotes.
 
     >>> json_text('a"b')
     '"a\\"b"'
 
     Raises:
-        SchemaError: The string holds a surrogate, which UTF-8 cannot spell.
+        SchemaError: The string contains a surrogate, which UTF-8 cannot encode.
     """
     if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
         return f'"{value}"'
     if any("\ud800" <= character <= "\udfff" for character in value):
-        raise SchemaError(f"{value!r} holds a surrogate, which no text can spell; remove it", place=path)
+        raise SchemaError(f"{value!r} contains a surrogate, which UTF-8 cannot encode; remove it", place=path)
     return json.dumps(value, ensure_ascii=False)
 
 
 @lru_cache(maxsize=1024)
 def _escape_chars(charset: CharClass) -> Node:
-    """Spellings of one character of the set."""
+    """Return the spellings of one character of the class."""
     codes = [
         code for first, last in intersection(charset, ESCAPED_CHARS).ranges for code in range(first, last + 1)
     ]
@@ -111,17 +111,17 @@ def _escape_chars(charset: CharClass) -> Node:
 
 
 JSON_CHAR: Node = _escape_chars(ANY)
-"""One canonically spelled character."""
+"""The spellings of any one character."""
 
 
 def escape(node: Node) -> Node:
-    r"""Map a language of raw texts to the language of their canonical JSON spellings, without the quotes.
+    r"""Map a language of raw texts to the language of their canonical JSON spellings, without quotes.
 
     >>> escape(LiteralText("a\n"))
     LiteralText(value='a\\n')
 
-    Each character is spelled in one way and no spelling begins another, so intersections and differences carry over.
-    A call becomes one of a rule that is not made here, of the same name with `SPELLED`.
+    Each character has one spelling and no spelling is a prefix of another, so intersections and differences are
+    preserved. A `RuleRef` becomes a reference to the name with `ESCAPED_SUFFIX`; the caller must define that rule.
     """
     match node:
         case LiteralText(value):
@@ -150,7 +150,7 @@ def escape(node: Node) -> Node:
             return replace(node, entries=tuple(escaped_entries))
         case Substring(json_escaped=True):
             message = (
-                "a quote cannot be part of JSON inside a string; use the type itself instead of Json[...]"
+                "Quote is not supported in JSON inside a string; use the type itself instead of Json[...]"
             )
             raise UnsupportedKeyword("contentSchema", message)
         case Substring():
@@ -162,7 +162,7 @@ def escape(node: Node) -> Node:
 
 
 def free_text_name(min_length: int, max_length: int | None) -> str:
-    """The name of the shared rule of free text with these lengths.
+    """Return the name of the shared rule for free text with these lengths.
 
     >>> free_text_name(0, None), free_text_name(2, 10), free_text_name(2, None)
     ('text', 'text{2,10}', 'text{2,}')
@@ -173,9 +173,10 @@ def free_text_name(min_length: int, max_length: int | None) -> str:
 
 
 def string_tail(body: Node) -> Node:
-    r"""Raw texts as JSON spells them, and their closing quote: what follows the opening one.
+    r"""Return the JSON spellings of raw texts, each followed by the closing quote.
 
-    >>> string_tail(Intersection(LiteralText('"'), Repeat(ANY, 0, 100))) == Intersection(LiteralText('\\""'), free_text_body(0, 100), lookahead="")
+    >>> tail = string_tail(Intersection(LiteralText('"'), Repeat(ANY, 0, 100)))
+    >>> tail == Intersection(LiteralText('\\""'), free_text_body(0, 100), lookahead="")
     True
     """
     if isinstance(body, Substring):
@@ -183,20 +184,19 @@ def string_tail(body: Node) -> Node:
     if isinstance(body, Intersection) and is_substring(body):
         return Intersection(string_tail(body.left), string_tail(body.right), body.negate, lookahead="")
     if isinstance(body, Intersection) and isinstance(body.right, Repeat) and not body.negate:
-        # The quote belongs to both sides: where they end without it, nearly every token would have to be read on.
+        # Both sides include the quote: otherwise nearly every token would cross the end of the intersection.
         return Intersection(string_tail(body.left), string_tail(body.right), lookahead="")
     return seq(escape(body), QUOTE)
 
 
 def is_substring(node: Node) -> bool:
-    """Whether all texts of a node are quotes of a source."""
+    """Return whether all texts of a node are substrings of a source."""
     return isinstance(node, Substring) or (isinstance(node, Intersection) and is_substring(node.left))
 
 
 @lru_cache(maxsize=1024)
 def free_text_body(min_length: int, max_length: int | None) -> Node:
-    """Free text of `min_length` to `max_length` characters and the closing quote: the definition of the rule
-    `text_name`.
+    """Return free text of `min_length` to `max_length` characters and the closing quote: the rule `free_text_name`.
 
     >>> free_text_body(0, None) == Seq((Repeat(JSON_CHAR, 0, None), QUOTE))
     True
@@ -207,7 +207,7 @@ def free_text_body(min_length: int, max_length: int | None) -> Node:
 
 
 def with_separators(text: str, comma: str, colon: str) -> str:
-    """Compact JSON with other separators.
+    """Return compact JSON with other separators.
 
     >>> with_separators('{"a,b":[1,2]}', ", ", ": ")
     '{"a,b": [1, 2]}'
@@ -216,7 +216,7 @@ def with_separators(text: str, comma: str, colon: str) -> str:
 
 
 def free_text_except(texts: Iterable[str]) -> Node:
-    r"""The bodies, with the closing quote, of all JSON strings but some: keys that are none of the declared ones.
+    r"""Return all JSON string bodies, with the closing quote, except those of `texts`. Used for undeclared keys.
 
     >>> from structkit.automaton.construct.compile_rule import regular_dfa
     >>> other = regular_dfa(free_text_except(["a", "ab"]))
@@ -224,20 +224,20 @@ def free_text_except(texts: Iterable[str]) -> Node:
     [False, False, True, True, True, True]
     """
     bodies = tuple(LiteralText(json_text(text)[1:]) for text in dict.fromkeys(texts))
-    # A body ends where its first plain quote is, so a beginning of it that is such a text is the whole.
+    # A body ends at its first unescaped quote, so a text with a body as prefix is that body.
     return Intersection(free_text_body(0, None), Choice(bodies), negate=True, lookahead="")
 
 
 def raw_intersection(languages: Iterable[Node], min_length: int = 0, max_length: int | None = None) -> Node:
-    """The raw texts that are in every one of the languages and have `min_length` to `max_length` characters.
+    """Return the raw texts that are in all languages and have `min_length` to `max_length` characters.
 
     Args:
         languages: The languages.
-        min_length: The fewest characters.
-        max_length: The most.
+        min_length: Minimum number of characters.
+        max_length: Maximum number of characters; `None` is unbounded.
 
     Returns:
-        `Repeat(ANY, least, most)` where the languages forbid nothing.
+        The intersection; `Repeat(ANY, min_length, max_length)` if the languages contain every text.
 
     >>> raw_intersection([Seq((LiteralText("a"), Repeat(LiteralText("b"))))], 0, 3)
     Seq(parts=(LiteralText(value='a'), Repeat(part=LiteralText(value='b'), min_count=0, max_count=2)))
@@ -250,12 +250,12 @@ def raw_intersection(languages: Iterable[Node], min_length: int = 0, max_length:
     )
     if body == _EVERY or lengths is NEVER:
         return lengths
-    # Lengths come last, so that nothing else is multiplied by them.
+    # Lengths are intersected last, so that they multiply the size of one intersection only.
     return _intersect(lengths, body)
 
 
 def _intersect(left: Node, right: Node) -> Node:
-    """The intersection of two languages of raw texts; lengths are moved into the pattern where that is exact."""
+    """Return the intersection of two raw languages; lengths become part of the pattern where this is exact."""
     if NEVER in (left, right):
         return NEVER
     if isinstance(right, Repeat) and right.part == ANY:
@@ -266,7 +266,7 @@ def _intersect(left: Node, right: Node) -> Node:
 
 
 def _with_lengths(node: Node, min_length: int, max_length: int | None) -> Node:
-    """The texts of `node` that have `min_length` to `max_length` characters."""
+    """Return the texts of `node` with `min_length` to `max_length` characters."""
     shortest, longest = length_bounds(node)
     if (
         shortest is None
@@ -294,7 +294,7 @@ def _with_lengths(node: Node, min_length: int, max_length: int | None) -> Node:
 
 
 def min_defined(left: int | None, right: int | None) -> int | None:
-    """The smaller of two upper bounds; `None` where neither is bounded."""
+    """Return the smaller of two upper bounds; `None` is unbounded."""
     return right if left is None else left if right is None else min(left, right)
 
 
@@ -304,9 +304,10 @@ def _fixed(node: Node) -> int | None:
 
 
 def length_bounds(node: Node) -> tuple[int | None, int | None]:
-    """Bounds on the characters of the texts of a raw language: the fewest (`None` if it is empty), and the most.
+    """Return bounds on the number of characters in texts of a raw language.
 
-    Intersections are bounded by their left side, so the bounds are safe rather than tight.
+    The first is the minimum (`None` if the language is empty), the second the maximum (`None` if unbounded). The bounds
+    are safe but not tight: an intersection has the bounds of its left side.
 
     >>> length_bounds(Repeat(Choice((LiteralText("a"), LiteralText("bcd"))), 2, None))
     (2, None)

@@ -1,4 +1,4 @@
-"""Rules that are made when they are first asked for."""
+"""Rules that are lowered on their first lookup."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["LazyRules"]
 
 
 class LazyRules(Mapping[str, Node]):
-    """Rules by name, of which some are made when they are first asked for; not by several threads at once.
+    """A mapping of rules that lowers deferred rules on their first lookup. Not thread-safe.
 
     Args:
-        lowered: Those that were made, to which the others are added.
-        deferred: The names of the others.
-        lower: Makes one of them, which is none of the others then.
+        lowered: The lowered rules; `lower` adds to them.
+        deferred: The names of the other rules; `lower` removes from them.
+        lower: Lowers one deferred rule.
     """
 
     def __init__(self, lowered: dict[str, Node], deferred: set[str], lower: Callable[[str], None]) -> None:

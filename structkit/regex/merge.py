@@ -1,4 +1,4 @@
-"""Several languages in one: their rules side by side, under names of their own."""
+"""Several languages in one set of rules, without name collisions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["RuleMerger"]
 
 
 class RuleMerger:
-    """Collects the rules of several languages, each of which is then called by its name.
+    """Collects the rules of several languages; each language becomes a rule.
 
     >>> from structkit.regex.nodes import LiteralText, seq
-    >>> joiner = RuleMerger()
-    >>> a = joiner.add("a", Rules(RuleRef("#x"), {"#x": LiteralText("1")}))
-    >>> b = joiner.add("b", Rules(RuleRef("#x"), {"#x": LiteralText("2")}))
-    >>> joiner.rules(seq(a, b)).rules
-    {'a/#x': LiteralText(value='1'), 'a': RuleRef(rule='a/#x'), 'b/#x': LiteralText(value='2'), 'b': RuleRef(rule='b/#x')}
+    >>> merger = RuleMerger()
+    >>> a = merger.add("a", Rules(RuleRef("#x"), {"#x": LiteralText("1")}))
+    >>> b = merger.add("b", Rules(RuleRef("#x"), {"#x": LiteralText("2")}))
+    >>> list(merger.rules(seq(a, b)).rules)
+    ['a/#x', 'a', 'b/#x', 'b']
     """
 
     def __init__(self) -> None:
@@ -26,9 +26,9 @@ class RuleMerger:
         self._unenforced: list[Unenforced] = []
 
     def add(self, name: str, rules: Rules) -> RuleRef:
-        """Add a language under a name that no other has.
+        """Add a language under a unique name.
 
-        What remembers texts remembers those of one call of the language, so its start is a rule too.
+        The start becomes a rule, so that each call of the language has its own texts for `Distinct`.
         """
         names = {each: self._name(name, each, node) for each, node in rules.rules.items()}
         for each, node in rules.rules.items():
@@ -38,16 +38,16 @@ class RuleMerger:
         return self.rule(name, _renamed(rules.start, names))
 
     def rule(self, name: str, node: Node) -> RuleRef:
-        """Add a rule of one's own."""
+        """Add one rule."""
         self._rules[name] = node
         return RuleRef(name)
 
     def rules(self, start: Node) -> Rules:
-        """All that was added, and where it begins."""
+        """Return all added rules with `start` as the start node."""
         return Rules(start, self._rules, tuple(self._unenforced), frozenset(self._lazy))
 
     def _name(self, language: str, rule: str, node: Node) -> str:
-        """Free text and its kin, which call nothing of the language's own, are the same rule in all of them."""
+        """Rules of free text, which call no rules of the language, are shared under their own name."""
         shared = not rule.startswith("#") and self._rules.get(rule, node) == node
         return rule if shared else f"{language}/{rule}"
 

@@ -1,6 +1,7 @@
-"""Regex nodes: a language of texts (code points), as a closed family of frozen values.
+"""Regex nodes: languages of texts (sequences of code points).
 
-A node denotes its whole language, never a leftmost-first match: `a|ab` holds both `a` and `ab`.
+A node denotes its complete language, never a leftmost-first match: `a|ab` contains both `a` and `ab`. Nodes are
+immutable, and the family of node types is closed.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ __all__ = [
 @final
 @frozen
 class LiteralText:
-    r"""Exactly this text; `Text("")` is the empty text.
+    r"""Exactly one text; `LiteralText("")` is the empty text.
 
-    A lone surrogate from U+DC80 on is a byte that no text holds (PEP 383): so marks are said that are no text.
+    Lone surrogates from U+DC80 to U+DCFF represent bytes that are not valid UTF-8 (PEP 383), such as control tokens.
 
     >>> LiteralText("\udcff[X]").utf8
     b'\xff[X]'
@@ -50,13 +51,13 @@ class LiteralText:
 
     @property
     def utf8(self) -> bytes:
-        """The bytes."""
+        """The UTF-8 encoding; surrogates become the bytes they represent."""
         return self.value.encode(errors="surrogateescape")
 
 
 @frozen
 class CharClass:
-    """One code point of the ranges: sorted, disjoint, not adjacent, ends included, without surrogates."""
+    """One code point of sorted, disjoint, non-adjacent ranges; ends are inclusive, surrogates excluded."""
 
     ranges: tuple[tuple[int, int], ...]
 
@@ -65,7 +66,7 @@ class CharClass:
 @cached_hash
 @frozen
 class Seq(CachedHash):
-    """One part after the other."""
+    """The concatenation of the parts."""
 
     parts: tuple[Node, ...]
 
@@ -73,19 +74,19 @@ class Seq(CachedHash):
 @cached_hash
 @frozen
 class Choice(CachedHash):
-    """Any of the parts; the empty language is `NEVER`, which alone has none."""
+    """The union of the parts; `NEVER` is the only choice without parts."""
 
     parts: tuple[Node, ...]
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
-        # A copy of `NEVER` is itself; the name is how `copy` and `pickle` are told.
+        # Copying and unpickling must preserve the identity of `NEVER`; a string names the module attribute to load.
         return "NEVER" if self is NEVER else object.__reduce_ex__(self, protocol)
 
 
 @cached_hash
 @frozen
 class Repeat(CachedHash):
-    """`part`, from `min_count` to `max_count` times; `most=None` is without end."""
+    """`part`, repeated `min_count` to `max_count` times; `None` is unbounded."""
 
     part: Node
     min_count: int = 0
@@ -95,10 +96,10 @@ class Repeat(CachedHash):
 @cached_hash
 @frozen
 class Intersection(CachedHash):
-    """Texts in `left` and in `right` (`negate` false), or in `left` and not in `right` (`negate` true).
+    """The intersection of `left` and `right`, or the difference `left` - `right` if `negate`.
 
-    `lookahead` is what must follow wherever the node is used: a character that no text of the node holds unescaped.
-    It lets the node be printed for `re` as a lookahead.
+    `lookahead` is a regex that matches directly after the node wherever the node is used: an unescaped character that
+    no text of the node contains. With it the node can be printed as a lookahead of `re`.
     """
 
     left: Node
@@ -109,7 +110,7 @@ class Intersection(CachedHash):
 
 @frozen
 class MultipleOf:
-    """The multiples of `of / 10 ** places`: digits without leading zeros, and up to `places` digits after a point."""
+    """The multiples of `step / 10 ** places`: digits without leading zeros, and at most `places` decimal places."""
 
     step: int
     places: int = 0
@@ -118,9 +119,13 @@ class MultipleOf:
 @cached_hash
 @frozen
 class Substring(CachedHash):
-    """The parts of a source that are not empty; with `whole_words` those that begin and end with whole words.
+    """The non-empty substrings of a source; with `whole_words` those that begin and end at word boundaries.
 
-    `json_escaped`: as canonical JSON spells them; `with_end_quote`: with the quote that ends a JSON string.
+    Attributes:
+        source: The text.
+        whole_words: Whether substrings begin and end at word boundaries.
+        json_escaped: Whether the substrings are escaped as in canonical JSON.
+        with_end_quote: Whether the closing quote of the JSON string follows.
     """
 
     source: str
@@ -131,7 +136,7 @@ class Substring(CachedHash):
 
 @frozen
 class ListPart:
-    """A part of `Joined`, written from `min_count` to `max_count` times in a row."""
+    """A part of a `SeparatedList`, repeated `min_count` to `max_count` times."""
 
     node: Node
     min_count: int = 1
@@ -141,9 +146,10 @@ class ListPart:
 @cached_hash
 @frozen
 class SeparatedList(CachedHash):
-    """The parts in their order with `separator` between any two that are written.
+    """The parts in order, with `separator` between consecutive items.
 
-    `Joined((Part(a, 0, 1), Part(b, 0, None)), ",")` holds the empty text, `a`, `a,b`, `b,b` but not `,b`.
+    `SeparatedList((ListPart(a, 0, 1), ListPart(b, 0, None)), ",")` contains the empty text, `a`, `a,b` and `b,b` but
+    not `,b`.
     """
 
     parts: tuple[ListPart, ...]
@@ -152,7 +158,7 @@ class SeparatedList(CachedHash):
 
 @frozen
 class AnyOrderEntry:
-    """A part of `Unordered`: a key that no other entry repeats, and what follows it."""
+    """An entry of `AnyOrder`: a key that occurs once, and the value that follows it."""
 
     key: Distinct
     value: Node
@@ -162,9 +168,9 @@ class AnyOrderEntry:
 @cached_hash
 @frozen
 class AnyOrder(CachedHash):
-    """The entries in any order, with `separator` between two; from `min_count` to `max_count` of those that count.
+    """The entries in any order, joined by `separator`; `min_count` to `max_count` of the counted entries.
 
-    No regular language of a reasonable size can say this: the sequence's state holds which keys were written.
+    A regular expression would have exponential size, so the state of the sequence stores the written keys.
     """
 
     entries: tuple[AnyOrderEntry, ...]
@@ -183,10 +189,10 @@ class RuleRef:
 @cached_hash
 @frozen
 class Distinct(CachedHash):
-    """`node`, but no text that an earlier `Unique` of the same entry of a rule had.
+    """The texts of `node` that differ from the texts of earlier `Distinct` nodes in the same activation of a rule.
 
-    A rule may be entered many times; each entry remembers its own texts. No regular language can say this: the
-    sequence's state holds it.
+    Each activation of a rule stores its own texts. The language is not regular: the texts are part of the state of the
+    sequence.
     """
 
     node: Node
@@ -209,19 +215,19 @@ Node: TypeAlias = (
 
 EMPTY = LiteralText("")
 NEVER = Choice(())
-"""The empty language: this one object, told by `is`."""
+"""The empty language. A single object; compare with `is`."""
 
 
 @frozen
 class Rules:
-    """A start node and the rules that it and they call. Rules may call each other in cycles.
+    """A start node and the rules that it calls, directly or indirectly. Rules can be recursive.
 
     Attributes:
-        start: Where every text begins.
+        start: The node of complete texts.
         rules: The rules by name.
-        unenforced: What the texts do not hold to, and what their values must be checked for.
-        lazy: Rules whose automata are surely small, so that they need not be built before they are called. Where
-            rules are made when they are asked for, it grows as they do.
+        unenforced: The keywords and validators that are checked after decoding.
+        lazy: Rules with provably small automata, which are therefore built on their first call. With `LazyRules` the
+            set grows during decoding.
     """
 
     start: Node
@@ -231,13 +237,15 @@ class Rules:
 
 
 def seq(*parts: Node) -> Node:
-    """One after the other: flattened, texts merged, `NEVER` if any part is; sequences are parts as this makes them.
+    """Concatenate nodes: nested sequences are flattened, adjacent texts merged; `NEVER` if any part is `NEVER`.
+
+    Sequences among the parts must have been created by this function.
 
     >>> seq(LiteralText("a"), LiteralText("b"), seq(EMPTY, LiteralText("c")))
     LiteralText(value='abc')
     """
     flat: list[Node] = []
-    text = ""  # what the last pieces say, as long as they are texts
+    text = ""  # the adjacent texts at the end of the parts so far
     for part in parts:
         if type(part) is LiteralText:
             text += part.value
@@ -265,7 +273,7 @@ def seq(*parts: Node) -> Node:
 
 
 def choice(parts: Iterable[Node]) -> Node:
-    """Any of the parts: flattened, equal parts once.
+    """Return the union of nodes: nested choices are flattened and duplicates removed.
 
     >>> choice([LiteralText("a"), choice([LiteralText("b"), LiteralText("a")])])
     Choice(parts=(LiteralText(value='a'), LiteralText(value='b')))

@@ -1,4 +1,4 @@
-"""Rules as text: one regex that Python's `re` accepts, or, where there is recursion, one line for each rule."""
+"""Rules as text: one regex for Python's `re`, or one line for each rule if rules are recursive."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from structkit.regex.walk import is_recursive
 __all__ = ["format_regex"]
 
 _CHOICE, _SEQUENCE, _REPEATED, _ATOM = range(4)
-"""How tightly a printed piece holds together; a looser piece is put into a group."""
+"""Precedence of a printed node; a node of lower precedence than its context needs a group."""
 
 _Piece: TypeAlias = "tuple[str, int]"
 
@@ -46,7 +46,7 @@ _LEADING = char_class([(0x31, 0x39)])
 _MULTIPLES = "the printed regex of `multipleOf`"
 
 _INTEGRAL_ENDINGS = MappingProxyType({0: ""})
-"""A whole number ends where nothing remains, with nothing more."""
+"""A multiple ends at remainder 0, without further digits."""
 
 _NAMED_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\f": r"\f", "\v": r"\v"}
 
@@ -54,15 +54,17 @@ _NAMED_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\f": r"\f", "\v": r"\v
 def format_regex(rules: Rules, limits: Limits = Limits()) -> str:  # noqa: B008
     r"""Print rules as a regex.
 
-    Without recursion the text is a pattern for `re.fullmatch`, which then accepts exactly the language (of texts
-    without surrogates). With recursion no regex can say it: every rule is printed on a line of its own, with `<name>`
-    for a call, for people to read.
+    Without recursion the text is a pattern for `re.fullmatch` that accepts exactly the language (of texts without
+    surrogates). Recursive rules have no such pattern: every rule is printed on a line of its own, with `<name>` for a
+    call, for human readers.
 
-    >>> print(format_regex(Rules(seq(LiteralText("[1, "), RuleRef("digits"), LiteralText("]")), {"digits": Repeat(CharClass(((48, 57),)), 1, 3)})))
+    >>> start = seq(LiteralText("[1, "), RuleRef("digits"), LiteralText("]"))
+    >>> print(format_regex(Rules(start, {"digits": Repeat(CharClass(((48, 57),)), 1, 3)})))
     \[1, [0-9]{1,3}\]
 
     Raises:
-        LimitExceeded: The text would be longer than `limits.regex_nodes`.
+        LimitExceeded: The text is longer than `limits.regex_nodes`.
+        SchemaError: The rules contain keys in any order or quotes of a source.
     """
     if not is_recursive(rules):
         return _Printer(rules, limits, inline=True).text(rules.start)
@@ -72,7 +74,7 @@ def format_regex(rules: Rules, limits: Limits = Limits()) -> str:  # noqa: B008
 
 
 class _Printer:
-    """Prints nodes as pieces; calls are written out, or named."""
+    """Prints nodes as text with a precedence; calls are inlined or printed as names."""
 
     def __init__(self, rules: Rules, limits: Limits, *, inline: bool) -> None:
         self.rules = rules.rules
@@ -85,7 +87,7 @@ class _Printer:
         return self.piece(node)[0]
 
     def piece(self, node: Node) -> _Piece:
-        """Print a node, and say how tightly its text holds together."""
+        """Return the text of a node and its precedence."""
         match node:
             case LiteralText(value):
                 return _literal(value), _ATOM if len(value) == 1 else _SEQUENCE
@@ -111,12 +113,10 @@ class _Printer:
                 piece = self.rule_ref(rule)
             case Substring():
                 raise SchemaError(
-                    "the quotes of a source have no regex that could be printed; leave out the fields with Quote"
+                    "quotes of a source cannot be printed as a regex; remove the fields with Quote"
                 )
             case AnyOrder():
-                raise SchemaError(
-                    "keys in any order have no regex that could be printed; use order='declared'"
-                )
+                raise SchemaError("keys in any order cannot be printed as a regex; use order='declared'")
             case Distinct(inner):
                 piece = self.piece(inner)
         if len(piece[0]) > self.limits.regex_nodes:
@@ -124,7 +124,7 @@ class _Printer:
         return piece
 
     def parenthesize(self, node: Node, precedence: int) -> str:
-        """Print a node, in a group if it does not hold together as `precedence` wants."""
+        """Return the text of a node, in a group if its precedence is below `precedence`."""
         text, own = self.piece(node)
         return text if own >= precedence else f"(?:{text})"
 
@@ -162,7 +162,7 @@ class _Printer:
         piece = self.inlined.get(rule)
         if piece is None:
             piece = self.piece(self.rules[rule])
-            if "(?P<" not in piece[0]:  # a group name may be used only once
+            if "(?P<" not in piece[0]:  # group names must be unique
                 self.inlined[rule] = piece
         return piece
 
@@ -174,7 +174,7 @@ class _Printer:
         return some if any(part.min_count for part in parts) else _suffixed(some, "?")
 
     def nonempty_list(self, parts: Sequence[ListPart], separator: LiteralText) -> _Piece:
-        """At least one part is written, and nothing was before: n log n of the size of the parts."""
+        """Return the list with at least one item; the text has size n log n in the size of the parts."""
         if len(parts) == 1:
             (part,) = parts
             more = ListPart(
@@ -194,7 +194,7 @@ class _Printer:
         return f"{begun}|{self.nonempty_list(back, separator)[0]}", _CHOICE
 
     def list_continuation(self, part: ListPart, separator: LiteralText, first: bool) -> str:
-        """The part where something was written before; `first` if that was not the part itself."""
+        """Return the part after earlier items; `first` if these are items of other parts only."""
         if part.max_count == 0:
             return ""
         entry = seq(separator, part.node)
@@ -205,7 +205,7 @@ class _Printer:
         return piece[0] if piece[1] >= _SEQUENCE else f"(?:{piece[0]})"
 
     def distinct(self, entry: Node, separator: LiteralText, before: Node = EMPTY) -> str:
-        """A lookahead that no two of the entries that follow have the same `Unique` text; empty if they have none."""
+        """Return a lookahead that rejects equal `Distinct` texts in the items that follow; empty without `Distinct`."""
         parts = entry.parts if isinstance(entry, Seq) else (entry,)
         index = next((i for i, part in enumerate(parts) if isinstance(part, Distinct)), None)
         if index is None:
@@ -214,12 +214,13 @@ class _Printer:
         name, comma = f"unique{self.groups}", _literal(separator.value)
         head, tail = seq(*parts[:index]), seq(*parts[index + 1 :])
         skip, again = (f"(?:{self.parenthesize(entry, _SEQUENCE)}{comma})*" for _ in range(2))
-        first = f"{self.parenthesize(head, _SEQUENCE)}(?P<{name}>{self.text(parts[index])}){self.parenthesize(tail, _SEQUENCE)}"
-        second = f"{self.parenthesize(head, _SEQUENCE)}(?P={name}){self.parenthesize(tail, _SEQUENCE)}"
+        start, end = self.parenthesize(head, _SEQUENCE), self.parenthesize(tail, _SEQUENCE)
+        first = f"{start}(?P<{name}>{self.text(parts[index])}){end}"
+        second = f"{start}(?P={name}){end}"
         return rf"(?!{self.text(before)}{skip}{first}{comma}{again}{second}(?:{comma}|[\]}}]))"
 
     def multiple(self, of: int) -> str:
-        """By the last digits where they decide, otherwise by what remains after each digit."""
+        """Return the multiples of `of`: by their last digits if these decide, otherwise by remainders."""
         rest = of
         for prime in (2, 5):
             while rest % prime == 0:
@@ -238,7 +239,7 @@ class _Printer:
         return self.text(choice([*short, seq(_LEADING, Repeat(DIGIT), tails)]))
 
     def decimals(self, of: int, places: int) -> str:
-        """By what remains before the point, and the fractions that make up for it."""
+        """Return the multiples of `of / 10 ** places`: by the remainder before the point and the matching fractions."""
         units = 10**places
         if units > self.limits.regex_nodes:
             raise LimitExceeded("regex_nodes", self.limits.regex_nodes, _MULTIPLES)
@@ -252,9 +253,9 @@ class _Printer:
         )
 
     def remainders(self, of: int, ends: Mapping[int, str]) -> str:
-        """The automaton of remainders as a regex (Kleene 1956): remainders are eliminated one after the other.
+        """Return the automaton of remainders as a regex, by state elimination (Kleene 1956).
 
-        `ends` is what ends a number, by what remains before it.
+        `ends` maps a remainder to the text that completes a number after it.
         """
         paths: dict[tuple[int, int], str] = {}
         for remainder in range(of):
@@ -269,12 +270,12 @@ class _Printer:
         paths |= {(remainder, of): end for remainder, end in ends.items()}
         for gone in range(of - 1, 0, -1):
             self.eliminate(gone, starts, paths)
-        # The digit 0 leads from the remainder 0 back to it.
+        # The digit 0 leads from remainder 0 back to remainder 0.
         through = f"{_group(starts[0])}{_group(paths[0, 0])}*{_group(paths[0, of])}"
         return _either(starts.get(of), f"0{_group(ends[0])}|{through}")
 
     def eliminate(self, gone: int, starts: dict[int, str], paths: dict[tuple[int, int], str]) -> None:
-        """Lead every path through the remainder `gone` past it."""
+        """Replace the paths through the remainder `gone` by direct paths."""
         loop = paths.pop((gone, gone), None)
         around = f"{_group(loop)}*" if loop else ""
         leaving = [(key[1], paths.pop(key)) for key in list(paths) if key[0] == gone]
@@ -313,7 +314,7 @@ def _literal(text: str) -> str:
 
 
 def _class(node: CharClass) -> str:
-    """A class, negated where that is what a person would write."""
+    """Print a class, negated if that is shorter."""
     if node == ANY:
         return "(?s:.)"
     if len(node.ranges) == 1 and node.ranges[0][0] == node.ranges[0][1]:

@@ -1,4 +1,4 @@
-"""Size bounds of patterns: which automata are small without being built."""
+"""Size bounds that let a rule be built lazily."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from structkit.regex.nodes import CharClass, Choice, Intersection, LiteralText, 
 __all__ = ["have_distinct_starts", "is_small_string"]
 
 _MAX_TRIVIAL_SIZE = 12
-"""Characters of a pattern whose automaton, at 2 ** 12 states, is small in any case."""
+"""Patterns up to this many characters have small automata: at most 2 ** 12 states."""
 
 _MAX_SIZE = 1_000
-"""Characters of a pattern that is looked at closely."""
+"""Maximum characters of a pattern that is analyzed."""
 
 _MAX_COUNTED_SIZE = 100
-"""The same, of a pattern that stands beside a length: the two are multiplied."""
+"""Maximum characters of a pattern with length bounds: the automaton has the product of both sizes."""
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def have_distinct_starts(branches: Iterable[Node]) -> bool:
-    """Whether alternatives are told apart by how they begin; texts and calls need not be.
+    """Return whether alternatives, except texts and calls, differ in their first characters.
 
-    >>> have_distinct_starts([Seq((LiteralText('"a'), RuleRef("b"))), LiteralText('"c'), Seq((LiteralText("["), RuleRef("d")))])
+    >>> quoted, listed = Seq((LiteralText('"a'), RuleRef("b"))), Seq((LiteralText("["), RuleRef("d")))
+    >>> have_distinct_starts([quoted, LiteralText('"c'), listed])
     True
     """
     seen: set[str] = set()
@@ -54,10 +55,10 @@ def _first_characters(node: Node) -> set[str]:
 
 
 def is_small_string(body: Node) -> bool:
-    """Whether the automaton of a pattern's texts has about as many states as the pattern has characters.
+    """Return whether the automaton of a string body provably has about as many states as the pattern has characters.
 
-    It has if at each character it is known from this one alone where in the pattern it is (one-unambiguous
-    expressions, Brüggemann-Klein and Wood 1998). Patterns with few characters are small in any case.
+    This holds if each character determines its position in the pattern (one-unambiguous expressions, Brüggemann-Klein
+    and Wood 1998), and for patterns of few characters.
 
     >>> is_small_string(Seq((Repeat(CharClass(((97, 122),))), LiteralText("-"))))
     True
@@ -72,7 +73,7 @@ def is_small_string(body: Node) -> bool:
 
 
 def _size(node: Node) -> int:
-    """The characters of a pattern, repetitions written out; more than `_MANY` where that is not known."""
+    """Return the characters of a pattern with repetitions expanded; more than `_MAX_SIZE` if unknown."""
     match node:
         case LiteralText(value):
             return len(value)
@@ -88,7 +89,7 @@ def _size(node: Node) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """How texts begin, what may go on after one, and whether there is an empty one."""
+    """First characters, characters that can follow a complete text, and whether the empty text is included."""
 
     first: Ranges
     follow: Ranges
@@ -96,7 +97,7 @@ class _Ends:
 
 
 def _ends(node: Node) -> _Ends | None:
-    """The ends of a pattern that is one-unambiguous, `None` for another."""
+    """Return the ends of a one-unambiguous pattern, `None` for any other pattern."""
     match node:
         case LiteralText(value):
             return _Ends(((ord(value[0]),) * 2,) if value else (), (), not value)
@@ -136,6 +137,6 @@ def _concatenate(left: _Ends, right: _Ends | None) -> _Ends | None:
 
 
 def _disjoint_union(left: Ranges, right: Ranges) -> Ranges | None:
-    """Both, or `None` if they share a character."""
+    """Return the union of the ranges, or `None` if they overlap."""
     shared = any(a <= d and c <= b for a, b in left for c, d in right)
     return None if shared else (*left, *right)

@@ -1,6 +1,6 @@
-r"""The parts of a source that a quote may be: where they begin and end, in characters and in bytes.
+r"""Word boundaries and byte encoding of the source of a quote.
 
-Words are as in Unicode's UTS 18, annex C (`\b`), but that each character of a script without spaces is a word.
+Word boundaries follow Unicode UTS 18, annex C (`\b`), but each character of a script without spaces is a word.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ __all__ = [
 ]
 
 INSIDE, MAYBE, END = 0, 1, 2
-"""Whether a quote may end at a place: never, whatever follows; depending on what follows, and it does not; yes."""
+"""Whether a substring can end at a position: never; not here, because the word continues; yes."""
 
 _UNSPACED = (
     (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x2E80, 0xA4CF), (0xF900, 0xFAFF), (0xFF66, 0xFF9F),
     (0x1B000, 0x1B16F), (0x20000, 0x3FFFF),
 )  # fmt: skip
-"""Thai, Lao, Burmese, Khmer, Chinese and Japanese: no spaces between words."""
+"""Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Chinese and Japanese."""
 
 _SPACE, _SINGLE, _LETTER, _MARK = range(4)
 
 
 def substrings(words: bool = True, source: str | None = None) -> Substring:
-    """The language of the quotes of a source.
+    """Return the language of the quotes of a source.
 
     >>> substrings(source="Ana")
     Substring(source='Ana', whole_words=True, json_escaped=False, with_end_quote=False)
@@ -49,12 +49,12 @@ def substrings(words: bool = True, source: str | None = None) -> Substring:
 
 
 class Boundaries(NamedTuple):
-    """Where quotes of a source may begin and end, by the position of the character that follows.
+    """Positions at which quotes of a source can begin and end. A position is the index of the next character.
 
     Attributes:
-        starts: bool[characters + 1].
+        starts: bool[characters + 1], whether a quote can begin at the position.
         ends: uint8[characters + 1], `INSIDE`, `MAYBE` or `END`.
-        surrogate: bool[characters], those that no text can hold: halves of surrogate pairs.
+        surrogate: bool[characters], whether the character is a lone surrogate, which UTF-8 cannot encode.
     """
 
     starts: NDArray[np.bool_]
@@ -63,7 +63,7 @@ class Boundaries(NamedTuple):
 
 
 def boundaries(source: str, *, whole_words: bool) -> Boundaries:
-    """Where quotes may begin and end.
+    """Return the positions at which quotes can begin and end.
 
     >>> found = boundaries("Ana, 34", whole_words=True)
     >>> found.starts.nonzero()[0].tolist(), (found.ends == END).nonzero()[0].tolist()
@@ -77,7 +77,7 @@ def boundaries(source: str, *, whole_words: bool) -> Boundaries:
         ends[1:][~broken] = END
         return Boundaries(starts, ends, broken)
     kinds = _kinds(codes)
-    # A mark stands on the character before it, and is of its kind.
+    # A combining mark belongs to the character before it.
     joined = np.zeros(len(codes) + 1, bool)
     joined[1:-1] = (kinds[1:] == _MARK) | ((kinds[:-1] >= _LETTER) & (kinds[1:] == _LETTER))
     held = ~broken & (kinds != _SPACE)
@@ -87,13 +87,13 @@ def boundaries(source: str, *, whole_words: bool) -> Boundaries:
 
 
 class EncodedSource(NamedTuple):
-    """A source in bytes, as it is written, and where quotes may begin and end, by the byte that follows.
+    """The encoded bytes of a source, and the byte positions at which quotes can begin and end.
 
     Attributes:
-        codes: int16[bytes + 1], the bytes, -1 where no quote goes on.
-        starts: int32[...], positions.
+        codes: int16[bytes + 1], the bytes; -1 where no quote can continue.
+        starts: int32[...], the positions at which quotes can begin.
         ends: uint8[bytes + 1], as in `Boundaries`.
-        continuation: bool[bytes + 1], whether the byte is not the first of a character.
+        continuation: bool[bytes + 1], whether the byte is not the first byte of a character.
     """
 
     codes: NDArray[np.int16]
@@ -104,7 +104,7 @@ class EncodedSource(NamedTuple):
 
 @lru_cache(maxsize=2)
 def encode_source(node: Substring) -> EncodedSource:
-    """The source of a node in bytes."""
+    """Return the encoded source of a node."""
     found = boundaries(node.source, whole_words=node.whole_words)
     codes = np.where(found.surrogate, 0xFFFD, _codes(node.source)).astype("<u4")
     whole = codes.tobytes().decode("utf-32-le")
@@ -124,7 +124,7 @@ def encode_source(node: Substring) -> EncodedSource:
 
 
 def find(source: str, quote: str, *, whole_words: bool) -> int:
-    """The first character at which a quote stands in its source; -1 if it stands nowhere.
+    """Return the index of the first occurrence of a quote in its source, or -1.
 
     >>> find("Savannah and Anna", "Anna", whole_words=True), find("Savannah and Anna", "nna", whole_words=False)
     (13, 4)
@@ -137,7 +137,7 @@ def find(source: str, quote: str, *, whole_words: bool) -> int:
 
 
 def _codes(source: str) -> NDArray[np.uint32]:
-    """The code points."""
+    """Return the code points of a text."""
     return np.frombuffer(source.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint32)
 
 
@@ -148,7 +148,7 @@ def _encode(text: str, node: Substring) -> bytes:
 
 
 def _kinds(codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
-    """The kind of each character: white space, a sign or word of its own, a letter of a word, or a mark."""
+    """Return the kind of each character: white space, single-character word or sign, letter of a word, or mark."""
     distinct, number = np.unique(codes, return_inverse=True)
     kinds = np.array([_kind(chr(code)) for code in distinct.tolist()], np.uint8)
     found: NDArray[np.uint8] = kinds[number.reshape(-1)] if len(kinds) else kinds

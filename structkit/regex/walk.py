@@ -1,4 +1,4 @@
-"""Walks over nodes: what is inside, how much of it, and which rules it calls."""
+"""Traversals of nodes: children, size, called rules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["children", "exceeds_size", "is_recursive", "map_children", "referenc
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The nodes directly inside a node.
+    """Return the direct children of a node.
 
     >>> children(Repeat(RuleRef("a")))
     (RuleRef(rule='a'),)
@@ -47,7 +47,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
-    """A node with each of the nodes directly inside it changed.
+    """Return a copy of a node with `change` applied to its direct children.
 
     >>> map_children(Repeat(RuleRef("a")), lambda inner: LiteralText("b"))
     Repeat(part=LiteralText(value='b'), min_count=0, max_count=None)
@@ -79,7 +79,7 @@ def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
 
 
 def exceeds_size(node: Node, count: int) -> bool:
-    """Whether there are more nodes than `count`; no more than that are looked at.
+    """Return whether a node has more than `count` nodes; stops at the first node beyond `count`.
 
     >>> exceeds_size(Repeat(RuleRef("a")), 1)
     True
@@ -96,7 +96,7 @@ def exceeds_size(node: Node, count: int) -> bool:
 
 
 def referenced_rules(node: Node) -> set[str]:
-    """The rules that a node calls directly.
+    """Return the names of the rules that a node calls directly.
 
     >>> referenced_rules(Repeat(RuleRef("a")))
     {'a'}
@@ -112,7 +112,7 @@ def referenced_rules(node: Node) -> set[str]:
 
 
 def is_recursive(rules: Rules) -> bool:
-    """Whether a rule that the start reaches calls itself, directly or through others.
+    """Return whether a rule reachable from the start calls itself, directly or indirectly.
 
     >>> is_recursive(Rules(RuleRef("a"), {"a": Repeat(RuleRef("a"))}))
     True

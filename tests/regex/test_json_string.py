@@ -145,6 +145,6 @@ def test_names_of_free_text() -> None:
 def test_a_surrogate_cannot_be_written() -> None:
     assert json_text("é\n") == '"é\\n"'
     with pytest.raises(
-        SchemaError, match=re.escape("surrogate, which no text can spell; remove it at `$.a`")
+        SchemaError, match=re.escape("surrogate, which UTF-8 cannot encode; remove it at `$.a`")
     ):
         json_text("\ud800", path="$.a")

@@ -1,6 +1,7 @@
-"""A user's pattern as regex nodes: the only file that knows interegular.
+"""User patterns as regex nodes. The only module that imports interegular.
 
-`scan` leaves only the structure of the pattern, interegular parses it, `resolve` removes anchors and lookarounds.
+`scan` replaces all atoms by placeholders, interegular parses the remaining structure, and `resolve` removes anchors and
+lookarounds.
 """
 
 from __future__ import annotations
@@ -35,22 +36,22 @@ def parse(
     limits: Limits = Limits(),  # noqa: B008
     path: str | None = None,
 ) -> Node:
-    r"""The raw texts that a pattern matches.
+    r"""Return the raw texts that a pattern matches.
 
     Args:
-        pattern: A regular expression in the syntax that Python, ECMA-262 and Rust share, and most of what one of them
-            adds. `$` is the end of the text, never before a last line break.
-        search: Whether the pattern may match anywhere in the text, as in JSON Schema, instead of the whole text.
-        unicode: Whether `\d`, `\w`, `\s` are those of Python's `re` on `str`; otherwise those of ECMA-262.
-        rust: With `unicode`, whether classes are narrowed to what Rust's `regex`, pydantic's engine, accepts too.
-        limits: `pattern_length` characters.
+        pattern: A regular expression in the syntax shared by Python, ECMA-262 and Rust, and most extensions of each.
+            `$` is the end of the text, never the position before a final line break.
+        search: Whether the pattern may match anywhere in the text, as in JSON Schema, instead of the entire text.
+        unicode: Whether `\d`, `\w`, `\s` have the meaning of Python's `re` for `str` instead of that of ECMA-262.
+        rust: With `unicode`, restrict classes to characters that Rust's `regex`, the engine of pydantic, accepts too.
+        limits: The maximum `pattern_length`.
         path: The schema path, for errors.
 
     >>> parse(r"^[ab]\.$", search=True, unicode=True)
     Seq(parts=(CharClass(ranges=((97, 98),)), LiteralText(value='.')))
 
     Raises:
-        PatternError: The pattern cannot be read, or says what no regular language can.
+        PatternError: The pattern has a syntax error, or is not a regular expression in the formal sense.
         LimitExceeded: The pattern is too long.
     """
     dialect: Dialect = "ecma" if not unicode else "rust" if rust else "python"
@@ -63,36 +64,36 @@ def parse(
 
 
 def compose(pattern: str, /, **parts: Node) -> Node:
-    r"""The raw texts of a pattern in which `<name>` stands for a language, so that each part is parsed once.
+    r"""Return the raw texts of a pattern in which `<name>` stands for a language. Each part is parsed once.
 
     Args:
-        pattern: A regular expression as `parse` reads it for ECMA-262, in which `.` is any character.
-        parts: The languages by their names.
+        pattern: A regular expression in the ECMA-262 dialect of `parse`, in which `.` matches any character.
+        parts: The languages by name.
 
     >>> compose(r"<two>(?:-<two>)?", two=LiteralText("ab"))
     Seq(parts=(LiteralText(value='ab'), Repeat(part=LiteralText(value='-ab'), min_count=0, max_count=1)))
     """
     letters = {name: chr(_PRIVATE + number) for number, name in enumerate(parts)}
     whole = re.sub(r"<(\w+)>", lambda found: letters[found[1]], pattern)
-    standing = {letters[name]: node for name, node in parts.items()}
-    return _put_in(parse(f"(?s:{whole})", search=False, unicode=False), standing)
+    languages = {letters[name]: node for name, node in parts.items()}
+    return _substitute(parse(f"(?s:{whole})", search=False, unicode=False), languages)
 
 
 _PRIVATE = 0xF0000
-"""Characters from here on are private, so that no standard names one of them alone."""
+"""The first placeholder: a private-use character, which standard patterns do not contain."""
 
 
-def _put_in(node: Node, placeholders: dict[str, Node]) -> Node:
-    """The node with languages in the places of the characters that stand for them."""
+def _substitute(node: Node, placeholders: dict[str, Node]) -> Node:
+    """Replace placeholder characters by their languages."""
     match node:
         case LiteralText(value) if not placeholders.keys().isdisjoint(value):
             return seq(*(placeholders.get(letter) or LiteralText(letter) for letter in value))
         case Seq(parts):
-            return seq(*(_put_in(part, placeholders) for part in parts))
+            return seq(*(_substitute(part, placeholders) for part in parts))
         case Choice(parts):
-            return choice(_put_in(part, placeholders) for part in parts)
+            return choice(_substitute(part, placeholders) for part in parts)
         case Repeat(part, least, most):
-            return Repeat(_put_in(part, placeholders), least, most)
+            return Repeat(_substitute(part, placeholders), least, most)
         case _:
             return node
 
@@ -102,22 +103,22 @@ def _parse(pattern: str, search: bool, dialect: Dialect) -> Node:
     found = scan(pattern, dialect)
     try:
         return resolve(_structure(found), search=search)
-    except UnsupportedAnchor as refused:
-        raise PatternError(refused.message, pattern=pattern, column=refused.column) from None
+    except UnsupportedAnchor as error:
+        raise PatternError(error.message, pattern=pattern, column=error.column) from None
     except RecursionError:
-        message = "groups are nested too deep here; write the pattern flatter"
+        message = "groups are nested too deeply; write the pattern with fewer levels"
         raise PatternError(message, pattern=pattern, column=found.max_depth) from None
 
 
 def _structure(scanned: Scan) -> AnchoredNode:
-    """Let interegular parse the structure, and put the atoms back."""
+    """Parse the structure with interegular and restore the atoms."""
     from interegular import parse_pattern
 
     return _tree(parse_pattern(scanned.text), scanned.atoms)
 
 
 def _tree(part: object, atoms: dict[str, Atom]) -> AnchoredNode:
-    """Interegular's tree of the structure as ours."""
+    """Convert interegular's tree."""
     from interegular.patterns import Pattern, _CharGroup, _Concatenation, _NonCapturing, _Repeated
 
     match part:
@@ -132,7 +133,7 @@ def _tree(part: object, atoms: dict[str, Atom]) -> AnchoredNode:
         case _NonCapturing():
             column = _lookaround_column(part.inner, atoms)
             return Lookaround(_tree(part.inner, atoms), not part.backwards, part.negate, column)
-    raise TypeError(f"interegular read something that is not structure: {part!r}")
+    raise TypeError(f"unexpected node of interegular: {part!r}")
 
 
 def _leaf(atom: Atom) -> AnchoredNode:
@@ -145,7 +146,7 @@ def _leaf(atom: Atom) -> AnchoredNode:
 
 
 def _lookaround_column(inner: object, atoms: dict[str, Atom]) -> int:
-    """The column of a lookaround, put into it as its first atom."""
+    """Return the column of a lookaround, which is stored in its first atom."""
     from interegular.patterns import Pattern, _CharGroup, _Concatenation
 
     if isinstance(inner, Pattern | _Concatenation):

@@ -1,8 +1,8 @@
-"""Anchors and lookarounds resolved: what a pattern matches, as a language without them.
+"""Removal of anchors and lookarounds from patterns.
 
-Where a piece of a pattern stands, its left edge is or is not the start of the text, and its right edge is or is not
-the end. `^` is then the empty text or nothing at all, and so is `$`; a sequence passes the start on to a part only
-where all parts before it match nothing. A lookahead says something about the whole rest of the text: an intersection.
+The language of a part depends on its edges: whether its left edge is the start of the text, and its right edge the end.
+`^` is the empty text at the start and `NEVER` elsewhere; `$` likewise at the end. In a sequence, a part is at the start
+only if all parts before it match the empty text. A lookahead restricts the rest of the text: an intersection.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _PLAIN_NODES = (LiteralText, CharClass, Seq, Choice, Repeat, Intersection, Multi
 _ANY_STRING = Repeat(ANY, 0, None)
 
 _MAX_STEPS = 20_000
-"""Steps of the walks and nodes of what they make; patterns that people write take a few hundred."""
+"""Maximum steps and result nodes; practical patterns take a few hundred."""
 
-_ENTANGLED = "the anchors stand in too many places; write `^` and `$` at the ends of the alternatives"
+_ENTANGLED = "the pattern has too many anchors; move `^` and `$` to the ends of the alternatives"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +72,21 @@ class Lookaround:
 
 @dataclass(frozen=True, slots=True)
 class AnchoredSeq:
-    """One after the other, with an edge or a lookaround somewhere inside."""
+    """A concatenation that contains an anchor or a lookaround."""
 
     parts: tuple[AnchoredNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnchoredChoice:
-    """Any of the parts, with an edge or a lookaround somewhere inside."""
+    """A union that contains an anchor or a lookaround."""
 
     parts: tuple[AnchoredNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnchoredRepeat:
-    """A repetition with an edge or a lookaround somewhere inside."""
+    """A repetition that contains an anchor or a lookaround."""
 
     part: AnchoredNode
     min_count: int
@@ -95,7 +95,7 @@ class AnchoredRepeat:
 
 @dataclass(frozen=True, slots=True)
 class AnchoredIntersection:
-    """An intersection or a difference. Its right edge is always the end of the text."""
+    """An intersection, or a difference if `negate`. Its right edge is always the end of the text."""
 
     left: AnchoredNode
     right: AnchoredNode
@@ -108,7 +108,7 @@ AnchoredNode: TypeAlias = (
 
 
 class UnsupportedAnchor(Exception):
-    """Anchors or a lookaround that cannot be expressed, at a column of the pattern."""
+    """Anchors or a lookaround that have no equivalent language, at a column of the pattern."""
 
     def __init__(self, message: str, column: int) -> None:
         super().__init__(message)
@@ -117,7 +117,7 @@ class UnsupportedAnchor(Exception):
 
 
 def anchored_seq(parts: Iterable[AnchoredNode]) -> AnchoredNode:
-    """One after the other; a plain node where all parts are plain."""
+    """Concatenate parts; the result is a plain node if all parts are plain."""
     flat: list[AnchoredNode] = []
     for part in parts:
         flat += part.parts if isinstance(part, AnchoredSeq) else (part,)
@@ -128,7 +128,7 @@ def anchored_seq(parts: Iterable[AnchoredNode]) -> AnchoredNode:
 
 
 def anchored_choice(parts: Iterable[AnchoredNode]) -> AnchoredNode:
-    """Any of the parts; a plain node where all parts are plain."""
+    """Return the union of parts; a plain node if all parts are plain."""
     parts = tuple(parts)
     plain = [part for part in parts if isinstance(part, _PLAIN_NODES)]
     if len(plain) == len(parts):
@@ -137,7 +137,7 @@ def anchored_choice(parts: Iterable[AnchoredNode]) -> AnchoredNode:
 
 
 def anchored_repeat(part: AnchoredNode, min_count: int, max_count: int | None) -> AnchoredNode:
-    """A repetition; a plain node where the part is plain."""
+    """Repeat a part; the result is a plain node if the part is plain."""
     if max_count == 0:
         return EMPTY
     if min_count == max_count == 1:
@@ -150,14 +150,15 @@ def anchored_repeat(part: AnchoredNode, min_count: int, max_count: int | None) -
 
 
 def resolve(pattern: AnchoredNode, *, search: bool) -> Node:
-    """The texts that a pattern matches, as a whole or, with `search`, anywhere.
+    """Return the texts that a pattern matches entirely or, with `search`, anywhere.
 
-    >>> resolve(anchored_seq([Anchor(at_start=True), LiteralText("a")]), search=True)
-    Seq(parts=(LiteralText(value='a'), Repeat(part=CharClass(ranges=((0, 55295), (57344, 1114111))), min_count=0, max_count=None)))
+    >>> node = resolve(anchored_seq([Anchor(at_start=True), LiteralText("a")]), search=True)
+    >>> node == seq(LiteralText("a"), Repeat(ANY))
+    True
 
     Raises:
-        Refused: A lookaround inside a repetition, a lookbehind before more text, or anchors in so many places that
-            the regex would grow beyond all measure.
+        UnsupportedAnchor: The pattern has a lookaround inside a repetition, a lookbehind before more text, or so many
+            anchors that the regex would become too large.
     """
     branches = (
         pattern.parts if isinstance(pattern, AnchoredChoice) and _find_lookaround(pattern) else (pattern,)
@@ -178,7 +179,7 @@ def resolve(pattern: AnchoredNode, *, search: bool) -> Node:
 
 
 class _Resolver:
-    """The walks; `steps` counts them, for a pattern can make each edge double the work."""
+    """The recursive functions; `steps` bounds their work, which anchors can make exponential."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -186,7 +187,7 @@ class _Resolver:
         self.weights: dict[int, tuple[Node, int]] = {}
 
     def expand_lookarounds(self, raw: AnchoredNode, rest: AnchoredNode) -> AnchoredNode:
-        """`raw` and then `rest`, which runs to the end of the text."""
+        """Return `raw` followed by `rest`, which extends to the end of the text."""
         self.step()
         match raw:
             case Lookaround(inner, ahead=True, negate=negate):
@@ -198,7 +199,7 @@ class _Resolver:
                     or not self.matches_only_end(rest)
                 ):
                     raise UnsupportedAnchor(
-                        "a lookbehind can be expressed only before the end of the text", raw.column
+                        "a lookbehind is supported only at the end of the pattern", raw.column
                     )
                 self.lookbehinds.append(raw)
                 return rest
@@ -207,14 +208,14 @@ class _Resolver:
                     rest = self.expand_lookarounds(part, rest)
                 return rest
             case AnchoredChoice(parts) if _find_lookaround(raw):
-                kept = len(self.lookbehinds)
-                ways = anchored_choice(self.expand_lookarounds(part, rest) for part in parts)
-                if len(self.lookbehinds) > kept:
+                before = len(self.lookbehinds)
+                options = anchored_choice(self.expand_lookarounds(part, rest) for part in parts)
+                if len(self.lookbehinds) > before:
                     raise UnsupportedAnchor(
-                        "a lookbehind in one of several alternatives cannot be expressed",
+                        "a lookbehind in one of several alternatives is not supported",
                         self.lookbehinds[-1].column,
                     )
-                return ways
+                return options
             case AnchoredRepeat(part, least, most) if look := _find_lookaround(raw):
                 if most == 1:
                     return anchored_choice([self.expand_lookarounds(part, rest), rest])
@@ -230,7 +231,7 @@ class _Resolver:
         rest: AnchoredNode,
         lookaround: Lookaround,
     ) -> AnchoredNode:
-        """`(?:(?!X).)*` at the end of the text: no `X` anywhere."""
+        """Return `(?:(?!X).)*` at the end of the text: texts without `X`."""
         match part:
             case AnchoredSeq((Lookaround(inner, ahead=True, negate=True), CharClass() as each)) if isinstance(
                 inner, _PLAIN_NODES
@@ -241,10 +242,10 @@ class _Resolver:
                         anchored_seq([_ANY_STRING, inner, _ANY_STRING]),
                         True,
                     )
-        raise UnsupportedAnchor("a lookaround inside a repetition cannot be expressed", lookaround.column)
+        raise UnsupportedAnchor("a lookaround inside a repetition is not supported", lookaround.column)
 
     def matches_only_end(self, rest: AnchoredNode) -> bool:
-        """Whether nothing but the end of the text can follow."""
+        """Return whether `rest` contains no text but the empty one."""
         return self.language(rest, False, True) in (EMPTY, NEVER)
 
     def step(self) -> None:
@@ -253,19 +254,19 @@ class _Resolver:
             raise UnsupportedAnchor(_ENTANGLED, 0)
 
     def check_weight(self, node: Node) -> None:
-        """Stop before equal parts, of which there is only one in memory, make the node huge to walk over."""
+        """Bound the size of a node as a tree: shared parts count each time, because later walks visit them again."""
         if self.weight(node) > _MAX_STEPS:
             raise UnsupportedAnchor(_ENTANGLED, 0)
 
     def weight(self, node: Node) -> int:
         known = self.weights.get(id(node))
         if known is None:
-            # The node is kept, so that its id stays its own.
+            # The reference keeps the node alive, so that its id stays unique.
             known = self.weights[id(node)] = node, 1 + sum(map(self.weight, children(node)))
         return known[1]
 
     def language(self, raw: AnchoredNode, left: bool, right: bool) -> Node:
-        """What `raw` matches where its left edge is the start, or not, and its right edge is the end, or not."""
+        """Return the texts of `raw` if its left edge is (not) the start and its right edge is (not) the end."""
         self.step()
         match raw:
             case Anchor(start):
@@ -280,12 +281,12 @@ class _Resolver:
             case AnchoredIntersection(inner, other, negate):
                 return _intersect(self.language(inner, left, True), self.language(other, left, True), negate)
             case Lookaround():
-                raise UnsupportedAnchor("this lookaround cannot be expressed", raw.column)
+                raise UnsupportedAnchor("this lookaround is not supported", raw.column)
             case _:
                 return raw
 
     def nonempty_language(self, raw: AnchoredNode, left: bool, right: bool) -> Node:
-        """The same without the empty text."""
+        """Return `language` without the empty text."""
         self.step()
         match raw:
             case Anchor():
@@ -301,12 +302,12 @@ class _Resolver:
                     self.nonempty_language(inner, left, True), self.language(other, left, True), negate
                 )
             case Lookaround():
-                raise UnsupportedAnchor("this lookaround cannot be expressed", raw.column)
+                raise UnsupportedAnchor("this lookaround is not supported", raw.column)
             case _:
                 return _filled(raw)
 
     def is_nullable(self, raw: AnchoredNode, left: bool, right: bool) -> bool:
-        """Whether `raw` can match nothing there."""
+        """Return whether `raw` matches the empty text with these edges."""
         self.step()
         match raw:
             case Anchor(start):
@@ -322,26 +323,26 @@ class _Resolver:
                     self.is_nullable(inner, left, True) and self.is_nullable(other, left, True) is not negate
                 )
             case Lookaround():
-                raise UnsupportedAnchor("this lookaround cannot be expressed", raw.column)
+                raise UnsupportedAnchor("this lookaround is not supported", raw.column)
             case _:
                 return _empty(raw)
 
     def sequence(self, parts: tuple[AnchoredNode, ...], left: bool, right: bool, *, nonempty: bool) -> Node:
-        """A sequence, from its end: for each tail what it matches, with the start at its left edge and without."""
+        """Return the texts of a sequence, computed from its end: for each tail, with and without the start."""
         edges = (True, False) if left else (False,)
         whole: dict[bool, Node] = dict.fromkeys(edges, EMPTY)
         some: dict[bool, Node] = dict.fromkeys(edges, NEVER)
         none = dict.fromkeys(edges, True)
-        tail_asks = False
+        tail_uses_start = False
         for part in reversed(parts):
-            asks, tells = _asks(part, start=True), _asks(part, start=False)
+            uses_start, uses_end = _uses_edge(part, start=True), _uses_edge(part, start=False)
             next_whole, next_some, next_none = {}, {}, {}
             for edge in edges:
-                begun = self.join_head(part, edge, right, tells, whole[False], some[False], none[False])
+                begun = self.join_head(part, edge, right, uses_end, whole[False], some[False], none[False])
                 skipped = self.is_nullable(part, edge, False)
                 next_none[edge] = none[edge] and (skipped or self.is_nullable(part, edge, right))
                 next_some[edge] = choice([some[edge], begun]) if skipped else begun
-                if not tells and not tail_asks:
+                if not uses_end and not tail_uses_start:
                     next_whole[edge] = seq(self.language(part, edge, False), whole[edge])
                 elif skipped:
                     next_whole[edge] = choice([whole[edge], begun])
@@ -349,7 +350,7 @@ class _Resolver:
                     next_whole[edge] = choice([EMPTY, begun]) if next_none[edge] else begun
                 self.check_weight(next_whole[edge])
             whole, some, none = next_whole, next_some, next_none
-            tail_asks = tail_asks or asks
+            tail_uses_start = tail_uses_start or uses_start
         return some[left] if nonempty else whole[left]
 
     def join_head(
@@ -358,45 +359,43 @@ class _Resolver:
         edge: bool,
         right: bool,
         depends_on_edge: bool,
-        tail_at_start: Node,
-        tail_inside: Node,
+        tail: Node,
+        nonempty_tail: Node,
         tail_nullable: bool,
     ) -> Node:
-        """`part` matches something, and then the tail of which `tail_at_start`, `tail_inside` and `tail_nullable`
-        tell.
-        """
+        """Return the non-empty texts of `part`, each followed by a text of the tail."""
         if not depends_on_edge:
-            return seq(self.nonempty_language(part, edge, False), tail_at_start)
+            return seq(self.nonempty_language(part, edge, False), tail)
         ending = [self.nonempty_language(part, edge, right)] if tail_nullable else []
-        return choice([seq(self.nonempty_language(part, edge, False), tail_inside), *ending])
+        return choice([seq(self.nonempty_language(part, edge, False), nonempty_tail), *ending])
 
     def iterations(self, raw: AnchoredRepeat, left: bool, right: bool) -> list[Node]:
-        """At least one round that matches something; the empty rounds may stand anywhere between."""
+        """Return the options with at least one non-empty iteration; empty iterations can be anywhere between."""
         part, least, most = raw.part, raw.min_count, raw.max_count
-        ways: list[Node] = []
+        options: list[Node] = []
         idle = self.is_nullable(part, left, False) or self.is_nullable(part, False, right)
         if least <= 1 or idle:
-            ways.append(self.nonempty_language(part, left, right))
+            options.append(self.nonempty_language(part, left, right))
         if most is None or most >= 2:
             inner = self.nonempty_language(part, False, False)
-            fewest = 0 if idle else max(least - 2, 0)
+            min_inner = 0 if idle else max(least - 2, 0)
             middle = (
                 EMPTY
-                if inner is NEVER and fewest == 0
-                else plain_repeat(inner, fewest, None if most is None else most - 2)
+                if inner is NEVER and min_inner == 0
+                else plain_repeat(inner, min_inner, None if most is None else most - 2)
             )
-            ways.append(
+            options.append(
                 seq(
                     self.nonempty_language(part, left, False),
                     middle,
                     self.nonempty_language(part, False, right),
                 )
             )
-        return ways
+        return options
 
 
 def plain_repeat(node: Node, min_count: int, max_count: int | None) -> Node:
-    """A repetition of a plain node."""
+    """Repeat a plain node; `NEVER` and zero repetitions are simplified."""
     return NEVER if node is NEVER else EMPTY if max_count == 0 else Repeat(node, min_count, max_count)
 
 
@@ -420,23 +419,23 @@ def _find_lookaround(raw: AnchoredNode) -> Lookaround | None:
             return None
 
 
-def _asks(raw: AnchoredNode, *, start: bool) -> bool:
-    """Whether what `raw` matches depends on its left edge (`start`) or its right edge."""
+def _uses_edge(raw: AnchoredNode, *, start: bool) -> bool:
+    """Return whether the texts of `raw` depend on its left edge (`start`) or its right edge."""
     match raw:
         case Anchor():
             return raw.at_start is start
         case AnchoredSeq(parts) | AnchoredChoice(parts):
-            return any(_asks(part, start=start) for part in parts)
+            return any(_uses_edge(part, start=start) for part in parts)
         case AnchoredRepeat(part):
-            return _asks(part, start=start)
+            return _uses_edge(part, start=start)
         case AnchoredIntersection(left, right):
-            return start and (_asks(left, start=True) or _asks(right, start=True))
+            return start and (_uses_edge(left, start=True) or _uses_edge(right, start=True))
         case _:
             return False
 
 
 def _empty(node: Node) -> bool:
-    """Whether a plain node holds the empty text."""
+    """Return whether a plain node contains the empty text."""
     match node:
         case LiteralText(value):
             return not value
@@ -453,7 +452,7 @@ def _empty(node: Node) -> bool:
 
 
 def _filled(node: Node) -> Node:
-    """A plain node without the empty text."""
+    """Return a plain node without the empty text."""
     if not _empty(node):
         return node
     match node:

@@ -1,7 +1,7 @@
-"""A pattern read once from left to right, its atoms put aside, so that only its structure is left to parse.
+"""A scanner that replaces the atoms of a pattern by placeholders, so that only the structure is left to parse.
 
-Every literal, class, escape and anchor becomes one private-use character that stands for it. What remains are those
-characters, groups, `|` and quantifiers: the part of the syntax on which all engines agree.
+Each literal, class, escape and anchor becomes one private-use character. The rest are groups, `|` and quantifiers: the
+part of the syntax that is the same in all regex engines.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from structkit.regex.pattern.unicode import Dialect, UncertainClass, category, s
 __all__ = ["Atom", "LookaroundMarker", "Scan", "scan"]
 
 _MAX_NESTING = 50
-"""Groups in groups. Each level takes about a dozen frames of the parser's recursion."""
+"""Maximum nesting of groups. Each level takes about a dozen stack frames of the parser."""
 
 _MAX_COUNT = 2**32 - 2
-"""The largest count of a quantifier, as in Python's `re`."""
+"""Largest count of a quantifier, as in Python's `re`."""
 
 _FIRST_ATOM = 0xF0000
 _LAST_ATOM = 0x10FFFD
@@ -36,7 +36,7 @@ _LOOKAROUND_PREFIXES = ("(?=", "(?!", "(?<=", "(?<!")
 
 @dataclass(frozen=True, slots=True)
 class LookaroundMarker:
-    """The column of a lookaround, as the first atom inside it."""
+    """The column of a lookaround, stored as the first atom inside it."""
 
     column: int
 
@@ -46,12 +46,12 @@ Atom: TypeAlias = CharClass | Anchor | LookaroundMarker
 
 @dataclass(slots=True)
 class Scan:
-    """What was read.
+    """The result of a scan.
 
     Attributes:
-        text: The structure: groups `(`, `(?=`, `(?!`, `(?<=`, `(?<!`, then `|`, quantifiers and one character an atom.
-        atoms: What each of those characters stands for.
-        max_depth: The column of the group that is nested deepest.
+        text: The structure: groups `(`, `(?=`, `(?!`, `(?<=`, `(?<!`, then `|`, quantifiers and one character per atom.
+        atoms: The atoms by placeholder.
+        max_depth: The column of the most deeply nested group.
     """
 
     text: str
@@ -67,14 +67,14 @@ class _Flags:
 
 
 def scan(pattern: str, dialect: Dialect) -> Scan:
-    """Read a pattern.
+    """Replace the atoms of a pattern by placeholders.
 
     >>> found = scan("(?P<name>a[^b])+?", "python")
     >>> [found.atoms.get(character, character) for character in found.text][:2]
     ['(', CharClass(ranges=((97, 97),))]
 
     Raises:
-        PatternError: The syntax is wrong, or says what no regular language can.
+        PatternError: The pattern has a syntax error, or is not a regular expression in the formal sense.
     """
     scanner = _Scanner(pattern, dialect)
     scanner.run()
@@ -94,7 +94,7 @@ class _Scanner:
     max_depth: int = 0
     max_quantifier_level: int = 0
     repeatable: str | None = None
-    """Why a quantifier may not stand here; `None` where it may."""
+    """Why a quantifier is not allowed at this position; `None` if it is allowed."""
 
     def run(self) -> None:
         self.repeatable = "there is nothing to repeat"
@@ -133,7 +133,7 @@ class _Scanner:
         character = self.atoms.get(atom)
         if character is None:
             if _FIRST_ATOM + len(self.atoms) > _LAST_ATOM:
-                self.fail("the pattern has too many different characters")
+                self.fail("the pattern has too many distinct characters and classes")
             character = self.atoms[atom] = chr(_FIRST_ATOM + len(self.atoms))
         self.out.append(character)
         self.repeatable = None
@@ -180,23 +180,26 @@ class _Scanner:
         if len(self.groups) > self.max_quantifier_level:
             self.max_depth, self.max_quantifier_level = column, len(self.groups)
         if len(self.groups) > _MAX_NESTING:
-            self.fail(f"groups are nested more than {_MAX_NESTING} deep; write the pattern flatter", column)
+            self.fail(
+                f"groups are nested more than {_MAX_NESTING} levels deep; write the pattern with fewer levels",
+                column,
+            )
         self.repeatable = "there is nothing to repeat"
 
     def close(self) -> None:
         if not self.groups:
-            self.fail("this parenthesis closes no group")
+            self.fail("this parenthesis has no matching `(`")
         _, self.flags, look = self.groups.pop()
         self.out.append(")")
         self.position += 1
-        self.repeatable = "a lookaround cannot be repeated; put it into a group" if look else None
+        self.repeatable = "a lookaround cannot be repeated; wrap it in a group" if look else None
 
     def set_flags(self, added: str, removed: str, column: int) -> None:
         for letter in added + removed:
             if letter == "m" and letter in added:
-                self.fail("the flag `m` is not supported; name the line breaks in the pattern", column)
+                self.fail("the flag `m` is not supported; match line breaks explicitly", column)
             if letter not in "ismauU":
-                self.fail(f"the flag `{letter}` is not supported; write the pattern without it", column)
+                self.fail(f"the flag `{letter}` is not supported; remove it", column)
         self.flags = _Flags(
             ignore_case=("i" in added or self.flags.ignore_case) and "i" not in removed,
             dot_all=("s" in added or self.flags.dot_all) and "s" not in removed,
@@ -204,7 +207,7 @@ class _Scanner:
         )
 
     def quantifier(self) -> bool:
-        """Read a quantifier, if there is one; a `{` that begins none is a literal."""
+        """Read a quantifier and return whether there is one; a `{` without a valid count is a literal."""
         found = _QUANTIFIER.match(self.pattern, self.position)
         if found is None or found[0] == "{}":
             return False
@@ -219,28 +222,31 @@ class _Scanner:
             if max(low, high or 0) > _MAX_COUNT:
                 self.fail("this count is too large")
             if high is not None and high < low:
-                self.fail("the least count is greater than the most")
+                self.fail("the minimum count is greater than the maximum")
             text = f"{{{low}{comma}{'' if high is None else high}}}"
         self.out.append(text)
         self.position = found.end()
         following = self.pattern[self.position : self.position + 1]
-        if following == "?":  # lazy: the same language
+        if following == "?":  # a lazy quantifier has the same language
             self.position += 1
         elif following == "+":
-            self.fail("a possessive quantifier is not regular; drop its `+`")
-        self.repeatable = "a quantifier cannot follow another; put the first into a group"
+            self.fail("a possessive quantifier is not regular; remove its `+`")
+        self.repeatable = "a quantifier cannot follow another; wrap the first in a group"
         return True
 
     def escape(self) -> None:
-        """An escape outside brackets."""
+        """Read an escape outside brackets."""
         column, letter = self.position, self.pattern[self.position + 1 : self.position + 2]
         if letter in ("A", "Z", "z"):
             self.position += 2
             self.anchor(start=letter == "A")
         elif letter in ("b", "B"):
-            self.fail(f"a word boundary `\\{letter}` is not supported; name the characters around it", column)
+            self.fail(
+                f"a word boundary `\\{letter}` is not supported; match the adjacent characters explicitly",
+                column,
+            )
         elif letter in ("k", "g") or (letter in "123456789" and letter and not self.is_octal()):
-            self.fail("a back-reference is not regular; write the group's content again", column)
+            self.fail("a backreference is not regular; repeat the content of the group", column)
         else:
             span = self.escaped()
             self.add(char_class((span.with_case() if self.flags.ignore_case else span).certain.ranges))
@@ -252,12 +258,12 @@ class _Scanner:
         )
 
     def escaped(self) -> UncertainClass:
-        """An escape that means one character or a class; the same inside and outside brackets."""
+        """Read an escape of one character or a class, inside or outside brackets."""
         column = self.position
         self.position += 2
         letter = self.pattern[column + 1 : self.position]
         if not letter:
-            self.fail("a backslash ends the pattern", column)
+            self.fail("the pattern ends with a backslash", column)
         if letter in "dDwWsS":
             return shorthand(letter, self.dialect, ascii_only=self.flags.ascii_only)
         if letter in "pP":
@@ -289,14 +295,12 @@ class _Scanner:
         try:
             these = category(name)
         except KeyError:
-            self.fail(
-                f"only general categories are known after `\\p`, such as `L` or `Lu`, not {name!r}", column
-            )
+            self.fail(f"`\\p` supports general categories only, such as `L` or `Lu`, not {name!r}", column)
         span = UncertainClass.exactly(these)
         return span.negated() if (letter == "P") is not bool(found[1]) else span
 
     def code_point(self, letter: str, column: int) -> CharClass:
-        r"""`\\xHH`, `\\uHHHH`, `\\UHHHHHHHH`, or any of them with braces; a pair of surrogates is one character."""
+        r"""Read `\\xHH`, `\\uHHHH`, `\\UHHHHHHHH`, or one of them with braces; a surrogate pair is one character."""
         length = {"x": 2, "u": 4, "U": 8}[letter]
         found = re.compile(rf"([0-9A-Fa-f]{{{length}}})|\{{([0-9A-Fa-f]{{1,8}})\}}").match(
             self.pattern, self.position
@@ -306,7 +310,7 @@ class _Scanner:
         self.position = found.end()
         code = int(found[1] or found[2], 16)
         if code > 0x10FFFF:
-            self.fail("there is no such code point", column)
+            self.fail("this code point does not exist", column)
         second = re.compile(r"\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})").match(self.pattern, self.position)
         if 0xD800 <= code <= 0xDBFF and second is not None:
             self.position = second.end()
@@ -314,7 +318,7 @@ class _Scanner:
         return CharClass(((code, code),))
 
     def bracket(self) -> UncertainClass:
-        """A class in brackets."""
+        """Read a class in brackets."""
         column = self.position
         self.position += 1
         negate = self.pattern.startswith("^", self.position)
@@ -335,7 +339,7 @@ class _Scanner:
         return span.negated() if negate else span
 
     def item(self) -> UncertainClass:
-        """One character, escape or range of a class."""
+        """Read a character, an escape or a range of a class."""
         column = self.position
         low = self.member()
         if not self.pattern.startswith("-", self.position) or self.pattern[
@@ -343,7 +347,7 @@ class _Scanner:
         ] in ("]", ""):
             return low
         if self.dialect == "rust" and self.pattern.startswith("--", self.position):
-            self.fail("`--` in a class is a difference to Rust; escape it")
+            self.fail("Rust reads `--` in a class as a set difference; escape it")
         if low.single is None and self.dialect == "ecma":
             return low  # the `-` is a literal
         self.position += 1
@@ -351,9 +355,9 @@ class _Scanner:
         if low.single is None or high.single is None:
             if self.dialect == "ecma":
                 return UncertainClass.union([low, high, UncertainClass.exactly(single_char("-"))])
-            self.fail("a range needs one character on each side", column)
+            self.fail("a range needs a single character on each side", column)
         if low.single > high.single:
-            self.fail("this range runs backwards", column)
+            self.fail("the start of this range is greater than its end", column)
         return UncertainClass.exactly(char_class([(low.single, high.single)]))
 
     def member(self) -> UncertainClass:
@@ -366,7 +370,7 @@ class _Scanner:
         if self.dialect == "rust" and (
             character == "[" or self.pattern[self.position : self.position + 2] in ("&&", "~~")
         ):
-            self.fail(f"`{character}` in a class means more to Rust than to Python; escape it")
+            self.fail(f"`{character}` in a class has a special meaning in Rust; escape it")
         self.position += 1
         return UncertainClass.exactly(CharClass(((ord(character),) * 2,)))
 
@@ -375,7 +379,7 @@ def _unsupported_group_message(opening: str) -> str:
     if opening.startswith("(?>"):
         return "an atomic group is not regular; write `(?:` instead"
     if opening.startswith("(?P="):
-        return "a back-reference is not regular; write the group's content again"
+        return "a backreference is not regular; repeat the content of the group"
     if opening.startswith("(?("):
         return "a conditional is not regular; write both cases as alternatives"
     return "this kind of group is not supported"

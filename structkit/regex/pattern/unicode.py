@@ -1,4 +1,4 @@
-r"""Character classes of patterns: `\\d`, `\\w`, `\\s`, general categories and letters without regard to case."""
+r"""Character classes of patterns: `\\d`, `\\w`, `\\s`, general categories, and case-insensitive classes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from structkit.regex.nodes import CharClass
 __all__ = ["Dialect", "UncertainClass", "category", "ignoring_case", "shorthand"]
 
 Dialect: TypeAlias = Literal["python", "ecma", "rust"]
-"""Whose classes are meant: Python's `re` on `str`, ECMA-262, or what Python's `re` and Rust's `regex` agree on."""
+"""The engine that defines a class: Python's `re` for `str`, ECMA-262, or the consensus of `re` and Rust's `regex`."""
 
 _LETTERS_END = 0x40000
-"""Letters, digits and spaces lie in the first four planes; the rest is unassigned, private or formatting."""
+"""Letters, digits and spaces are in the first four planes; the rest is unassigned, private or formatting."""
 
 _ECMA_SPACE = char_class(
     (ord(space), ord(space))
@@ -29,7 +29,7 @@ _ECMA_SPACE = char_class(
 )
 _ASCII_WORD = char_class([(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)])
 
-# Rust's `\w` holds, beyond letters, digits and `_`, marks, connectors, joiners and these letterlike symbols.
+# Beyond letters, digits and `_`, Rust's `\w` contains marks, connectors, joiners and these letterlike symbols.
 _LETTERLIKE = char_class(
     [(0x200C, 0x200D), (0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189)]
 )
@@ -37,10 +37,10 @@ _LETTERLIKE = char_class(
 
 @dataclass(frozen=True, slots=True)
 class UncertainClass:
-    """A class on which engines may differ: the characters surely in it, and all that may be.
+    """A class on which engines may differ: the characters certainly in it, and those possibly in it.
 
-    The two differ only where the dialect is `rust`. What a pattern accepts is made of the sure ones, and the
-    complement of a class of those that surely are not in it.
+    The two differ in the dialect `rust` only. A pattern accepts the certain characters; the complement of a class
+    accepts the characters that are certainly not in it.
     """
 
     certain: CharClass
@@ -48,31 +48,31 @@ class UncertainClass:
 
     @classmethod
     def exactly(cls, charset: CharClass) -> UncertainClass:
-        """A class without doubt."""
+        """Create a class without uncertain characters."""
         return cls(charset, charset)
 
     def negated(self) -> UncertainClass:
-        """The complement."""
+        """Return the complement."""
         return UncertainClass(complement(self.possible), complement(self.certain))
 
     def with_case(self) -> UncertainClass:
-        """The class without regard to case."""
+        """Return the class without case distinctions."""
         return UncertainClass(ignoring_case(self.certain), ignoring_case(self.possible))
 
     @property
     def single(self) -> int | None:
-        """The one character of the class, if there is one."""
+        """The only character of the class; `None` unless there is exactly one."""
         (first, last), *others = self.certain.ranges or ((0, 1),)
         return first if first == last and not others and self.certain == self.possible else None
 
     @classmethod
     def union(cls, spans: Sequence[UncertainClass]) -> UncertainClass:
-        """What is in any of the classes."""
+        """Return the characters in any of the classes."""
         return cls(union(span.certain for span in spans), union(span.possible for span in spans))
 
 
 def shorthand(letter: str, dialect: Dialect, *, ascii_only: bool = False) -> UncertainClass:
-    r"""The class `\d`, `\w`, `\s` or, for a capital letter, its complement.
+    r"""Return the class `\d`, `\w`, `\s` or, for a capital letter, its complement.
 
     >>> shorthand("d", "ecma").certain
     CharClass(ranges=((48, 57),))
@@ -98,9 +98,9 @@ def _python_class(letter: str) -> CharClass:
 
 @lru_cache(maxsize=3)
 def _agreed(letter: str) -> UncertainClass:
-    """Code points unknown to this Python may be letters or digits to a newer table."""
+    """Code points that this Python does not know may be letters or digits in a newer Unicode version."""
     if letter == "s":
-        # Python also takes the four separators before U+0020 for spaces.
+        # Python also counts the four separators before U+0020 as spaces.
         space = _python_class("s")
         return UncertainClass(complement(union([complement(space), char_class([(0x1C, 0x1F)])])), space)
     if letter == "d":
@@ -114,7 +114,7 @@ def _agreed(letter: str) -> UncertainClass:
 
 
 def _runs(predicate: Callable[[str], bool], end: int) -> Iterator[tuple[int, int]]:
-    """The runs of characters below `end` of which `predicate` is true."""
+    """Iterate over the runs of characters below `end` that satisfy `predicate`."""
     for true, codes in groupby(range(end), key=lambda code: predicate(chr(code))):
         if true:
             run = list(codes)
@@ -147,13 +147,13 @@ def _categories() -> dict[str, CharClass]:
 
 @lru_cache(maxsize=64)
 def category(name: str) -> CharClass:
-    r"""The general category of `\p{name}`: `L`, `Lu`, `Letter`, `gc=Lu`, ... (Unicode, section 4.5).
+    r"""Return the general category of `\p{name}`: `L`, `Lu`, `Letter`, `gc=Lu`, ... (Unicode, section 4.5).
 
     >>> category("Zs") == category("Space_Separator")
     True
 
     Raises:
-        KeyError: There is no such category; scripts and other properties are not known to Python.
+        KeyError: The category does not exist. Scripts and other properties are not supported.
     """
     name = name.rpartition("=")[2] if name.lower().startswith(("gc=", "general_category=")) else name
     name = _LONG_NAMES.get(name.lower().replace(" ", "_"), name)
@@ -167,7 +167,7 @@ def category(name: str) -> CharClass:
 
 @lru_cache(maxsize=1)
 def _case_groups() -> dict[int, tuple[int, ...]]:
-    """The other characters that `re.IGNORECASE` takes for the same letter."""
+    """Return the groups of characters that `re.IGNORECASE` treats as equal, by character."""
     leader: dict[int, int] = {}
 
     def find(code: int) -> int:
@@ -188,7 +188,7 @@ def _case_groups() -> dict[int, tuple[int, ...]]:
 
 @lru_cache(maxsize=256)
 def ignoring_case(charset: CharClass) -> CharClass:
-    """The characters that differ from one of the set in case only.
+    """Return the characters that equal one of the class except for case.
 
     >>> ignoring_case(char_class([(0x61, 0x61)]))
     CharClass(ranges=((65, 65), (97, 97)))
