@@ -1,4 +1,4 @@
-"""Membership by Python's `re`, through what `show` prints."""
+"""Membership by Python's `re`, using the output of `format_regex`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def _compiled(node: Node) -> re.Pattern[str]:
 
 
 def holds(node: Node, text: str, rules: Mapping[str, Node] | None = None) -> bool:
-    """Whether a node holds the text."""
+    """Return whether the language of a node contains a text."""
     pattern = re.compile(format_regex(Rules(node, rules))) if rules else _compiled(node)
     return pattern.fullmatch(text) is not None

@@ -46,10 +46,10 @@ sets = st.lists(st.tuples(points, st.integers(0, 300)), max_size=4).map(
 
 @given(sets, sets, points)
 def test_sets_of_code_points(left: CharClass, right: CharClass, code: int) -> None:
-    real = not 0xD800 <= code <= 0xDFFF
+    valid = not 0xD800 <= code <= 0xDFFF
     assert contains(union([left, right]), code) == (contains(left, code) or contains(right, code))
     assert contains(intersection(left, right), code) == (contains(left, code) and contains(right, code))
-    assert contains(complement(left), code) == (real and not contains(left, code))
+    assert contains(complement(left), code) == (valid and not contains(left, code))
     assert union([left, complement(left)]) == ANY
     assert char_class(left.ranges) == left
 
@@ -66,15 +66,15 @@ def test_one_character_has_one_spelling(character: str) -> None:
 @pytest.mark.parametrize(
     "text", ['"', "\\", "\n", "\\/", "\\u0041", "\\u000A", "\\u000a", "\\u001F", "\\x41", "ab", ""]
 )
-def test_other_spellings_are_refused(text: str) -> None:
+def test_other_spellings_are_rejected(text: str) -> None:
     assert not holds(JSON_CHAR, text)
 
 
 @given(plain_nodes, texts)
-def test_escaping_carries_a_language_over(node: Node, text: str) -> None:
-    odd = str.maketrans({"a": '"', "b": "\\", "0": "\n"})
-    node = _translated(node, odd)
-    text = text.translate(odd)
+def test_escaping_preserves_the_language(node: Node, text: str) -> None:
+    special = str.maketrans({"a": '"', "b": "\\", "0": "\n"})
+    node = _translated(node, special)
+    text = text.translate(special)
     assert holds(escape(node), json.dumps(text, ensure_ascii=False)[1:-1]) == matches(node, text)
 
 
@@ -98,7 +98,7 @@ def _translated(node: Node, table: dict[int, str]) -> Node:
     raise ValueError(node)
 
 
-def test_what_escaping_leaves_alone() -> None:
+def test_escaping_of_other_nodes() -> None:
     assert escape(Distinct(MultipleOf(3))) == Distinct(MultipleOf(3))
     assert escape(Intersection(LiteralText("a"), LiteralText("\n"))) == Intersection(
         LiteralText("a"), LiteralText("\\n"), lookahead='"'
@@ -106,7 +106,7 @@ def test_what_escaping_leaves_alone() -> None:
 
 
 @given(plain_nodes, texts)
-def test_lengths_are_bounds(node: Node, text: str) -> None:
+def test_length_bounds(node: Node, text: str) -> None:
     shortest, longest = length_bounds(node)
     if matches(node, text):
         assert shortest is not None
@@ -115,14 +115,14 @@ def test_lengths_are_bounds(node: Node, text: str) -> None:
 
 
 @given(plain_nodes, st.integers(0, 5), st.none() | st.integers(0, 6), texts)
-def test_a_length_narrows_a_language(node: Node, least: int, most: int | None, text: str) -> None:
-    fits = least <= len(text) and (most is None or len(text) <= most)
-    narrowed = raw_intersection([node], least, most)
+def test_length_bounds_restrict_a_language(node: Node, low: int, high: int | None, text: str) -> None:
+    fits = low <= len(text) and (high is None or len(text) <= high)
+    narrowed = raw_intersection([node], low, high)
     held = matches(narrowed, text) if not isinstance(narrowed, Intersection) else holds(narrowed, text)
     assert held == (fits and matches(node, text))
 
 
-def test_a_length_moves_into_the_pattern() -> None:
+def test_length_bounds_become_part_of_the_pattern() -> None:
     word = Seq((LiteralText("a"), Repeat(DIGIT, 1, None), LiteralText("-")))
     assert raw_intersection([word], 5, 63) == Seq((LiteralText("a"), Repeat(DIGIT, 3, 61), LiteralText("-")))
     assert raw_intersection([word], 0, 2) == NEVER
@@ -131,10 +131,10 @@ def test_a_length_moves_into_the_pattern() -> None:
 
 
 @given(st.text(max_size=6), st.integers(0, 4), st.none() | st.integers(0, 6))
-def test_free_text(text: str, least: int, most: int | None) -> None:
-    wanted = least <= len(text) and (most is None or len(text) <= most)
-    if most is None or least <= most:
-        assert holds(free_text_body(least, most), json.dumps(text, ensure_ascii=False)[1:]) == wanted
+def test_free_text(text: str, low: int, high: int | None) -> None:
+    expected = low <= len(text) and (high is None or len(text) <= high)
+    if high is None or low <= high:
+        assert holds(free_text_body(low, high), json.dumps(text, ensure_ascii=False)[1:]) == expected
 
 
 def test_names_of_free_text() -> None:
@@ -142,7 +142,7 @@ def test_names_of_free_text() -> None:
     assert names == ["text", "text{0,5}", "text{2,}", "text{2,5}"]
 
 
-def test_a_surrogate_cannot_be_written() -> None:
+def test_surrogates_are_rejected() -> None:
     assert json_text("é\n") == '"é\\n"'
     with pytest.raises(
         SchemaError, match=re.escape("surrogate, which UTF-8 cannot encode; remove it at `$.a`")

@@ -1,4 +1,4 @@
-"""What is printed is what is meant: against a naive printer, and against the automaton."""
+"""Printed regexes match the language: compared with a naive printer and with the automaton."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from tests.regex.oracle import holds
 
 
 @given(nodes, texts)
-def test_a_printed_node_is_the_node(node: Node, text: str) -> None:
+def test_printed_nodes_match_their_language(node: Node, text: str) -> None:
     assert holds(node, text) == matches(node, text)
 
 
 @given(plain_nodes, plain_nodes, st.booleans(), st.text('abé0,"', max_size=6))
-def test_a_product_may_stand_before_its_end(left: Node, right: Node, negate: bool, text: str) -> None:
+def test_intersections_before_other_nodes(left: Node, right: Node, negate: bool, text: str) -> None:
     quoted = seq(QUOTE, escape(Intersection(left, right, negate)), QUOTE)
     twice = json.dumps(text, ensure_ascii=False) * 2
     assert holds(Repeat(quoted), twice) == (matches(left, text) and matches(right, text) is not negate)
@@ -64,12 +64,12 @@ def test_many_optional_parts(parts: list[tuple[str, tuple[int, int | None]]], te
 
 @pytest.mark.parametrize("of", [1, 2, 3, 4, 5, 6, 7, 8, 10, 15, 16, 20, 25, 100])
 def test_multiples(of: int) -> None:
-    held = [value for value in range(300) if holds(MultipleOf(of), str(value))]
-    assert held == list(range(0, 300, of))
+    members = [value for value in range(300) if holds(MultipleOf(of), str(value))]
+    assert members == list(range(0, 300, of))
     assert not any(holds(MultipleOf(of), text) for text in ("00", f"0{of}", "", "-0"))
 
 
-def test_many_remainders_are_too_many_for_a_regex() -> None:
+def test_many_remainders_exceed_the_limit() -> None:
     with pytest.raises(
         LimitExceeded, match="printed regex of `multipleOf` exceeds the limit regex_nodes=100000"
     ):
@@ -77,22 +77,24 @@ def test_many_remainders_are_too_many_for_a_regex() -> None:
 
 
 @given(st.lists(st.integers(1, 12), max_size=5), st.integers(0, 3))
-def test_unique_texts_are_different(values: list[int], least: int) -> None:
+def test_distinct_texts(values: list[int], min_count: int) -> None:
     number = Seq((Repeat(DIGIT, 1, 2),))
     node = Seq(
         (
             LiteralText("["),
-            SeparatedList((ListPart(LiteralText("x"), 0, 1), ListPart(Distinct(number), least, None)), ", "),
+            SeparatedList(
+                (ListPart(LiteralText("x"), 0, 1), ListPart(Distinct(number), min_count, None)), ", "
+            ),
             LiteralText("]"),
         )
     )
-    wanted = len(set(values)) == len(values) >= least
+    expected = len(set(values)) == len(values) >= min_count
     text = ", ".join(map(str, values))
-    assert holds(node, f"[{text}]") == wanted
-    assert holds(node, f"[x, {text}]" if values else "[x]") == wanted
+    assert holds(node, f"[{text}]") == expected
+    assert holds(node, f"[x, {text}]" if values else "[x]") == expected
 
 
-def test_unique_keys() -> None:
+def test_distinct_keys() -> None:
     entry = Seq((Distinct(CharClass(((0x61, 0x63),))), LiteralText(":"), DIGIT))
     node = Seq((LiteralText("{"), SeparatedList((ListPart(entry, 0, None),), ","), LiteralText("}")))
     assert [text for text in ("{}", "{a:1}", "{a:1,b:1}", "{a:1,b:1,a:2}", "{b:1,c:2,c:2}") if holds(node, text)] == [
@@ -119,12 +121,12 @@ def test_unique_keys() -> None:
         (Intersection(LiteralText("a"), LiteralText("b"), negate=True, lookahead='"'), '(?!b")a'),
     ],
 )
-def test_readable(node: Node, printed: str) -> None:
+def test_readable_output(node: Node, printed: str) -> None:
     assert format_regex(Rules(node, {})) == printed
     re.compile(printed)
 
 
-def test_rules_are_written_out_or_named() -> None:
+def test_rules_are_inlined_or_named() -> None:
     flat = Rules(
         Seq((RuleRef("a"), RuleRef("a"))),
         {"a": Choice((LiteralText("xx"), RuleRef("b"))), "b": LiteralText("yy")},
@@ -136,7 +138,7 @@ def test_rules_are_written_out_or_named() -> None:
     assert not is_recursive(flat)
 
 
-def test_a_regex_too_long_is_refused() -> None:
+def test_long_regexes_are_rejected() -> None:
     rules: dict[str, Node] = {f"r{level}": Seq((RuleRef(f"r{level + 1}"),) * 10) for level in range(20)}
     with pytest.raises(LimitExceeded, match="printed regex"):
         format_regex(Rules(RuleRef("r0"), rules | {"r20": LiteralText("a")}))

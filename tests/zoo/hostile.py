@@ -383,7 +383,9 @@ HOSTILE: Kind = {
         Shared, texts=['{"x": [{"y": 1}, "ab", 3]}'], refuses=['{"x": [{"y": 1}, "a", 3]}', '{"x": []}']
     ),
     "model, aliases swapped": Specimen(Swapped, texts=['{"b": 1, "a": "x"}'], refuses=['{"a": 1, "b": "x"}']),
-    "model, an alias that is another field": Specimen(Taken, error="no value is an integer and a string"),
+    "model, an alias that is another field": Specimen(
+        Taken, error="no value is both an integer and a string"
+    ),
     "model, strange aliases": Specimen(
         Strange, [Strange(**{'\n"\\ é😀\u2028': 1, "": 2})], ['{"weird": 1, "empty": 2}']
     ),

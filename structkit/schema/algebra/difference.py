@@ -1,8 +1,8 @@
-"""The difference of Schema nodes: the values of one that are not values of another. Exact, or refused with its place.
+"""Difference of schema nodes. The result is exact; otherwise `UnsupportedKeyword` is raised with the path.
 
-`not`, `if`, the overlaps of `oneOf`, and whatever must hold unless something else does, are differences. A value is
-missing from an object or an array for one of finitely many reasons, so a difference is a union over the reasons.
-One that involves a reference becomes a definition of its own, as an intersection does.
+`not`, `if`, overlapping branches of `oneOf` and conditional requirements are differences. A value violates an object or
+array schema for one of finitely many reasons, so a difference is a union over the reasons. A difference with a
+reference becomes a definition, like an intersection.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ __all__ = ["difference"]
 _ANY_KEYS = (Additional(String(), Anything(), implicit=True),)
 
 _ALL_TYPES = Union((Null(), Boolean(), Number(), String(), Array(), Object(additional=_ANY_KEYS)))
-"""Every value, as one node for each kind."""
+"""All values, as one node for each type."""
 
-_EMPTY = Never("nothing is left of it")
+_EMPTY = Never("the excluded values include all allowed ones")
 
 
 def difference(left: Schema, right: Schema, intersector: Intersector, path: SchemaPath) -> Schema:
-    """The values of `left` that are not values of `right`.
+    """Return the values of `left` that are not values of `right`.
 
     >>> from structkit.limits import Limits
     >>> from structkit.schema.ir.definitions import Definitions
@@ -60,7 +60,7 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
     Const(note=None, text='false')
 
     Raises:
-        UnsupportedKeyword: The difference cannot be said exactly.
+        UnsupportedKeyword: The difference cannot be represented exactly.
         LimitExceeded: There are too many combinations.
     """
     intersector.charge(1, path)
@@ -92,7 +92,7 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
 
 
 def _without_special_cases(node: Schema) -> Schema:
-    """A union without the objects that only require more than another one does; else reasons would multiply."""
+    """Remove objects that differ from another one only in additional required keys, to keep unions small."""
     if not isinstance(node, Union):
         return node
     alike: dict[Schema, list[tuple[frozenset[str], Schema]]] = {}
@@ -122,7 +122,7 @@ def _all_optional(node: Schema) -> Schema:
 
 
 def _lazy_difference(left: Schema, right: Schema, intersector: Intersector, path: SchemaPath) -> Ref:
-    """The difference as a definition, made when what it refers to is known."""
+    """Return a reference to the difference, which is computed when its references are resolved."""
     whole, taken = (
         intersector.differences.get(left.name, (left, _NO_NODES))
         if isinstance(left, Ref)
@@ -148,7 +148,7 @@ _NO_NODES: frozenset[Schema] = frozenset()
 
 
 def _pieces(left: Schema, right: Schema, intersector: Intersector, path: SchemaPath) -> Iterator[Schema]:
-    """The difference of two nodes of one kind, one reason after the other."""
+    """Iterate over the difference of two nodes of one type, one reason at a time."""
     match left, right:
         case Const(text=text), _:
             answer = contains_value(right, json.loads(text), intersector.oracle)
@@ -156,7 +156,7 @@ def _pieces(left: Schema, right: Schema, intersector: Intersector, path: SchemaP
                 yield difference(expand(left), right, intersector, path)
             elif answer is None:
                 raise UnsupportedKeyword(
-                    "not", f"whether it allows {text} is not decided here", place=path.text
+                    "not", f"cannot decide whether the schema allows {text}", place=path.text
                 )
             elif not answer:
                 yield left
@@ -186,7 +186,7 @@ def _is_text(node: Schema) -> bool:
 
 
 def _other_than(texts: Iterable[Schema]) -> String:
-    """The strings that are none of some constants."""
+    """Return the strings other than some constants."""
     return String(
         forbidden=tuple(literal_pattern(json.loads(text.text)) for text in texts if isinstance(text, Const))
     )
@@ -194,14 +194,14 @@ def _other_than(texts: Iterable[Schema]) -> String:
 
 def _and(left: Schema, right: Schema, intersector: Intersector, path: SchemaPath) -> Iterator[Schema]:
     both = intersector.intersect((left, right), path)
-    # Of many forbidden texts an automaton would be made anew for each.
-    asked = isinstance(both, String) and len(both.forbidden) <= _MAX_FORBIDDEN
-    if not (asked and isinstance(both, String) and intersector.oracle.is_empty(both)):
+    # The emptiness test of many forbidden texts would build a large automaton.
+    testable = isinstance(both, String) and len(both.forbidden) <= _MAX_FORBIDDEN
+    if not (testable and isinstance(both, String) and intersector.oracle.is_empty(both)):
         yield both
 
 
 _MAX_FORBIDDEN = 8
-"""Patterns that strings may have to avoid for it to be asked whether any string does."""
+"""Maximum number of forbidden patterns for which emptiness is tested."""
 
 
 def _numbers(left: Integer | Number, right: Integer | Number) -> Iterator[Schema]:
@@ -240,7 +240,7 @@ def _arrays(left: Array, right: Array, intersector: Intersector, path: SchemaPat
         if not isinstance(other, Never):
             changed = (*prefix[:index], other, *prefix[index + 1 :])
             yield array(replace(left, prefix=changed, min_items=max(left.min_items, index + 1)))
-    # Where either may not be longer than the prefixes, there is nothing after them, or the length tells.
+    # If either array has no items after the prefixes, the lengths already distinguish them.
     longest = min((most for most in (left.max_items, right.max_items) if most is not None), default=count + 1)
     if longest > count:
         other = difference(left.items, right.items, intersector, path)
@@ -251,7 +251,9 @@ def _arrays(left: Array, right: Array, intersector: Intersector, path: SchemaPat
         yield from _containing(left, contains, intersector, path)
     if right.unique_items and not left.unique_items and left.max_items not in (0, 1):
         raise UnsupportedKeyword(
-            "uniqueItems", "arrays that repeat an item cannot be asked for", place=path.text
+            "uniqueItems",
+            "arrays with repeated items cannot be required; remove the `not`",
+            place=path.text,
         )
 
 
@@ -264,21 +266,21 @@ def _with_max_items(node: Array, max_items: int) -> Schema:
 def _containing(
     left: Array, contains: Contains, intersector: Intersector, path: SchemaPath
 ) -> Iterator[Schema]:
-    """Arrays with too few hits, or too many."""
-    hits = intersector.intersect((left.items, contains.matching), path)
+    """Iterate over the arrays with too few or too many matching items."""
+    matching = intersector.intersect((left.items, contains.matching), path)
     if contains.min_count == 1:
-        misses = difference(Anything(), contains.matching, intersector, path)
-        yield intersector.intersect((left, Array((Anything(),) * len(left.prefix), misses)), path)
+        others = difference(Anything(), contains.matching, intersector, path)
+        yield intersector.intersect((left, Array((Anything(),) * len(left.prefix), others)), path)
     elif contains.min_count:
         few = Contains(
-            hits,
-            difference(left.items, hits, intersector, path),
+            matching,
+            difference(left.items, matching, intersector, path),
             min_count=0,
             max_count=contains.min_count - 1,
         )
         yield array(replace(left, contains=(*left.contains, few)))
     if contains.max_count is not None:
-        many = Contains(hits, left.items, min_count=contains.max_count + 1)
+        many = Contains(matching, left.items, min_count=contains.max_count + 1)
         yield intersector.with_contains(left, (*left.contains, many), path)
 
 
@@ -299,13 +301,13 @@ def _objects(left: Object, right: Object, intersector: Intersector, path: Schema
     for mine in left.properties:
         yours = theirs[mine.name]
         if yours.required and not mine.required:
-            yield _with_key(left, replace(mine, value=Never("it is what another alternative requires")))
+            yield _with_key(left, replace(mine, value=Never("another alternative requires the key")))
         other = difference(mine.value, yours.value, intersector, path.child("properties", mine.name))
         if not isinstance(other, Never):
             yield _with_key(left, replace(mine, value=other, required=True))
-    odd = tuple(_excluded_groups(left, right, intersector, path))
-    if odd:
-        yield intersector.with_required_groups(left, (*left.required_groups, odd), path)
+    excluded = tuple(_excluded_groups(left, right, intersector, path))
+    if excluded:
+        yield intersector.with_required_groups(left, (*left.required_groups, excluded), path)
     for choice in right.required_groups:
         rest = tuple(_other_keys(left.additional, choice, intersector, path))
         yield intersector.with_required_groups(
@@ -314,7 +316,7 @@ def _objects(left: Object, right: Object, intersector: Intersector, path: Schema
             path,
         )
     if right.min_properties:
-        yield _no_more(left, right.min_properties - 1)
+        yield _with_max_properties(left, right.min_properties - 1)
     if right.max_properties is not None:
         yield object_(replace(left, min_properties=max(left.min_properties, right.max_properties + 1)))
 
@@ -322,7 +324,7 @@ def _objects(left: Object, right: Object, intersector: Intersector, path: Schema
 def _excluded_groups(
     left: Object, right: Object, intersector: Intersector, path: SchemaPath
 ) -> Iterator[Additional]:
-    """The additional keys that only the first object allows, or whose values it alone allows."""
+    """Iterate over the additional keys and values that only the first object allows."""
     for group in left.additional:
         for other in right.additional:
             shared = intersector.intersect_names(group.names, other.names, path)
@@ -339,7 +341,7 @@ def _excluded_groups(
 def _other_keys(
     groups: tuple[Additional, ...], choice: tuple[Additional, ...], intersector: Intersector, path: SchemaPath
 ) -> Iterator[Additional]:
-    """The additional keys without those of a choice."""
+    """Iterate over the additional keys without those of a choice."""
     for group in groups:
         pieces = [group]
         for one in choice:
@@ -355,13 +357,13 @@ def _other_keys(
 
 
 def _with_key(node: Object, changed: Property) -> Schema:
-    """The object with another property in the place of one of the same name."""
+    """Replace the property of the same name."""
     return object_(
         replace(node, properties=tuple(changed if k.name == changed.name else k for k in node.properties))
     )
 
 
-def _no_more(node: Object, max_properties: int) -> Schema:
+def _with_max_properties(node: Object, max_properties: int) -> Schema:
     known = node.max_properties
     return object_(
         replace(node, max_properties=max_properties if known is None else min(max_properties, known))

@@ -1,4 +1,4 @@
-"""Whether two nodes provably share no value: what makes `oneOf` the same as `anyOf`."""
+"""Proofs that two nodes share no value; `oneOf` of disjoint nodes equals `anyOf`."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from structkit.schema.ir.path import SchemaPath
 __all__ = ["pairwise_disjoint"]
 
 _STEPS = 100_000
-"""Comparisons of two nodes in one proof, each about 3 µs; what needs more counts as unprovable."""
+"""Maximum comparisons of two nodes in one proof, at about 3 µs each; longer proofs fail."""
 
 
 def pairwise_disjoint(
     branches: Sequence[Schema], definitions: Mapping[str, Schema], oracle: StringOracle = UNDECIDED
 ) -> bool:
-    """Whether no value is in two of the branches, as far as this can be proved.
+    """Return whether the branches are provably pairwise disjoint.
 
     >>> pairwise_disjoint([String(), Integer(maximum=3), Integer(minimum=4)], {})
     True
@@ -50,7 +50,7 @@ def pairwise_disjoint(
 
 
 class _Proof:
-    """One attempt to tell nodes apart."""
+    """The state of one proof."""
 
     def __init__(self, definitions: Mapping[str, Schema], oracle: StringOracle) -> None:
         self._definitions = definitions
@@ -59,7 +59,7 @@ class _Proof:
         self._steps = 0
 
     def resolve(self, node: Schema) -> Schema:
-        """The definition behind a reference."""
+        """Follow references to a definition."""
         seen: set[str] = set()
         while isinstance(node, Ref) and node.name not in seen and node.name in self._definitions:
             seen.add(node.name)
@@ -67,7 +67,7 @@ class _Proof:
         return node
 
     def disjoint(self, left: Schema, right: Schema) -> bool:
-        """Whether no value is in both; `False` where that cannot be proved."""
+        """Return whether two nodes provably share no value."""
         self._steps += 1
         if self._steps > _STEPS:
             return False
@@ -138,7 +138,7 @@ class _Proof:
         return False
 
     def _value(self, node: Object, declared: Mapping[str, Schema], name: str) -> Schema | None:
-        """What may stand under a key, or more; `None` for nothing."""
+        """Return the schema of a key, or a superset; `None` if the key is not allowed."""
         if name in declared:
             return declared[name]
         answers = [(contains_value(group.names, name, self._texts), group.value) for group in node.additional]
@@ -148,7 +148,7 @@ class _Proof:
 
 
 def _have_distinct_tags(nodes: Sequence[Schema]) -> bool:
-    """Whether the nodes are different constants, or objects with different constants under one required key."""
+    """Return whether the nodes are distinct constants, or objects with distinct constants in one required key."""
     if _different([_constants(node) for node in nodes]):
         return True
     first = nodes[0] if nodes else None
@@ -168,7 +168,7 @@ def _tags(node: Schema, name: str) -> list[str]:
 
 
 def _constants(node: Schema) -> list[str]:
-    """The texts of a node that is nothing but constants; numbers have more than one text, so they do not count."""
+    """Return the texts of a node of constants only; numbers, which have several spellings, do not count."""
     if not isinstance(node, (Const, Union)):
         return []
     branches = node.branches if isinstance(node, Union) else (node,)
@@ -184,13 +184,13 @@ def _different(groups: Sequence[Sequence[str]]) -> bool:
 
 
 _ONE_SPELLING = frozenset('"tfn')
-"""How the JSON of a string, a boolean or null begins."""
+"""First characters of the JSON of strings, booleans and null."""
 
 
 def _ranges_are_disjoint(
     min_count: int, max_count: int | None, other_min_count: int, other_max_count: int | None
 ) -> bool:
-    """Whether two ranges of counts share nothing."""
+    """Return whether two ranges of counts have no common value."""
     return (max_count is not None and max_count < other_min_count) or (
         other_max_count is not None and other_max_count < min_count
     )

@@ -1,4 +1,4 @@
-"""Alternatives of a Python type without values that Python holds to be equal: True is 1, and Decimal("1") is 1."""
+"""Alternatives of a Python union without values that are equal in Python: True equals 1, and so does Decimal("1")."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ __all__ = ["disjoint_branches"]
 def disjoint_branches(
     branches: Iterable[Schema], definitions: Mapping[str, Schema] = MappingProxyType({})
 ) -> list[Schema]:
-    """The alternatives, where each value is to be written by one of them only.
+    """Return the alternatives, restricted so that each value is written by one of them only.
 
     Args:
         branches: The alternatives.
-        definitions: What they may refer to.
+        definitions: The targets of references.
 
     Returns:
-        Those of a decimal without the number, for it is a string too. Beside integers a float that is whole is written
-        as an integer, and a decimal that is whole not at all. Beside booleans no number is 0 or 1.
+        The alternatives with these restrictions: A decimal is written as a string, not as a number. With an integer
+        alternative, a whole float is written as an integer, and a whole decimal is excluded. With a boolean
+        alternative, the numbers 0 and 1 are excluded.
 
     >>> disjoint_branches([Boolean(), Integer(minimum=0, maximum=9)])[1:]
     [Integer(note=None, minimum=2, maximum=9, multiple_of=None, not_multiple_of=())]
     """
     found = list(_flat(branches, definitions, set()))
-    truths = any(isinstance(each, Boolean) or each in _TRUTHS for each in found)
-    whole = any(isinstance(each, Integer) or _is_integral(each) for each in found)
+    booleans = any(isinstance(each, Boolean) or each in _TRUTHS for each in found)
+    integers = any(isinstance(each, Integer) or _is_integral(each) for each in found)
     if any(map(_is_decimal, found)):
         found = [each for each in found if not isinstance(each, Number)]
-        if truths or whole:
+        if booleans or integers:
             found = [_without_integral_decimals(each) for each in found]
-    if whole:
+    if integers:
         found = list(_without_integral_floats(found))
-    if not truths:
+    if not booleans:
         return found
     kept: list[Schema] = []
     for each in found:
@@ -50,7 +51,7 @@ def disjoint_branches(
 
 
 def _flat(branches: Iterable[Schema], definitions: Mapping[str, Schema], seen: set[str]) -> Iterator[Schema]:
-    """The alternatives, with numbers and further alternatives in the place of what refers to them."""
+    """Iterate over the alternatives; nested unions are flattened and references to numbers and constants resolved."""
     for branch in branches:
         target = definitions.get(branch.name) if isinstance(branch, Ref) else branch
         if isinstance(branch, Ref) and isinstance(target, Union) and branch.name not in seen:
@@ -73,7 +74,7 @@ def _is_decimal(schema: Schema) -> bool:
 def _without_integral_decimals(schema: Schema) -> Schema:
     if not isinstance(schema, String) or not _is_decimal(schema):
         return schema
-    # One that is written in one way has a point if and only if it is not whole.
+    # A canonically written decimal has a point if and only if it is not whole.
     return replace(schema, patterns=(*schema.patterns, r"\."))
 
 
@@ -86,12 +87,12 @@ def _without_integral_floats(branches: Iterable[Schema]) -> Iterator[Schema]:
 
 
 def _range_intersections(number: Integer | Number, parts: Iterable[Integer | Number]) -> list[Schema]:
-    """What of a range lies in each of some others."""
+    """Return the non-empty intersections of a range with each of `parts`."""
     return [node for part in parts if isinstance(node := intersect_numbers(number, part), Integer | Number)]
 
 
 _EXACT = 2**53
-"""Up to here each whole number is a float."""
+"""All integers up to this magnitude are exact floats."""
 
 _NON_INTEGRAL = Number(not_multiple_of=(Decimal(1),))
 
@@ -100,4 +101,4 @@ _NUMBERS = (Const("0"), Const("1"), Const("0.0"), Const("1.0"))
 
 _ZERO, _ONE = (Bound(Decimal(value), exclusive=True) for value in (0, 1))
 _GAPS = (Number(maximum=_ZERO), Number(_ZERO, _ONE), Number(minimum=_ONE))
-"""The numbers but for 0 and 1."""
+"""The numbers except 0 and 1."""

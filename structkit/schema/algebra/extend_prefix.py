@@ -1,4 +1,4 @@
-"""What an array must contain, moved behind a longer prefix: some of it may be among the items of the prefix."""
+"""`contains` of arrays with a longer prefix: each required item is in the prefix or after it."""
 
 from __future__ import annotations
 
@@ -18,47 +18,51 @@ Intersect: TypeAlias = "Callable[[Iterable[Schema], SchemaPath], Schema]"
 Charge: TypeAlias = "Callable[[int, SchemaPath], None]"
 
 MAX_COMBINATIONS = 60
-"""Ways in which the keys of one object, or the items of one array, can be what must be there."""
+"""Maximum number of assignments of required keys or items to positions, for one object or array."""
 
 
 def extend_prefix(
     node: Array, length: int, intersect: Intersect, charge: Charge, path: SchemaPath
 ) -> list[Array]:
-    """The arrays of the node with a prefix of at least `length` items, by which of these are what must be there.
+    """Return the arrays of a node as alternatives with a prefix of at least `length` items.
+
+    The alternatives differ in the prefix items that satisfy `contains`.
 
     Args:
         node: The array.
         length: The length of the prefix.
-        intersect: Gives the values that several nodes share.
-        charge: Counts the work, and raises `LimitExceeded` if it is too much.
-        path: The place of the array, for errors.
+        intersect: Returns the intersection of nodes.
+        charge: Counts the work; raises `LimitExceeded` if it is too much.
+        path: The location of the array, for errors.
 
     Raises:
-        UnsupportedKeyword: There are too many ways.
+        UnsupportedKeyword: There are more than `MAX_COMBINATIONS` alternatives.
     """
     first = len(node.prefix)
     longer = (*node.prefix, *[node.items] * (length - first))
     found = [replace(node, prefix=longer, contains=())]
     for one in node.contains:
-        ways: list[Array] = []
+        options: list[Array] = []
         for each in found:
-            for way in _placements(each, one, range(first, len(longer)), intersect, path):
-                ways.append(way)
+            for option in _placements(each, one, range(first, len(longer)), intersect, path):
+                options.append(option)
                 charge(1, path)
-                if len(ways) > MAX_COMBINATIONS:
-                    message = "`contains` beside so many prefixItems cannot be enforced; drop some of them"
+                if len(options) > MAX_COMBINATIONS:
+                    message = (
+                        "`contains` with this many prefixItems is not supported; remove some prefixItems"
+                    )
                     raise UnsupportedKeyword("contains", message, place=path.text)
-        found = ways
-    return [way for way in map(array, found) if isinstance(way, Array)]
+        found = options
+    return [option for option in map(array, found) if isinstance(option, Array)]
 
 
 def _placements(
     node: Array, contains: Contains, positions: range, intersect: Intersect, path: SchemaPath
 ) -> Iterator[Array]:
-    """One for each choice of the places that hold hits; all others hold misses if hits are counted from above."""
+    """Iterate over the choices of matching positions; with a maximum count, all other positions must not match."""
     counted = contains.max_count is not None
     most = min(len(positions), contains.min_count if contains.max_count is None else contains.max_count)
-    for chosen in chain.from_iterable(combinations(positions, hits) for hits in range(most + 1)):
+    for chosen in chain.from_iterable(combinations(positions, count) for count in range(most + 1)):
         prefix = list(node.prefix)
         for place in chosen if not counted else positions:
             kind = contains.matching if place in chosen else contains.others

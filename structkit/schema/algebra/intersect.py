@@ -1,8 +1,8 @@
-"""The intersection of Schema nodes: the values that satisfy all of them. Exact, or refused with its place.
+"""Intersection of schema nodes. The result is exact; otherwise `UnsupportedKeyword` is raised with the path.
 
-`allOf`, and any keyword beside `$ref`, `anyOf`, `enum` or `const`, is an intersection. One that involves a reference
-becomes a definition of its own, known by the set of nodes that meet in it: recursive definitions that meet each other
-give finitely many such sets, as in the product of two automata.
+`allOf`, and keywords next to `$ref`, `anyOf`, `enum` or `const`, are intersections. An intersection with a reference
+becomes a definition that is identified by the set of its nodes. Intersections of recursive definitions terminate,
+because there are finitely many such sets, as in a product of automata.
 """
 
 from __future__ import annotations
@@ -47,14 +47,16 @@ __all__ = ["Intersector", "literal_pattern", "may_intersect"]
 P = TypeVar("P")
 
 _COST = 10
-"""What one node that meets others counts against `Limits.schema_nodes`: it takes as long as so many subschemas."""
+"""Cost of one intersected node in units of `Limits.schema_nodes`: it takes as long as this many subschemas."""
 
 
 class Intersector:
-    """Intersects the nodes of one document.
+    """Computes intersections of the nodes of one document.
 
     Attributes:
-        differences: For a definition that is a difference what it is of, and what is taken from that.
+        definitions: The definitions of the document.
+        oracle: Decides queries about strings.
+        differences: For each definition that is a difference: the minuend and the subtrahends.
     """
 
     def __init__(self, definitions: Definitions, limits: Limits, oracle: StringOracle = UNDECIDED) -> None:
@@ -66,14 +68,14 @@ class Intersector:
         self.differences: dict[str, tuple[Schema, frozenset[Schema]]] = {}
 
     def intersect(self, nodes: Iterable[Schema], path: SchemaPath) -> Schema:
-        """The values of all the nodes; `path` is where they were found together.
+        """Return the values in all nodes; `path` is the location of the intersection.
 
-        >>> meeting = Intersector(Definitions(), Limits())
-        >>> meeting.intersect([Union((Const("null"), Integer(minimum=3))), Integer(maximum=9)], SchemaPath())
+        >>> intersector = Intersector(Definitions(), Limits())
+        >>> intersector.intersect([Union((Const("null"), Integer(minimum=3))), Integer(maximum=9)], SchemaPath())
         Integer(note=None, minimum=3, maximum=9, multiple_of=None, not_multiple_of=())
 
         Raises:
-            UnsupportedKeyword: The intersection cannot be said exactly.
+            UnsupportedKeyword: The intersection cannot be represented exactly.
             LimitExceeded: There are too many combinations.
         """
         nodes = tuple(nodes)
@@ -90,7 +92,7 @@ class Intersector:
         )
 
     def _flat(self, nodes: Sequence[Schema]) -> tuple[Schema, ...]:
-        """The different nodes that meet, the parts of earlier intersections included."""
+        """Return the distinct nodes of an intersection; the results of earlier intersections are split up."""
         found: dict[Schema, None] = {}
         for node in nodes:
             parts = self._parts.get(node.name, (node,)) if isinstance(node, Ref) else (node,)
@@ -104,13 +106,13 @@ class Intersector:
                 self.differences.get(part.name, (None, ())) if isinstance(part, Ref) else (None, ())
             )
             if any(other in found for other in taken):
-                return (Never("one alternative excludes what another one demands"),)
+                return (Never("one alternative excludes the values that another one requires"),)
             if whole is not None:
                 found.pop(whole, None)
         return tuple(found)
 
     def _product(self, first: Ref, parts: tuple[Schema, ...], path: SchemaPath) -> Ref:
-        """The definition in which the parts meet."""
+        """Return a reference to the definition of an intersection."""
 
         def make() -> Schema:
             return self.intersect((self._resolve(part, path) for part in parts), path)
@@ -123,16 +125,16 @@ class Intersector:
         return self.definitions.resolve(part.name, path) if isinstance(part, Ref) else part
 
     def _merge(self, parts: tuple[Schema, ...], path: SchemaPath) -> Schema:
-        """The intersection of nodes that are not references."""
+        """Return the intersection of nodes that are not references."""
         narrowed = tuple(_prune_branches(part, parts, self.oracle) for part in parts)
         if narrowed != parts:
             return self.intersect(narrowed, path)
         unions = [part for part in parts if isinstance(part, Union)]
         if unions:
-            chosen = min(unions, key=lambda part: len(part.branches))
-            place = next(index for index, part in enumerate(parts) if part is chosen)
-            before, after = parts[:place], parts[place + 1 :]
-            return union(self.intersect((*before, branch, *after), path) for branch in chosen.branches)
+            smallest = min(unions, key=lambda part: len(part.branches))
+            position = next(index for index, part in enumerate(parts) if part is smallest)
+            before, after = parts[:position], parts[position + 1 :]
+            return union(self.intersect((*before, branch, *after), path) for branch in smallest.branches)
         for index, part in enumerate(parts):
             if isinstance(part, Const):
                 return self._merge_const(part, parts[:index] + parts[index + 1 :], path)
@@ -143,10 +145,10 @@ class Intersector:
         return reduce(lambda left, right: _merge_scalars(left, right, path), parts)
 
     def charge(self, nodes: int, path: SchemaPath) -> None:
-        """Count the work.
+        """Add to the cost of the document.
 
         Raises:
-            LimitExceeded: It was too much.
+            LimitExceeded: The cost exceeds the limit.
         """
         self._count += nodes * _COST
         if self._count > self._limits.schema_nodes:
@@ -158,7 +160,7 @@ class Intersector:
         value: object = json.loads(const.text)
         answers = [contains_value(other, value, self.oracle) for other in others]
         if False in answers:
-            return Never(f"{_short(const.text)} is not among the values allowed beside it")
+            return Never(f"{_short(const.text)} is not a value that the other keywords allow")
         undecided = tuple(other for other, answer in zip(others, answers, strict=True) if answer is None)
         if not undecided:
             return const
@@ -172,13 +174,13 @@ class Intersector:
     def _merge_arrays(self, nodes: list[Array], path: SchemaPath) -> Schema:
         longest = max(len(node.prefix) for node in nodes)
         if any(node.contains and len(node.prefix) < longest for node in nodes):
-            ways = [
+            options = [
                 extend_prefix(node, longest, self.intersect, self.charge, path) if node.contains else [node]
                 for node in nodes
             ]
             return union(
-                (self._merge_arrays(list(chosen), path) for chosen in product(*ways)),
-                "what the array must contain is not possible there",
+                (self._merge_arrays(list(chosen), path) for chosen in product(*options)),
+                "`contains` cannot be satisfied",
             )
         rests = [node.items for node in nodes]
         prefix = [
@@ -203,7 +205,7 @@ class Intersector:
         )
 
     def _contains(self, nodes: list[Array], path: SchemaPath) -> tuple[Contains, ...]:
-        """What the arrays must contain after their prefix, of the items that are left."""
+        """Return the `contains` of the arrays, restricted to the items after the prefix."""
         here = path.child("contains")
         rests = [node.items for node in nodes]
         return tuple(
@@ -225,7 +227,7 @@ class Intersector:
         return self._merge_declared(nodes, path)
 
     def declare_properties(self, node: Object, names: Iterable[str], path: SchemaPath) -> list[Object]:
-        """The object with more keys declared; what it must have some of may be one of these."""
+        """Return the object with more declared keys; a required group can be satisfied by one of these."""
         known = {key.name: key.value for key in node.properties}
         here = path.child("properties")
         new = [
@@ -282,13 +284,13 @@ class Intersector:
         groups: tuple[Additional, ...],
         path: SchemaPath,
     ) -> tuple[tuple[Additional, ...], ...]:
-        """What of each choice is among the additional keys."""
+        """Return the restriction of each choice to the additional keys."""
         return tuple(dict.fromkeys(self._groups(choice, groups, path) for choice in required_groups))
 
     def with_required_groups(
         self, node: Object, required_groups: tuple[tuple[Additional, ...], ...], path: SchemaPath
     ) -> Schema:
-        """The object with some key of each choice; one key may be of several."""
+        """Return the object with at least one key of each choice; one key can satisfy several choices."""
 
         def join(
             left: tuple[Additional, ...], right: tuple[Additional, ...]
@@ -297,41 +299,43 @@ class Intersector:
             return tuple(group for group in both if not isinstance(group.value, Never)) or None
 
         needed = sum(key.required for key in node.properties)
-        room = None if node.max_properties is None else node.max_properties - needed
-        ways = self._partitions(required_groups, join, room, path)
+        remaining = None if node.max_properties is None else node.max_properties - needed
+        options = self._partitions(required_groups, join, remaining, path)
         return union(
-            (object_(replace(node, required_groups=blocks)) for blocks in ways), "too few keys are allowed"
+            (object_(replace(node, required_groups=blocks)) for blocks in options), "too few keys are allowed"
         )
 
     def with_contains(self, node: Array, contains: tuple[Contains, ...], path: SchemaPath) -> Schema:
-        """The array with an item of each kind; one item may be of several."""
+        """Return the array with the items that `contains` requires; one item can match several entries."""
         plain = tuple(one for one in contains if (one.min_count, one.max_count) == (1, None))
         counted = tuple(one for one in contains if one not in plain)
 
         def join(left: Contains, right: Contains) -> Contains | None:
-            hits = self.intersect((left.matching, right.matching), path.child("contains"))
-            never = isinstance(hits, Never) or (isinstance(hits, String) and self.oracle.is_empty(hits))
-            return None if never else Contains(hits, node.items)
+            matching = self.intersect((left.matching, right.matching), path.child("contains"))
+            never = isinstance(matching, Never) or (
+                isinstance(matching, String) and self.oracle.is_empty(matching)
+            )
+            return None if never else Contains(matching, node.items)
 
-        room = None if node.max_items is None else node.max_items - len(node.prefix)
-        ways = self._partitions(plain, join, room, path)
+        remaining = None if node.max_items is None else node.max_items - len(node.prefix)
+        options = self._partitions(plain, join, remaining, path)
         return union(
-            (array(replace(node, contains=(*counted, *blocks))) for blocks in ways),
+            (array(replace(node, contains=(*counted, *blocks))) for blocks in options),
             "too few items are allowed",
         )
 
     def _partitions(
         self, parts: Iterable[P], merge: Callable[[P, P], P | None], max_blocks: int | None, path: SchemaPath
     ) -> list[tuple[P, ...]]:
-        """The ways to put parts into at most `max_blocks` blocks, each block joined into one part."""
-        ways: list[tuple[P, ...]] = [()]
+        """Return the partitions of parts into at most `max_blocks` blocks; the parts of a block are merged."""
+        options: list[tuple[P, ...]] = [()]
         for part in parts:
             split: list[tuple[P, ...]] = []
-            for blocks in ways:
+            for blocks in options:
                 joined = [merge(block, part) for block in blocks]
                 self.charge(1 + len(blocks), path)
                 if any(block == old for block, old in zip(joined, blocks, strict=True)):
-                    split.append(blocks)  # what is there already is always one of these too
+                    split.append(blocks)  # the block implies the part
                     continue
                 if max_blocks is None or len(blocks) < max_blocks:
                     split.append((*blocks, part))
@@ -340,18 +344,16 @@ class Intersector:
                     for index, block in enumerate(joined)
                     if block is not None
                 ]
-            ways = list(dict.fromkeys(split))
-            if len(ways) > MAX_COMBINATIONS:
-                message = (
-                    "so many different things that must be contained at once cannot be enforced; drop some"
-                )
+            options = list(dict.fromkeys(split))
+            if len(options) > MAX_COMBINATIONS:
+                message = "this many required items or keys in one schema are not supported; remove some"
                 raise UnsupportedKeyword("contains", message, place=path.text)
-        return ways
+        return options
 
     def _groups(
         self, left: tuple[Additional, ...], right: tuple[Additional, ...], path: SchemaPath
     ) -> tuple[Additional, ...]:
-        """The additional keys of both, by the groups that they are in."""
+        """Return the additional keys in both, as the intersections of their groups."""
         here = path.child("additionalProperties")
         self.charge(len(left) * len(right), path)
         pairs = [(a, b, self.intersect_names(a.names, b.names, here)) for a in left for b in right]
@@ -362,14 +364,14 @@ class Intersector:
         )
 
     def intersect_names(self, left: String, right: String, path: SchemaPath) -> String | None:
-        """The names that are in both languages; `None` if there are none."""
+        """Return the names in both languages; `None` if there are none."""
         both = string(intersect_strings(left, right, path))
         if not isinstance(both, String) or (is_restricted(both) and self.oracle.is_empty(both)):
             return None
         return both
 
     def subtract_names(self, names: String, others: Iterable[String], path: SchemaPath) -> list[String]:
-        """The names that are in none of the others."""
+        """Return the names in none of the other languages."""
         rests = [names]
         for other in others:
             pieces = complement_strings(other)
@@ -380,23 +382,23 @@ class Intersector:
     def property_value(
         self, node: Object, declared: Mapping[str, Schema], name: str, path: SchemaPath
     ) -> Schema:
-        """What an object allows under one key.
+        """Return the schema of the value of a key.
 
         Raises:
-            UnsupportedKeyword: A pattern decides, and is not decided here.
+            UnsupportedKeyword: The answer depends on a pattern that `oracle` does not decide.
         """
         found = declared.get(name)
         return additional_value(name, node.additional, self.oracle, path) if found is None else found
 
 
 def _with(node: Object, name: str, value: Schema) -> Object:
-    """The object with a key that must be there."""
+    """Return the object with `name` required and its value replaced."""
     keys = (replace(k, value=value, required=True) if k.name == name else k for k in node.properties)
     return replace(node, properties=tuple(keys))
 
 
 def literal_pattern(text: str) -> str:
-    r"""The pattern of one text.
+    r"""Return the pattern that matches one text.
 
     >>> literal_pattern("a+b")
     '^a\\+b$'
@@ -405,7 +407,7 @@ def literal_pattern(text: str) -> str:
 
 
 def _prune_branches(node: Schema, parts: tuple[Schema, ...], oracle: StringOracle) -> Schema:
-    """A union without the branches that another part excludes at a glance; without this, unions would multiply."""
+    """Remove the branches of a union that other parts obviously exclude; otherwise union sizes would multiply."""
     if not isinstance(node, Union):
         return node
     plain = [part for part in parts if not isinstance(part, Union)]
@@ -413,12 +415,14 @@ def _prune_branches(node: Schema, parts: tuple[Schema, ...], oracle: StringOracl
         branch for branch in node.branches if all(may_intersect(branch, part, oracle) for part in plain)
     )
     return (
-        node if len(kept) == len(node.branches) else union(kept, "no alternative fits what stands beside it")
+        node
+        if len(kept) == len(node.branches)
+        else union(kept, "no alternative is compatible with the other keywords")
     )
 
 
 def may_intersect(left: Schema, right: Schema, oracle: StringOracle) -> bool:
-    """Whether nothing excludes at a glance that two nodes share a value."""
+    """Return whether two nodes may share a value, by an inexpensive test."""
     if isinstance(left, Never) or isinstance(right, Never):
         return False
     if isinstance(left, Ref | Anything) or isinstance(right, Ref | Anything):
@@ -436,12 +440,12 @@ def may_intersect(left: Schema, right: Schema, oracle: StringOracle) -> bool:
 
 
 def _have_disjoint_property(left: Object, right: Object, oracle: StringOracle) -> bool:
-    """Whether a key that one object must have shows at a glance that it is not among others."""
+    """Return whether a required key of one object obviously has no value that another object allows."""
     others = {key.name: key.value for key in right.properties}
     for key in left.properties:
         if key.required and key.name in others:
             mine, yours = _branches(key.value), _branches(others[key.name])
-            few = len(mine) * len(yours) <= _GLANCE
+            few = len(mine) * len(yours) <= _MAX_COMPARISONS
             if few and not any(may_intersect(one, other, oracle) for one in mine for other in yours):
                 return True
     return False
@@ -451,8 +455,8 @@ def _branches(node: Schema) -> tuple[Schema, ...]:
     return node.branches if isinstance(node, Union) else (node,)
 
 
-_GLANCE = 1000
-"""Pairs of alternatives that are compared to see whether two keys have values in common."""
+_MAX_COMPARISONS = 1000
+"""Maximum pairs of alternatives that are compared for one key."""
 
 _SPECIAL = frozenset("\\^$.|?*+()[]{}/-")
 
@@ -465,7 +469,7 @@ def _merge_scalars(left: Schema, right: Schema, path: SchemaPath) -> Schema:
             return intersect_numbers(left, right)
         case String(), String():
             return string(intersect_strings(left, right, path))
-    return left if left == right else Never(f"no value is {_type_name(left)} and {_type_name(right)}")
+    return left if left == right else Never(f"no value is both {_type_name(left)} and {_type_name(right)}")
 
 
 def _short(text: str) -> str:

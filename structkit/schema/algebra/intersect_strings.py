@@ -1,4 +1,4 @@
-"""The intersection of String nodes."""
+"""Intersection of String nodes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ __all__ = ["intersect_strings"]
 
 
 def intersect_strings(left: String, right: String, path: SchemaPath) -> String:
-    """Strings of both: the narrower lengths, every pattern, the one format.
+    """Return the strings in both nodes: the narrower lengths, all patterns, and the format.
 
     Raises:
-        UnsupportedKeyword: They have two different formats.
+        UnsupportedKeyword: The nodes have two different formats, or two different contents.
     """
     if left.format is not None and right.format is not None and left.format != right.format:
         raise UnsupportedKeyword(
             "format",
-            f"two formats at once, {left.format!r} and {right.format!r}, cannot be enforced; keep one",
+            f"the combination of the formats {left.format!r} and {right.format!r} is not supported; keep one",
             place=path.text,
         )
     if left.content is not None and right.content is not None and left.content != right.content:
-        message = "two things that a string of JSON must say cannot be enforced; say them of the inner type"
+        message = "two schemas for the JSON in one string are not supported; combine them in the inner type"
         raise UnsupportedKeyword("contentSchema", message, place=path.text)
     return String(
         content=left.content or right.content,

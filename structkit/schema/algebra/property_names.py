@@ -1,4 +1,4 @@
-"""The names of an object's keys as languages: which of them a name is in, and what is outside one."""
+"""Key names as languages: membership and complement."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["additional_value", "complement_strings", "name_matches"]
 
 
 def name_matches(name: str, names: String, oracle: StringOracle, path: SchemaPath) -> bool:
-    """Whether a name is in a language.
+    """Return whether a language contains a name.
 
     Raises:
-        UnsupportedKeyword: A pattern decides, and is not decided here.
+        UnsupportedKeyword: The answer depends on a pattern that `oracle` does not decide.
     """
     answer = contains_value(names, name, oracle)
     if answer is None:
-        message = f"whether {json.dumps(name)} is such a name depends on a pattern or format that is not decided here"
+        message = f"cannot decide whether the pattern or format of the key allows the name {json.dumps(name)}"
         raise UnsupportedKeyword("patternProperties", message, place=path.text)
     return answer
 
@@ -31,33 +31,33 @@ def name_matches(name: str, names: String, oracle: StringOracle, path: SchemaPat
 def additional_value(
     name: str, groups: Iterable[Additional], oracle: StringOracle, path: SchemaPath
 ) -> Schema:
-    """What a key may hold that is not declared.
+    """Return the schema of the value of an undeclared key.
 
     Raises:
-        UnsupportedKeyword: A pattern decides, and is not decided here.
+        UnsupportedKeyword: The answer depends on a pattern that `oracle` does not decide.
     """
     found = (group.value for group in groups if name_matches(name, group.names, oracle, path))
-    return next(found, Never("additionalProperties forbids it"))
+    return next(found, Never("additionalProperties forbids the key"))
 
 
 def complement_strings(node: String) -> list[String]:
-    """The strings that are not the node's, by the reason; no string has two of them."""
+    """Return the strings outside the node as disjoint nodes, one for each violated restriction."""
     found: list[String] = []
     if node.min_length:
         found.append(String(max_length=node.min_length - 1))
     if node.max_length is not None:
         found.append(String(min_length=node.max_length + 1))
-    kept = String(node.min_length, node.max_length)
+    allowed = String(node.min_length, node.max_length)
     for pattern in node.patterns:
-        found.append(replace(kept, forbidden=(*kept.forbidden, pattern)))
-        kept = replace(kept, patterns=(*kept.patterns, pattern))
+        found.append(replace(allowed, forbidden=(*allowed.forbidden, pattern)))
+        allowed = replace(allowed, patterns=(*allowed.patterns, pattern))
     for pattern in node.forbidden:
-        found.append(replace(kept, patterns=(*kept.patterns, pattern)))
-        kept = replace(kept, forbidden=(*kept.forbidden, pattern))
+        found.append(replace(allowed, patterns=(*allowed.patterns, pattern)))
+        allowed = replace(allowed, forbidden=(*allowed.forbidden, pattern))
     if node.format is not None:
-        found.append(replace(kept, forbidden_formats=(node.format,)))
-        kept = replace(kept, format=node.format)
+        found.append(replace(allowed, forbidden_formats=(node.format,)))
+        allowed = replace(allowed, format=node.format)
     for name in node.forbidden_formats:
-        found.append(replace(kept, format=name))
-        kept = replace(kept, forbidden_formats=(*kept.forbidden_formats, name))
+        found.append(replace(allowed, format=name))
+        allowed = replace(allowed, forbidden_formats=(*allowed.forbidden_formats, name))
     return found

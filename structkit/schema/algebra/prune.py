@@ -1,7 +1,7 @@
-"""Finishes a document: what can never be written is removed, and what is left has values.
+"""Removal of unsatisfiable parts from a document.
 
-A definition has a value when one can be built in finitely many steps, which is a least fixed point over the
-definitions: `class A: a: A` has none.
+A definition is satisfiable if it has a finite value; `class A: a: A` has none. The satisfiable definitions are a least
+fixed point.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ Definitions = Mapping[str, Schema]
 K = TypeVar("K", Property, Additional)
 
 _HOLDING = (Ref, Union, String, Array, Object)
-"""What may have parts without a value."""
+"""Node types that may contain unsatisfiable parts."""
 
 
 def prune(
     root: str, definitions: Definitions, order: Iterable[str], *, python: bool, closed: bool = False
 ) -> Document:
-    """The document whose root is the definition `root`, without what can never be written.
+    """Return the document of the definition `root`, without unsatisfiable parts and unused definitions.
 
     Args:
         root: The name of the root.
-        definitions: All that are referred to.
-        order: Their names as `in_order` gives them.
-        python: The document describes a Python type.
-        closed: Additional keys about which nothing was said are not allowed.
+        definitions: The schemas by name.
+        order: The names in `topological_order`.
+        python: Whether the document describes a Python type.
+        closed: Whether implicit additional keys are forbidden.
 
     >>> from structkit.schema.ir.nodes import Property
     >>> definitions = {"a": Union((Null(), Object((Property("x", Ref("b")),)))), "b": Never("")}
@@ -59,7 +59,7 @@ def prune(
     Null(note=None)
 
     Raises:
-        UnsatisfiableSchema: The root has no value.
+        UnsatisfiableSchema: No value satisfies the root.
     """
     if len(definitions) == 1 and not closed and _is_pruned(definitions[root]):
         return Document(definitions[root], {}, bounded=python)
@@ -87,7 +87,7 @@ def prune(
 
 
 def _is_pruned(node: Schema) -> bool:
-    """Whether a node is finished as it was made: nothing in it is impossible, a reference, or counts items."""
+    """Return whether a node needs no pruning: it has no references, impossible parts or counted items."""
     pending = [node]
     while pending:
         match pending.pop():
@@ -107,7 +107,7 @@ def _is_pruned(node: Schema) -> bool:
 
 
 def _references(node: Schema, *, unguarded: bool = False) -> Iterator[str]:
-    """The names that a node refers to; `unguarded`: those that its own values would have to satisfy."""
+    """Iterate over the names that a node refers to; `unguarded`: outside arrays and objects only."""
     stack = [node]
     while stack:
         current = stack.pop()
@@ -119,14 +119,14 @@ def _references(node: Schema, *, unguarded: bool = False) -> Iterator[str]:
 
 
 def topological_order(definitions: Definitions) -> list[str]:
-    """The names, each after those that it refers to without an array or object in between.
+    """Return the names, each after those that it refers to outside arrays and objects.
 
     Raises:
-        SchemaError: There is no such order.
+        SchemaError: A definition refers to itself outside arrays and objects.
     """
     done: dict[str, None] = {}
     for start, node in definitions.items():
-        if not isinstance(node, (Ref, Union)):  # nothing else refers to another without one in between
+        if not isinstance(node, (Ref, Union)):  # other nodes have no unguarded references
             done[start] = None
         open_: dict[str, Iterator[str]] = {} if start in done else {start: _unguarded(node)}
         while open_:
@@ -137,7 +137,7 @@ def topological_order(definitions: Definitions) -> list[str]:
                 done[name] = None
             elif below in open_:
                 raise SchemaError(
-                    f"the definition {below!r} is a reference to itself; give it a value", place="$"
+                    f"the definition {below!r} only refers to itself; give it a type", place="$"
                 )
             else:
                 open_[below] = _unguarded(definitions[below])
@@ -149,7 +149,7 @@ def _unguarded(node: Schema) -> Iterator[str]:
 
 
 def _without_aliases(definitions: Definitions, order: Iterable[str]) -> dict[str, Schema]:
-    """Definitions that are only references, followed to their end, wherever they are used."""
+    """Replace references to definitions that are only references by the final target."""
     ends: dict[str, Ref] = {}
     for name in order:
         node = definitions[name]
@@ -183,7 +183,7 @@ def _redirected(node: Schema, targets: Mapping[str, Ref]) -> Schema:
 
 
 def _in_array(node: Array, change: Callable[[Schema], Schema]) -> Array:
-    """The node with the values inside it changed; the node itself if none of them is another then."""
+    """Return the node with `change` applied to its parts; the same object if nothing changes."""
     prefix, items = tuple(map(change, node.prefix)), change(node.items)
     contains = tuple(
         replace(one, matching=change(one.matching), others=change(one.others)) for one in node.contains
@@ -194,7 +194,7 @@ def _in_array(node: Array, change: Callable[[Schema], Schema]) -> Array:
 
 
 def _in_object(node: Object, change: Callable[[Schema], Schema]) -> Object:
-    """The node with the values inside it changed; the node itself if none of them is another then."""
+    """Return the node with `change` applied to its parts; the same object if nothing changes."""
     properties, additional = _each(node.properties, change), _each(node.additional, change)
     some = tuple(_each(choice, change) for choice in node.required_groups)
     if properties is node.properties and additional is node.additional and some == node.required_groups:
@@ -203,7 +203,7 @@ def _in_object(node: Object, change: Callable[[Schema], Schema]) -> Object:
 
 
 def _each(parts: tuple[K, ...], change: Callable[[Schema], Schema]) -> tuple[K, ...]:
-    """The keys with their values changed; the same tuple if none of them is another then."""
+    """Return the keys with `change` applied to their values; the same tuple if nothing changes."""
     values = [change(part.value) for part in parts]
     if all(value is part.value for value, part in zip(values, parts, strict=True)):
         return parts
@@ -211,16 +211,18 @@ def _each(parts: tuple[K, ...], change: Callable[[Schema], Schema]) -> tuple[K, 
 
 
 def _close_objects(node: Schema) -> Schema:
-    """The node without the additional keys about which nothing was said."""
+    """Return the node without implicit additional keys."""
     match node:
         case Union(branches=branches):
             return with_note(union(map(_close_objects, branches)), node.note)
         case Array():
             return array(_in_array(node, _close_objects))
         case Object():
-            said = _explicit_groups(node.additional)
+            explicit = _explicit_groups(node.additional)
             some = tuple(map(_explicit_groups, node.required_groups))
-            return object_(_in_object(replace(node, additional=said, required_groups=some), _close_objects))
+            return object_(
+                _in_object(replace(node, additional=explicit, required_groups=some), _close_objects)
+            )
     return node
 
 
@@ -231,17 +233,17 @@ def _explicit_groups(groups: tuple[Additional, ...]) -> tuple[Additional, ...]:
 def _satisfiable(
     definitions: Definitions, references: Mapping[str, Iterable[str]]
 ) -> tuple[set[str], dict[str, Schema]]:
-    """The definitions that have a value, and, cleaned, those that refer only to such as are known to have one."""
+    """Return the satisfiable definitions, and the pruned ones that refer to satisfiable definitions only."""
     users: dict[str, list[str]] = {name: [] for name in definitions}
     for name, others in references.items():
         for other in others:
             users[other].append(name)
     alive: set[str] = set()
     final: dict[str, Schema] = {}
-    round_ = list(definitions)[::-1]
-    while round_:
-        risen = []
-        for name in round_:
+    pending = list(definitions)[::-1]
+    while pending:
+        new = []
+        for name in pending:
             if name in alive:
                 continue
             cleaned = _clean(definitions[name], alive, definitions)
@@ -249,13 +251,13 @@ def _satisfiable(
                 final[name] = cleaned
             if not isinstance(cleaned, Never):
                 alive.add(name)
-                risen.append(name)
-        round_ = list(dict.fromkeys(user for name in risen for user in users[name] if user not in alive))
+                new.append(name)
+        pending = list(dict.fromkeys(user for name in new for user in users[name] if user not in alive))
     return alive, final
 
 
 def _clean(node: Schema, satisfiable: set[str], definitions: Definitions) -> Schema:
-    """The node without the parts that have no value."""
+    """Return the node without unsatisfiable parts."""
     if not isinstance(node, _HOLDING):
         return node
 
@@ -271,8 +273,8 @@ def _clean(node: Schema, satisfiable: set[str], definitions: Definitions) -> Sch
                 return node
             return with_note(union(cleaned), node.note)
         case String(content=content) if content is not None:
-            said = clean(content)
-            return said if isinstance(said, Never) else replace(node, content=said)
+            inner = clean(content)
+            return inner if isinstance(inner, Never) else replace(node, content=inner)
         case Array():
             bounded = array(_in_array(node, clean))
             return _distinct(bounded, definitions) if isinstance(bounded, Array) else bounded
@@ -282,7 +284,7 @@ def _clean(node: Schema, satisfiable: set[str], definitions: Definitions) -> Sch
 
 
 def _distinct(node: Array, definitions: Definitions) -> Schema:
-    """Bound an array of different items by the number of values that there are."""
+    """Bound the length of an array of unique items by the number of possible values."""
     if not node.unique_items or node.prefix:
         return node
     values = _cardinality(node.items, definitions)
@@ -290,14 +292,14 @@ def _distinct(node: Array, definitions: Definitions) -> Schema:
         return node
     if values < node.min_items:
         return Never(
-            f"the array must have {node.min_items} different items, and there are only {values} values"
+            f"the array must have {node.min_items} unique items, but only {values} values are possible"
         )
     most = values if node.max_items is None else min(values, node.max_items)
     return replace(node, max_items=most, unique_items=most > 1)
 
 
 def _cardinality(node: Schema, definitions: Definitions) -> int | None:
-    """How many values a node has at most, `None` if that is not easily said."""
+    """Return an upper bound on the number of values; `None` if unknown."""
     match node:
         case Null() | Const():
             return 1
@@ -329,14 +331,14 @@ def _reachable(root: str, references: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def _unsatisfiable_reason(definitions: Definitions, satisfiable: set[str], root: str) -> tuple[str, str]:
-    """Where and why the root has no value: the first part without one, as deep as it is certain."""
+    """Return the path of the first unsatisfiable part of the root, as deep as possible, and the reason."""
     steps: list[str] = []
     node, seen = definitions[root], {root}
     while True:
         match node:
             case Ref(name=name):
                 if name in seen:
-                    return "$" + join_path(steps), f"{name} must contain another {name}, without end"
+                    return "$" + join_path(steps), f"{name} must contain another {name}, infinitely nested"
                 seen.add(name)
                 node = definitions[name]
                 continue
@@ -366,7 +368,7 @@ def _unsatisfiable_reason(definitions: Definitions, satisfiable: set[str], root:
                     continue
         reason = _clean(node, satisfiable, definitions)
         if not isinstance(reason, Never):
-            return "$" + join_path(steps), "it has no value"
+            return "$" + join_path(steps), "no value is allowed"
         return "$" + join_path([*steps, *reason.relative_path]), reason.reason
 
 

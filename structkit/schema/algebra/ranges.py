@@ -1,4 +1,4 @@
-"""Ranges of numbers: made, checked for emptiness, and intersected, in exact arithmetic."""
+"""Ranges of numbers: construction and intersection in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -22,15 +22,20 @@ def number_range(
     integral: bool,
     not_multiple_of: Iterable[Decimal] = (),
 ) -> Schema:
-    """The numbers from `low` to `high` that are multiples of `step` and of none of `not_multiple_of`, whole if
-    `integral`.
+    """Return the multiples of `step` between two bounds, or `Never`.
 
+    Args:
+        low: The lower bound.
+        high: The upper bound.
+        step: The numbers are multiples of it.
+        integral: Whether the numbers are integers.
+        not_multiple_of: The numbers are multiples of none of these.
     >>> number_range(Bound(Decimal("2.5")), Bound(Decimal(8), exclusive=True), Fraction(3, 2), integral=True)
     Integer(note=None, minimum=3, maximum=7, multiple_of=3, not_multiple_of=())
     >>> number_range(Bound(Decimal(5)), Bound(Decimal(3)), None, integral=True).reason
     'no integer is at least 5 and at most 3'
     """
-    if integral and step is None and not not_multiple_of:  # most often
+    if integral and step is None and not not_multiple_of:  # the most frequent case
         first, last = _first_integer(low), _last_integer(high)
         if first is None or last is None or first <= last:
             return Integer(first, last)
@@ -40,7 +45,7 @@ def number_range(
         return Never(f"no {_named(step, integral)} is {_low(low)} and {_high(high)}")
     excluded = tuple(dict.fromkeys(not_multiple_of))
     if step is not None and any((step / Fraction(other)).denominator == 1 for other in excluded):
-        return Never(f"every {_named(step, integral)} is forbidden beside it")
+        return Never(f"another keyword forbids every {_named(step, integral)}")
     if not integral:
         return Number(low, high, None if step is None else to_exact_decimal(step), excluded)
     multiple = None if step is None or step == 1 else step.numerator
@@ -48,7 +53,7 @@ def number_range(
 
 
 def intersect_numbers(left: Integer | Number, right: Integer | Number) -> Schema:
-    """The numbers in both ranges that are multiples of both steps.
+    """Return the numbers in both ranges that are multiples of both steps.
 
     >>> intersect_numbers(Integer(multiple_of=4), Number(multiple_of=Decimal("0.6"), maximum=Bound(Decimal("9.5"))))
     Integer(note=None, minimum=None, maximum=9, multiple_of=12, not_multiple_of=())
@@ -72,10 +77,10 @@ def _parts(node: Integer | Number) -> tuple[Bound | None, Bound | None, Fraction
 
 
 def tighter(left: Bound | None, right: Bound | None, sign: Literal[1, -1]) -> Bound | None:
-    """The greater of two lower bounds (`sign` 1), or the lesser of two upper ones (-1)."""
+    """Return the greater of two lower bounds (`sign` 1), or the lesser of two upper bounds (-1)."""
     if left is None or right is None:
         return left or right
-    # copy_negate is exact, while unary minus rounds to the precision of the context.
+    # copy_negate is exact; unary minus rounds to the precision of the context.
     return max(
         left,
         right,
@@ -84,7 +89,7 @@ def tighter(left: Bound | None, right: Bound | None, sign: Literal[1, -1]) -> Bo
 
 
 def _lcm(left: Fraction, right: Fraction) -> Fraction:
-    """The least positive number that is a multiple of both."""
+    """Return the smallest positive number that is a multiple of both."""
     return Fraction(math.lcm(left.numerator, right.numerator), math.gcd(left.denominator, right.denominator))
 
 
@@ -125,7 +130,7 @@ def _high(bound: Bound) -> str:
 
 
 def min_defined(bounds: Iterable[int | None]) -> int | None:
-    """The smallest upper bound; `None` where nothing is bounded.
+    """Return the smallest upper bound; `None` if no bound is defined.
 
     >>> min_defined([3, None, 2]), min_defined([None])
     (2, None)

@@ -1,4 +1,4 @@
-"""What reading a schema must know about languages of strings, which are automata and so belong downstream."""
+"""The interface to queries about languages of strings; automata, which are downstream, implement it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ __all__ = ["UNDECIDED", "StringOracle", "is_restricted"]
 
 
 class StringOracle(Protocol):
-    """Answers about the strings of a node; `None` where there is no answer."""
+    """Answers queries about the strings of a node; `None` means undecided."""
 
     def contains(self, node: String, text: str) -> bool | None:
-        """Whether a text is one of the strings."""
+        """Return whether a text is one of the strings."""
 
     def is_empty(self, node: String) -> bool | None:
-        """Whether there is no such string."""
+        """Return whether the node has no strings."""
 
 
 class _Undecided:
@@ -28,14 +28,14 @@ class _Undecided:
 
 
 UNDECIDED: StringOracle = _Undecided()
-"""Answers nothing: for schemas without patterns, and where only what is seen at a glance is wanted."""
+"""Decides nothing. For schemas without patterns, and for queries that need only inexpensive answers."""
 
 
 def is_restricted(node: String) -> bool:
-    """Whether more than lengths restricts the strings.
+    """Return whether the strings have restrictions other than lengths.
 
     >>> is_restricted(String(min_length=2)), is_restricted(String(patterns=("a",)))
     (False, True)
     """
-    said = node.patterns or node.forbidden or node.forbidden_formats
-    return bool(said or node.format is not None or node.content is not None)
+    rules = node.patterns or node.forbidden or node.forbidden_formats
+    return bool(rules or node.format is not None or node.content is not None)

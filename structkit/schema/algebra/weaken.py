@@ -1,4 +1,4 @@
-"""A schema without what may be hard to enforce: for values that are checked after they are written."""
+"""Supersets of a schema without keywords that are expensive to enforce; values are checked after decoding."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["relaxations"]
 
 
 def relaxations(node: Schema) -> Iterator[Schema]:
-    """Nodes with at least the values of another; each asks less than the one before.
+    """Iterate over supersets of a node, from the strictest to the most permissive.
 
     >>> next(relaxations(String(min_length=1, patterns=("a(?=b)",)))) == String(min_length=1)
     True

@@ -1,4 +1,4 @@
-"""Patterns against Python's `re`, and the errors of what is not regular."""
+"""User patterns compared with Python's `re`, and errors of patterns that are not regular."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def numbered(pattern: str) -> str:
 
 
 def python(pattern: str) -> str:
-    """`$` is the end of the text to us, and to `re` also before a last line break."""
+    """Translate `$` for `re`, where it also matches before a final line break."""
     return re.sub(
         r"(\\.|\[\^?\]?(?:\\.|[^\]])*\])|\$", lambda found: found[1] or r"\Z", pattern, flags=re.DOTALL
     )
@@ -52,7 +52,7 @@ def python(pattern: str) -> str:
 @example("(^|a)*b", "ab")
 @example("(?:a|$)(?:^|b)", "a")
 @example("(?:^a?$)*", "")
-def test_a_pattern_means_what_it_means_to_re(pattern: str, text: str) -> None:
+def test_patterns_match_like_re(pattern: str, text: str) -> None:
     oracle = re.compile(python(pattern))
     assert holds(parse(pattern, search=False, unicode=True), text) == bool(oracle.fullmatch(text))
     assert holds(parse(pattern, search=True, unicode=True), text) == bool(oracle.search(text))
@@ -96,7 +96,7 @@ def test_lookaheads_outside_repetitions(before: str, look: str, after: str, arou
         (r"(?a)^\w$", ["a"], ["é"]),
     ],
 )  # fmt: skip
-def test_hand_picked(pattern: str, yes: list[str], no: list[str]) -> None:
+def test_examples(pattern: str, yes: list[str], no: list[str]) -> None:
     if not yes:
         with pytest.raises(PatternError, match="general categories"):
             parse(pattern, search=True, unicode=True)
@@ -137,14 +137,14 @@ def test_ecma(pattern: str, yes: str, no: str) -> None:
         (r"^[^\S]$", " \n", "\x1c"),
     ],
 )
-def test_what_rust_and_python_agree_on(pattern: str, yes: str, no: str) -> None:
+def test_common_subset_of_rust_and_python(pattern: str, yes: str, no: str) -> None:
     node = parse(pattern, search=True, unicode=True, rust=True)
     assert [character for character in yes if not holds(node, character)] == []
     assert [character for character in no if holds(node, character)] == []
 
 
 @pytest.mark.parametrize("letter", "dwsDWS")
-def test_a_class_is_that_of_re(letter: str) -> None:
+def test_classes_match_like_re(letter: str) -> None:
     node = parse(rf"\{letter}", search=False, unicode=True)
     oracle = re.compile(rf"\{letter}")
     codes = [
@@ -191,7 +191,7 @@ def test_a_class_is_that_of_re(letter: str) -> None:
         ("(?#", 0, "comment"),
     ],
 )  # fmt: skip
-def test_refused(pattern: str, column: int, message: str) -> None:
+def test_rejected_patterns(pattern: str, column: int, message: str) -> None:
     with pytest.raises(PatternError, match=message) as caught:
         parse(pattern, search=True, unicode=True, path="$.name")
     assert caught.value.column == column
@@ -199,12 +199,12 @@ def test_refused(pattern: str, column: int, message: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["[[:alpha:]]", "[a&&b]", "[a--b]", "[a[b]]"])
-def test_classes_that_mean_more_to_rust(pattern: str) -> None:
+def test_class_operators_of_rust(pattern: str) -> None:
     with pytest.raises(PatternError, match="Rust"):
         parse(pattern, search=True, unicode=True, rust=True)
 
 
-def test_hostile_patterns_end_soon() -> None:
+def test_adversarial_patterns_end_quickly() -> None:
     with pytest.raises(LimitExceeded, match="pattern_length=10000"):
         parse("a" * 10_001, search=True, unicode=True)
     for pattern in ("(?:a|^|$)*" * 900, "(" * 40 + "a|^|$" + "|b)*" * 40):
@@ -213,7 +213,7 @@ def test_hostile_patterns_end_soon() -> None:
     assert parse("a{1000000}", search=False, unicode=True) == Repeat(LiteralText("a"), 1_000_000, 1_000_000)
 
 
-def test_many_characters() -> None:
+def test_many_distinct_characters() -> None:
     text = "".join(map(chr, range(0x4E00, 0x4E00 + 9000)))
     assert parse(text, search=False, unicode=True) == LiteralText(text)
     assert holds(parse(f"[{text}]+", search=False, unicode=True), text)
