@@ -1,4 +1,4 @@
-"""One flow run to its end."""
+"""Helper that runs one flow."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["drive"]
 
 
 def drive(flow: Flow, rows: Batch) -> Decoded:
-    """What the flow returns; raises what ends it."""
-    outcome = next(driven.outcome for driven in run_flows([flow], rows, 1) if driven is not None)
+    """Run the flow; return its result or raise its error."""
+    outcome = next(result.outcome for result in run_flows([flow], rows, 1) if result is not None)
     if isinstance(outcome, Exception):
         raise outcome
     return outcome

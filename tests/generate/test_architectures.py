@@ -1,4 +1,4 @@
-"""The whole loop on random models: positions that rotate, are learned or biased; whole caches, and windows."""
+"""Generation with random models: rotary, learned and ALiBi positions; full and sliding-window caches."""
 
 from __future__ import annotations
 
@@ -48,11 +48,14 @@ OPTIONS = {"include_schema": False, "max_tokens": 30, "confidence": False}
 
 @pytest.fixture(scope="module", params=KINDS)
 def model(request: pytest.FixtureRequest):
-    return made(request.param, 1)
+    return random_model(request.param, 1)
 
 
-def made(kind: str, seed: int, context: int = 256):
-    """A random model of the demo model's tokens, without a chat template; its weights tell tokens apart."""
+def random_model(kind: str, seed: int, context: int = 256):
+    """A random model with the demo model's tokenizer, without a chat template.
+
+    Its weights are scaled up so that the logits differ between tokens.
+    """
     tokenizer = copy.deepcopy(sk.load().tokenizer)
     tokenizer.chat_template = None
     torch.manual_seed(seed)
@@ -62,15 +65,15 @@ def made(kind: str, seed: int, context: int = 256):
     config = transformers.AutoConfig.for_model(
         kind, **(shape | options | ends | {"pad_token_id": tokenizer.pad_token_id})
     )
-    made = transformers.AutoModelForCausalLM.from_config(config)
+    inner = transformers.AutoModelForCausalLM.from_config(config)
     with torch.no_grad():
-        for weights in made.parameters():
+        for weights in inner.parameters():
             if weights.ndim > 1:
                 weights.mul_(6)
-    return sk.from_transformers(made.eval(), tokenizer)
+    return sk.from_transformers(inner.eval(), tokenizer)
 
 
-def _alone(model, **options: object) -> list[sk.Result]:
+def _generate_each(model, **options: object) -> list[sk.Result]:
     return [
         sk.generate(model, prompt, target, **(OPTIONS | options))
         for prompt, target in zip(PROMPTS, TARGETS, strict=True)
@@ -82,38 +85,38 @@ def _ids(results: list[sk.Result]) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("options", [{}, {"fast_forward": False, "prompt_lookup": False}], ids=str)
-def test_a_batch_is_what_each_writes_alone(model, options: dict[str, object]) -> None:
-    """Rows of other lengths and targets, that end and make room for others."""
-    alone = _alone(model, **options)
-    assert len(set(_ids(alone))) > 4
+def test_a_batch_gives_the_tokens_of_separate_calls(model, options: dict[str, object]) -> None:
+    """Rows have different lengths and targets; rows that end are replaced."""
+    separate = _generate_each(model, **options)
+    assert len(set(_ids(separate))) > 4
     for size in (2, 5):
         together = sk.generate_many(model, PROMPTS, TARGETS, batch_size=size, **(OPTIONS | options))
-        assert _ids(together) == _ids(alone)
-    assert [each.value for each in together] == [each.value for each in alone]
+        assert _ids(together) == _ids(separate)
+    assert [each.value for each in together] == [each.value for each in separate]
 
 
-def test_drafts_and_scores_change_nothing(model) -> None:
-    alone = _alone(model)
-    assert _ids(_alone(model, prompt_lookup=False)) == _ids(alone)
-    scored = _alone(model, confidence=True)
-    assert _ids(scored) == _ids(alone)
+def test_drafts_and_confidence_do_not_change_the_tokens(model) -> None:
+    separate = _generate_each(model)
+    assert _ids(_generate_each(model, prompt_lookup=False)) == _ids(separate)
+    scored = _generate_each(model, confidence=True)
+    assert _ids(scored) == _ids(separate)
     for result, target in zip(scored, TARGETS, strict=True):
         choices = result.confidence["size" if target is Item else "$"].choices
         assert choices is None or sum(choices.values()) == pytest.approx(1, abs=1e-5)
         assert result.confidence["$"].logprob == pytest.approx(sum(token.logprob for token in result.events))
 
 
-def test_a_seed_is_a_row_s_own_whatever_the_batch(model) -> None:
+def test_samples_do_not_depend_on_the_batch_size(model) -> None:
     options = OPTIONS | {"temperature": 1.2, "top_p": 0.9, "seed": 4}
-    several = [
+    by_size = [
         _ids(sk.generate_many(model, PROMPTS[:1] * 5, Item, batch_size=size, **options)) for size in (1, 2, 5)
     ]
-    assert several[0] == several[1] == several[2]
-    assert len(set(several[0])) > 2
-    assert several[0][0] == sk.generate(model, PROMPTS[0], Item, **options).token_ids
+    assert by_size[0] == by_size[1] == by_size[2]
+    assert len(set(by_size[0])) > 2
+    assert by_size[0][0] == sk.generate(model, PROMPTS[0], Item, **options).token_ids
 
 
-def test_a_stream_and_every_budget(model) -> None:
+def test_a_stream_gives_the_tokens_of_generate_for_each_budget(model) -> None:
     shortest = sk.compile(Item, model.vocabulary).cursor().min_tokens_to_end()
     for budget in (shortest, shortest + 3):
         options = OPTIONS | {"max_tokens": budget}
@@ -125,52 +128,56 @@ def test_a_stream_and_every_budget(model) -> None:
         sk.extract(model, PROMPTS[0], Item, **(OPTIONS | {"max_tokens": shortest - 1}))
 
 
-def test_what_is_refused_is_taken_back_in_the_cache(model) -> None:
-    """The same with a cache as by reading all anew: with drafts and without, alone and in a batch."""
+def test_rejected_values_are_removed_from_the_cache(model) -> None:
+    """The attempts are the same with and without drafts, and in a batch."""
 
-    def check(refused: set[str]) -> object:
-        def fresh(size: str) -> str:
-            if size not in refused:
-                refused.add(size)
-                assert len(refused) == 3, "not this one"
+    def rejecting_type(rejected: set[str]) -> object:
+        def reject_new(size: str) -> str:
+            if size not in rejected:
+                rejected.add(size)
+                assert len(rejected) == 3, "not this one"
             return size
 
-        class Asked(BaseModel):
+        class Order(BaseModel):
             name: str = Field(max_length=8)
-            size: Annotated[Literal["small", "medium", "large"], AfterValidator(fresh)]
+            size: Annotated[Literal["small", "medium", "large"], AfterValidator(reject_new)]
             sure: bool
 
-        return Asked
+        return Order
 
     options = OPTIONS | {"retries": 2}
-    first = sk.generate(model, PROMPTS[4], check(set()), **options)
+    first = sk.generate(model, PROMPTS[4], rejecting_type(set()), **options)
     assert len({*first.attempts}) == 3
-    second = sk.generate(model, PROMPTS[4], check(set()), prompt_lookup=False, **options)
+    second = sk.generate(model, PROMPTS[4], rejecting_type(set()), prompt_lookup=False, **options)
     together = sk.generate_many(
-        model, [PROMPTS[1], PROMPTS[4], PROMPTS[2]], [Item, check(set()), bool], batch_size=3, **options
+        model,
+        [PROMPTS[1], PROMPTS[4], PROMPTS[2]],
+        [Item, rejecting_type(set()), bool],
+        batch_size=3,
+        **options,
     )
     assert first.attempts == second.attempts == together[1].attempts
 
 
-def test_scores_and_transformers_own_loop(model) -> None:
-    written = sk.generate(model, PROMPTS[3], Item, **(OPTIONS | {"confidence": True}))
+def test_logprobs_and_the_loop_of_transformers(model) -> None:
+    result = sk.generate(model, PROMPTS[3], Item, **(OPTIONS | {"confidence": True}))
     cursor, prompt = sk.compile(Item, model.vocabulary).cursor(), model.encode(PROMPTS[3])
     mask, session = np.zeros(model.vocabulary.mask_words, np.uint32), model.session()
-    logits, left = session.logits(prompt), OPTIONS["max_tokens"]
-    for token in written.events:
-        cursor.fill_mask(mask, left)
+    logits, remaining = session.logits(prompt), OPTIONS["max_tokens"]
+    for token in result.events:
+        cursor.fill_mask(mask, remaining)
         allowed = np.unpackbits(mask.view(np.uint8), bitorder="little")[: len(logits)].astype(bool)
-        among = np.logaddexp.reduce(logits[allowed].astype(np.float64))
+        total = np.logaddexp.reduce(logits[allowed].astype(np.float64))
         if not token.forced:
-            assert token.logprob == pytest.approx(logits[token.token_id] - among, abs=1e-3)
+            assert token.logprob == pytest.approx(logits[token.token_id] - total, abs=1e-3)
         cursor.advance(token.token_id)
-        logits, left = session.logits([token.token_id]), left - 1
+        logits, remaining = session.logits([token.token_id]), remaining - 1
     prompts = [model.encode(prompt) for prompt in PROMPTS[:3]]
     width = max(map(len, prompts))
     pad = model.tokenizer.pad_token_id
     ids = torch.tensor([[pad] * (width - len(each)) + each for each in prompts])
     processor = sk.LogitsProcessor(sk.compile(list[bool], model.vocabulary))
-    for _ in range(2):  # it is used again
+    for _ in range(2):  # the second call uses the same processor
         rows = model.model.generate(
             ids,
             attention_mask=(ids != pad).long(),
@@ -188,5 +195,5 @@ def test_scores_and_transformers_own_loop(model) -> None:
                 "prompt_lookup": False,
             }
             ours = sk.generate(model, prompt, list[bool], **options)
-            same = min(len(ours.token_ids), len(tokens))
-            assert tokens[:same] == ours.token_ids[:same]
+            length = min(len(ours.token_ids), len(tokens))
+            assert tokens[:length] == ours.token_ids[:length]

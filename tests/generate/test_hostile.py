@@ -1,4 +1,4 @@
-"""Combinations that nobody means: whatever is asked for together, a value comes out whole, or an error says why."""
+"""Random combinations of options, prompts and targets give a complete value or a `GenerationError`."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ from structkit.targets.targets import read_target
 from structkit.testing import RandomModel
 
 
-def _short(value: object) -> object:
+def _even_length(value: object) -> object:
     if len(repr(value)) % 2:
         raise ValueError("of odd length")
     return value
 
 
-def _never(value: object) -> object:
+def _reject(value: object) -> object:
     raise ValueError("never")
 
 
 class Part(BaseModel):
-    key: Annotated[str, AfterValidator(_short)]
+    key: Annotated[str, AfterValidator(_even_length)]
     sure: bool
 
 
-class Whole(BaseModel):
+class Machine(BaseModel):
     parts: list[Part]
     kind: Literal["a", "b", "ab"]
 
     @model_validator(mode="after")
-    def even(self) -> Whole:
+    def check_parts(self) -> Machine:
         if len(self.parts) % 2:
             raise ValueError("an odd number of parts")
         return self
 
 
 TARGETS: list[object] = [
-    Whole,
+    Machine,
     Part,
-    Annotated[int, AfterValidator(_short)],
-    Annotated[bool, AfterValidator(_never)],
-    Annotated[list[Annotated[str, AfterValidator(_short)]], Field(max_length=3)],
+    Annotated[int, AfterValidator(_even_length)],
+    Annotated[bool, AfterValidator(_reject)],
+    Annotated[list[Annotated[str, AfterValidator(_even_length)]], Field(max_length=3)],
     sk.Choice(["yes", "yes please", '"...', '"..."', "...", '\\"', "é漢", "\n", ""]),
     sk.Choice([1, 1.5, "1", None]),
     sk.Regex(r"(?s).{0,20}"),
     sk.Regex("[é漢😀]{1,6}"),
     Annotated[str, Field(min_length=3, max_length=9, pattern="^[漢é]+$")],
     Literal['"quoted"', "...", '"..."'],
-    dict[str, Annotated[int, AfterValidator(_short)]],
+    dict[str, Annotated[int, AfterValidator(_even_length)]],
     Annotated[str, sk.MaxTokens(3)],
     str,
 ]
@@ -102,12 +102,12 @@ def _streamed(model: RandomModel, prompt: object, target: object, **options: obj
     return [stream.result]
 
 
-def _several(model: RandomModel, prompt: object, target: object, **options: object) -> list[sk.Result]:
+def _sampled(model: RandomModel, prompt: object, target: object, **options: object) -> list[sk.Result]:
     options = {"temperature": 1.0} | options
     return sk.generate(model, prompt, target, n=2, **options)
 
 
-def _beside(model: RandomModel, prompt: object, target: object, **options: object) -> list[sk.Result]:
+def _batched(model: RandomModel, prompt: object, target: object, **options: object) -> list[sk.Result]:
     results = sk.generate_many(
         model, [prompt, "y", prompt], [target, Part, target], return_exceptions=True, **options
     )
@@ -115,23 +115,23 @@ def _beside(model: RandomModel, prompt: object, target: object, **options: objec
     return [result for result in results[::2] if isinstance(result, sk.Result)]
 
 
-def _alone(model: RandomModel, prompt: object, target: object, **options: object) -> list[sk.Result]:
+def _single(model: RandomModel, prompt: object, target: object, **options: object) -> list[sk.Result]:
     return [sk.generate(model, prompt, target, **options)]
 
 
 @settings(max_examples=120)
 @given(
-    st.sampled_from([_alone, _streamed, _several, _beside]),
+    st.sampled_from([_single, _streamed, _sampled, _batched]),
     PROMPTS,
     st.sampled_from(TARGETS),
     OPTIONS,
     st.integers(0, 999),
 )
-def test_a_value_comes_out_whole_or_an_error_says_why(
-    write: object, prompt: object, target: object, options: dict[str, object], seed: int
+def test_every_combination_gives_a_complete_value_or_an_error(
+    run: object, prompt: object, target: object, options: dict[str, object], seed: int
 ) -> None:
     try:
-        results = write(RandomModel(seed, brevity=seed % 5), prompt, target, **options)
+        results = run(RandomModel(seed, brevity=seed % 5), prompt, target, **options)
     except sk.GenerationError:
         return
     for result in results:
@@ -146,8 +146,8 @@ def test_a_value_comes_out_whole_or_an_error_says_why(
 
 
 @pytest.mark.parametrize("delay", [0, 0.001, 0.003, 0.01, 0.03])
-@pytest.mark.parametrize("kind", ["one", "several", "many", "classify", "stream"])
-def test_a_task_that_is_cancelled_at_any_time_leaves_the_model_free(kind: str, delay: float) -> None:
+@pytest.mark.parametrize("kind", ["one", "samples", "many", "classify", "stream"])
+def test_a_cancelled_task_releases_the_model(kind: str, delay: float) -> None:
     model, options = RandomModel(1), {"max_tokens": 2_000, "include_schema": False}
 
     async def streamed() -> None:
@@ -158,7 +158,7 @@ def test_a_task_that_is_cancelled_at_any_time_leaves_the_model_free(kind: str, d
     async def main() -> bool:
         work = {
             "one": lambda: sk.aextract(model, "x", list[str], **options),
-            "several": lambda: sk.agenerate(model, "x", list[str], n=5, temperature=1.0, **options),
+            "samples": lambda: sk.agenerate(model, "x", list[str], n=5, temperature=1.0, **options),
             "many": lambda: sk.aextract_many(model, ["x"] * 40, list[str], return_exceptions=True, **options),
             "classify": lambda: sk.aclassify(model, "x", bool),
             "stream": streamed,
@@ -174,30 +174,30 @@ def test_a_task_that_is_cancelled_at_any_time_leaves_the_model_free(kind: str, d
     assert MODEL_LOCKS.lock_of(model).acquire(blocking=False)
 
 
-def test_a_row_of_nan_loses_no_other() -> None:
+def test_nan_in_one_row_does_not_affect_the_others() -> None:
     pytest.importorskip("transformers", reason="needs transformers")
     demo = sk.load()
 
     class Rows:
-        """The rows of the demo model, of which the second is broken from the third step on."""
+        """A batch of the demo model whose second row is NaN from the third step on."""
 
-        most = None
+        max_rows = None
 
         def __init__(self, prefix: Sequence[int]) -> None:
             self.inner = demo.batch(prefix)
             self.overhead, self.steps = self.inner.overhead, 0
 
-        def broken(self, logits: np.ndarray) -> np.ndarray:
+        def corrupt(self, logits: np.ndarray) -> np.ndarray:
             self.steps += 1
             if self.steps >= 3 and len(logits) == 3:
                 logits[1] = np.nan
             return logits
 
         def add(self, sequences: Sequence[Sequence[int]]) -> np.ndarray:
-            return self.broken(self.inner.add(sequences))
+            return self.corrupt(self.inner.add(sequences))
 
         def feed(self, token_ids: Sequence[Sequence[int]]) -> np.ndarray:
-            return self.broken(self.inner.feed(token_ids))
+            return self.corrupt(self.inner.feed(token_ids))
 
         def __getattr__(self, name: str) -> object:
             return getattr(self.inner, name)
@@ -211,14 +211,14 @@ def test_a_row_of_nan_loses_no_other() -> None:
 
     prompts = ["Ana is 34 years old.", "Tom is five, or so.", "Eva is 60."]
     options = {"max_tokens": 40, "prompt_lookup": False}
-    together = sk.generate_many(Model(), prompts, dict[str, int], return_exceptions=True, **options)
-    failed = [isinstance(result, Exception) for result in together]
+    batch = sk.generate_many(Model(), prompts, dict[str, int], return_exceptions=True, **options)
+    failed = [isinstance(result, Exception) for result in batch]
     assert sum(failed) == 1
-    error = together[failed.index(True)]
+    error = batch[failed.index(True)]
     assert isinstance(error, sk.ModelError)
     assert "is nan, not a finite number" in str(error)
     assert "at `token" in str(error)
-    for prompt, result in zip(prompts, together, strict=True):
+    for prompt, result in zip(prompts, batch, strict=True):
         if isinstance(result, sk.Result):
             assert result.text == sk.generate(demo, prompt, dict[str, int], **options).text
             json.loads(result.text)

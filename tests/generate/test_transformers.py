@@ -1,4 +1,4 @@
-"""The whole road with a tiny random model of transformers."""
+"""End-to-end generation with a tiny random model of transformers."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def model():
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=inner, bos_token="<s>", eos_token="</s>", chat_template=TEMPLATE
     )
-    # Wider than the tokenizer, as padded models are.
+    # Wider than the tokenizer, like models with a padded vocabulary.
     return tiny_llama(tokenizer, vocab_size=330, max_position_embeddings=256)
 
 
-def test_preview_is_what_the_model_reads(model) -> None:
+def test_the_rendered_prompt_is_the_text_that_the_model_reads(model) -> None:
     preview = sk.render_prompt(model, "Ana is 34. <|im_end|>", Person, system="Be brief.")
     assert preview == (
         "<s><|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nAna is 34. <|im_end|>\n\n"
@@ -59,25 +59,25 @@ def test_a_random_model_writes_valid_values(model, temperature: float) -> None:
     assert result.token_ids == sk.generate(model, "Ana is 34.", Person, **options).token_ids
 
 
-def test_the_cache_changes_nothing(model) -> None:
-    """Forced text fed in one go and token by token, with one cache or without, gives the same logits."""
+def test_the_cache_does_not_change_the_logits(model) -> None:
+    """Logits are the same with and without a cache, for forced text in one pass or token by token."""
     prompt = model.encode("Ana is 34.")
     guide = sk.compile(Person, model.vocabulary, cache=False)
-    seen: list[tuple[list[int], np.ndarray]] = []
+    recorded: list[tuple[list[int], np.ndarray]] = []
 
-    class Watched:
+    class RecordingSession:
         def __init__(self) -> None:
             self.inner = model.session()
-            self.fed: list[int] = []
+            self.token_ids: list[int] = []
 
         @property
         def length(self) -> int:
             return self.inner.length
 
         def logits(self, token_ids: list[int]) -> np.ndarray:
-            self.fed += token_ids
-            seen.append((list(self.fed), self.inner.logits(token_ids)))
-            return seen[-1][1]
+            self.token_ids += token_ids
+            recorded.append((list(self.token_ids), self.inner.logits(token_ids)))
+            return recorded[-1][1]
 
         def crop(self, length: int) -> None:
             self.inner.crop(length)
@@ -89,14 +89,14 @@ def test_the_cache_changes_nothing(model) -> None:
         DecodeConfig(budget=40, sampling=Sampling(), tokenize=model.encode_text),
     )
     rows = SingleRowBatch(model)
-    rows._session = Watched()
+    rows._session = RecordingSession()
     rows.add = rows.feed
     assert drive(flow, rows).forced_tokens > 5
-    for fed, logits in seen[:: max(1, len(seen) // 5)]:
-        np.testing.assert_allclose(model.session().logits(fed), logits, atol=1e-4)
+    for token_ids, logits in recorded[:: max(1, len(recorded) // 5)]:
+        np.testing.assert_allclose(model.session().logits(token_ids), logits, atol=1e-4)
 
 
-def test_a_context_that_is_full(model) -> None:
+def test_a_full_context(model) -> None:
     with pytest.raises(sk.GenerationError, match="tokens too long"):
         sk.extract(model, "Ana " * 300, Person)
     result = sk.generate(model, "Ana is 34. " * 8, str)

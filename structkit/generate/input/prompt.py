@@ -55,7 +55,7 @@ def build_prompt(
     [{'role': 'system', 'content': 'Be brief.'}, {'role': 'user', 'content': 'Hi'}]
     """
     if isinstance(prompt, Conversation):
-        return prompt  # complete: an agent builds its own messages
+        return prompt  # a conversation is complete
     if isinstance(prompt, str):
         if examples and not as_messages and system is None:
             return _examples_as_text(examples, prompt, description)
