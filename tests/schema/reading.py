@@ -1,12 +1,12 @@
-"""Reading as a target is read: with automata that decide what patterns say."""
+"""`parse_schema` with an automaton oracle, as targets use it."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from structkit.lowering.strings.oracle import AutomatonOracle
-from structkit.schema.json_schema import parse as room
+from structkit.schema.json_schema.parse import parse_schema
 
 __all__ = ["read"]
 
-read = partial(room.parse_schema, oracle=AutomatonOracle(python=False))
+read = partial(parse_schema, oracle=AutomatonOracle(python=False))

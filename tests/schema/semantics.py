@@ -1,4 +1,4 @@
-"""What Schema nodes mean, said a second time and as plainly as possible: the oracle of this room's tests."""
+"""A direct implementation of the semantics of schema nodes: the oracle of the tests in this folder."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FORMATS = Draft202012Validator.FORMAT_CHECKER
 
 
 def holds(document: Document, value: object) -> bool:
-    """Whether `value` is one of the document's values, its keys in any order; private formats are not looked at."""
+    """Return whether a document contains `value`, with keys in any order; private formats are ignored."""
     return _holds(document.root, value, document)
 
 
@@ -99,7 +99,7 @@ def _string(node: String, value: str) -> bool:
 
 
 def _to_python(pattern: str) -> str:
-    """JSON Schema patterns are ECMA 262, and pydantic's are Rust's: `$` is the very end, and so is `\\z`."""
+    """Translate `$` and `\\z`, which match only at the end of the text in ECMA-262 and in Rust."""
     return re.sub(r"(?<!\\)\$$", r"\\Z", pattern).replace("\\z", "\\Z").replace("\\/", "/")
 
 
@@ -109,8 +109,8 @@ def _array(node: Array, value: list[object], document: Document) -> bool:
     if node.unique_items and any(_same(a, b) for i, a in enumerate(value) for b in value[:i]):
         return False
     for contains in node.contains:
-        hits = sum(_holds(contains.matching, item, document) for item in value[len(node.prefix) :])
-        if hits < contains.min_count or (contains.max_count is not None and hits > contains.max_count):
+        count = sum(_holds(contains.matching, item, document) for item in value[len(node.prefix) :])
+        if count < contains.min_count or (contains.max_count is not None and count > contains.max_count):
             return False
     schemas = list(node.prefix) + [node.items] * max(0, len(value) - len(node.prefix))
     return all(_holds(schema, item, document) for schema, item in zip(schemas, value, strict=False))
@@ -118,8 +118,8 @@ def _array(node: Array, value: list[object], document: Document) -> bool:
 
 def _object(node: Object, value: dict[str, object], document: Document) -> bool:
     declared = {key.name: key for key in node.properties}
-    most = len(value) if node.max_properties is None else node.max_properties
-    if not node.min_properties <= len(value) <= most:
+    high = len(value) if node.max_properties is None else node.max_properties
+    if not node.min_properties <= len(value) <= high:
         return False
     if any(key.required and key.name not in value for key in node.properties):
         return False

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: the values of a document, any JSON value, and JSON Schemas."""
+"""Hypothesis strategies: values of a document, arbitrary JSON values, and JSON Schemas."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ json_values: Values = st.recursive(
 
 
 def values_of(document: Document) -> Values:
-    """Values that the nodes of a document admit."""
+    """Return a strategy for values of a document."""
     named: dict[str, Values] = {}
     for name in document.definitions:
         named[name] = st.deferred(lambda name=name: _of(document.definitions[name], named))
@@ -101,10 +101,10 @@ def _numbers(node: Number) -> Values:
     step = Fraction(node.multiple_of or Decimal("0.001"))
     low = Fraction(-(10**9)) if node.minimum is None else Fraction(node.minimum.value)
     high = Fraction(10**9) if node.maximum is None else Fraction(node.maximum.value)
-    least, most = ceil(low / step), floor(high / step)
-    least += bool(node.minimum and node.minimum.exclusive and least * step == low)
-    most -= bool(node.maximum and node.maximum.exclusive and most * step == high)
-    return st.integers(least, most).map(lambda k: float(k * step))
+    first, last = ceil(low / step), floor(high / step)
+    first += bool(node.minimum and node.minimum.exclusive and first * step == low)
+    last -= bool(node.maximum and node.maximum.exclusive and last * step == high)
+    return st.integers(first, last).map(lambda k: float(k * step))
 
 
 def _strings(node: String) -> Values:
@@ -128,9 +128,9 @@ def _strings(node: String) -> Values:
 def _decimals(
     max_digits: int = 9, decimal_places: int = 3, bounds: dict[str, str] | None = None
 ) -> st.SearchStrategy[str]:
-    most = Decimal(10 ** max(max_digits - decimal_places, 0)) - Decimal(10) ** -decimal_places
+    limit = Decimal(10 ** max(max_digits - decimal_places, 0)) - Decimal(10) ** -decimal_places
     ends = {key: Decimal(value) for key, value in (bounds or {}).items()}
-    low, high = ends.get("ge", ends.get("gt", -most)), ends.get("le", ends.get("lt", most))
+    low, high = ends.get("ge", ends.get("gt", -limit)), ends.get("le", ends.get("lt", limit))
     numbers = st.decimals(low, high, places=decimal_places)
     return numbers.filter(lambda number: number not in (ends.get("gt"), ends.get("lt"))).map(
         lambda n: f"{n:f}"
@@ -143,13 +143,13 @@ def _fits(node: String, text: str) -> bool:
 
 def _arrays(node: Array, named: dict[str, Values]) -> Values:
     prefix = [_of(item, named) for item in node.prefix]
-    most = node.max_items
-    if most is not None and most <= len(prefix):
-        return st.tuples(*prefix[:most]).map(list)
+    max_items = node.max_items
+    if max_items is not None and max_items <= len(prefix):
+        return st.tuples(*prefix[:max_items]).map(list)
     rest = st.lists(
         _of(node.items, named),
         min_size=max(0, node.min_items - len(prefix)),
-        max_size=max(2, node.min_items) if most is None else most - len(prefix),
+        max_size=max(2, node.min_items) if max_items is None else max_items - len(prefix),
         unique_by=json.dumps if node.unique_items else None,
     )
     return st.tuples(*prefix).flatmap(lambda head: rest.map(lambda tail: [*head, *tail]))
@@ -267,12 +267,12 @@ schemas: st.SearchStrategy[object] = st.recursive(
 
 
 def is_valid(validator: Draft202012Validator, value: object) -> bool:
-    """What jsonschema says; an example is left out where it follows a reference to the schema itself for ever."""
+    """Return whether jsonschema accepts a value; examples with infinitely recursive references are skipped."""
     try:
         return validator.is_valid(value)
     except RecursionError:
         reject()
     except BaseException as error:
-        if type(error).__name__ == "PanicException":  # where its part in Rust meets the RecursionError first
+        if type(error).__name__ == "PanicException":  # its Rust extension reports a RecursionError as a panic
             reject()
         raise

@@ -1,4 +1,4 @@
-"""The keys that say what a whole document is: written first, as people write them, though no schema declares them."""
+"""`$schema` and `$id` as optional first keys of documents that allow undeclared keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEADING = ("$schema", "$id")
 
 
 def with_document_keys(document: Document, oracle: StringOracle) -> Document:
-    """The document, with those keys first where its root allows them among others that are not declared.
+    """Return the document with `$schema` and `$id` as first properties if its root allows them as additional keys.
 
     >>> from structkit.schema.ir.nodes import Additional, Anything, String
     >>> from structkit.schema.algebra.string_oracle import UNDECIDED
@@ -36,7 +36,7 @@ def with_document_keys(document: Document, oracle: StringOracle) -> Document:
 
 
 def _with_document_keys(node: Schema, oracle: StringOracle) -> Schema:
-    # Where keys are counted, each more that is optional makes the counting longer.
+    # Objects with counted keys are left unchanged: each further optional key makes counting more expensive.
     if (
         not isinstance(node, Object)
         or not node.properties

@@ -1,6 +1,7 @@
-"""JSON Schema to Schema nodes: each keyword is read into a node, and the nodes of one schema are intersected.
+"""The JSON Schema front end: each keyword becomes a node, and the nodes of one schema are intersected.
 
-Draft 2020-12 (https://json-schema.org/draft/2020-12/json-schema-validation) and the older spellings of the same ideas.
+Supports draft 2020-12 (https://json-schema.org/draft/2020-12/json-schema-validation) and older spellings of its
+keywords.
 """
 
 from __future__ import annotations
@@ -75,58 +76,59 @@ def parse_schema(
     strict: bool = True,
     resources: Mapping[str, object] = MappingProxyType({}),
 ) -> Document:
-    """Read a JSON Schema.
+    """Parse a JSON Schema into a document.
 
     Args:
-        schema: The schema, as `json.loads` gives it.
-        python: The schema was made for a Python type by `output.py`: objects are closed unless they say otherwise,
-            and numbers will have a bounded count of digits.
+        schema: The schema, as parsed by `json.loads`.
+        python: Whether `output.py` generated the schema for a Python type: objects are closed by default, and numbers
+            have a bounded number of digits.
         defaults: For a Python type: `"always"` requires every declared property, `"may_omit"` only those in `required`.
-        limits: Bounds size and nesting.
-        oracle: Decides what patterns and formats say about names and constants; without it, that is refused.
-        closed: Objects have no undeclared keys where the schema says nothing about these.
-        strict: Whether a keyword that cannot be enforced is an error; else it is left out, and told in the document.
-        resources: Other documents that it may refer to, by their URIs.
+        limits: Bounds on size and nesting.
+        oracle: Decides queries about patterns and formats; without it, schemas that need an answer are rejected.
+        closed: Whether undeclared keys are forbidden by default.
+        strict: Whether a keyword that cannot be enforced raises an error. Otherwise it is dropped and listed in
+            `Document.unenforced`.
+        resources: The documents that the schema refers to, by URI.
 
     Returns:
-        The document; its definitions are those that are used.
+        The document, with the definitions that it uses.
 
     >>> parse_schema({"type": "array", "items": {"type": "integer", "minimum": 0}}).root.items
     Integer(note=None, minimum=0, maximum=None, multiple_of=None, not_multiple_of=())
 
     Raises:
-        SchemaError: It is not a JSON Schema.
-        UnsupportedKeyword: A keyword that cannot be enforced.
-        UnsatisfiableSchema: No value satisfies it.
-        UnresolvedReference: A `$ref` leads nowhere.
-        LimitExceeded: It is too large or too deep.
+        SchemaError: The schema is invalid.
+        UnsupportedKeyword: A keyword cannot be enforced.
+        UnsatisfiableSchema: No value satisfies the schema.
+        UnresolvedReference: The target of a `$ref` does not exist.
+        LimitExceeded: The schema is too large or too deep.
     """
-    layout = None if strict else Relaxation(())
+    relaxation = None if strict else Relaxation(())
     overlapping: frozenset[str] = frozenset()
     try:
         while True:
-            reading = _Reading(schema, resources, python, defaults, limits, oracle, overlapping, layout)
+            parser = _Parser(schema, resources, python, defaults, limits, oracle, overlapping, relaxation)
             try:
-                root, definitions, order = reading.run()
+                root, definitions, order = parser.run()
             except (UnsupportedKeyword, PatternError) as error:
-                if layout is None or (more := layout.keyword_to_drop(error)) is None:
+                if relaxation is None or (dropped := relaxation.keyword_to_drop(error)) is None:
                     raise
-                layout = Relaxation((*layout.dropped, more))
+                relaxation = Relaxation((*relaxation.dropped, dropped))
                 continue
-            turned = layout.negated_keywords() if layout is not None else ()
-            if not reading.overlapping_paths and not turned:
+            negated = relaxation.negated_keywords() if relaxation is not None else ()
+            if not parser.overlapping_paths and not negated:
                 break
-            overlapping |= reading.overlapping_paths
-            layout = layout and Relaxation((*layout.dropped, *turned))
+            overlapping |= parser.overlapping_paths
+            relaxation = relaxation and Relaxation((*relaxation.dropped, *negated))
         document = prune(root.name, definitions, order, python=python, closed=closed)
-        left_out = layout.dropped if layout is not None else ()
-        return replace(document, unenforced=(*left_out, *reading.checked))
+        unenforced = relaxation.dropped if relaxation is not None else ()
+        return replace(document, unenforced=(*unenforced, *parser.checked))
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting of the schema") from None
 
 
-class _Reading:
-    """The reading of one schema document."""
+class _Parser:
+    """The state of parsing one schema document."""
 
     def __init__(
         self,
@@ -144,7 +146,7 @@ class _Reading:
         self.defaults: Literal["always", "may_omit"] = defaults
         self._limits = limits
         self._draft = _draft(document)
-        self.contains_evaluates = self._draft > _LAST_WITH_BLIND_CONTAINS
+        self.contains_evaluates = self._draft > _LAST_WITHOUT_EVALUATING_CONTAINS
         self._references = References(document, identifiers=self._draft > 4, resources=resources)
         self._definitions = Definitions()
         self._intersector = Intersector(self._definitions, limits, oracle)
@@ -158,26 +160,26 @@ class _Reading:
         self._parsed: dict[tuple[bytes, str, tuple[str, ...]], Schema] = {}
 
     def run(self) -> tuple[Ref, dict[str, Schema], list[str]]:
-        """The root, all definitions and their order; `found` are then the places of `oneOf` to be read exactly."""
+        """Return the root, all definitions and their order; sets `overlapping_paths`, where `oneOf` is not `anyOf`."""
         root = self._definition(self._references.root, SchemaPath(python=self.python))
         definitions = self._definitions.resolve_all()
         order = topological_order(definitions)
-        told_apart: dict[tuple[Schema, ...], bool] = {}  # some schemas say the same in many places
-        for branches, at in self._exclusive:
-            alike = tuple(branches)
-            if alike not in told_apart:
-                told_apart[alike] = pairwise_disjoint(branches, definitions, self.oracle)
-            if not told_apart[alike]:
-                self.overlapping_paths.add(at.text)
+        disjoint: dict[tuple[Schema, ...], bool] = {}  # equal branches often occur in many places
+        for branches, path in self._exclusive:
+            key = tuple(branches)
+            if key not in disjoint:
+                disjoint[key] = pairwise_disjoint(branches, definitions, self.oracle)
+            if not disjoint[key]:
+                self.overlapping_paths.add(path.text)
         return root, definitions, order
 
     def parse(self, raw: object, path: SchemaPath) -> Schema:
-        """Read one schema."""
+        """Parse one schema."""
         if raw is True:
             return Anything()
         if raw is False:
             return Never("the schema false allows nothing")
-        if not isinstance(raw, (dict, Mapping)):  # a dict is told several times faster
+        if not isinstance(raw, (dict, Mapping)):  # the test for dict is several times faster
             raise SchemaError(
                 f"a schema must be an object or a boolean, not {shorten_value(raw)}", place=path.text
             )
@@ -204,15 +206,15 @@ class _Reading:
             self._depth -= 1
 
     def _key(self, raw: Mapping[str, object], path: SchemaPath) -> tuple[bytes, str, tuple[str, ...]] | None:
-        """What tells apart the schemas of a large document, which often says one thing in many places.
+        """Return a cache key for the schemas of a large document, in which equal schemas are frequent.
 
-        `None` where the place matters as well, or a schema is as soon read as told apart.
+        `None` if the result depends on the path, or if parsing is as fast as hashing.
         """
         if (
             self._count < _MIN_CACHED_SCHEMAS
             or self.python
             or self._relaxation is not None
-            or raw.keys() <= _SAYING
+            or raw.keys() <= _NEUTRAL_KEYWORDS
         ):
             return None
         return hashlib.blake2b(repr(raw).encode(), digest_size=16).digest(), path.base, path.scope
@@ -223,23 +225,23 @@ class _Reading:
             raise LimitExceeded("schema_nodes", self._limits.schema_nodes, "the schema", place=path.text)
 
     def resolve(self, node: Ref, path: SchemaPath) -> Schema:
-        """The definition that a reference names."""
+        """Return the definition of a reference."""
         return self._definitions.resolve(node.name, path)
 
     def intersect(self, nodes: Iterable[Schema], path: SchemaPath) -> Schema:
-        """The intersection of nodes."""
+        """Return the intersection of nodes."""
         return self._intersector.intersect(nodes, path)
 
     def difference(self, left: Schema, right: Schema, path: SchemaPath) -> Schema:
-        """The values of one node that are not values of another."""
+        """Return the values of `left` that are not values of `right`."""
         return difference(left, right, self._intersector, path)
 
     def intersect_names(self, left: String, right: String, path: SchemaPath) -> String | None:
-        """The names in both languages; `None` if there are none."""
+        """Return the names in both languages; `None` if there are none."""
         return self._intersector.intersect_names(left, right, path)
 
     def subtract_names(self, names: String, others: Iterable[String], path: SchemaPath) -> list[String]:
-        """The names that are in none of the others."""
+        """Return the names in none of the other languages."""
         return self._intersector.subtract_names(names, others, path)
 
     def _read(self, raw: Mapping[str, object], path: SchemaPath) -> Schema:
@@ -249,26 +251,26 @@ class _Reading:
             self.checked.append(Unenforced(path.text, "validator", str(raw[CHECKED])))
         note = _note(raw, path, self._limits)
         kind = raw.get("type")
-        if isinstance(kind, str) and kind in _BARE and raw.keys() <= _SAYING:
-            bare = _BARE[kind]  # half of all schemas; below the same would come out
+        if isinstance(kind, str) and kind in _BARE and raw.keys() <= _NEUTRAL_KEYWORDS:
+            bare = _BARE[kind]  # a fast path with the same result, for about half of all schemas
             return bare if note is None else type(bare)(note=note)
-        refused = self.python and UNSUPPORTED in raw
+        unsupported = self.python and UNSUPPORTED in raw
         if (
             isinstance(kind, str)
             and kind in TYPE_NAMES
-            and not refused
+            and not unsupported
             and raw.keys().isdisjoint(COMBINING_KEYWORDS)
         ):
             return with_note(
                 parse_type(TYPE_NAMES[kind], raw, path, self, note), note
-            )  # and most of the rest
+            )  # a fast path for most other schemas
         if "$id" in raw:
             path = path.with_base(self._references.base(raw, path.base, path))
-        if "$ref" in raw and (self._draft <= _LAST_WITH_LONE_REFS or raw.keys() <= _REFERRING):
+        if "$ref" in raw and (self._draft <= _LAST_WITH_LONE_REFS or raw.keys() <= _LONE_REF_KEYWORDS):
             return with_note(
                 self._definition(self._references.find(raw["$ref"], path.base, path), path), note
             )
-        if refused:
+        if unsupported:
             raise UnsupportedKeyword("type", str(raw[UNSUPPORTED]), place=path.text)
         node = self.intersect(self._parts(raw, path), path)
         if "oneOf" in raw:
@@ -278,7 +280,7 @@ class _Reading:
         ):
             node = union(
                 (self.intersect((node, having, consequence), path), self.difference(node, having, path)),
-                "neither with a key nor without it is it possible",
+                "a dependent keyword allows neither objects with the key nor objects without it",
             )
         if "if" in raw and not {"then", "else"}.isdisjoint(raw):
             node = self._if(raw, node, path)
@@ -293,7 +295,7 @@ class _Reading:
         return with_note(node, note)
 
     def _conditions(self, raw: Mapping[str, object], path: SchemaPath) -> Iterator[tuple[Schema, Schema]]:
-        """For each key on which others depend: having it, and what must hold then."""
+        """Iterate over the keys that others depend on: the objects with the key, and what applies to them."""
         for keyword in _DEPENDENT:
             entries = raw.get(keyword, {})
             if not isinstance(entries, Mapping) or not all(isinstance(name, str) for name in entries):
@@ -315,29 +317,31 @@ class _Reading:
             condition,
             path,
         )
-        return union((met, unmet), "neither then nor else is possible")
+        return union((met, unmet), "neither then nor else can be satisfied")
 
     def _unevaluated(self, raw: Mapping[str, object], node: Schema, path: SchemaPath) -> Schema:
-        """The values whose keys and items that nothing beside looks at are what is said of them."""
+        """Return the values of `node` whose unevaluated keys and items match the `unevaluated*` keywords."""
         possible = (
-            self.intersect((node, *way.conditions, unevaluated_schema(way.evaluated, raw, path, self)), path)
-            for way in evaluated_paths(raw, path, self)
+            self.intersect(
+                (node, *option.conditions, unevaluated_schema(option.evaluated, raw, path, self)), path
+            )
+            for option in evaluated_paths(raw, path, self)
         )
-        return union(possible, "something is left that unevaluatedProperties or unevaluatedItems forbids")
+        return union(possible, "unevaluatedProperties or unevaluatedItems forbids a required key or item")
 
     def reference_targets(
         self, raw: Mapping[str, object], path: SchemaPath
     ) -> Iterator[tuple[tuple[str, ...], object, SchemaPath]]:
-        """What the references of a schema name: pointer, schema and place."""
+        """Iterate over the targets of the references of a schema: pointer, schema and path."""
         for target in self._named(raw, path):
             yield target.pointer, target.schema, self._start(target, path)
 
     def object_with_property(self, name: str) -> Schema:
-        """The objects that have a key."""
+        """Return the objects with a key."""
         return _having([name])
 
     def _parts(self, raw: Mapping[str, object], path: SchemaPath) -> Iterator[Schema]:
-        """What each group of keywords says, all to be satisfied together."""
+        """Iterate over the nodes of groups of keywords; the schema is their intersection."""
         yield from (self._definition(target, path) for target in self._named(raw, path))
         kinds = parse_type_keyword(raw, path) if "type" in raw else None
         typed = not TYPE_KEYWORDS.keys().isdisjoint(raw)
@@ -350,7 +354,7 @@ class _Reading:
             self._charge(len(values), path)
             constants = enum_constants(raw, values, path, self._limits)
             possible = [node for node, value in constants if kinds is None or is_one_of_types(value, kinds)]
-            none = "enum or const leaves no value of the right type"
+            none = "no value of enum or const has the required type"
             yield Union(tuple(possible)) if len(possible) > 1 else union(possible, none)
         for index, member in enumerate(_members(raw, "allOf", path)) if "allOf" in raw else ():
             yield self.parse(member, path.child("allOf", index))
@@ -362,7 +366,7 @@ class _Reading:
         return union(parse_type(kind, raw, path, self) for kind in types)
 
     def _one_of(self, raw: Mapping[str, object], others: Schema, path: SchemaPath) -> Schema:
-        """Exactly one alternative, each together with what the other keywords say."""
+        """Return the values of exactly one alternative, each intersected with the other keywords."""
         alternatives = [
             self.intersect((others, self.parse(member, path.child("oneOf", index))), path)
             for index, member in enumerate(_members(raw, "oneOf", path))
@@ -378,20 +382,20 @@ class _Reading:
         return union(alternatives)
 
     def _exclusive_part(self, node: Schema, others: Iterable[Schema], path: SchemaPath) -> Schema:
-        """The values of one alternative that no other one has."""
-        alone = node
+        """Return the values of one alternative that are in no other one."""
+        exclusive = node
         for other in others:
             if self._may_overlap(node, other):
-                alone = self.difference(alone, other, path)
-        return alone
+                exclusive = self.difference(exclusive, other, path)
+        return exclusive
 
     def _may_overlap(self, left: Schema, right: Schema) -> bool:
-        """Whether two alternatives are not told apart by what is in them."""
+        """Return whether two alternatives are not provably disjoint."""
         refers = isinstance(left, Ref) or isinstance(right, Ref)
         return refers or not pairwise_disjoint((left, right), {}, self.oracle)
 
     def _named(self, raw: Mapping[str, object], path: SchemaPath) -> Iterator[ReferenceTarget]:
-        """What the references of a schema name."""
+        """Iterate over the targets of the references of a schema."""
         if "$ref" in raw:
             yield self._references.find(raw["$ref"], path.base, path)
         for keyword in ("$dynamicRef", "$recursiveRef"):
@@ -399,12 +403,12 @@ class _Reading:
                 yield self._references.find_dynamic(raw[keyword], path)
 
     def _start(self, target: ReferenceTarget, source_path: SchemaPath) -> SchemaPath:
-        """The place of what a reference names."""
+        """Return the path of the target of a reference."""
         if self.python:
             return source_path
         path = "$" + join_path([path_step(part) for part in target.pointer])
         start = SchemaPath(path, target.parent_base, scope=source_path.scope)
-        # A resource is entered when its $id is read, and the one around it is not.
+        # A target with an $id enters its resource when it is parsed; any other target enters the enclosing one here.
         return start.with_base(target.base) if target.base == target.parent_base else start
 
     def _definition(self, target: ReferenceTarget, path: SchemaPath) -> Ref:
@@ -422,7 +426,7 @@ class _Reading:
 
 
 _MIN_CACHED_SCHEMAS = 100
-"""Schemas that are read before it is looked whether one comes again."""
+"""Minimum number of parsed schemas before equal schemas are cached."""
 
 _BARE: Mapping[str, String | Integer | Number | Boolean | Null] = {
     "string": String(),
@@ -431,24 +435,26 @@ _BARE: Mapping[str, String | Integer | Number | Boolean | Null] = {
     "boolean": Boolean(),
     "null": Null(),
 }
-"""What a type means by itself."""
+"""The nodes of types without other keywords."""
 
-_SAYING = frozenset({"type", "title", "description", "examples", "default", "deprecated", "$comment"})
-"""Keywords beside which it does."""
+_NEUTRAL_KEYWORDS = frozenset(
+    {"type", "title", "description", "examples", "default", "deprecated", "$comment"}
+)
+"""Keywords that do not restrict the values of a type."""
 
-_REFERRING = _SAYING - {"type"} | {"$ref"}
-"""Keywords beside which a reference means what it does by itself."""
+_LONE_REF_KEYWORDS = _NEUTRAL_KEYWORDS - {"type"} | {"$ref"}
+"""Keywords that do not restrict the values of a reference."""
 
 _DEPENDENT = ("dependencies", "dependentRequired", "dependentSchemas")
 _LAST_WITH_LONE_REFS = 7
-"""The last draft in which keywords beside `$ref` are ignored."""
+"""The last draft that ignores keywords next to `$ref`."""
 
-_LAST_WITH_BLIND_CONTAINS = 2019
-"""The last draft in which `contains` does not count as having looked at items."""
+_LAST_WITHOUT_EVALUATING_CONTAINS = 2019
+"""The last draft in which `contains` does not evaluate items."""
 
 
 def _having(names: Iterable[str]) -> Object:
-    """The objects that have all of some keys."""
+    """Return the objects with all of some keys."""
     keys = tuple(Property(name, Anything(), in_order=False) for name in names)
     return Object(keys, additional=(Additional(String(), Anything()),))
 
@@ -457,7 +463,7 @@ _DIALECT = re.compile(r"json-schema\.org/draft(?:-0([3-7])|/(2019)-09)/")
 
 
 def _draft(document: object) -> int:
-    """The number of the draft that `$schema` names; a year since 2019, and infinity by default."""
+    """Return the draft that `$schema` names: a number, a year since 2019, or `sys.maxsize` by default."""
     dialect = document.get("$schema") if isinstance(document, (dict, Mapping)) else None
     found = _DIALECT.search(dialect) if isinstance(dialect, str) else None
     return int(found[1] or found[2]) if found else sys.maxsize
@@ -471,7 +477,7 @@ def _members(raw: Mapping[str, object], keyword: str, path: SchemaPath) -> Seque
 
 
 def _note(raw: Mapping[str, object], path: SchemaPath, limits: Limits) -> Note | None:
-    """What the schema says to its reader; anything malformed there is left out, for it constrains nothing."""
+    """Return the annotations for readers; invalid ones are ignored, because they do not restrict values."""
     title, description, examples = raw.get("title"), raw.get("description"), raw.get("examples")
     if title is None and description is None and examples is None:
         return None

@@ -1,4 +1,4 @@
-"""Reads the keywords of one kind of value: numbers, strings, arrays, objects."""
+"""Keywords of one type of value: numbers, strings, arrays, objects."""
 
 from __future__ import annotations
 
@@ -65,47 +65,47 @@ __all__ = [
 RawSchema = Mapping[str, object]
 
 _EVERY_NAME = frozenset({"", "^", "$", ".*", "^.*", ".*$", "[\\s\\S]*", "^[\\s\\S]*$"})
-"""Patterns that every name matches."""
+"""Patterns that match every name."""
 
 _MAX_GROUPS = 64
 
-_ALIASES = 100
-"""References to references that are followed; more are a circle."""
+_MAX_ALIASES = 100
+"""Maximum number of references followed; a longer chain is a cycle."""
 
 
 class ParseContext(Protocol):
-    """What reading one kind needs of the reader of the whole schema."""
+    """The part of the schema parser that parsing one type depends on."""
 
     python: bool
     oracle: StringOracle
     defaults: Literal["always", "may_omit"]
 
     def parse(self, raw: object, path: SchemaPath) -> Schema:
-        """Read a subschema."""
+        """Parse a subschema."""
 
     def resolve(self, node: Ref, path: SchemaPath) -> Schema:
-        """The definition that a reference names."""
+        """Return the definition of a reference."""
 
     def intersect(self, nodes: Iterable[Schema], path: SchemaPath) -> Schema:
-        """The intersection of nodes."""
+        """Return the intersection of nodes."""
 
     def difference(self, left: Schema, right: Schema, path: SchemaPath) -> Schema:
-        """The values of one node that are not values of another."""
+        """Return the values of `left` that are not values of `right`."""
 
     def intersect_names(self, left: String, right: String, path: SchemaPath) -> String | None:
-        """The names in both languages; `None` if there are none."""
+        """Return the names in both languages; `None` if there are none."""
 
     def subtract_names(self, names: String, others: Iterable[String], path: SchemaPath) -> list[String]:
-        """The names that are in none of the others."""
+        """Return the names in none of the other languages."""
 
 
 def parse_type(
     json_type: JsonType, raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note | None = None
 ) -> Schema:
-    """The values of one kind that the keywords of `raw` allow; strings, arrays and objects with the note.
+    """Return the values of one type that the keywords of `raw` allow; strings, arrays and objects get the note.
 
     Raises:
-        SchemaError: A keyword has a value that the specification does not allow.
+        SchemaError: The value of a keyword is invalid.
         UnsupportedKeyword: A keyword cannot be enforced in this form.
     """
     match json_type:
@@ -137,7 +137,7 @@ def _number(raw: RawSchema, path: SchemaPath, *, integral: bool) -> Schema:
 def _bound(
     raw: RawSchema, inclusive: str, exclusive: str, sign: Literal[1, -1], path: SchemaPath
 ) -> Bound | None:
-    """One end of a range; in draft 4 the exclusive keyword is a boolean that qualifies the other one."""
+    """Return one end of a range; in draft 4 the exclusive keyword is a boolean flag of the inclusive one."""
     strict = raw.get(exclusive)
     plain = Bound(to_number(raw[inclusive], inclusive, path), strict is True) if inclusive in raw else None
     if strict is None or isinstance(strict, bool):
@@ -166,9 +166,7 @@ def _string_format(raw: RawSchema, path: SchemaPath, parser: ParseContext) -> st
     if QUOTE_KEYWORD not in raw:
         return found
     if found is not None:
-        raise UnsupportedKeyword(
-            "format", "a quote cannot be of a format besides; use a pattern", place=path.text
-        )
+        raise UnsupportedKeyword("format", "a quote cannot have a format; use a pattern", place=path.text)
     return quote_format(raw[QUOTE_KEYWORD], path)
 
 
@@ -180,7 +178,7 @@ def _format(name: str, path: SchemaPath, parser: ParseContext) -> str | None:
     if name not in PYTHON_FORMATS:
         raise UnsupportedKeyword(
             "format",
-            f"a type whose format is {name!r} is not supported; use str, with a pattern, and a validator",
+            f"types with the format {name!r} are not supported; use str with a pattern and a validator",
             place=path.text,
         )
     return PYTHON_FORMATS[name]
@@ -190,14 +188,14 @@ def _array(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note | 
     prefix, rest, keyword = raw.get("prefixItems"), raw.get("items", True), "prefixItems"
     if isinstance(rest, list | tuple):
         if prefix is not None:
-            raise SchemaError("items must be a schema where prefixItems is given", place=path.text)
+            raise SchemaError("items must be a schema if prefixItems is present", place=path.text)
         prefix, rest, keyword = rest, raw.get("additionalItems", True), "items"
     if prefix is not None and not isinstance(prefix, list | tuple):
         raise SchemaError("prefixItems must be a list of schemas", place=path.text)
-    least = _count(raw, "minItems", path) or 0
+    min_items = _count(raw, "minItems", path) or 0
     if parser.python and parser.defaults == "always" and prefix:
         # Only a NamedTuple with defaults may be shorter than its prefix.
-        least = max(least, len(prefix))
+        min_items = max(min_items, len(prefix))
     items = parser.parse(rest, path.child("items"))
     contains = _contains(raw, Anything() if prefix else items, path, parser)
     arrays = array(
@@ -206,7 +204,7 @@ def _array(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note | 
                 parser.parse(item, path.child(keyword, index)) for index, item in enumerate(prefix or ())
             ),
             items=items,
-            min_items=least,
+            min_items=min_items,
             max_items=_count(raw, "maxItems", path),
             unique_items=raw.get("uniqueItems") is True,
             contains=() if prefix else contains,
@@ -219,19 +217,20 @@ def _array(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note | 
 
 
 def _contains(raw: RawSchema, items: Schema, path: SchemaPath, parser: ParseContext) -> tuple[Contains, ...]:
-    """What an array must contain, all of whose items are `items`."""
-    least = _count(raw, "minContains", path)
-    most = _count(raw, "maxContains", path)
-    least = 1 if least is None else least
-    if "contains" not in raw or (least == 0 and most is None):
+    """Return the `contains` constraint of an array with items `items`."""
+    min_count = _count(raw, "minContains", path)
+    max_count = _count(raw, "maxContains", path)
+    min_count = 1 if min_count is None else min_count
+    if "contains" not in raw or (min_count == 0 and max_count is None):
         return ()
     here = path.child("contains")
     node = parser.parse(raw["contains"], here)
-    if most is not None and most < least:
-        return (Contains(Never(f"no array contains at least {least} and at most {most}"), items, 1),)
-    hits = parser.intersect((items, node), here)
-    # What is counted only from below need not be told apart from the rest.
-    return (Contains(hits, items if most is None else parser.difference(items, node, here), least, most),)
+    if max_count is not None and max_count < min_count:
+        return (Contains(Never(f"no array contains at least {min_count} and at most {max_count}"), items, 1),)
+    matching = parser.intersect((items, node), here)
+    # Without a maximum, matching items need not be distinguished from the others.
+    others = items if max_count is None else parser.difference(items, node, here)
+    return (Contains(matching, others, min_count, max_count),)
 
 
 def _object(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note | None) -> Schema:
@@ -283,7 +282,7 @@ def _object(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note |
 def _required(
     raw: RawSchema, declared: tuple[str, ...], path: SchemaPath, parser: ParseContext
 ) -> dict[str, None]:
-    """The names that must be written, in order; for a Python type also those that have a default."""
+    """Return the required names in order; for a Python type by default also fields with a default."""
     names = _strings(raw, "required", path)
     if parser.python and parser.defaults == "always":
         optional = _strings(raw, OPTIONAL, path)
@@ -292,7 +291,7 @@ def _required(
 
 
 def _additional_properties(raw: RawSchema, path: SchemaPath, parser: ParseContext) -> Schema:
-    """The values of keys that are neither declared nor match a pattern."""
+    """Return the schema of keys that are neither declared nor match a pattern."""
     rest = raw.get("additionalProperties", not parser.python)
     return parser.parse(rest, path.child("additionalProperties"))
 
@@ -305,7 +304,7 @@ def _groups(
     *,
     implicit: bool,
 ) -> tuple[Additional, ...]:
-    """The additional keys by the patterns that their names match, so that no name is in two groups."""
+    """Return the additional keys in groups with disjoint names, by the patterns that the names match."""
     groups: list[tuple[String, Schema | None]] = [(String(), None)]
     for names, value in patterns:
         split: list[tuple[String, Schema | None]] = []
@@ -333,7 +332,7 @@ def _matched(
     path: SchemaPath,
     parser: ParseContext,
 ) -> Schema:
-    """A declared value that must also be what the patterns say that match its name."""
+    """Return the schema of a declared key, intersected with the schemas of the patterns that match its name."""
     inner = [other for names, other in patterns if name_matches(name, names, parser.oracle, path)]
     return parser.intersect((value, *inner), path.child("properties", name)) if inner else value
 
@@ -345,12 +344,12 @@ def _named(
     path: SchemaPath,
     parser: ParseContext,
 ) -> tuple[list[Property], tuple[Additional, ...]]:
-    """Only the keys whose names are allowed."""
+    """Return the properties and groups with allowed names only."""
     branches = _branches(allowed, path, parser)
     constants = [json.loads(branch.text) for branch in branches if isinstance(branch, Const)]
     languages = [branch for branch in branches if isinstance(branch, String)]
     if len(constants) + len(languages) < len(branches):
-        message = "propertyNames is enforced only as strings that are said without recursion"
+        message = "propertyNames must be a non-recursive schema of strings"
         raise UnsupportedKeyword("propertyNames", message, place=path.text)
 
     def is_allowed(name: str) -> bool:
@@ -358,7 +357,7 @@ def _named(
 
     known = {key.name for key in properties}
     kept = [
-        key if is_allowed(key.name) else replace(key, value=Never("propertyNames forbids its name"))
+        key if is_allowed(key.name) else replace(key, value=Never("propertyNames forbids the key"))
         for key in properties
     ]
     kept += [
@@ -378,13 +377,13 @@ def _named(
 
 
 def _branches(node: Schema, path: SchemaPath, parser: ParseContext) -> list[Schema]:
-    """The alternatives of a node, those behind references too."""
+    """Return the alternatives of a node; references are followed."""
     found: list[Schema] = []
-    pending, looked = [node], 0
+    pending, followed = [node], 0
     while pending:
         match pending.pop():
-            case Ref() as reference if looked < _ALIASES:
-                looked += 1
+            case Ref() as reference if followed < _MAX_ALIASES:
+                followed += 1
                 pending.append(parser.resolve(reference, path))
             case Union(branches=branches):
                 pending.extend(reversed(branches))
@@ -420,19 +419,19 @@ def _mapping(raw: RawSchema, keyword: str, path: SchemaPath) -> Mapping[str, obj
 
 
 def _are_texts(values: Iterable[object]) -> bool:
-    # The types as a set are had several times faster than one answer for each value.
+    # Comparing the set of types is several times faster than testing each value.
     return {*map(type, values)} <= {str} or all(isinstance(value, str) for value in values)
 
 
 def parse_type_keyword(raw: Mapping[str, object], path: SchemaPath) -> tuple[JsonType, ...]:
-    """The kinds that `type` names; `nullable` (OpenAPI 3.0) adds null."""
+    """Return the types that `type` names; `nullable` (OpenAPI 3.0) adds null."""
     names = raw["type"]
     found: dict[JsonType, None] = {}
     for name in names if isinstance(names, list | tuple) else (names,):
         kind = TYPE_NAMES.get(name) if isinstance(name, str) else None
         if kind is None:
             raise SchemaError(
-                f"there is no type {shorten_value(name)}; use one of {', '.join(TYPE_NAMES)}", place=path.text
+                f"unknown type {shorten_value(name)}; use one of {', '.join(TYPE_NAMES)}", place=path.text
             )
         found[kind] = None
     if not found:
@@ -448,14 +447,14 @@ TYPE_NAMES: dict[str, JsonType] = {kind: kind for kind in (*JSON_TYPES, "integer
 
 
 def is_one_of_types(value: object, types: tuple[JsonType, ...]) -> bool:
-    """Whether a JSON value has one of the types."""
+    """Return whether a JSON value has one of the types."""
     return json_type_of(value) in types or ("integer" in types and is_integer(value))
 
 
 def enum_constants(
     raw: Mapping[str, object], values: Iterable[object], path: SchemaPath, limits: Limits
 ) -> list[tuple[Const, object]]:
-    """The values that `enum` and `const` leave, each once, with their nodes."""
+    """Return the distinct values that `enum` and `const` allow, with their nodes."""
     found: dict[object, tuple[Const, object]] = {}
     for value in values:
         text = json_text(value, "enum" if "enum" in raw else "const", path, limits)

@@ -1,6 +1,7 @@
-"""Reading leniently: what cannot be enforced is left out, so that the language still holds all of the schema's values.
+"""Relaxation: keywords that cannot be enforced are dropped, so that the result contains all values of the schema.
 
-Less of a schema allows more values, but not under a negation. So what stands there takes the negation with it.
+A schema with fewer keywords allows more values, except under a negation. A negation above a dropped keyword is
+therefore dropped too.
 """
 
 from __future__ import annotations
@@ -15,27 +16,27 @@ from structkit.unenforced import Unenforced
 __all__ = ["Relaxation", "keyword_of"]
 
 _NON_MONOTONIC = frozenset({"contains", "if", "not", "oneOf"})
-"""Keywords whose subschemas may allow more where the whole then allows less."""
+"""Keywords for which a larger subschema can make the schema smaller."""
 
 _UNEVALUATED = ("unevaluatedItems", "unevaluatedProperties")
 
 _ALL_KEYWORDS = "schema"
-"""Stands for all keywords of a schema; it is none itself."""
+"""A placeholder for all keywords of a schema; not a keyword itself."""
 
 _MAX_ATTEMPTS = 50
-"""Readings of one schema; then its root is left out."""
+"""Maximum number of parse attempts; after that, all keywords of the root are dropped."""
 
 
 def keyword_of(error: UnsupportedKeyword | PatternError) -> str:
-    """The keyword that an error is about."""
+    """Return the keyword that an error refers to."""
     return error.keyword if isinstance(error, UnsupportedKeyword) else "pattern"
 
 
 class Relaxation:
-    """Which subschemas one reading met, where, and what it left out.
+    """The subschemas visited in one parse attempt, and the dropped keywords.
 
     Args:
-        dropped: The keywords to leave out, found in earlier readings.
+        dropped: The keywords to drop, known from earlier attempts.
     """
 
     def __init__(self, dropped: tuple[Unenforced, ...]) -> None:
@@ -47,12 +48,12 @@ class Relaxation:
         self._uses: dict[str, list[SchemaPath]] = {}
 
     def relax(self, raw: Mapping[str, object], schema_path: SchemaPath) -> Mapping[str, object]:
-        """What is read of the schema at a place."""
+        """Return the schema at a path without the dropped keywords, and record it."""
         path = schema_path.text
         out = self._out.get(path)
         if out is not None:
             if not out <= raw.keys():
-                # What cannot be enforced comes of several keywords together.
+                # The error results from a combination of keywords.
                 raw = {keyword: raw[keyword] for keyword in ("$id", "type") if keyword in raw}
             out = out.union(*(DEPENDENT_KEYWORDS.get(keyword, ()) for keyword in out))
             raw = {keyword: value for keyword, value in raw.items() if keyword not in out}
@@ -60,13 +61,14 @@ class Relaxation:
         return raw
 
     def record_reference(self, definition_path: str, path: SchemaPath) -> None:
-        """Note that the definition that starts at a path is used at a place."""
+        """Record that `path` uses the definition at `definition_path`."""
         self._uses.setdefault(definition_path, []).append(path)
 
     def keyword_to_drop(self, error: UnsupportedKeyword | PatternError) -> Unenforced | None:
-        """The keyword to leave out after an error; `None` if that would not help.
+        """Return the keyword to drop after an error; `None` if no candidate is left.
 
-        It is the one of that name at the error's place or around it, the nearest first; then all that is there.
+        Candidates are occurrences of the keyword at the location of the error or around it, innermost first, then all
+        keywords of these schemas.
         """
         keyword, place = keyword_of(error), error.place or "$"
         around = [path for path in self._seen if place == path or place.startswith((f"{path}.", f"{path}["))]
@@ -80,7 +82,7 @@ class Relaxation:
         return None if found is None else Unenforced(*found, error.message)
 
     def negated_keywords(self) -> tuple[Unenforced, ...]:
-        """What must be left out too, because what was left out stands under it."""
+        """Return the non-monotonic keywords above dropped keywords; they must be dropped too."""
         known = {(one.path, one.keyword) for one in self.dropped}
         found: dict[tuple[str, str], Unenforced] = {}
         for one in self.dropped:
@@ -90,7 +92,7 @@ class Relaxation:
         return tuple(found.values())
 
     def _enclosing_keywords(self, path: str) -> Iterator[tuple[str, str]]:
-        """The keywords around a place, through references too, that less of a schema may make stricter."""
+        """Iterate over the keywords above a path, including references, that a larger subschema can make stricter."""
         pending, done = [self._seen[path][1]] if path in self._seen else [], set[tuple[str, str]]()
         while pending:
             place: SchemaPath | None = pending.pop()

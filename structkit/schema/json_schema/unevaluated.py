@@ -1,8 +1,8 @@
-"""What `unevaluatedProperties` and `unevaluatedItems` leave: the keys and items that no keyword beside them looks at.
+"""`unevaluatedProperties` and `unevaluatedItems`: keys and items that no adjacent keyword evaluates.
 
-What is looked at depends on which alternatives a value is one of (core, sections 11.2 and 11.3). So a schema is a union
-over the ways in which its alternatives can be satisfied, each with what it looks at. More alternatives than one may
-hold at once; what they look at together is a way of its own. A way that looks at less is only stricter.
+The evaluated keys and items depend on the alternatives that a value matches (core, sections 11.2 and 11.3). A schema is
+therefore a union over the combinations of alternatives, each with the keys and items it evaluates. Several alternatives
+can match at once; their combination is a separate member of the union. A member that evaluates less is only stricter.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from structkit.schema.json_schema.parse_types import ParseContext, parse_type
 __all__ = ["Evaluated", "UnevaluatedContext", "evaluated_paths", "unevaluated_schema"]
 
 _MAX_PATHS = 64
-"""Ways in which the alternatives of one schema can be satisfied."""
+"""Maximum number of combinations of alternatives in one schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """What keywords have looked at.
+    """The keys and items that keywords evaluate.
 
     Attributes:
         properties: Keys by name.
-        patterns: Keys by the patterns that their names match.
-        all_properties: All keys.
-        prefix: So many items at the start.
-        all_items: All items.
-        matching: The items that are among one of these.
+        patterns: Patterns of the names of evaluated keys.
+        all_properties: Whether all keys are evaluated.
+        prefix: Number of evaluated items at the start.
+        all_items: Whether all items are evaluated.
+        matching: Items that match one of these schemas are evaluated.
     """
 
     properties: frozenset[str] = frozenset()
@@ -56,30 +56,30 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedPath:
-    """What a value that satisfies the conditions has had looked at."""
+    """The keys and items that are evaluated for values that satisfy all conditions."""
 
     conditions: frozenset[Schema] = frozenset()
     evaluated: Evaluated = Evaluated()
 
 
 class UnevaluatedContext(ParseContext, Protocol):
-    """What is needed of the reader of the whole schema."""
+    """The part of the schema parser that this module depends on."""
 
     contains_evaluates: bool
 
     def reference_targets(
         self, raw: Mapping[str, object], path: SchemaPath
     ) -> Iterator[tuple[tuple[str, ...], object, SchemaPath]]:
-        """What the references of a schema name: pointer, schema and place."""
+        """Iterate over the targets of the references of a schema: pointer, schema and path."""
 
     def object_with_property(self, name: str) -> Schema:
-        """The objects that have a key."""
+        """Return the objects with a key."""
 
 
 def unevaluated_schema(
     evaluated: Evaluated, raw: Mapping[str, object], path: SchemaPath, parser: UnevaluatedContext
 ) -> Schema:
-    """The values whose keys and items that were not looked at are what `unevaluated*` of a schema says."""
+    """Return the values whose unevaluated keys and items match the `unevaluated*` keywords of a schema."""
     rest = True if evaluated.all_properties else raw.get("unevaluatedProperties", True)
     keys: dict[str, object] = {
         "properties": dict.fromkeys(sorted(evaluated.properties), True),
@@ -98,10 +98,10 @@ def evaluated_paths(
     parser: UnevaluatedContext,
     open_pointers: frozenset[tuple[str, ...]] = frozenset(),
 ) -> list[EvaluatedPath]:
-    """The ways to satisfy a schema, with what its keywords look at but for its own `unevaluated*`.
+    """Return the combinations of alternatives of a schema; its own `unevaluated*` keywords do not count.
 
     Raises:
-        UnsupportedKeyword: There are too many.
+        UnsupportedKeyword: There are too many combinations.
     """
     found = [EvaluatedPath()]
     if isinstance(raw, Mapping):
@@ -114,32 +114,32 @@ def evaluated_paths(
 def _subschema_paths(
     raw: object, path: SchemaPath, parser: UnevaluatedContext, open_pointers: frozenset[tuple[str, ...]]
 ) -> list[EvaluatedPath]:
-    """The ways to satisfy a subschema: its `unevaluated*` look at all that is left."""
+    """Return the combinations of a subschema; its `unevaluated*` keywords evaluate all remaining keys and items."""
     closed = Evaluated()
     if isinstance(raw, Mapping):
         closed = Evaluated(all_properties="unevaluatedProperties" in raw, all_items="unevaluatedItems" in raw)
     return [
-        EvaluatedPath(way.conditions, way.evaluated | closed)
-        for way in evaluated_paths(raw, path, parser, open_pointers)
+        EvaluatedPath(option.conditions, option.evaluated | closed)
+        for option in evaluated_paths(raw, path, parser, open_pointers)
     ]
 
 
 def _directly_evaluated(raw: Mapping[str, object], path: SchemaPath, parser: UnevaluatedContext) -> Evaluated:
-    """What the keywords look at that hold keys and items."""
+    """Return the keys and items that the keywords of a schema evaluate directly."""
     names, patterns = raw.get("properties"), raw.get("patternProperties")
     prefix, items = raw.get("prefixItems"), raw.get("items")
     if isinstance(items, list | tuple):
         prefix, items = items, raw.get("additionalItems")
-    hits: frozenset[Schema] = frozenset()
+    matching: frozenset[Schema] = frozenset()
     if "contains" in raw and parser.contains_evaluates:
-        hits = frozenset({parser.parse(raw["contains"], path.child("contains"))})
+        matching = frozenset({parser.parse(raw["contains"], path.child("contains"))})
     return Evaluated(
         properties=frozenset(names) if isinstance(names, Mapping) else frozenset(),
         patterns=frozenset(patterns) if isinstance(patterns, Mapping) else frozenset(),
         all_properties="additionalProperties" in raw,
         prefix=len(prefix) if isinstance(prefix, list | tuple) else 0,
         all_items=items is not None,
-        matching=hits,
+        matching=matching,
     )
 
 
@@ -149,35 +149,35 @@ def _choices(
     parser: UnevaluatedContext,
     open_pointers: frozenset[tuple[str, ...]],
 ) -> Iterator[list[EvaluatedPath]]:
-    """For each group of subschemas that apply to the same value the ways to satisfy it."""
+    """Iterate over the groups of subschemas that apply to the same value; each is a list of combinations."""
     for pointer, schema, place in parser.reference_targets(raw, path):
         if pointer not in open_pointers:
             yield _subschema_paths(schema, place, parser, open_pointers | {pointer})
 
     def under(keyword: str, part: int | str | None = None) -> list[EvaluatedPath]:
-        """The ways to satisfy one subschema that need not hold."""
+        """Return the combinations of an optional subschema."""
         here = path.child(keyword, part)
         schema = raw[keyword] if part is None else raw[keyword][part]  # type: ignore[index]
         inner = _subschema_paths(schema, here, parser, open_pointers)
-        if all(way.evaluated == Evaluated() for way in inner):
+        if all(option.evaluated == Evaluated() for option in inner):
             return []
         condition = frozenset({parser.parse(schema, here)})
-        return [EvaluatedPath(way.conditions | condition, way.evaluated) for way in inner]
+        return [EvaluatedPath(option.conditions | condition, option.evaluated) for option in inner]
 
     for index in range(len(_list(raw, "allOf"))):
         yield _subschema_paths(raw["allOf"][index], path.child("allOf", index), parser, open_pointers)  # type: ignore[index]
     for index in range(len(_list(raw, "anyOf"))):
         yield [*under("anyOf", index), EvaluatedPath()]
     yield [
-        *(way for index in range(len(_list(raw, "oneOf"))) for way in under("oneOf", index)),
+        *(option for index in range(len(_list(raw, "oneOf"))) for option in under("oneOf", index)),
         EvaluatedPath(),
     ]
     for name in _names(raw, "dependentSchemas"):
         having = frozenset({parser.object_with_property(name)})
         yield [
             *(
-                EvaluatedPath(way.conditions | having, way.evaluated)
-                for way in under("dependentSchemas", name)
+                EvaluatedPath(option.conditions | having, option.evaluated)
+                for option in under("dependentSchemas", name)
             ),
             EvaluatedPath(),
         ]
@@ -192,7 +192,7 @@ class _OptionalPaths(Protocol):
 def _conditional(
     raw: Mapping[str, object], path: SchemaPath, parser: UnevaluatedContext, optional_paths: _OptionalPaths
 ) -> Iterator[EvaluatedPath]:
-    """The ways of `if` with `then`, and of `else`."""
+    """Iterate over the combinations of `if` and `then`, and of `else`."""
     here = path.child("if")
     condition = parser.parse(raw["if"], here)
     met = EvaluatedPath(frozenset({condition}))
@@ -203,29 +203,29 @@ def _conditional(
     )
     if "else" in raw and (others := optional_paths("else")):
         unmet = frozenset({parser.difference(Anything(), condition, here)})
-        yield from (EvaluatedPath(way.conditions | unmet, way.evaluated) for way in others)
+        yield from (EvaluatedPath(option.conditions | unmet, option.evaluated) for option in others)
 
 
 def _product(
     left: Iterable[EvaluatedPath], right: Iterable[EvaluatedPath], path: SchemaPath
 ) -> list[EvaluatedPath]:
-    """The ways to satisfy both, without those that ask as much as another one and look at no more."""
+    """Return the combinations of both, without those that another one makes redundant."""
     pairs = dict.fromkeys(
         EvaluatedPath(one.conditions | other.conditions, one.evaluated | other.evaluated)
         for one in left
         for other in right
     )
-    kept = [way for way in pairs if not any(_is_better(other, way) for other in pairs)]
+    kept = [option for option in pairs if not any(_is_better(other, option) for other in pairs)]
     if len(kept) > _MAX_PATHS:
         message = (
-            "what is evaluated beside it depends on too many alternatives; list the keys or items instead"
+            "the evaluated keys and items depend on too many alternatives; list the keys or items instead"
         )
         raise UnsupportedKeyword("unevaluatedProperties", message, place=path.text)
     return kept
 
 
 def _is_better(left: EvaluatedPath, right: EvaluatedPath) -> bool:
-    """Whether the first way asks no more and looks at no less, and is not the same."""
+    """Return whether the first has at most the conditions of the second, evaluates at least as much, and differs."""
     return (
         left != right
         and left.conditions <= right.conditions

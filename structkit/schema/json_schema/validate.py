@@ -1,4 +1,4 @@
-"""The only door to the package `jsonschema`: checks a value against a schema, for what no mask could enforce."""
+"""Validation of values against a JSON Schema. The only module that imports `jsonschema`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class InvalidValue(ValueError):
     """A value that does not satisfy a schema.
 
     Attributes:
-        path: The names and positions that lead to the part that does not.
+        path: The keys and indices of the invalid part.
     """
 
     def __init__(self, message: str, path: tuple[str | int, ...]) -> None:
@@ -27,7 +27,7 @@ def check(
     schema: Mapping[str, object],
     resources: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
 ) -> None:
-    """Check a value against its schema, formats included; `resources` are other documents that it refers to.
+    """Check a value against its schema, including formats; `resources` are the documents it refers to, by URI.
 
     >>> check([1, 2], {"unevaluatedItems": False, "prefixItems": [{}, {}]})
     >>> check([1], {"unevaluatedItems": False})
@@ -35,8 +35,8 @@ def check(
     structkit.schema.json_schema.validate.InvalidValue: Unevaluated items are not allowed (1 was unexpected) (at `$`)
 
     Raises:
-        NotValid: It is not valid.
-        ImportError: The package is not installed.
+        InvalidValue: The value is invalid.
+        ImportError: The package `jsonschema` is not installed.
     """
     make_checker(schema, resources)(value)
 
@@ -45,10 +45,10 @@ def make_checker(
     schema: Mapping[str, object],
     resources: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
 ) -> Callable[[object], None]:
-    """What `check` does, for many values of one schema.
+    """Return a function like `check` for many values of one schema.
 
-    Numbers are those that are written, in all drafts: 0.3 is a multiple of 0.1, and 1.0 is an integer. `nullable` is
-    that of OpenAPI 3.0.
+    In all drafts, numbers are compared as written: 0.3 is a multiple of 0.1, and 1.0 is an integer. `nullable` has the
+    meaning of OpenAPI 3.0.
 
     Raises:
         ImportError: The package `jsonschema` is not installed.
@@ -60,7 +60,7 @@ def make_checker(
         from referencing.jsonschema import DRAFT202012
     except ImportError as error:
         message = (
-            "structkit checks values of JSON Schemas with jsonschema; pip install 'structkit[jsonschema]'"
+            "values of JSON Schemas are validated with jsonschema; run: pip install 'structkit[jsonschema]'"
         )
         raise ImportError(message) from error
     kind = validator_for(schema, default=Draft202012Validator)
@@ -95,8 +95,8 @@ def make_checker(
 
 
 def _is_multiple(value: float, of: float) -> bool:
-    """Whether a number is a multiple of another, both as they are written."""
+    """Return whether a number is a multiple of another; both have the value of their decimal spelling."""
     try:
         return Fraction(str(value)) % Fraction(str(of)) == 0
-    except ValueError:  # an infinity, which is how Python reads 1e999
+    except ValueError:  # infinity: Python parses 1e999 as such
         return False

@@ -1,4 +1,4 @@
-"""JSON values put into the form in which a document's values are written: keys in order, absent ones left out."""
+"""JSON values in the canonical form of a document: keys in order, absent keys omitted."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ __all__ = ["canonicalize"]
 
 
 def canonicalize(document: Document, value: object, *, sort_sets: bool = True) -> object:
-    """The value with the keys of each object in the order of the schema, without those that it does not have.
+    """Return the value with the keys of each object in the order of the schema; unknown keys are removed.
 
-    Sets of a Python type are sorted by the texts of their items unless `sort_sets` is off, for Python's own order
-    differs
-    between processes.
+    Sets of a Python type are sorted by the JSON of their items unless `sort_sets` is false, because Python's order of
+    sets differs between processes. Optional keys with null are removed if the schema does not allow null.
 
-    What may be left out and may not be null is left out where it is null. The rest stays as it is: whether the value is
-    one of the document's is not looked at.
+    The value is not validated.
 
     >>> from structkit.schema.ir.nodes import Integer, Property
     >>> node = Object((Property("a", Integer()), Property("b", Integer(), required=False)))
@@ -41,11 +39,13 @@ class _Canonicalizer:
                 return self.canonicalize(self.document.definitions[name], value)
             case Union(branches=branches):
                 tried = [self.canonicalize(branch, value) for branch in branches]
-                said = [
+                answers = [
                     contains_value(_resolved(self.document, branch), made)
                     for branch, made in zip(branches, tried, strict=True)
                 ]
-                best = said.index(True) if True in said else said.index(None) if None in said else 0
+                best = (
+                    answers.index(True) if True in answers else answers.index(None) if None in answers else 0
+                )
                 return tried[best]
             case Array(prefix=prefix, items=items) if isinstance(value, list):
                 schemas = (*prefix, *[items] * (len(value) - len(prefix)))

@@ -1,4 +1,4 @@
-"""The values among which a schema lets one choose, at any place."""
+"""The choices of a schema: parts of a value with a listed set of possible values."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from structkit.schema.ir.nodes import Boolean, Const, Document, Null, Ref, Schem
 __all__ = ["OTHER", "Member", "choices_at"]
 
 OTHER: Final = ...
-"""Stands for all values of a choice that cannot be listed: what is not null, say."""
+"""Stands for all values that are not listed, for example those other than null."""
 
 Member: TypeAlias = "str | EllipsisType"
-"""The text of a value, or `OTHER`."""
+"""The JSON of a value, or `OTHER`."""
 
 _MAX_CHOICES = 256
-"""Values of a choice that are listed; each is scored by the model."""
+"""Maximum number of listed values; the model scores each of them."""
 
 
 def choices_at(document: Document, path: Sequence[str | int]) -> tuple[Member, ...] | None:
-    """The JSON texts of the values that are possible at a place; `None` where they cannot be listed.
+    """Return the JSON of each value that is possible at `path`; `None` if the values cannot be listed.
 
     Args:
         document: A schema.
-        path: Names and positions.
+        path: Keys and indices.
 
     Returns:
-        The texts, each once, at least two. `OTHER` stands for those that cannot be listed beside null.
+        At least two distinct texts. `OTHER` stands for the values other than null if these cannot be listed.
 
     >>> from structkit.schema.json_schema.parse import parse_schema
     >>> a, b = {"enum": ["x", "y"]}, {"type": ["string", "null"]}

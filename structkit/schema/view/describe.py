@@ -1,4 +1,4 @@
-"""The compact description of a target that the prompt shows to the model: a type expression with comments.
+"""The description of a target in the prompt: a compact type expression with comments.
 
 `Person = {"name": string, "age": integer (0 to 120), "job": string | null /* as written */}`
 """
@@ -41,8 +41,8 @@ _MAX_COMMENT = 200
 _MAX_PATTERN = 200
 _MAX_EXAMPLE = 120
 _MAX_EXAMPLES = 3
-_DEPTH = 40
-"""Levels written in line; what is deeper is cut."""
+_MAX_DEPTH = 40
+"""Maximum nesting; deeper parts are written as `...`."""
 
 _FORMATS = {
     "date-time": "datetime",
@@ -66,8 +66,8 @@ def describe(document: Document, name: str | None = None) -> str:
     """Describe a document in at most about 8,000 characters.
 
     Args:
-        document: What to describe.
-        name: The name of the target; by default the title of the schema, if it has one.
+        document: The document.
+        name: The name of the target; the default is the title of the schema.
 
     Returns:
         One line for the target and one for each definition that is recursive or used more than once.
@@ -83,7 +83,7 @@ def describe(document: Document, name: str | None = None) -> str:
 
 
 class _Description:
-    """The walk over one document."""
+    """The traversal of one document."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -92,7 +92,7 @@ class _Description:
         self._remaining = 2 * _MAX_TEXT
 
     def text(self, name: str | None) -> str:
-        """All lines."""
+        """Return all lines."""
         root = self._document.root
         if isinstance(root, Ref):
             first, node = root.name, self._document.definitions[root.name]
@@ -109,7 +109,7 @@ class _Description:
         return "\n".join(lines)
 
     def _type(self, node: Schema) -> str:
-        if self._remaining <= 0 or self._depth > _DEPTH:
+        if self._remaining <= 0 or self._depth > _MAX_DEPTH:
             return "..."
         self._depth += 1
         text = self._expression(node)
@@ -169,13 +169,13 @@ class _Description:
         return (f"({text})" if isinstance(self._inner(node), Union) else text) + self._comment_of(node)
 
     def _inner(self, node: Schema) -> Schema:
-        """The node itself, or what is written in place of a reference."""
+        """Return the node, or the definition that is inlined in its place."""
         while isinstance(node, Ref) and node.name not in self._named:
             node = self._document.definitions[node.name]
         return node
 
     def _comment_of(self, node: Schema) -> str:
-        """What is said of a node, or else of what is written in its place."""
+        """Return the comment of a node, or of the definition that is inlined in its place."""
         comment = _comment(node) or _comment(self._inner(node))
         self._remaining -= len(comment)
         return comment
@@ -189,10 +189,12 @@ class _Description:
             if not isinstance(key.value, Never):
                 keys.append(self._key(key))
         low, high = node.min_properties, node.max_properties
-        told = low > sum(key.required for key in node.properties) or (high is not None and high < len(keys))
+        counted = low > sum(key.required for key in node.properties) or (
+            high is not None and high < len(keys)
+        )
         if node.additional:
             keys += [*self._groups(node.additional), "..."]
-        counts = _range(low or None, high, "key") if node.additional or told else None
+        counts = _range(low or None, high, "key") if node.additional or counted else None
         some = (f"at least 1 key of {{{', '.join(self._groups(choice))}}}" for choice in node.required_groups)
         return f"{{{', '.join(keys)}}}{_constraints(counts, *some)}"
 
@@ -210,7 +212,7 @@ class _Description:
 
 
 def _named(document: Document) -> dict[str, None]:
-    """The definitions used more than once, which get a line of their own; every recursion goes through one."""
+    """Return the definitions used more than once, which get a line of their own; every recursion contains one."""
     uses: Counter[str] = Counter()
     stack: list[Schema] = [document.root, *document.definitions.values()]
     while stack:
@@ -240,7 +242,7 @@ def _number(node: Integer | Number) -> str:
 
 
 def _bounds(low: Bound | None, high: Bound | None) -> str | None:
-    """`0 to 120`, or `more than 0, at most 1.5`."""
+    """Return text such as `0 to 120` or `more than 0, at most 1.5`."""
     if low and high and not low.exclusive and not high.exclusive:
         return f"{_digits(low.value)} to {_digits(high.value)}"
     parts = []
@@ -252,7 +254,7 @@ def _bounds(low: Bound | None, high: Bound | None) -> str | None:
 
 
 def _digits(value: Decimal) -> str:
-    """A number as people write it, unless that is very long."""
+    """Return a number in decimal notation, or in scientific notation if it is long."""
     if abs(value.adjusted()) > 20 or len(value.as_tuple().digits) > 40:
         return f"{value:.6e}"
     text = f"{value:f}"
@@ -260,7 +262,7 @@ def _digits(value: Decimal) -> str:
 
 
 def _range(low: int | None, high: int | None, unit: str = "") -> str | None:
-    """`2 to 10 characters`, `at least 1 item`, `3 items`."""
+    """Return text such as `2 to 10 characters`, `at least 1 item` or `3 items`."""
     if low is None and high is None:
         return None
     if low is None or high is None:
@@ -273,20 +275,20 @@ def _range(low: int | None, high: int | None, unit: str = "") -> str | None:
 
 
 def _string(node: String) -> str:
-    name, *told = ["string"] if node.format is None else _format(node.format)
-    said = told + [
+    name, *details = ["string"] if node.format is None else _format(node.format)
+    parts = details + [
         "no space at the ends"
         if pattern == STRIPPED_PATTERN
         else f"pattern {_one_line(pattern, _MAX_PATTERN)}"
         for pattern in node.patterns
     ]
-    said += [f"not pattern {_one_line(pattern, _MAX_PATTERN)}" for pattern in node.forbidden]
-    said += [f"not {_format(other)[0]}" for other in node.forbidden_formats]
-    return name + _constraints(_range(node.min_length or None, node.max_length, "character"), *said)
+    parts += [f"not pattern {_one_line(pattern, _MAX_PATTERN)}" for pattern in node.forbidden]
+    parts += [f"not {_format(other)[0]}" for other in node.forbidden_formats]
+    return name + _constraints(_range(node.min_length or None, node.max_length, "character"), *parts)
 
 
 def _format(name: str) -> list[str]:
-    """A format in words: what it is, and what its arguments say.
+    """Return the text of a format and the texts of its arguments.
 
     >>> _format('python:date {"high": "2024-12-31"}')
     ['date', 'until 2024-12-31']
@@ -318,23 +320,23 @@ _MAX_SCHEMES = 4
 
 
 def _constraints(*parts: str | None) -> str:
-    said = ", ".join(part for part in parts if part)
-    return f" ({said})" if said else ""
+    text = ", ".join(part for part in parts if part)
+    return f" ({text})" if text else ""
 
 
 def _comment(node: Schema) -> str:
-    """What a person says of a node, and what they give as examples of it."""
+    """Return the description and examples of a node as a comment."""
     if node.note is None:
         return ""
-    said = [_one_line((node.note.description or "").replace("*/", ""), _MAX_COMMENT)]
+    parts = [_one_line((node.note.description or "").replace("*/", ""), _MAX_COMMENT)]
     examples = [text.replace("*/", "") for text in node.note.examples if len(text) <= _MAX_EXAMPLE]
     if examples:
-        said.append(f"such as {_one_line(', '.join(examples[:_MAX_EXAMPLES]), _MAX_COMMENT)}")
-    text = "; ".join(filter(None, said))
+        parts.append(f"such as {_one_line(', '.join(examples[:_MAX_EXAMPLES]), _MAX_COMMENT)}")
+    text = "; ".join(filter(None, parts))
     return f" /* {text} */" if text else ""
 
 
 def _one_line(text: str, max_length: int) -> str:
-    """One line of at most `max_length` characters."""
+    """Return a text on one line, cut to `max_length` characters."""
     line = " ".join(text[: 4 * max_length].split())
     return line if len(line) <= max_length else line[: max_length - 3].rstrip() + "..."

@@ -171,7 +171,7 @@ def test_mistakes_are_told() -> None:
         sk.extract(ScriptedModel([]), "x", Name, source=3)  # type: ignore[arg-type]
     with pytest.raises(sk.UnsupportedKeyword, match="JSON"):
         sk.extract(ScriptedModel([]), "x", Json[Name])
-    with pytest.raises(sk.UnsupportedKeyword, match="a quote cannot be of a format besides"):
+    with pytest.raises(sk.UnsupportedKeyword, match="a quote cannot have a format"):
         sk.extract(ScriptedModel([]), "x", {"type": "string", "format": "date", "x-structkit-quote": True})
     with pytest.raises(sk.SchemaError, match="x-structkit-quote must be true, or an object"):
         sk.extract(ScriptedModel([]), "x", {"type": "string", "x-structkit-quote": {"word": 3}})

@@ -1,4 +1,4 @@
-"""Intersection and disjointness, against the meaning of the nodes."""
+"""Intersection and disjointness, compared with the semantics of the nodes."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ slow = settings(max_examples=60, deadline=None, suppress_health_check=list(Healt
 
 @slow
 @given(st.lists(nodes(), min_size=1, max_size=3), st.lists(json_values, max_size=6))
-def test_a_meeting_holds_what_all_hold(parts: list[Schema], values: list[object]) -> None:
-    met = Intersector(Definitions(), Limits()).intersect(parts, SchemaPath())
+def test_intersections_contain_the_common_values(parts: list[Schema], values: list[object]) -> None:
+    intersection = Intersector(Definitions(), Limits()).intersect(parts, SchemaPath())
     for value in values:
-        assert holds(Document(met), value) == all(holds(Document(part), value) for part in parts)
+        assert holds(Document(intersection), value) == all(holds(Document(part), value) for part in parts)
 
 
 @slow
 @given(nodes(), nodes(), st.lists(json_values, max_size=8))
-def test_what_is_disjoint_shares_nothing(left: Schema, right: Schema, values: list[object]) -> None:
+def test_disjoint_nodes_share_no_value(left: Schema, right: Schema, values: list[object]) -> None:
     if pairwise_disjoint([left, right], {}):
         assert not [
             value for value in values if holds(Document(left), value) and holds(Document(right), value)
@@ -54,7 +54,7 @@ def test_what_is_disjoint_shares_nothing(left: Schema, right: Schema, values: li
 
 @slow
 @given(nodes(), json_values)
-def test_admission_is_membership(node: Schema, value: object) -> None:
+def test_contains_value(node: Schema, value: object) -> None:
     assert contains_value(node, value, AutomatonOracle(python=True)) == holds(Document(node), value)
 
 
@@ -85,17 +85,17 @@ def test_proofs(branches: list[dict[str, object]], answer: bool) -> None:
     assert pairwise_disjoint([read(branch).root for branch in branches], {}) is answer
 
 
-def test_a_recursive_proof_ends() -> None:
-    """Alternatives that differ only below themselves: 12 of them, each with two of their own kind inside."""
+def test_recursive_proofs_terminate() -> None:
+    """Twelve alternatives that differ only in nested values, each with two recursive properties."""
     keys = {"l": {"$ref": "#"}, "r": {"$ref": "#"}}
     branches = [
         {"type": "object", "properties": {**keys, f"k{i}": {}}, "required": ["l", "r"]} for i in range(12)
     ]
-    # Every key of the 12 is optional and free, so they are all the same, and exactly one of them never holds.
+    # The keys that differ are optional, so all alternatives are equal, and never exactly one of them matches.
     assert read({"oneOf": [*branches, {"type": "null"}]}).root == Null()
 
 
-def test_notes_survive() -> None:
+def test_notes_are_preserved() -> None:
     document = read(
         {
             "allOf": [{"type": "integer", "description": "years"}, {"minimum": 3}],
@@ -110,9 +110,9 @@ def test_notes_survive() -> None:
     assert described.root.note.description == "x"
 
 
-def test_bounds_of_both_sides_hold() -> None:
-    met = Intersector(Definitions(), Limits()).intersect(
+def test_bounds_of_both_sides_apply() -> None:
+    intersection = Intersector(Definitions(), Limits()).intersect(
         [Object((Property("a", Integer(minimum=1)),)), Object((Property("a", Integer(maximum=3)),))],
         SchemaPath(),
     )
-    assert met == Object((Property("a", Integer(minimum=1, maximum=3)),))
+    assert intersection == Object((Property("a", Integer(minimum=1, maximum=3)),))

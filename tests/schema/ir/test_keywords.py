@@ -1,4 +1,4 @@
-"""The tables of keywords."""
+"""Keyword tables."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ FORBIDDEN: dict[str, tuple[object, object]] = {
     ),
     "uniqueItems": ({"uniqueItems": True}, [1, 1]),
 }
-"""For each implemented keyword a schema with it, and a value that the schema forbids because of it."""
+"""For each implemented keyword: a schema with the keyword, and a value that it forbids."""
 
 
 @pytest.mark.parametrize("keyword", sorted(IMPLEMENTED))
-def test_an_implemented_keyword_forbids_something(keyword: str) -> None:
+def test_implemented_keywords_restrict_values(keyword: str) -> None:
     schema, value = FORBIDDEN[keyword]
     assert not holds(read(schema), value)  # type: ignore[arg-type]
 
@@ -87,7 +87,7 @@ def test_no_keyword_is_in_two_tables() -> None:
 
 
 def test_every_keyword_of_the_specification_is_in_a_table() -> None:
-    """Those that a validator asserts are implemented, and never an annotation."""
+    """All keywords that validators assert are implemented, and none is an annotation."""
     asserted = {
         keyword
         for validator in (Draft4Validator, Draft7Validator, Draft202012Validator)
@@ -97,9 +97,13 @@ def test_every_keyword_of_the_specification_is_in_a_table() -> None:
 
 
 def test_private_formats_do_not_collide_with_the_specification() -> None:
-    """What the specification knows under the same name is the same, in its canonical spelling."""
+    """Formats with a name of the specification have the meaning of the specification."""
     changed = {
-        name: becomes for name, becomes in PYTHON_FORMATS.items() if name in FORMATS and name != becomes
+        name: replacement
+        for name, replacement in PYTHON_FORMATS.items()
+        if name in FORMATS and name != replacement
     }
     assert set(changed) == {"email", "ipv4", "ipv6"}
-    assert all(becomes is not None and becomes.startswith("python:") for becomes in changed.values())
+    assert all(
+        replacement is not None and replacement.startswith("python:") for replacement in changed.values()
+    )

@@ -1,4 +1,4 @@
-"""Reading JSON Schemas: MaskBench, random schemas, and what must be refused."""
+"""Parsing of JSON Schemas: MaskBench, random schemas, and rejected schemas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from structkit.errors import (
     UnsupportedKeyword,
 )
 from structkit.limits import Limits
-from structkit.schema.algebra import prune as settling
+from structkit.schema.algebra import prune
 from structkit.schema.ir.nodes import Document, Ref, Schema
 from tests.schema.reading import read
 from tests.schema.semantics import holds
@@ -85,7 +85,7 @@ def _accepts(schema: object, value: object) -> bool:
         ({"dependencies": {"a": ["b"], "c": {"maxProperties": 1}}}, [{"c": 1}, {"a": 1, "b": 1}], [{"a": 1}]),
     ],
 )
-def test_keywords_mean_what_the_specification_says(
+def test_keywords_follow_the_specification(
     schema: object, valid: list[object], invalid: list[object]
 ) -> None:
     document = read(schema)  # type: ignore[arg-type]
@@ -105,7 +105,7 @@ def test_keywords_mean_what_the_specification_says(
         ({"allOf": [{"format": "date"}, {"format": "email"}]}, "$"),
     ],
 )
-def test_what_cannot_be_enforced_is_refused_with_its_path(schema: dict[str, object], place: str) -> None:
+def test_unenforceable_keywords_are_rejected_with_their_path(schema: dict[str, object], place: str) -> None:
     with pytest.raises(UnsupportedKeyword) as caught:
         read(schema)
     assert caught.value.place == place
@@ -140,18 +140,18 @@ def test_what_cannot_be_enforced_is_refused_with_its_path(schema: dict[str, obje
         {"maximum": 10**5000},
     ],
 )
-def test_what_is_not_a_schema_is_refused(schema: dict[str, object]) -> None:
+def test_invalid_schemas_are_rejected(schema: dict[str, object]) -> None:
     with pytest.raises(SchemaError) as caught:
         read(schema)
     assert caught.value.place is not None and caught.value.place.startswith("$")
 
 
 @pytest.mark.parametrize("kind", ["string", "integer", "number", "boolean", "null"])
-def test_a_bare_type_is_read_as_it_is_beside_what_says_nothing(kind: str) -> None:
+def test_bare_types_equal_types_with_neutral_keywords(kind: str) -> None:
     bare = {"type": kind, "title": "T", "description": "D", "examples": [1], "default": 2}
-    found, wanted = read(bare).root, read(bare | {"x-nothing": True}).root
-    assert found == wanted
-    assert found.note == wanted.note is not None
+    found, expected = read(bare).root, read(bare | {"x-nothing": True}).root
+    assert found == expected
+    assert found.note == expected.note is not None
 
 
 @pytest.mark.parametrize(
@@ -188,23 +188,23 @@ def test_a_bare_type_is_read_as_it_is_beside_what_says_nothing(kind: str) -> Non
         {"type": "object", "patternProperties": {"": {"type": "string"}}, "additionalProperties": False},
     ],
 )
-def test_one_type_is_read_as_it_is_beside_what_allows_everything(schema: dict[str, object]) -> None:
+def test_fast_path_of_one_type_equals_the_general_path(schema: dict[str, object]) -> None:
     def root(schema: dict[str, object]) -> Schema | str:
         try:
             return read(schema).root
         except UnsatisfiableSchema as error:
             return error.message
 
-    found, wanted = root(schema), root(schema | {"allOf": [True]})
-    assert found == wanted
-    if not isinstance(found, str) and not isinstance(wanted, str):
-        assert found.note == wanted.note
+    found, expected = root(schema), root(schema | {"allOf": [True]})
+    assert found == expected
+    if not isinstance(found, str) and not isinstance(expected, str):
+        assert found.note == expected.note
 
 
 @pytest.mark.parametrize(
     "reference", ["#/$defs/x", "other.json", "#nowhere", "http://example.com/", "#/%20", "http://["]
 )
-def test_a_reference_that_leads_nowhere(reference: str) -> None:
+def test_unresolved_references(reference: str) -> None:
     with pytest.raises(UnresolvedReference):
         read({"items": {"$ref": reference}})
 
@@ -240,13 +240,13 @@ def test_a_reference_that_leads_nowhere(reference: str) -> None:
         ({"type": "object", "minProperties": 2, "propertyNames": {"const": "a"}}, "$"),
     ],
 )
-def test_a_contradiction_is_found_where_it_is(schema: dict[str, object], place: str) -> None:
+def test_contradictions_are_located(schema: dict[str, object], place: str) -> None:
     with pytest.raises(UnsatisfiableSchema) as caught:
         read(schema)
     assert caught.value.place == place
 
 
-def test_what_can_never_be_written_vanishes() -> None:
+def test_unsatisfiable_parts_are_removed() -> None:
     document = read(
         {
             "type": "object",
@@ -265,13 +265,13 @@ def test_a_forbidden_key_of_an_open_object_is_kept() -> None:
     assert _accepts({"properties": {"a": False}}, {"b": 1})
 
 
-def test_recursion_stays_a_reference() -> None:
+def test_recursion_is_a_reference() -> None:
     document = read({"type": "object", "properties": {"next": {"$ref": "#"}}})
     assert isinstance(document.root, Ref)
     assert list(document.definitions) == [document.root.name]
 
 
-def test_intersections_of_recursive_definitions_end() -> None:
+def test_intersections_of_recursive_definitions_terminate() -> None:
     schema = {
         "$defs": {
             "a": {
@@ -291,7 +291,7 @@ def test_intersections_of_recursive_definitions_end() -> None:
     assert not holds(document, {"z": 1})
 
 
-def test_in_old_drafts_a_reference_stands_alone() -> None:
+def test_old_drafts_ignore_keywords_next_to_references() -> None:
     schema = {"$ref": "#/definitions/a", "type": "null", "definitions": {"a": {"type": "string"}}}
     assert _accepts({"$schema": "http://json-schema.org/draft-07/schema#", **schema}, "a")
     with pytest.raises(UnsatisfiableSchema):
@@ -308,14 +308,14 @@ def _nested(keyword: str, depth: int) -> dict[str, object]:
 @pytest.mark.parametrize(
     "keyword", ["items", "allOf", "prefixItems", "additionalProperties", "propertyNames"]
 )
-def test_deep_schemas_are_refused_and_not_a_crash(keyword: str) -> None:
+def test_deep_schemas_are_rejected(keyword: str) -> None:
     with pytest.raises(LimitExceeded) as caught:
         read(_nested(keyword, 20_000))
     assert caught.value.limit == "schema_depth"
     read(_nested(keyword, 50))
 
 
-def test_deep_and_circular_constants_are_refused() -> None:
+def test_deep_and_circular_constants_are_rejected() -> None:
     deep: list[object] = []
     for _ in range(5_000):
         deep = [deep]
@@ -340,21 +340,21 @@ def test_untyped_alternatives_do_not_multiply() -> None:
 
 
 @pytest.mark.parametrize("count", [3_000])
-def test_long_chains_of_references_are_not_recursion(count: int) -> None:
+def test_long_chains_of_references_do_not_recurse(count: int) -> None:
     links: dict[str, object] = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(count)}
     assert _accepts({"$ref": "#/$defs/d0", "$defs": {**links, f"d{count}": {"type": "null"}}}, None)
 
 
 def test_maskbench() -> None:
-    """Every schema that is read (and is not enormous) agrees with every instance; formats are asserted."""
+    """All supported schemas, except very long ones, classify all instances correctly; formats are asserted."""
     path = SHARED / "data" / "maskbench" / "sample.jsonl.gz"
     if not path.exists():
         pytest.skip(f"the MaskBench sample is not at {path}")
     wrong, documents = [], 0
     with gzip.open(path, "rt", encoding="utf-8") as lines, warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # what `re` thinks of other people's patterns
+        warnings.simplefilter("ignore", FutureWarning)  # from patterns of the schemas
         for line in lines:
-            if len(line) > 50_000:  # a few very long ones take most of the time
+            if len(line) > 50_000:  # a few very long schemas take most of the time
                 continue
             entry = json.loads(line)
             try:
@@ -369,21 +369,21 @@ def test_maskbench() -> None:
     assert documents >= 1106
 
 
-_REFUSABLE = ("contains", "format", "items", "minProperties", "multipleOf", "uniqueItems")
-"""Keywords that cannot be enforced in every combination."""
+_PARTLY_SUPPORTED = ("contains", "format", "items", "minProperties", "multipleOf", "uniqueItems")
+"""Keywords that are not supported in every combination."""
 
 
 def _read_or_none(schema: object) -> Document | None:
-    """The document, `None` for one without values; what may not be read is left out."""
+    """Return the document, `None` if it is unsatisfiable; unsupported examples are skipped."""
     try:
         return read(schema)  # type: ignore[arg-type]
     except UnsatisfiableSchema:
         return None
     except SchemaError as error:
-        if getattr(error, "keyword", None) in _REFUSABLE or "itself" in error.message:
+        if getattr(error, "keyword", None) in _PARTLY_SUPPORTED or "itself" in error.message:
             reject()
         raise
-    except LimitExceeded:  # references to themselves multiply before they are found out
+    except LimitExceeded:  # self-references can multiply before they are detected
         reject()
 
 
@@ -399,7 +399,7 @@ def test_random_schemas_agree_with_jsonschema(schema: object, other: object, val
         assert (document is not None and holds(document, value)) == valid
 
 
-def test_what_a_large_schema_says_again_is_read_once_for_each_base() -> None:
+def test_equal_subschemas_are_cached_by_base_uri() -> None:
     many = {f"k{i}": {"type": "integer", "minimum": i} for i in range(120)}
     same = {"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "required": ["a"]}
     schema = {
@@ -424,7 +424,7 @@ def test_what_a_large_schema_says_again_is_read_once_for_each_base() -> None:
         assert holds(document, value) == valid == Draft202012Validator(schema).is_valid(value), value
 
 
-def test_a_large_schema_is_not_read_as_often_as_it_says_one_thing() -> None:
+def test_equal_subschemas_of_a_large_schema_are_parsed_once() -> None:
     large = {"properties": {f"k{i}": {"type": "string", "maxLength": i} for i in range(500)}}
     read({"properties": {f"p{i}": large for i in range(900)}}, limits=Limits(schema_nodes=3_000))
 
@@ -445,10 +445,10 @@ def test_a_large_schema_is_not_read_as_often_as_it_says_one_thing() -> None:
         "properties": {"a": {"anyOf": [{"enum": []}, {"allOf": [{"minimum": 2}, {"maximum": 1}]}]}},
     }
 )
-def test_what_is_taken_for_settled_is(schema: object) -> None:
+def test_skipping_pruning_does_not_change_the_result(schema: object) -> None:
     if isinstance(schema, dict):
         schema = {**schema, "$defs": {"x": True}}
     found = _read_or_none(schema)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settling, "_is_pruned", lambda node: False)
+        patch.setattr(prune, "_is_pruned", lambda node: False)
         assert repr(_read_or_none(schema)) == repr(found)

@@ -74,19 +74,19 @@ SHORT = '{"name": "a"}'
         ({"defaults": "may_omit", "null": "omit"}, {FULL, NO_CITY, NO_AGE, SHORT}),
     ],
 )
-def test_what_is_written_of_defaults_and_of_null(options: dict[str, Any], written: set[str]) -> None:
+def test_defaults_and_null_fields(options: dict[str, Any], written: set[str]) -> None:
     texts = (FULL, NULL, NO_CITY, NO_AGE, SHORT)
     assert {text for text in texts if writes(Plain, text, **options)} == written
-    # A class that says it writes the same wherever it is used.
+    # The style of a class applies wherever the class is used.
     configured = sk.json_style(**options)(type("Configured", (Plain,), {}))
     assert {text for text in texts if writes(configured, text)} == written
     assert {text for text in texts if writes(list[configured], f"[{text}]")} == written  # type: ignore[valid-type]
 
 
-def test_the_call_counts_more_than_the_class_and_each_class_is_its_own() -> None:
+def test_call_options_take_precedence_and_classes_are_independent() -> None:
     assert not writes(NoNulls, NULL) and writes(NoNulls, NULL, null="always")
     assert writes(MayOmit, SHORT) and not writes(MayOmit, SHORT, defaults="always")
-    # Options that the call leaves open are still those of the class.
+    # Options that the call does not set are those of the class.
     assert writes(NoNulls, SHORT, defaults="may_omit") and not writes(NoNulls, NULL, defaults="may_omit")
     assert not writes(Nested, f'{{"plain": {NO_CITY}, "short": {NO_CITY}, "note": null}}')
     assert writes(Nested, f'{{"plain": {NULL}, "short": {NO_CITY}, "note": null}}')
@@ -94,12 +94,12 @@ def test_the_call_counts_more_than_the_class_and_each_class_is_its_own() -> None
     assert writes(Nested, f'{{"plain": {NO_CITY}, "short": {NO_CITY}}}', null="omit")
 
 
-def test_subclasses_inherit_what_they_do_not_say() -> None:
+def test_subclasses_inherit_unset_options() -> None:
     assert writes(AlwaysAgain, NO_CITY) and not writes(AlwaysAgain, SHORT)
     assert not writes(type("Heir", (NoNulls,), {}), NULL)
 
 
-def test_required_nulls_and_other_defaults_stay() -> None:
+def test_required_nulls_and_other_defaults_are_unchanged() -> None:
     class Odd(BaseModel):
         needed: int | None
         other: int | None = 7
@@ -109,7 +109,7 @@ def test_required_nulls_and_other_defaults_stay() -> None:
     assert writes(Odd, '{"needed": null}', defaults="may_omit", null="omit")
 
 
-def test_null_is_found_inside_validators_and_descriptions_stay() -> None:
+def test_null_inside_validators_keeps_descriptions() -> None:
     class Checked(BaseModel):
         age: Annotated[int | None, Field(ge=3, description="in years")] = None
 
@@ -145,7 +145,7 @@ def test_dataclasses_and_typed_dicts() -> None:
     assert writes(Point, '{"x": 1}') and not writes(Point, '{"x": 1, "label": null}')
     assert writes(Place, '{"label": "l", "x": 1}') and writes(Place, '{"x": 1}')
     assert not writes(Place, '{"x": 1, "label": "l"}')
-    # A key that may be missing is not one with a default.
+    # An optional key has no default.
     for text in ('{"a": 1}', '{"b": null, "a": 1}', '{"a": 1, "b": 2}'):
         assert writes(Row, text) and writes(Row, text, null="omit")
 
@@ -167,14 +167,14 @@ def test_orders() -> None:
     assert writes(Reasoned, '{"answer": true, "sure": 1, "because": "x"}', order="declared")
     assert writes(Loose, f'{{"b": 1, "a": {why}}}')
     assert not writes(Loose, f'{{"b": 1, "a": {why}}}', order="declared")
-    # What surrounds it keeps its own order, and what is inside it too.
+    # Enclosing and nested classes keep their own order.
     assert not writes(Loose, '{"b": 1, "a": {"answer": true, "because": "x", "sure": 1}}')
     assert writes(tuple[Loose, int], f'[{{"b": 1, "a": {why}}}, 1]')
     with pytest.raises(sk.SchemaError, match="the field order of Wrong names the unknown field 'nothing'"):
         sk.to_regex(sk.json_style(order=["nothing"])(type("Wrong", (Plain,), {})))
 
 
-def test_items_of_a_set_of_two_or_more_have_one_spelling_whatever_the_order() -> None:
+def test_set_items_have_one_spelling() -> None:
     @sk.json_style(order="any")
     @dataclass(frozen=True)
     class Pair:
@@ -184,10 +184,10 @@ def test_items_of_a_set_of_two_or_more_have_one_spelling_whatever_the_order() ->
     pairs = Annotated[set[Pair], Field(min_length=2)]
     assert writes(pairs, '[{"a": 1, "b": 2}, {"a": 1, "b": 3}]')
     assert not writes(pairs, '[{"a": 1, "b": 2}, {"b": 2, "a": 1}]')
-    assert writes(set[Pair], '[{"b": 2, "a": 1}]')  # pydantic merges equal items, so any spelling will do
+    assert writes(set[Pair], '[{"b": 2, "a": 1}]')  # pydantic merges equal items
 
 
-def test_the_style_is_that_of_the_target_itself() -> None:
+def test_whitespace_of_the_target_class() -> None:
     compact = sk.json_style(whitespace="compact")(type("Compact", (Plain,), {}))
     tight = '{"name":"a","age":4,"city":null}'
     assert writes(compact, tight) and not writes(compact, NULL)
@@ -196,7 +196,7 @@ def test_the_style_is_that_of_the_target_itself() -> None:
     assert sk.generate(ScriptedModel([tight]), "x", compact).text == tight  # type: ignore[valid-type]
 
 
-def test_tags_are_written_whatever_may_be_omitted() -> None:
+def test_tags_are_always_written() -> None:
     @sk.json_style(defaults="may_omit")
     class Cat(BaseModel):
         kind: Literal["cat"] = "cat"
@@ -214,7 +214,7 @@ def test_tags_are_written_whatever_may_be_omitted() -> None:
     assert not writes(Pet, '{"kind": "dog", "friend": {"lives": 9}}')
 
 
-def test_every_function_takes_them() -> None:
+def test_every_function_accepts_style_options() -> None:
     short = '{"name": "a", "age": 4}'
     model = ScriptedModel([short] * 6)
     value = Plain(name="a", age=4)
@@ -235,21 +235,21 @@ def test_every_function_takes_them() -> None:
     ]
 
 
-def test_guides_are_kept_apart_by_policy() -> None:
+def test_guides_are_cached_by_style() -> None:
     guides = GuideCache(max_entries=8)
-    writings = [
+    variants = [
         CompileSettings(),
         CompileSettings(null="omit"),
         CompileSettings(null="may_omit"),
         CompileSettings(order="any"),
         CompileSettings(defaults="may_omit"),
     ]
-    found = [guides.get(Plain, byte_vocabulary(), writing).guide for writing in writings]
-    assert len({id(guide) for guide in found}) == len(writings)
+    found = [guides.get(Plain, byte_vocabulary(), settings).guide for settings in variants]
+    assert len({id(guide) for guide in found}) == len(variants)
 
 
 @pytest.mark.parametrize("name", ["whitespace", "defaults", "order", "null"])
-def test_mistakes_are_told(name: str) -> None:
+def test_unknown_options_are_rejected(name: str) -> None:
     options: dict[str, Any] = {name: "sometimes"}
     for call in (
         lambda: sk.json_style(**options),
@@ -261,7 +261,7 @@ def test_mistakes_are_told(name: str) -> None:
             call()
 
 
-def test_what_cannot_be_configured_is_refused() -> None:
+def test_unsupported_classes_are_rejected() -> None:
     for wrong in (int, 3, tuple, list[Plain]):
         with pytest.raises(TypeError, match="json_style decorates pydantic models"):
             sk.json_style(null="omit")(wrong)  # type: ignore[type-var]
@@ -272,7 +272,7 @@ def test_what_cannot_be_configured_is_refused() -> None:
 @pytest.mark.parametrize("null", ["always", "may_omit", "omit"])
 @pytest.mark.parametrize("defaults", ["always", "may_omit"])
 @pytest.mark.parametrize("order", ["declared", "any"])
-def test_random_values_keep_to_the_policy(null: Any, defaults: Any, order: Any) -> None:
+def test_random_values_follow_the_style(null: Any, defaults: Any, order: Any) -> None:
     model = RandomModel(seed=1)
     for seed in range(10):
         result = sk.generate(
@@ -295,7 +295,7 @@ def test_random_values_keep_to_the_policy(null: Any, defaults: Any, order: Any) 
             assert "age" in said["plain"]
 
 
-def test_a_typed_dict_inherits() -> None:
+def test_typed_dicts_inherit() -> None:
     @sk.json_style(order=["b"], null="omit")
     class Row(TypedDict):
         a: int

@@ -145,7 +145,7 @@ def test_a_model_with_comments() -> None:
     )
 
 
-def test_a_definition_used_once_is_written_in_line() -> None:
+def test_definitions_used_once_are_inlined() -> None:
     class Small(BaseModel):
         point: Point
         described: Node = Field(description="The root.")
@@ -180,7 +180,7 @@ def test_references(target: Any, text: str) -> None:
     assert describe(OutputType.of(target).document) == text
 
 
-def test_what_is_only_contained_is_defined_too() -> None:
+def test_definitions_used_in_contains() -> None:
     tree = {"anyOf": [{"type": "null"}, {"type": "array", "contains": {"$ref": "#"}}], "title": "Tree"}
     assert describe(parse_schema(tree)) == "Tree = null | [any, ...] (at least 1 item of type Tree)"
 
@@ -209,7 +209,7 @@ class Order(BaseModel):
     gift: Annotated[bool, Field(description="wrapped")] | None = None
 
 
-def test_what_people_say_of_types_and_fields_is_told() -> None:
+def test_descriptions_and_examples() -> None:
     assert describe(OutputType.of(Order).document, "Order") == (
         'Order = {"lines": [{"title": string /* such as "Blue Harbour" */, "copies": integer (at least 1) '
         "/* as written; such as 1, 2, 3 */} /* One line of an order. */, ...], "
@@ -228,17 +228,17 @@ def test_optional_fields() -> None:
     assert describe(document) == 'Point = {"x": number, "y"?: number}'
 
 
-def test_the_given_name_comes_first() -> None:
+def test_given_names_take_precedence() -> None:
     assert describe(OutputType.of(Point).document, "Place") == 'Place = {"x": number, "y": number}'
     assert describe(OutputType.of(list[int]).document, "Numbers") == "Numbers = [integer, ...]"
 
 
-def test_docstrings_that_nobody_wrote_do_not_appear() -> None:
+def test_generated_docstrings_are_omitted() -> None:
     for target in (Point, Pair, Color, Home):
         assert "/*" not in describe(OutputType.of(target).document)
 
 
-def test_what_is_enormous_is_cut() -> None:
+def test_large_targets_are_truncated() -> None:
     members = describe(parse_schema({"enum": list(range(1000))}))
     assert members.startswith("0 | 1 |") and members.endswith("| 59 | ...")
     long = describe(parse_schema({"type": "string", "description": "x" * 5000, "title": "y" * 5000}))
