@@ -30,7 +30,7 @@ The type's module is run, as importing it would.""",
     """\
 exit status:
   0  they agree
-  1  there is a counterexample, or the type cannot be compiled
+  1  there is a counterexample, no example was tried in time, or the type cannot be compiled
   2  the arguments are wrong, or there is no such type
 
 examples:
@@ -152,9 +152,18 @@ def _add_check(command: argparse.ArgumentParser) -> None:
         type=_positive_int,
         default=1000,
         metavar="N",
-        help="most examples of each search, 1000 by default",
+        help="maximum number of examples of each search, 1000 by default",
     )
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, other examples")
+    command.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of the random examples, 0 by default"
+    )
+    command.add_argument(
+        "--seconds",
+        type=_positive_float,
+        default=60.0,
+        metavar="S",
+        help="time limit of each search, 60 by default",
+    )
     _add_compile_options(command)
     command.add_argument("--json", action="store_true", help="print the report as JSON")
 
@@ -263,6 +272,13 @@ def _positive_int(text: str) -> int:
     if count < 1:
         raise argparse.ArgumentTypeError(f"must be 1 or more, not {count}")
     return count
+
+
+def _positive_float(text: str) -> float:
+    number = float(text)
+    if not number > 0:
+        raise argparse.ArgumentTypeError(f"must be more than 0, not {text}")
+    return number
 
 
 def _fail(message: str) -> int:

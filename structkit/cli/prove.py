@@ -32,8 +32,10 @@ def target_from_arguments(arguments: argparse.Namespace) -> AnyTarget:
 
 
 def _check(arguments: argparse.Namespace, target: AnyTarget) -> tuple[str, int]:
-    """The report, and 1 if there is a counterexample."""
-    report = check(target, n=arguments.n, seed=arguments.seed, **_compile_options(arguments))
+    """Return the report, and 1 if there is a counterexample or nothing was tried."""
+    report = check(
+        target, n=arguments.n, seed=arguments.seed, seconds=arguments.seconds, **_compile_options(arguments)
+    )
     if arguments.json:
         known = {"ok": report.ok, "refused": report.rejected, "refusal_rate": report.rejection_rate}
         return _json({**known, **asdict(report)}), int(not report.ok)

@@ -58,6 +58,13 @@ def test_a_counterexample_is_an_exit_status(types: str, capsys: pytest.CaptureFi
     assert int(report["counterexamples"][0]["text"]) == 6
 
 
+def test_a_check_that_tries_nothing_in_time_is_an_exit_status(
+    types: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", f"{types}:Person", "--seconds", "1e-9"]) == 1
+    assert "the time limit" in capsys.readouterr().out
+
+
 def test_validators_that_refuse_are_none(types: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", f"{types}:Even", "--n", "50"]) == 0
     assert "Value error, odd" in capsys.readouterr().out
@@ -128,7 +135,7 @@ def test_what_is_not_there_is_a_wrong_argument(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--n", "0"], ["--n", "x"], ["--order", "z"], ["--seed", ""], ["--unknown"]]
+    "arguments", [["--n", "0"], ["--n", "x"], ["--order", "z"], ["--seed", ""], ["--seconds", "0"], ["--seconds", "nan"], ["--unknown"]]
 )
 def test_wrong_options(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:

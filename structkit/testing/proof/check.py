@@ -22,7 +22,7 @@ __all__ = ["check"]
 _SMALLER = 200
 """The least examples that are tried for a smaller value."""
 
-_LATE = "the time was over before all was tried"
+_TIMED_OUT = "the time limit ended the search early; raise `seconds` to try more examples"
 
 _NOT_GENERATED = "it is the canonical text of a value that is accepted"
 
@@ -100,13 +100,13 @@ def check(
         refusal = oracle.rejection(text)
         error = "" if refusal is None else f"{refusal.message} at `{refusal.place}`"
         counterexamples.append(Counterexample(text, "generated but rejected", error))
-    fed, note = 0, _LATE if written.is_late else ""
+    fed, note = 0, _TIMED_OUT if written.timed_out else ""
     if language.target.has_quotes:
         note = note or _QUOTED
     elif oracle.dump is not None:
         unwritten = smallest(changes(language), is_unwritten, bounds)
         fed = unwritten.tried
-        note = _LATE if unwritten.is_late else note or ("" if fed else _NOT_ROUND_TRIPPED)
+        note = _TIMED_OUT if unwritten.timed_out else note or ("" if fed else _NOT_ROUND_TRIPPED)
         if (change := unwritten.example) is not None:
             text = oracle.canonical(change.changed) or change.changed
             counterexamples.append(Counterexample(text, "valid but not generated", _NOT_GENERATED))

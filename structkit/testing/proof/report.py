@@ -69,8 +69,8 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """Whether there is no counterexample."""
-        return not self.counterexamples
+        """Whether at least one sentence was validated and no counterexample was found."""
+        return self.n > 0 and not self.counterexamples
 
     @property
     def rejected(self) -> int:

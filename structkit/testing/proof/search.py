@@ -58,12 +58,12 @@ class Found(Generic[T]):
     Attributes:
         example: The example.
         tried: How many counted.
-        is_late: Whether the search ended for its seconds.
+        timed_out: Whether the time limit ended the search.
     """
 
     example: T | None
     tried: int
-    is_late: bool
+    timed_out: bool
 
 
 class Change(NamedTuple):

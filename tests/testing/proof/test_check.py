@@ -101,10 +101,11 @@ def test_the_same_seed_gives_the_same_report() -> None:
     assert sk.check(Person, n=30, seed=3) == sk.check(Person, n=30, seed=3)
 
 
-def test_a_search_ends_when_its_seconds_are_over() -> None:
+def test_a_check_that_tries_nothing_in_time_is_not_ok() -> None:
     report = sk.check(Person, seconds=0)
-    assert (report.n, report.validated) == (0, 0)
-    assert "the time was over" in report.note
+    assert (report.n, report.validated, report.counterexamples) == (0, 0, ())
+    assert not report.ok
+    assert "the time limit" in report.note
 
 
 def test_what_is_accepted_and_not_written_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
