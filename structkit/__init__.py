@@ -1,4 +1,4 @@
-"""Structured output from local language models: a type goes in, a validated instance comes out.
+"""Structured output from local language models: pass a type, get a validated instance.
 
 ```python
 import structkit as sk
@@ -251,11 +251,11 @@ _HOMES = {
     "stream": "structkit.api.stream",
     "tool": "structkit.agent.tools.tool",
 }
-"""Where the classes live; errors live in `structkit.errors`, functions in `structkit.api.single`."""
+"""Modules of the classes; errors are in `structkit.errors`, other functions in `structkit.api.single`."""
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first used, so that `import structkit` takes a moment and no numba."""
+    """Import a public name on first use, so that `import structkit` is fast and does not import numba."""
     if name not in __all__:
         raise AttributeError(f"module 'structkit' has no attribute {name!r}")
     if name in ("mcp", "messages", "processors", "testing"):
@@ -271,10 +271,10 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """The package, in which functions have the names of the modules that they come from."""
+    """The package module; keeps functions when a submodule with the same name is imported."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        # Importing structkit.compile would else put that module in the function's place.
+        # Importing structkit.compile would otherwise replace the function with the module.
         if not (isinstance(value, ModuleType) and name in ("compile", "generate")):
             super().__setattr__(name, value)
 

@@ -1,6 +1,7 @@
-"""The messages of an agent's run: typed values that can be stored as JSON and given to another run.
+"""Messages of an agent's run: typed values that can be stored as JSON and passed to another run.
 
-`dumps(result.messages)` is a text; `agent.run("And tomorrow?", messages=loads(text))` goes on with the conversation.
+`dumps(result.messages)` returns a string; `agent.run("And tomorrow?", messages=loads(text))` continues the
+conversation.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ __all__ = ["Answer", "CallPart", "Calls", "Message", "Output", "User", "dumps", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """What the user said."""
+    """A message of the user."""
 
     content: str
     kind: Literal["user"] = "user"
@@ -25,53 +26,53 @@ class User:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallPart:
-    """A call as the model wrote it."""
+    """A tool call as written by the model."""
 
     id: str
-    """What names the call among those of its run and of the runs before it."""
+    """Identifier of the call, unique in its run and the runs before it."""
 
     name: str
-    """The tool."""
+    """The name of the tool."""
 
     arguments: str
-    """JSON: an object with the arguments that were written."""
+    """The arguments as a JSON object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
-    """The calls that the model wrote in one step."""
+    """The calls of one step."""
 
     calls: tuple[CallPart, ...]
     text: str = ""
-    """What the model said before them; see `structkit.Agent`."""
+    """Text before the calls; see `structkit.Agent`."""
 
     kind: Literal["calls"] = "calls"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What came of a call, as the model is told."""
+    """The output of a call, as the model reads it."""
 
     id: str
     name: str
     content: str
-    """What the tool returned: a text as it is, all else as JSON, with `NaN` and `Infinity` as Python writes them. Or
-    what went wrong."""
+    """The return value of the tool, or an error message. A string is unchanged; other values are JSON, with `NaN` and
+    `Infinity` as Python writes them."""
 
     failed: bool = False
     note: str = ""
-    """What the model should know about its next step, such as that a tool cannot be called any more."""
+    """A note for the model's next step, such as that a tool is no longer available."""
 
     kind: Literal["output"] = "output"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The result, as the model wrote it."""
+    """The final output of a run, as written by the model."""
 
     content: str
     text: str = ""
-    """What the model said before it; see `structkit.Agent`."""
+    """Text before the answer; see `structkit.Agent`."""
 
     kind: Literal["answer"] = "answer"
 
@@ -80,7 +81,7 @@ Message: TypeAlias = User | Calls | Output | Answer
 
 
 def dumps(messages: Sequence[Message]) -> str:
-    """Messages as JSON.
+    """Serialize messages as JSON.
 
     >>> dumps([User(content="Hi")])
     '[{"content":"Hi","kind":"user"}]'
@@ -89,10 +90,10 @@ def dumps(messages: Sequence[Message]) -> str:
 
 
 def loads(text: str | bytes) -> tuple[Message, ...]:
-    """Messages from what `dumps` wrote.
+    """Deserialize messages from the output of `dumps`.
 
     Raises:
-        ValueError: The text is something else.
+        ValueError: The text is not a JSON list of messages.
 
     >>> loads('[{"content":"Hi","kind":"user"}]')
     (User(content='Hi', kind='user'),)

@@ -1,4 +1,4 @@
-"""The public functions that return how likely each answer is, instead of one."""
+"""Public functions that return the probability of each choice."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ def classify(
 def classify(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
 ) -> dict[Any, float]:
-    """How likely a model finds each of several answers.
+    """Return the probability that a model gives to each choice.
 
-    Each answer's probability is that of its text, made to sum to 1 over the answers: exact, for all of them are scored,
-    and none is sampled. The model's probabilities need not be calibrated.
+    The probability of a choice is the probability of its text, normalized to sum to 1 over all choices. The result is
+    exact: all choices are scored and none is sampled. The model's probabilities need not be calibrated.
 
     Args:
         model: A model, such as `structkit.load()`.
-        prompt: A text or messages.
+        prompt: A string or messages.
         target: A `Literal`, an `Enum`, `bool`, or `structkit.Choice([...])`.
         **options: As for `generate`.
 
     Returns:
-        The probability of each member, the likeliest first.
+        The probability of each choice, in descending order.
 
     Raises:
-        SchemaError: The target is no choice between values that can be listed, or that can be keys of a dict.
+        SchemaError: The target is not a finite set of values, or the values cannot be keys of a dict.
         StructkitError: See `structkit.generate`.
 
     >>> from typing import Literal
@@ -72,7 +72,7 @@ async def aclassify(
 async def aclassify(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
 ) -> dict[Any, float]:
-    """`classify` for async programs: the model works in a thread, so the event loop goes on.
+    """Async version of `classify`: the model runs in a thread and does not block the event loop.
 
     >>> import asyncio
     >>> from structkit.testing import ScriptedModel
@@ -97,14 +97,14 @@ def _classify(
     texts = [member for member in members if isinstance(member, str)]
     if not texts or len(texts) < len(members):
         raise SchemaError(
-            f"{read.name} is no choice between values that can be listed; give a Literal, an Enum, bool or "
-            "structkit.Choice([...]), or read the confidence of the fields of generate's result"
+            f"{read.name} is not a finite set of values; give a Literal, an Enum, bool or structkit.Choice([...]), "
+            "or read the confidence of the fields of generate's result"
         )
     values = [read.value(text) for text in texts]
     if not all(isinstance(value, Hashable) for value in values) or len(set(values)) < len(values):
         raise SchemaError(
-            f"the answers of {read.name} are no keys of a dict, because two of them are equal in Python, as 1 and True "
-            "are, or one is a list or a dict; give them names in an Enum"
+            f"the choices of {read.name} cannot be keys of a dict: two of them are equal in Python, such as 1 and "
+            "True, or one is a list or a dict; name them in an Enum"
         )
     result = run(model, prompt, target, replace(settings, confidence=True), cancelled)
     chances = result.confidence["$"].choices or {}

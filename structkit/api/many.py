@@ -1,4 +1,4 @@
-"""The public functions for many prompts: computed side by side, results in order."""
+"""Public functions for many prompts: batched computation, results in the order of the prompts."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ Targets: TypeAlias = "AnyTarget | Sequence[AnyTarget]"
 
 
 class ManyOptions(Options, total=False):
-    """The keyword arguments of the functions for many prompts: those for one, and these."""
+    """Keyword arguments of the functions for many prompts, in addition to those for one prompt."""
 
     batch_size: int
-    """Sequences computed at once; 8 by default."""
+    """Maximum number of sequences per batch; 8 by default."""
 
     progress: bool | None
-    """Whether a progress bar is shown, by tqdm; by default only in a terminal."""
+    """Whether to show a progress bar (requires tqdm); by default only in a terminal."""
 
     return_exceptions: Literal[False]
-    """By default the first error is raised, and ends all."""
+    """By default, the first error is raised and cancels the other prompts."""
 
 
 class ReturnExceptionsOptions(Options, total=False):
-    """Those of calls that return the exception of a prompt that fails in the place of its value."""
+    """Keyword arguments of calls that return exceptions in place of the values of failed prompts."""
 
     batch_size: int
     progress: bool | None
@@ -74,28 +74,29 @@ def extract_many(
 def extract_many(
     model: LogitsModel, prompts: Prompts, target: Targets, **options: object
 ) -> Sequence[object]:
-    """Have a model write a value for each prompt, several at once.
+    """Generate a value for each prompt, in batches.
 
-    A sequence that ends makes room for the next, prompts of like length go together, and what all prompts begin
-    with is read once. In greedy decoding each value is the one that `extract` gives.
+    When a sequence ends, the next prompt takes its place in the batch. Prompts of similar length are batched together,
+    and the common prefix of all prompts is read once. With greedy decoding, each value equals the one that `extract`
+    returns.
 
     Args:
-        model: A model, such as `structkit.load()`. One that cannot compute several sequences at once, because it
-            keeps a state instead of the tokens, writes them one after the other.
-        prompts: Texts, or lists of messages.
-        target: What to generate, as for `extract`; or a list of targets, one for each prompt.
-        **options: Those of `extract`, and: `batch_size`, the sequences computed at once, 8 by default; `progress`,
-            whether a progress bar is shown (it needs tqdm), by default only in a terminal; `return_exceptions`, whether
-            the exception of a prompt that fails takes the place of its value, where else the first one is raised
-            and ends all. With a `seed` each prompt draws random numbers of its own, whatever the batch.
+        model: A model, such as `structkit.load()`. A model that does not support batching, such as a recurrent model,
+            generates the sequences one after the other.
+        prompts: Strings, or lists of messages.
+        target: What to generate, as for `extract`; or a list with one target per prompt.
+        **options: As for `extract`, and: `batch_size`, the maximum number of sequences per batch, 8 by default;
+            `progress`, whether to show a progress bar (requires tqdm), by default only in a terminal;
+            `return_exceptions`, whether to return the exception of a failed prompt in place of its value instead of
+            raising the first one. With a `seed`, each prompt has its own random numbers, independent of the batch.
 
     Returns:
         The values, in the order of the prompts.
 
     Raises:
         StructkitError: See `generate`.
-        ValueError: There are not as many targets as prompts, or an option is out of its range.
-        TypeError: An option, or a prompt, is not what it should be.
+        ValueError: The numbers of targets and prompts differ, or an option is out of range.
+        TypeError: An option or a prompt has the wrong type.
 
     >>> from structkit.testing import ScriptedModel
     >>> extract_many(ScriptedModel(["1", "2"]), ["One.", "Two."], int)
@@ -131,9 +132,9 @@ def generate_many(
 def generate_many(
     model: LogitsModel, prompts: Prompts, target: Targets, **options: object
 ) -> Sequence[object]:
-    """Have a model write a value for each prompt, and return them with their texts and what they took.
+    """Generate a value for each prompt, and return results with text and usage.
 
-    Takes what `extract_many` takes.
+    Takes the arguments of `extract_many`.
 
     >>> from structkit.testing import ScriptedModel
     >>> [result.text for result in generate_many(ScriptedModel(["1", "2"]), ["One.", "Two."], int)]
@@ -169,7 +170,7 @@ async def aextract_many(
 async def aextract_many(
     model: LogitsModel, prompts: Prompts, target: Targets, **options: object
 ) -> Sequence[object]:
-    """`extract_many` for async programs: the model works in a thread, so the event loop goes on.
+    """Async version of `extract_many`: the model runs in a thread and does not block the event loop.
 
     >>> import asyncio
     >>> from structkit.testing import ScriptedModel
@@ -207,7 +208,7 @@ async def agenerate_many(
 async def agenerate_many(
     model: LogitsModel, prompts: Prompts, target: Targets, **options: object
 ) -> Sequence[object]:
-    """`generate_many` for async programs; see `aextract_many`.
+    """Async version of `generate_many`; see `aextract_many`.
 
     >>> import asyncio
     >>> from structkit.testing import ScriptedModel
@@ -240,6 +241,6 @@ def _run(
     targets = [cast("AnyTarget", target)] * len(prompts) if one else list(cast("Sequence[AnyTarget]", target))
     if len(targets) != len(prompts):
         raise ValueError(
-            f"there are {len(prompts)} prompts and {len(targets)} targets; give one for each, or one"
+            f"{len(prompts)} prompts and {len(targets)} targets; give one target per prompt, or one target for all"
         )
     return run_many(model, prompts, targets, settings, batch, cancelled)

@@ -1,7 +1,7 @@
-"""The public functions: thin, typed, and nothing of their own.
+"""Public functions for one prompt, as thin typed wrappers.
 
-The result's type is that of the third argument: `Person` for `Person`, `str` for `Regex`, an option's type
-for `Choice`, a `Call` of what a function returns for the function, and `object` for a JSON Schema.
+The result type follows from the target: `Person` for `Person`, `str` for `Regex`, the type of an option
+for `Choice`, `Call` for a function, and `object` for a JSON Schema.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 Schema: TypeAlias = Mapping[str, object]
-"""A JSON Schema, as `json.loads` gives it."""
+"""A JSON Schema, as returned by `json.loads`."""
 
 
 @overload
@@ -66,18 +66,18 @@ def extract(
     model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
 ) -> Call[T]: ...
 def extract(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> object:
-    """Have a model write a value of a type, and validate it.
+    """Generate a value of a type, and validate it.
 
     Args:
         model: A model, such as `structkit.load()`.
-        prompt: A text, or messages such as `{"role": "user", "content": "..."}`.
+        prompt: A string, or messages such as `{"role": "user", "content": "..."}`.
         target: A type, a function, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
-        **options: How it is written, such as `max_tokens`, `temperature`, `seed`, `system`, `timeout` or `retries`: all
-            of them are in `structkit.generate.input.options.Options`.
+        **options: Generation options such as `max_tokens`, `temperature`, `seed`, `system`, `timeout` or `retries`;
+            `structkit.generate.input.options.Options` lists all of them.
 
     Returns:
-        The value: an instance of the type, a `Call` of the function, the text for `Regex`, the option for `Choice`,
-        and what `json.loads` gives for a JSON Schema.
+        The value: an instance of the type, a `Call` for a function, a string for `Regex`, the option for `Choice`,
+        or JSON data for a JSON Schema.
 
     Raises:
         StructkitError: See `generate`.
@@ -145,31 +145,32 @@ def generate(
     n: int | None = None,
     **options: Unpack[Options],
 ) -> object:
-    """Have a model write a value of a type, and return it with its text and what it took.
+    """Generate a value of a type, and return it with its text and usage.
 
     Args:
-        model: A model, such as `structkit.load()`. It writes one sequence at a time; others wait.
-        prompt: A text, or messages such as `{"role": "user", "content": "..."}`.
+        model: A model, such as `structkit.load()`. It computes one call at a time; concurrent calls wait.
+        prompt: A string, or messages such as `{"role": "user", "content": "..."}`.
         target: A type, a function, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
-        n: With a temperature: how many values to sample. The prompt is read once for all, and with a `seed` each draws
-            random numbers of its own, the first those of a single one. Where one fails, its error ends all.
-        **options: How it is written, such as `max_tokens`, `temperature`, `seed`, `system`, `timeout` or `retries`: all
-            of them are in `structkit.generate.input.options.Options`.
+        n: Number of values to sample; requires a temperature. The prompt is read once. With a `seed`, each sample has
+            its own random numbers, and the first sample equals the result without `n`. The first error is raised and
+            cancels the other samples.
+        **options: Generation options such as `max_tokens`, `temperature`, `seed`, `system`, `timeout` or `retries`;
+            `structkit.generate.input.options.Options` lists all of them.
 
     Returns:
-        The value, the text, the reason for its end, and the tokens and seconds it took; with `n` a list of so many.
+        The value, its text, the finish reason and the usage in tokens and seconds; with `n`, a list of `n` results.
 
     Raises:
-        SchemaError: The target cannot be described, or not be enforced, or no value satisfies it.
-        PatternError: A pattern that no regular language can say.
+        SchemaError: The target cannot be described or enforced, or no value satisfies it.
+        PatternError: A pattern is not a regular language.
         VocabularyError: The model's tokens cannot spell any value.
         LimitExceeded: The target is too large.
-        BudgetTooSmall: The shortest value needs more tokens than `max_tokens`, or than the context leaves.
-        OutputValidationError: Validators of the type's own refused the value and those written anew.
-        ModelError: The model broke.
-        GenerationError: The prompt leaves no room in the context.
-        ValueError: An option is out of its range.
-        TypeError: An option, or the prompt, is not what it should be.
+        BudgetTooSmall: The shortest value needs more tokens than `max_tokens` or than the context has left.
+        OutputValidationError: Custom validators rejected the value and all retries.
+        ModelError: The model failed.
+        GenerationError: The prompt fills the context.
+        ValueError: An option is out of range.
+        TypeError: An option or the prompt has the wrong type.
 
     >>> from structkit.testing import ScriptedModel
     >>> result = generate(ScriptedModel(["[1, 2]"]), "One and two.", list[int])
@@ -210,10 +211,10 @@ async def aextract(
 async def aextract(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
 ) -> object:
-    """`extract` for async programs: the model works in a thread, so the event loop goes on.
+    """Async version of `extract`: the model runs in a thread and does not block the event loop.
 
-    A model writes one sequence at a time, so several calls on one model take turns. When the task is
-    cancelled the model stops at its next token.
+    A model computes one call at a time, so concurrent calls on one model wait for each other. Cancelling the task
+    stops the model at its next token.
 
     >>> import asyncio
     >>> from structkit.testing import ScriptedModel
@@ -279,7 +280,7 @@ async def agenerate(
     n: int | None = None,
     **options: Unpack[Options],
 ) -> object:
-    """`generate` for async programs; see `aextract`.
+    """Async version of `generate`; see `aextract`.
 
     >>> import asyncio
     >>> from structkit.testing import ScriptedModel
@@ -289,16 +290,16 @@ async def agenerate(
     settings = Settings.read("agenerate", options, ("n",))
     if n is None:
         return await _generate_async(model, prompt, target, settings)
-    asked = time.perf_counter()
+    started_at = time.perf_counter()
     return await in_thread(
-        lambda cancelled: run_samples(model, prompt, target, settings, n, cancelled, asked)
+        lambda cancelled: run_samples(model, prompt, target, settings, n, cancelled, started_at)
     )
 
 
 def render_prompt(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> str:
-    r"""The exact text that the model would read, after its chat template.
+    r"""Return the exact text that the model would read, with its chat template applied.
 
-    Takes what `generate` takes; nothing is generated.
+    Takes the arguments of `generate`; generates nothing.
 
     Raises:
         SchemaError: The target cannot be described.
@@ -316,7 +317,7 @@ def render_prompt(model: LogitsModel, prompt: Prompt, target: AnyTarget, **optio
 
 
 def to_json_schema(target: AnyTarget) -> dict[str, object]:
-    """The JSON Schema of a target: the first visible step of the pipeline.
+    """Return the JSON Schema of a target.
 
     Raises:
         SchemaError: The target cannot be described.
@@ -336,7 +337,7 @@ def to_regex(
     null: NullFields | None = None,
     limits: Limits = Limits(),  # noqa: B008
 ) -> str:
-    """The regex of a target's texts: the second visible step of the pipeline.
+    """Return the regex of a target's texts.
 
     Args:
         target: The target.
@@ -347,11 +348,11 @@ def to_regex(
         limits: As for `generate`.
 
     Returns:
-        A pattern for Python's `re.fullmatch`; for a recursive target, which no regex can say, one line for
-        each rule.
+        A pattern for Python's `re.fullmatch`. A recursive target is not a regular language and gives one line per
+        rule.
 
     Raises:
-        SchemaError: The target cannot be described or not be enforced.
+        SchemaError: The target cannot be described or enforced.
         LimitExceeded: The regex would be too long.
 
     >>> print(to_regex(bool))
@@ -359,7 +360,7 @@ def to_regex(
     """
     policy = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
     target_read = read_target(target, policy=policy, limits=limits)
-    # Quotes have no regex, whatever they are taken from.
+    # Quotes have no regex, whatever their source.
     rules = target_read.rules(whitespace=whitespace, order=order, source=" ? ", limits=limits)
     return format_regex(rules, limits)
 
@@ -367,5 +368,5 @@ def to_regex(
 async def _generate_async(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, settings: Settings
 ) -> Result[object]:
-    asked = time.perf_counter()
-    return await in_thread(lambda cancelled: run(model, prompt, target, settings, cancelled, asked))
+    started_at = time.perf_counter()
+    return await in_thread(lambda cancelled: run(model, prompt, target, settings, cancelled, started_at))

@@ -1,4 +1,4 @@
-"""The public functions that tell what is written while it is written."""
+"""Public functions that stream events during generation."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def stream(
 def stream(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
 ) -> Stream[object]:
-    """Have a model write a value of a type, and tell what happens as it becomes certain.
+    """Generate a value of a type, and yield an event for each part as soon as the part is final.
 
-    Takes what `generate` takes. The model works when the next event is asked for; what is wrong is raised there.
+    Takes the arguments of `generate`. The model runs when the next event is requested, and errors are raised there.
 
     Returns:
-        An iterator of `FieldStart`, `TextDelta`, `FieldEnd`, `FieldRetracted` and at last `StreamEnd`, with the value
-        so far as `partial`.
+        An iterator of `FieldStart`, `TextDelta`, `FieldEnd` and `FieldRetracted`, with `StreamEnd` last. Its `partial`
+        is the value so far.
 
     >>> from structkit.testing import ScriptedModel
     >>> for event in stream(ScriptedModel(['{"name": "Ana", "age": 34}']), "Ana is 34.", dict[str, str | int]):
@@ -90,7 +90,7 @@ def astream(
 def astream(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
 ) -> AsyncStream[object]:
-    """`stream` for async programs: the model works in a thread while the next event is awaited.
+    """Async version of `stream`: the model runs in a thread while the next event is awaited.
 
     >>> import asyncio
     >>> from structkit.testing import ScriptedModel

@@ -1,4 +1,4 @@
-"""The command: `structkit extract "Ana is 34." --type examples/person.py:Person`, `structkit check module:Type`."""
+"""The command line: `structkit extract "Ana is 34." --type examples/person.py:Person`, `structkit check` and others."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ examples:
 """
 
 _CHECK = (
-    "look for values about which a type and its guide disagree",
+    "search for texts about which a type and its guide disagree",
     """
 
-Random sentences of the type's language are validated, and values that are accepted are fed back. hypothesis
-searches: pip install 'structkit[check]'. A JSON Schema is checked with the package jsonschema.
-The type's module is run, as importing it would.""",
+Random sentences of the type's language are validated, and changed valid values must be in the language. The search
+requires hypothesis: pip install 'structkit[check]'. A JSON Schema is checked with the package jsonschema.
+The module of the type is executed.""",
     """\
 exit status:
-  0  they agree
+  0  no counterexample was found
   1  there is a counterexample, no example was tried in time, or the type cannot be compiled
-  2  the arguments are wrong, or there is no such type
+  2  the arguments are invalid, or the type does not exist
 
 examples:
   structkit check package.models:Invoice
@@ -42,13 +42,13 @@ examples:
 )
 
 _EXPLAIN = (
-    "say keyword by keyword what of a type is enforced, and what that costs",
+    "list the keywords of a type: whether each is enforced, and its cost",
     "",
     """\
 exit status:
-  0  everything is enforced, or checked after
-  1  something is refused
-  2  the arguments are wrong, or there is no such type
+  0  every keyword is enforced, or checked afterwards
+  1  at least one keyword is not supported
+  2  the arguments are invalid, or the type does not exist
 
 examples:
   structkit explain package.models:Invoice
@@ -71,14 +71,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
     Args:
-        arguments: What follows the command's name; by default what the shell gave.
+        arguments: The arguments after the command's name; by default those of the process.
 
     Returns:
-        0; or 1 after an error, of which one message was written to standard error, or where `check` or `explain` found
-        what they look for.
+        The exit status: 0; or 1 after an error, with one message on standard error, or if `check` or `explain` report
+        a problem.
 
     Raises:
-        SystemExit: With 2, after a mistake in the arguments; with 0, after `--help` and `--version`.
+        SystemExit: With 2 after invalid arguments; with 0 after `--help` and `--version`.
     """
     parsed = _parser().parse_args(arguments)
     run = _extract if parsed.command == "extract" else _run_target_command
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output, status = run(parsed)
     except structkit.StructkitError as error:
         return _fail(str(error))
-    except ImportError as error:  # an extra that is not installed
+    except ImportError as error:  # a missing extra
         return _fail(str(error))
     except KeyboardInterrupt:
         return _fail("interrupted")
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _extract(parsed: argparse.Namespace) -> tuple[str, int]:
-    from structkit.cli.extract import (  # slow, and --version needs none of it
+    from structkit.cli.extract import (  # slow, and not required by --version
         extract,
         read_options,
         read_prompt,
@@ -191,22 +191,22 @@ def _add_target(command: argparse.ArgumentParser) -> None:
 
 
 def _add_compile_options(
-    command: argparse.ArgumentParser, *, source: str = "the text that fields with sk.Quote() are taken from"
+    command: argparse.ArgumentParser, *, source: str = "the source text of fields with sk.Quote()"
 ) -> None:
     command.add_argument(
         "--defaults",
         choices=["always", "may_omit"],
-        help="whether fields with a default are always written, as they are by default, or may be omitted",
+        help="whether fields with a default are always written, the default, or may be omitted",
     )
     command.add_argument(
         "--order",
         choices=["declared", "any"],
-        help="of keys: declared, the default, or any",
+        help="order of keys: declared, the default, or any",
     )
     command.add_argument(
         "--null",
         choices=["always", "may_omit", "omit"],
-        help="what is written of optional fields without a value",
+        help="how optional fields without a value are written",
     )
     command.add_argument(
         "--whitespace", choices=["spaced", "compact"], help="spaced, the default, or no spaces in the JSON"
@@ -215,7 +215,7 @@ def _add_compile_options(
 
 
 def _add_extract(command: argparse.ArgumentParser) -> None:
-    command.add_argument("prompt", nargs="?", default="-", help="the text; by default standard input")
+    command.add_argument("prompt", nargs="?", default="-", help="the prompt; by default standard input")
     target = command.add_mutually_exclusive_group(required=True)
     target.add_argument(
         "--type",
@@ -223,26 +223,28 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
         metavar="WHERE:NAME",
         help="a type: path/to/file.py:Person or module:Person",
     )
-    target.add_argument("--schema", metavar="FILE", help="a JSON Schema in a file")
+    target.add_argument("--schema", metavar="FILE", help="a file with a JSON Schema")
     command.add_argument(
-        "--model", metavar="NAME", help="a folder or a Hugging Face name; else the demo model"
+        "--model", metavar="NAME", help="a folder or a Hugging Face name; by default the demo model"
     )
-    command.add_argument("--max-tokens", type=int, metavar="N", help="the most tokens to write")
+    command.add_argument("--max-tokens", type=int, metavar="N", help="maximum number of tokens")
     command.add_argument("--temperature", type=float, metavar="T", help="0, the default, is greedy")
-    command.add_argument("--seed", type=int, metavar="N", help="makes sampling repeatable")
-    _add_compile_options(
-        command, source="the text that fields with sk.Quote() are taken from; by default the prompt"
-    )
+    command.add_argument("--seed", type=int, metavar="N", help="seed of sampling")
+    _add_compile_options(command, source="the source text of fields with sk.Quote(); by default the prompt")
     many = command.add_argument_group("a file of prompts")
-    many.add_argument("--input", metavar="FILE", help="JSON lines: texts, or objects with a prompt and an id")
     many.add_argument(
-        "--output", metavar="FILE", help="where to write a line with the value or error of each"
+        "--input", metavar="FILE", help="JSON lines: strings, or objects with a prompt and an id"
+    )
+    many.add_argument("--output", metavar="FILE", help="JSON lines: the value or error of each prompt")
+    many.add_argument(
+        "--batch-size",
+        type=int,
+        default=8,
+        metavar="N",
+        help="maximum number of prompts per batch, 8 by default",
     )
     many.add_argument(
-        "--batch-size", type=int, default=8, metavar="N", help="prompts computed at once, 8 by default"
-    )
-    many.add_argument(
-        "--resume", action="store_true", help="go on after the lines that the output has already"
+        "--resume", action="store_true", help="continue after the lines that are already in the output"
     )
     command.add_argument("--json", action="store_true", help="print JSON instead of Python's repr")
 
@@ -288,9 +290,9 @@ def _fail(message: str) -> int:
 
 def _write(text: str) -> None:
     encoding = sys.stdout.encoding or "utf-8"
-    # A terminal that cannot show a character gets its escape instead of a traceback.
+    # Characters that the terminal cannot encode are escaped.
     try:
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads, such as `head`, has enough
+    except BrokenPipeError:  # the reader, such as `head`, has exited
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

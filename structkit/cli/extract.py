@@ -1,4 +1,4 @@
-"""`structkit extract`: read the target and the prompt, generate, and say what to print."""
+"""`structkit extract`: read target and prompt, generate a value, and return the output."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = ["extract", "read_options", "read_prompt", "read_schema", "read_type"]
 
 
 def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> str:
-    """Run the command and return what it prints.
+    """Run the command and return its output.
 
     Raises:
-        StructkitError: Anything that went wrong.
+        StructkitError: The target, the model or the generation failed.
     """
     target = read_type(*arguments.type) if arguments.type else read_schema(Path(arguments.schema))
     if arguments.input:
@@ -36,21 +36,21 @@ def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> str
 
 
 def read_type(source: str, name: str) -> AnyTarget:
-    """Find a type by its place. The file or module is run, as importing it would.
+    """Import a type by its location. The file or module is executed.
 
     Args:
         source: A file such as `path/to/file.py`, or a module.
-        name: The name of the type in it, with dots for a type within a type.
+        name: The name of the type in it, with dots for a nested type.
 
     Raises:
-        SchemaError: There is no such file, module or name.
+        SchemaError: The file, module or name does not exist.
 
     >>> read_type("decimal", "Decimal")
     <class 'decimal.Decimal'>
     """
     try:
         found: object = _import_file(Path(source)) if source.endswith(".py") else _import_module(source)
-    except (Exception, SystemExit) as error:  # a user's module may raise anything
+    except (Exception, SystemExit) as error:  # user code
         raise SchemaError(f"{source} cannot be imported: {type(error).__name__}: {error}") from error
     for part in name.split("."):
         if not hasattr(found, part):
@@ -63,7 +63,7 @@ def read_schema(path: Path) -> AnyTarget:
     """Read a JSON Schema from a file.
 
     Raises:
-        SchemaError: There is no such file, or it does not hold a JSON object.
+        SchemaError: The file does not exist, or does not contain a JSON object.
     """
     try:
         schema = json.loads(path.read_text(encoding="utf-8"))
@@ -75,22 +75,22 @@ def read_schema(path: Path) -> AnyTarget:
 
 
 def read_prompt(prompt: str) -> str:
-    """The prompt, from standard input if it is `-`.
+    """Return the prompt; read it from standard input if it is `-`.
 
     Raises:
-        ValueError: It is empty.
+        ValueError: The prompt is empty.
     """
     text = sys.stdin.read().strip() if prompt == "-" else prompt
     if not text:
-        raise ValueError("the prompt is empty; give a text, or pipe one to standard input")
+        raise ValueError("the prompt is empty; give a string, or pipe one to standard input")
     return text
 
 
 def read_options(arguments: argparse.Namespace) -> Options:
-    """The options of `generate` that were given.
+    """Return the options of `generate` that were given.
 
     Raises:
-        ValueError: One of them is out of its range.
+        ValueError: An option is out of range.
     """
     if bool(arguments.input) != bool(arguments.output):
         raise ValueError("--input and --output go together: a file of prompts, and where to write the values")
@@ -112,7 +112,7 @@ def _import_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ImportError("it is not a Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # pydantic looks up the names in annotations there
+    sys.modules[spec.name] = module  # pydantic resolves annotations there
     sys.path.insert(0, str(path.resolve().parent))
     spec.loader.exec_module(module)
     return module

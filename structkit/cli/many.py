@@ -21,22 +21,21 @@ from structkit.targets.targets import AnyTarget, Choice, Regex
 __all__ = ["extract_file"]
 
 _BATCHES_PER_CHUNK = 16
-"""Batches whose prompts are sorted by their length together."""
+"""Batches whose prompts are sorted by length together."""
 
 
 def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Options) -> str:
-    """Run the command and return what it prints.
+    """Run the command and return its output.
 
-    Every line of the input is a prompt: a JSON string, or an object with a `prompt`, which is a text or messages, and
-    perhaps an `id`. Every line of the output belongs to the same line of the input: an object with the `value` or the
-    `error`, and the `id`.
+    Every line of the input is a prompt: a JSON string, or an object with a `prompt` (a string or messages) and an
+    optional `id`. The same line of the output is an object with the `value` or the `error`, and the `id`.
 
     Raises:
-        StructkitError: A file cannot be read or written, or there is an output already, or the target is wrong.
+        StructkitError: A file cannot be read or written, the output already exists, or the target is invalid.
     """
     source, sink = Path(arguments.input), Path(arguments.output)
     if sink.exists() and not arguments.resume:
-        raise StructkitError("there is such a file; pass --resume to go on with it", place=str(sink))
+        raise StructkitError("the file already exists; pass --resume to continue it", place=str(sink))
     model, size, failed, written = load(arguments.model), arguments.batch_size, 0, 0
     settings = Settings.read("extract_many", options)
     try:
@@ -50,19 +49,19 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
                         failed += "error" in answer
                         written += 1
     except (OSError, UnicodeDecodeError) as error:
-        raise StructkitError(f"the files cannot be read and written: {error}", place=str(source)) from error
-    skipped = f", {before} were there" if before else ""
+        raise StructkitError(f"reading or writing the files failed: {error}", place=str(source)) from error
+    skipped = f", {before} already existed" if before else ""
     return f"{written} lines written to {sink}, {failed} of them errors{skipped}"
 
 
 class _OutputFile:
-    """The file of answers. They come in any order, and are written in that of the lines, each as soon as it can be.
+    """The output file. Answers arrive in any order, and are written in the order of the lines, as early as possible.
 
-    Those that come before their turn wait in a file beside it, so that nothing that was answered is lost when the
-    machine stops. What is there already is gone on with.
+    Answers that arrive early are stored in a file beside the output, so that no answer is lost if the process is
+    killed. Existing files are continued.
 
     Attributes:
-        existing: How many answers were there.
+        existing: Number of answers that already existed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -79,11 +78,11 @@ class _OutputFile:
         self._write()
 
     def has(self, number: int) -> bool:
-        """Whether there is the answer to a line."""
+        """Whether the answer to a line exists."""
         return number < self._next or number in self._pending
 
     def put(self, number: int, answer: dict[str, object]) -> None:
-        """Take the answer to a line."""
+        """Add the answer to a line."""
         text = self._pending[number] = json.dumps(answer, ensure_ascii=False)
         if number == self._next:
             self._write()
@@ -92,7 +91,7 @@ class _OutputFile:
             self._pending_file.flush()
 
     def _recover(self) -> None:
-        """Read what waits; a line that is no answer is left out, so that its prompt is asked again."""
+        """Read the stored answers; an invalid line is dropped, so that its prompt is computed again."""
         with self._pending_path.open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 number, _, text = line.rstrip("\n").partition(" ")
@@ -122,21 +121,21 @@ class _OutputFile:
 
 
 def _count_complete_lines(sink: Path) -> int:
-    """The lines of a file, if there is one; a last one that is not whole is taken back."""
+    """Count the complete lines of a file, if it exists; truncate an incomplete last line."""
     if not sink.exists():
         return 0
     content = sink.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
+    end = content.rfind(b"\n") + 1
+    if end < len(content):
         with sink.open("r+b") as file:
-            file.truncate(whole)
+            file.truncate(end)
     return content.count(b"\n")
 
 
 def _answers(
     model: LogitsModel, lines: dict[int, str], target: AnyTarget, settings: Settings, size: int
 ) -> Generator[tuple[int, dict[str, object]], None, None]:
-    """The answers to lines, in the order in which they are made, by the numbers of the lines."""
+    """Yield line numbers and answers, in the order of completion."""
     prompts, names = {}, {}
     for number, line in lines.items():
         prompt, names[number] = _read(line)
@@ -159,11 +158,11 @@ def _answer(result: Result[object] | Exception, name: object, *, is_json: bool) 
 
 
 def _read(line: str) -> tuple[object, object]:
-    """The prompt of a line, or what is wrong with it, and its id."""
+    """Return the prompt of a line, or an error, and its id."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return ValueError(f"the line is no JSON: {error}"), None
+        return ValueError(f"the line is not JSON: {error}"), None
     if isinstance(entry, dict):
         return entry.get("prompt", ValueError("the line has no prompt")), entry.get("id")
     return entry, None

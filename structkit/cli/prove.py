@@ -1,4 +1,4 @@
-"""`structkit check`, `structkit explain` and `structkit sample`: what needs a target and no model."""
+"""`structkit check`, `structkit explain` and `structkit sample`: commands that need a target and no model."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["COMMANDS", "target_from_arguments"]
 
 
 def target_from_arguments(arguments: argparse.Namespace) -> AnyTarget:
-    """The target that was named: a JSON Schema in a file, or a type by its place.
+    """Return the target of the arguments: a JSON Schema in a file, or a type by its location.
 
     Raises:
-        SchemaError: There is no such thing.
+        SchemaError: The target does not exist.
     """
     where: str = arguments.target
     if where.endswith(".json"):
@@ -43,7 +43,7 @@ def _check(arguments: argparse.Namespace, target: AnyTarget) -> tuple[str, int]:
 
 
 def _explain(arguments: argparse.Namespace, target: AnyTarget) -> tuple[str, int]:
-    """The table, and 1 if something is refused."""
+    """Return the table, and 1 if a keyword is not supported."""
     found = explain(target, **_compile_options(arguments))
     refused = any(row.how == "refused" for row in found.rows)
     if arguments.json:
@@ -52,7 +52,7 @@ def _explain(arguments: argparse.Namespace, target: AnyTarget) -> tuple[str, int
 
 
 def _sample(arguments: argparse.Namespace, target: AnyTarget) -> tuple[str, int]:
-    """A line of JSON for each value."""
+    """Return a line of JSON for each value."""
     language = Language.compile(target, **_compile_options(arguments))
     texts = [text for text, _ in texts_and_values(language, arguments.seed, arguments.n)]
     if not language.target.is_json:
@@ -65,7 +65,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace, AnyTarget], tuple[str, int]]] 
     "explain": _explain,
     "sample": _sample,
 }
-"""What each command prints, and its exit status."""
+"""Functions that return the output of a command, and its exit status."""
 
 
 def _compile_options(arguments: argparse.Namespace) -> CompileOptions:
@@ -83,5 +83,5 @@ def _json(value: object) -> str:
 
 
 def _escape_for_terminal(text: str) -> str:
-    """A text for a terminal: what would move the cursor or turn the writing round is an escape, as JSON has them."""
+    """Escape, as in JSON, characters that move the cursor or change the writing direction of a terminal."""
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)

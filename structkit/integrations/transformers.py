@@ -1,4 +1,4 @@
-"""A guide inside of transformers' own loop: for those who keep `model.generate(...)`."""
+"""Integration with transformers: a guide as a logits processor of `model.generate`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["LogitsProcessor"]
 
 _MAX_STATES = 4_096
-"""Sequences that are remembered; one that is not is read again from its start."""
+"""Number of cached sequences; others are read again from their start."""
 
 
 @dataclass(frozen=True, slots=True)
 class _RowState:
-    """Where a row stands, and what reads its text, if that is JSON."""
+    """The guide state of a row, and a reader of its text if the text is JSON."""
 
     cursor: Cursor
     reader: JsonReader | None
@@ -33,27 +33,26 @@ class _RowState:
         return _RowState(self.cursor.fork(), None if self.reader is None else self.reader.fork())
 
     def advance(self, token: int) -> None:
-        """Take a token; what follows the end, which is padding, is not looked at."""
+        """Advance by a token; tokens after the end are padding and ignored."""
         if not self.cursor.is_terminated:
             self.cursor.advance(token)
         if self.reader is not None and not self.cursor.is_terminated:
             self.reader.read(self.cursor.guide.vocabulary.tokens[token])
 
     def fill_mask(self, mask: NDArray[np.uint32]) -> None:
-        """Write what may follow; JSON that is very deep has only room for its end."""
+        """Write the mask of the next token; deeply nested JSON may only end."""
         deep = self.reader is not None and self.reader.is_deep
         self.cursor.fill_mask(mask, self.cursor.min_tokens_to_end() if deep else None)
 
 
 class LogitsProcessor:
-    """Masks the logits of `model.generate(..., logits_processor=[...])` so that only values of a target come out.
+    """Masks the logits of `model.generate(..., logits_processor=[...])` so that only values of a target are generated.
 
-    What a row has written is read from `input_ids` itself, so batches, beams that change places, candidates that a
-    model with the same tokens drafts, and one processor for several calls, one after the other, are all the same to it.
-    Only a prompt that is the one before with a beginning of its answer needs a processor of its own, for it looks as if
-    that call went on; and so does each thread. structkit's own functions are faster, never cut a value at
-    `max_new_tokens`, and return validated values; this is for loops that must stay. The prompt is as it was given: its
-    last tokens are not healed, as those of a plain text are elsewhere.
+    The text of a row is read from `input_ids`, so batches, reordered beams, drafts of an assistant model with the same
+    tokens, and successive calls with one processor are supported. Use a new processor for each thread, and for a prompt
+    that is the previous prompt with the start of its answer, which is indistinguishable from a continued call.
+    structkit's own functions are faster, never truncate a value at `max_new_tokens`, and return validated values; use
+    this class where `model.generate` is required. The prompt is unchanged: token healing does not apply.
 
     Args:
         guide: The target's guide over the model's vocabulary: `structkit.compile(target, vocabulary)`.
@@ -74,11 +73,11 @@ class LogitsProcessor:
         self._states: LruCache[tuple[int, ...], _RowState | None] = LruCache(_MAX_STATES)
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Write -inf over the logits of tokens that may not follow.
+        """Write -inf to the logits of tokens that are not allowed.
 
         Args:
-            input_ids: int64[rows, tokens], the prompts and what was written after them.
-            scores: float[rows, width], changed in place.
+            input_ids: int64[rows, tokens], the prompts and the generated tokens.
+            scores: float[rows, width], modified in place.
 
         Returns:
             The scores.
@@ -94,7 +93,7 @@ class LogitsProcessor:
             place = self._state_after(row[self._length :])
             if place is not None:
                 place.fill_mask(mask)
-            else:  # the logits of a row must not all be -inf
+            else:  # at least one logit of a row must be finite
                 for end in self.guide.vocabulary.eos_token_ids:
                     mask[end >> 5] |= np.uint32(1 << (end & 31))
         apply_masks(scores, masks)
@@ -106,10 +105,10 @@ class LogitsProcessor:
         self._states.clear()
 
     def _continues(self, rows: list[tuple[int, ...]]) -> bool:
-        """Whether the rows go on from the prompts of the calls before; else another generation has begun.
+        """Whether the rows continue the prompts of the previous calls; otherwise a new generation has started.
 
-        A generation looks one token further than it did, or back. Where fewer tokens are allowed than a beam search
-        follows beams, it fills up with rows of probability 0: those are refused, and the others go on.
+        A generation grows by one token, or rolls back. If fewer tokens are allowed than there are beams, beam search
+        adds rows of probability 0: the language rejects these, and the others continue.
         """
         if not rows or not self._length < len(rows[0]) <= self._max_length + 1:
             return False
@@ -118,7 +117,7 @@ class LogitsProcessor:
         return any(self._state_after(row[self._length :]) is not None for row in rows)
 
     def _state_after(self, token_ids: tuple[int, ...]) -> _RowState | None:
-        """Where a row stands; `None` if the language refuses it."""
+        """Return the state of a row; `None` if the language rejects it."""
         if token_ids in self._states:
             return self._states.get(token_ids)
         before = self._states.get(token_ids[:-1]) if token_ids else None

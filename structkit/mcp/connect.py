@@ -1,6 +1,6 @@
-"""MCP servers whose tools agents may call: what is connected, and the tools of it.
+"""Connections to MCP servers, and their tools.
 
-A server's tools run elsewhere: in a process that is started, or behind a URL.
+The tools of a server run outside the program: in a subprocess, or behind a URL.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 __all__ = ["Connection", "connect"]
 
 _RECONNECT_SECONDS = 3.0
-"""Seconds for connecting again to a server behind a URL that was lost: whoever watches it may start it again."""
+"""Maximum seconds of reconnecting to a lost server behind a URL, which a supervisor may restart."""
 
 _RETRY_SECONDS = 0.2
-"""Seconds between two attempts."""
+"""Seconds between two attempts to reconnect."""
 
 _RECONNECTED = (
     "the connection to the server was lost in this call, so nobody knows whether it was made; it is there again, and "
@@ -57,7 +57,7 @@ def connect(
     timeout: float | None = 60.0,
     max_characters: int = 50_000,
 ) -> Connection:
-    """Connect to an MCP server, for as long as a `with` block lasts.
+    """Connect to an MCP server for the duration of a `with` block.
 
     ```text
     with sk.mcp.connect(["python", "server.py"]) as server:
@@ -66,19 +66,20 @@ def connect(
     ```
 
     Args:
-        server: A command as a list, which is started and spoken to over its standard input and output; a URL, which is
-            spoken to over streamable HTTP; or a transport, or a server in this process, of the package `mcp`.
-        env: Environment variables of the command, besides the few that the client hands on: `PATH`, `HOME` and such.
-        cwd: The folder that the command runs in.
+        server: A command as a list, started as a subprocess with stdio transport; a URL, for streamable HTTP; or a
+            transport or in-process server of the package `mcp`.
+        env: Environment variables of the command, in addition to the few that the client passes on, such as `PATH` and
+            `HOME`.
+        cwd: Working directory of the command.
         headers: HTTP headers, such as `{"Authorization": "Bearer ..."}`.
-        timeout: Seconds for connecting, and for each call, after which the model is told that there is no output;
-            `None` for no bound.
-        max_characters: How much of an output the model is told; the rest is cut off, and the model is told that, too.
+        timeout: Timeout in seconds of the connection and of each call, after which the model reads an error; `None`
+            for no limit.
+        max_characters: Maximum number of characters of an output; longer outputs are truncated with a note.
 
     Raises:
         ImportError: The package `mcp` is not installed, or is older than version 2.
-        TypeError: The server is none of these, or an option is not for this kind of server.
-        ValueError: A number is out of its range.
+        TypeError: The server has another type, or an option does not apply to this kind of server.
+        ValueError: A number is out of range.
     """
     check_installed()
     if timeout is not None:
@@ -86,7 +87,9 @@ def connect(
     check_int("max_characters", max_characters, 1)
     if isinstance(server, str):
         if not re.match(r"https?://", server):
-            raise TypeError(f"{server!r:.80} is no URL; a command is a list, such as ['python', 'server.py']")
+            raise TypeError(
+                f"{server!r:.80} is not a URL; a command is a list, such as ['python', 'server.py']"
+            )
         if env is not None or cwd is not None:
             raise TypeError("env and cwd are for a command; a URL has headers")
         endpoint: Endpoint = HttpEndpoint(server, headers)
@@ -94,7 +97,7 @@ def connect(
         raise TypeError("headers are for a URL; a command has env")
     elif isinstance(server, Sequence):
         if not server or not all(isinstance(part, str) for part in server):
-            raise TypeError(f"a command is a list of texts, not {server!r:.80}")
+            raise TypeError(f"a command is a list of strings, not {server!r:.80}")
         endpoint = ProcessEndpoint(server, env, cwd)
     elif env is not None or cwd is not None:
         raise TypeError("env and cwd are for a command")
@@ -104,9 +107,9 @@ def connect(
 
 
 class Connection:
-    """A session with an MCP server, from the beginning of a `with` or `async with` block to its end.
+    """A session with an MCP server, for the duration of a `with` or `async with` block.
 
-    Made by `connect`. Its tools may be called from several threads at once.
+    Created by `connect`. Its tools are thread-safe.
 
     Attributes:
         name: The command or the URL, for messages.
@@ -122,21 +125,21 @@ class Connection:
         self._lock = Lock()
 
     def tools(self, *, strict: bool = True) -> Toolset:
-        """The tools that the server has now, for `structkit.Agent`.
+        """Return the current tools of the server, for `structkit.Agent`.
 
-        An agent keeps the tools that it was made with. When a server changes its list, ask for the tools again and make
-        another agent.
+        An agent keeps the tools that it was created with. When a server changes its list, call `tools` again and
+        create another agent.
 
-        A name that no model could call a tool by, such as `files/read`, is written with `_`. What a call returns is the
-        structured content where the server gives it, or else a text, in which images and other blobs are only named.
-        A failure of the call is told to the model.
+        Characters that are invalid in tool names, as in `files/read`, are replaced by `_`. A call returns the
+        structured content if the server sends it, else text in which images and other blobs are only named. The model
+        reads the error of a failed call.
 
         Args:
-            strict: Whether an argument's schema that cannot be enforced while decoding is an error when the agent is
-                made. Otherwise arguments are checked before the call, by the package `jsonschema`.
+            strict: Whether a schema that cannot be enforced during generation is an error when the agent is created.
+                Otherwise arguments are validated before the call, by the package `jsonschema`.
 
         Raises:
-            AgentError: The server does not answer, its list has no end, or two of its tools have one name.
+            AgentError: The server does not answer, its list is too long, or two of its tools have the same name.
         """
         if self._state == "gone":
             self._reconnect()
@@ -144,12 +147,12 @@ class Connection:
             listed = self._session.submit(list_tools).result(self._timeout)
         except Late as error:
             raise self._timeout_error() from error
-        except Exception as error:  # what a server answers, and how its client breaks, is anyone's
+        except Exception as error:  # depends on the server and the client
             raise self._list_error(error) from error
         return self._make_toolset(listed, strict)
 
     async def atools(self, *, strict: bool = True) -> Toolset:
-        """`tools` for async programs."""
+        """Async version of `tools`."""
         if self._state == "gone":
             await asyncio.to_thread(self._reconnect)
         try:
@@ -158,13 +161,13 @@ class Connection:
             )
         except asyncio.TimeoutError as error:
             raise self._timeout_error() from error
-        except Exception as error:  # what a server answers, and how its client breaks, is anyone's
+        except Exception as error:  # depends on the server and the client
             raise self._list_error(error) from error
         return self._make_toolset(listed, strict)
 
     @property
     def log(self) -> str:
-        """The end of what a server that was started wrote to its standard error."""
+        """The last output of a server subprocess on standard error."""
         return self._endpoint.log
 
     def __enter__(self) -> Connection:
@@ -174,7 +177,7 @@ class Connection:
         except Late as error:
             self._session.close()
             raise self._timeout_error() from error
-        except BaseException:  # whatever it was, an interrupt too: no process is left behind
+        except BaseException:  # including interrupts: leave no subprocess behind
             self._session.close()
             raise
         return self
@@ -191,7 +194,7 @@ class Connection:
         except asyncio.TimeoutError as error:
             await asyncio.to_thread(self._session.close)
             raise self._timeout_error() from error
-        except BaseException:  # whatever it was, a cancelled task too: no process is left behind
+        except BaseException:  # including cancellation: leave no subprocess behind
             await asyncio.to_thread(self._session.close)
             raise
         return self
@@ -205,13 +208,11 @@ class Connection:
         """Open the session.
 
         Raises:
-            AgentError: It was opened before.
+            AgentError: The connection was opened before.
         """
         with self._lock:
             if self._started:
-                raise AgentError(
-                    "a connection is opened once; call connect again for another one", place=self.name
-                )
+                raise AgentError("a connection can be opened only once; call connect again", place=self.name)
             self._started = True
             return self._session.open()
 
@@ -221,10 +222,10 @@ class Connection:
             return self._session
 
     def _reconnect(self) -> bool:
-        """Whether a server that was lost can be connected to again, soon; once for all who notice.
+        """Schedule reconnecting to a lost server, once for concurrent callers; return whether that is possible.
 
-        The specification (Streamable HTTP, session management) has a client that gets 404 for its session start a new
-        one, and a service that runs for long outlives the servers that are deployed again behind its URLs.
+        The specification (Streamable HTTP, session management) requires a client that gets 404 for its session to start
+        a new one, and a long-running service outlives redeployments of the servers behind its URLs.
         """
         until = time.monotonic() + _RECONNECT_SECONDS
         while True:
@@ -246,7 +247,7 @@ class Connection:
 
     @property
     def _state(self) -> str:
-        """That of the session; one that is being opened again is gone until it is open."""
+        """The state of the session; `"gone"` while a lost session is being reopened."""
         state = self._session.state
         if self._closed:
             return "closed"
@@ -258,25 +259,25 @@ class Connection:
             result = await asyncio.wrap_future(
                 session.submit(lambda client: client.call_tool(tool_name, arguments))
             )
-        except Exception as error:  # a server is anyone's
+        except Exception as error:  # depends on the server
             if isinstance(error, AgentError) and self._state != "gone":
-                raise  # nobody has opened the connection, or it was closed
+                raise  # the connection was never opened, or was closed
             if self._state == "gone" and await asyncio.to_thread(self._reconnect):
                 raise ToolError(_RECONNECTED) from error
             raise ToolError(session.failure_message(error)) from error
         return tool_result(result, self._max_characters)
 
     def _is_available(self, context: Context[object]) -> bool | Awaitable[bool]:
-        """Whether the tools can be called: not any more in a run in which the server went.
+        """Whether the tools are available; false for the rest of a run in which the server was lost.
 
         Raises:
-            AgentError: A run begins, and the server is gone and cannot be reached again, or the connection is closed.
+            AgentError: At the start of a run, the server is lost and unreachable, or the connection is closed.
         """
         begins = isinstance(context.messages[-1], User)
         return self._reconnect_for_run() if begins and self._state == "gone" else self._is_usable(begins)
 
     async def _reconnect_for_run(self) -> bool:
-        """Whether they can be called in a run that begins while the server is lost."""
+        """Whether the tools are available in a run that starts while the server is lost."""
         await asyncio.to_thread(self._reconnect)
         return self._is_usable(run_starts=True)
 
@@ -293,8 +294,8 @@ class Connection:
             name = _tool_name(each.name)
             if name in names:
                 raise AgentError(
-                    f"the server lists two tools that are called {name}: {names[name]!r:.80} and {each.name!r:.80}, so "
-                    f"no one could tell which is meant",
+                    f"the server lists two tools that map to the name {name}: {names[name]!r:.80} and "
+                    f"{each.name!r:.80}; rename one of them on the server",
                     place=self.name,
                 )
             names[name] = each.name
@@ -322,10 +323,10 @@ class Connection:
             return error
         if self._state == "gone":
             return self._session.unavailable_error("gone")
-        return AgentError(f"the server does not tell its tools: {error_message(error)}", place=self.name)
+        return AgentError(f"listing the tools of the server failed: {error_message(error)}", place=self.name)
 
 
 def _tool_name(listed: str) -> str:
-    """A name as a `Tool` may have it."""
+    """Return a valid `Tool` name for a listed name."""
     name = re.sub(r"[^\w.-]", "_", listed)
     return (name if re.match(r"[^\W\d]", name) else f"_{name}")[:64]

@@ -1,4 +1,4 @@
-"""How the official client reaches a server: a process that is started, or a URL."""
+"""Endpoints of MCP servers for the official client: a subprocess, or a URL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Endpoint", "HttpEndpoint", "ProcessEndpoint", "check_installed"]
 
 _MAX_LOG = 4_000
-"""Bytes kept of what a process writes to its standard error."""
+"""Bytes kept of the standard error of a subprocess."""
 
 
 def check_installed() -> None:
@@ -31,16 +31,16 @@ def check_installed() -> None:
         from mcp import Client  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            "tools of MCP servers need the package mcp, version 2; pip install 'structkit[mcp]'"
+            "tools of MCP servers require the package mcp, version 2; pip install 'structkit[mcp]'"
         ) from error
 
 
 class Endpoint:
-    """A server, and how the official client reaches it.
+    """A server, and its connection through the official client.
 
     Attributes:
-        name: For messages.
-        is_persistent: Whether the server is there without the connection, so that it can be connected to again.
+        name: Name in messages.
+        is_persistent: Whether the server exists independently of the connection, so that reconnecting is possible.
     """
 
     is_persistent = False
@@ -50,19 +50,19 @@ class Endpoint:
         self._server = server
 
     async def connect(self, stack: AsyncExitStack) -> Client:
-        """Connect."""
+        """Connect to the server."""
         from mcp import Client
 
         return await stack.enter_async_context(Client(cast("MCPServer", self._server)))
 
     @property
     def log(self) -> str:
-        """What it wrote to its standard error."""
+        """Collected output of the server on standard error."""
         return ""
 
     def log_suffix(self) -> str:
-        """What it said last, for the end of a message."""
-        return f"; it said:\n{self.log[-1000:]}" if self.log else ""
+        """Return the last output of the server, as a suffix of a message."""
+        return f"; its last output:\n{self.log[-1000:]}" if self.log else ""
 
 
 class HttpEndpoint(Endpoint):
@@ -76,12 +76,12 @@ class HttpEndpoint(Endpoint):
         self._headers = dict(headers or {})
 
     async def connect(self, stack: AsyncExitStack) -> Client:
-        """Connect."""
+        """Connect to the URL."""
         from httpx2 import AsyncClient, Timeout
         from mcp import Client
         from mcp.client.streamable_http import streamable_http_client
 
-        # How long a call takes is bounded by whoever waits for it; a stream may be silent for long.
+        # Callers bound the duration of calls; a stream may be silent for long.
         http = AsyncClient(headers=self._headers, timeout=Timeout(30, read=None))
         await stack.enter_async_context(http)
         return await stack.enter_async_context(
@@ -90,7 +90,7 @@ class HttpEndpoint(Endpoint):
 
 
 class ProcessEndpoint(Endpoint):
-    """A server that is started."""
+    """A server subprocess."""
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str] | None, cwd: str | Path | None) -> None:
         super().__init__(" ".join(command)[:200])
@@ -106,7 +106,7 @@ class ProcessEndpoint(Endpoint):
 
         first, *rest = self._command
         parameters = StdioServerParameters(command=first, args=rest, env=self._env, cwd=self._cwd)
-        read, write = os.pipe()  # a notebook's standard error is no file that a process could write to
+        read, write = os.pipe()  # a notebook's standard error has no file descriptor
         self._reader = Thread(target=self._collect_log, args=(read,), daemon=True, name="structkit-mcp-log")
         self._reader.start()
         with os.fdopen(write, "w") as errors:
@@ -114,13 +114,13 @@ class ProcessEndpoint(Endpoint):
 
     @property
     def log(self) -> str:
-        """What it wrote to its standard error."""
+        """Collected output of the subprocess on standard error."""
         return self._log.decode(errors="replace").strip()
 
     def log_suffix(self) -> str:
-        """What it said last, for the end of a message."""
+        """Return the last output of the subprocess, as a suffix of a message."""
         if self._reader is not None:
-            self._reader.join(0.2)  # a process that has ended has said all
+            self._reader.join(0.2)  # complete once the subprocess has ended
         return super().log_suffix()
 
     def _collect_log(self, read: int) -> None:

@@ -1,4 +1,4 @@
-"""What a call of a server's tool returns, as an agent is told it."""
+"""Conversion of the results of MCP tool calls for an agent."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["tool_result"]
 
 
 def tool_result(result: CallToolResult, max_characters: int) -> object:
-    """What a call returned: structured content, or a text.
+    """Return the result of a call: structured content, or text.
 
     Raises:
-        ToolError: The tool says that it failed.
+        ToolError: The tool reports an error.
     """
     text = "\n".join(_block_text(block) for block in result.content)
     if result.is_error:
@@ -26,13 +26,13 @@ def tool_result(result: CallToolResult, max_characters: int) -> object:
         return _truncate(text, max_characters)
     value: object = result.structured_content
     if isinstance(value, dict) and value.keys() == {"result"}:
-        value = value["result"]  # servers wrap what is no object, as the protocol wanted it
+        value = value["result"]  # the protocol requires an object, so servers wrap other values
     written = json.dumps(value, ensure_ascii=False)
     return value if len(written) <= max_characters else _truncate(written, max_characters)
 
 
 def _block_text(block: ContentBlock) -> str:
-    """A block of content as a text; what is no text is only named."""
+    """Return a content block as text; other content is only named."""
     if block.type == "text":
         return block.text
     if block.type == "image" or block.type == "audio":

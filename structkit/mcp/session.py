@@ -1,7 +1,6 @@
-"""A session with an MCP server, on an event loop in a thread of its own.
+"""A session with an MCP server, on an event loop in its own thread.
 
-It lives from the beginning of a `with` block to its end. It can be asked from any thread and any event loop, that of a
-notebook included.
+The session lasts for a `with` block and is usable from any thread and any event loop, including that of a notebook.
 
 Protocol: https://modelcontextprotocol.io/specification
 """
@@ -27,22 +26,22 @@ __all__ = ["Session", "error_message", "list_tools"]
 T = TypeVar("T")
 
 _MAX_TOOLS = 1_000
-"""Tools that a server may list; a prompt holds no more."""
+"""Maximum number of tools of a server; more do not fit in a prompt."""
 
 _MAX_PAGES = 100
-"""Pages of the list, so that a list without an end has one."""
+"""Maximum number of pages of the list, against endless lists."""
 
 _CLOSE_SECONDS = 15.0
-"""Seconds for the end of a connection; the client gives a process about 7 to end by itself before it is killed."""
+"""Seconds for closing a connection; the client kills a subprocess after about 7 seconds."""
 
 
 class Session:
-    """The client's session on its event loop in a thread, and whether it can be asked something.
+    """The client's session on its event loop in a thread, and its state.
 
-    The client must be entered and left by one task. Requests are tasks beside it.
+    The client must be entered and exited by the same task. Requests run as separate tasks.
 
     Attributes:
-        state: `"new"`, `"open"`, `"gone"` if the server ended or cannot be reached any more, `"closed"`.
+        state: `"new"`, `"open"`, `"gone"` if the server ended or is unreachable, `"closed"`.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -51,17 +50,17 @@ class Session:
         self._closing = False
         self._connected: Future[None] = Future()
         self._loop_started = Event()
-        self._lock = Lock()  # between asking and closing: what was asked is always answered
+        self._lock = Lock()  # orders submit and close, so that every request gets an answer
         self._thread: Thread | None = None
         self._client: Client | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
 
     def open(self) -> Future[None]:
-        """Begin, unless it has begun.
+        """Open the session, once.
 
         Returns:
-            Done when the server has answered.
+            A future that is done when the server has answered.
         """
         if self._thread is None:
             self._thread = Thread(target=self._run_loop, daemon=True, name="structkit-mcp")
@@ -69,7 +68,7 @@ class Session:
         return self._connected
 
     def close(self) -> None:
-        """End the session, and a process that was started; calls that wait are answered with an error."""
+        """Close the session and end a subprocess; pending calls fail with an error."""
         if self._thread is None or not self._loop_started.wait(1.0):
             return
         self._closing = True
@@ -78,14 +77,14 @@ class Session:
         self._thread.join(_CLOSE_SECONDS)
 
     def _request_close(self) -> None:
-        # A client that is cancelled does not wait for the end of its process; but one that only connects does not end.
+        # A cancelled client does not wait for the end of its subprocess, so only a connecting client is cancelled.
         if self._client is None:
             cast("asyncio.Task[None]", self._task).cancel()
         else:
             self._close_requested.set()
 
     def submit(self, request: Callable[[Client], Awaitable[T]]) -> Future[T]:
-        """Begin a request. To cancel it, cancel the future.
+        """Submit a request. Cancel the returned future to cancel the request.
 
         Raises:
             AgentError: The session is not open.
@@ -96,16 +95,16 @@ class Session:
             return asyncio.run_coroutine_threadsafe(self._perform(request, self._client), self._loop)
 
     def failure_message(self, error: Exception) -> str:
-        """Why a request failed, for the model."""
+        """Return the reason of a failed request, for the model."""
         return "the server is gone" if self.state in ("gone", "closed") else error_message(error)
 
     def unavailable_error(self, state: str | None = None) -> AgentError:
-        """Why nothing can be asked."""
-        said = {
+        """Return the error for requests in the current state."""
+        message = {
             "new": "the connection is not open; use it in a `with` block",
             "gone": f"the server is gone; connect again{self._endpoint.log_suffix()}",
         }.get(state or self.state, "the connection is closed; use its tools in its `with` block")
-        return AgentError(said, place=self._endpoint.name)
+        return AgentError(message, place=self._endpoint.name)
 
     async def _perform(self, request: Callable[[Client], Awaitable[T]], client: Client) -> T:
         from mcp.types import CONNECTION_CLOSED
@@ -113,10 +112,10 @@ class Session:
         try:
             return await request(client)
         except asyncio.CancelledError:
-            if self._client is None:  # by the end of the session, not by whoever asked
+            if self._client is None:  # cancelled by the end of the session, not by the caller
                 raise ConnectionError("the connection is closed") from None
             raise
-        except Exception as error:  # noted, and raised again
+        except Exception as error:  # recorded and re-raised
             lost = getattr(error, "code", None) == CONNECTION_CLOSED
             if lost and isinstance(self._endpoint, ProcessEndpoint) and self.state == "open":
                 self.state = "gone"
@@ -127,14 +126,15 @@ class Session:
             asyncio.run(self._serve())
         except asyncio.CancelledError:
             error: BaseException | None = None
-        except BaseException as raised:  # this thread has nobody else to tell
+        except BaseException as raised:  # reported through the future
             error = _first_error(raised)
         else:
             error = None
         if not self._connected.done():
             why = "the connection was closed" if error is None else error_message(error)
             refused = AgentError(
-                f"there is no MCP server: {why}{self._endpoint.log_suffix()}", place=self._endpoint.name
+                f"connecting to the MCP server failed: {why}{self._endpoint.log_suffix()}",
+                place=self._endpoint.name,
             )
             refused.__cause__ = error
             self.state = "gone"
@@ -142,7 +142,7 @@ class Session:
 
     async def _serve(self) -> None:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
-        self._close_requested = asyncio.Event()  # of this loop
+        self._close_requested = asyncio.Event()  # bound to this loop
         self._loop_started.set()
         async with AsyncExitStack() as stack:
             client = await self._endpoint.connect(stack)
@@ -157,7 +157,7 @@ class Session:
 
 
 async def list_tools(client: Client) -> list[Listed]:
-    """All pages of the list of tools."""
+    """Return the tools of all pages of the list."""
     found: list[Listed] = []
     cursor: str | None = None
     for _ in range(_MAX_PAGES):
@@ -168,18 +168,18 @@ async def list_tools(client: Client) -> list[Listed]:
             return found
         if len(found) > _MAX_TOOLS:
             break
-    raise AgentError(f"the server lists more than {_MAX_TOOLS:,} tools, or pages without an end")
+    raise AgentError(f"the server lists more than {_MAX_TOOLS:,} tools, or too many pages")
 
 
 def error_message(error: BaseException) -> str:
-    """What an error says."""
-    said = str(error).strip()
-    # The client speaks of its own errors in whole sentences; of others the type says more.
-    return said if type(error).__name__ == "MCPError" and said else f"{type(error).__name__}: {said}"
+    """Return the message of an error."""
+    text = str(error).strip()
+    # The client's own errors have complete messages; other errors need their type.
+    return text if type(error).__name__ == "MCPError" and text else f"{type(error).__name__}: {text}"
 
 
 def _first_error(error: BaseException) -> BaseException:
-    """The first error of a group of errors."""
+    """Return the first error of an exception group."""
     while (inner := getattr(error, "exceptions", None)) is not None and inner:
         error = inner[0]
     return error

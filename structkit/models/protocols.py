@@ -1,4 +1,4 @@
-"""What generation asks of a model: logits for the next token, and text turned into tokens."""
+"""Protocols of models: logits of the next token, and encoding of text to tokens."""
 
 from __future__ import annotations
 
@@ -33,41 +33,41 @@ __all__ = [
 ]
 
 Logits: TypeAlias = "NDArray[np.float32] | torch.Tensor"
-"""float[rows, width]; of torch only where the model computes on an accelerator. Whoever gets them may write on them."""
+"""float[rows, width]; a torch tensor only if the model runs on an accelerator. The caller may modify the logits."""
 
 
 class Message(TypedDict):
-    """One turn of a conversation.
+    """One message of a conversation.
 
     >>> message: Message = {"role": "user", "content": "Ana is 34."}
     """
 
     role: str
-    """`system`, `user`, `assistant` or `tool`, as the model's chat template knows them."""
+    """`system`, `user`, `assistant` or `tool`, as in the model's chat template."""
 
     content: str
-    """What was said. Control tokens spelled in it are ordinary text."""
+    """The content. Control tokens spelled in it are ordinary text."""
 
     tool_calls: NotRequired[Sequence[tuple[str, str, str]]]
-    """The calls that an assistant's content is: ids, names, and arguments as JSON. Only in a `Conversation`."""
+    """Tool calls of an assistant message: ids, names, and arguments as JSON. Only in a `Conversation`."""
 
     text: NotRequired[str]
-    """What the assistant said before its calls. Only in a `Conversation`."""
+    """Text of an assistant message before its calls. Only in a `Conversation`."""
 
     name: NotRequired[str]
-    """The tool whose output the content is. Only in a `Conversation`."""
+    """Name of the tool that returned the content. Only in a `Conversation`."""
 
     tool_call_id: NotRequired[str]
-    """The call whose output the content is. Only in a `Conversation`."""
+    """Id of the call that returned the content. Only in a `Conversation`."""
 
 
 @dataclass(frozen=True)
 class Conversation(Sequence[Message]):
-    """Messages with tools, calls and outputs, for a chat template to render as its model was trained to see them.
+    """Messages with tools, calls and outputs, rendered by a chat template in the format of the model's training.
 
     Attributes:
-        messages: The messages; a model that renders no tools may read their contents alone.
-        tools: The tools, each a function as chat templates take it: `{"type": "function", "function": {...}}`.
+        messages: The messages; a model without tool support may read only their contents.
+        tools: The tools, each a function in the format of chat templates: `{"type": "function", "function": {...}}`.
     """
 
     messages: tuple[Message, ...]
@@ -78,149 +78,149 @@ class Conversation(Sequence[Message]):
     @overload
     def __getitem__(self, index: slice) -> tuple[Message, ...]: ...
     def __getitem__(self, index: int | slice) -> Message | tuple[Message, ...]:
-        """A message, or several."""
+        """Return a message, or a slice of the messages."""
         return self.messages[index]
 
     def __len__(self) -> int:
-        """How many messages there are."""
+        """Return the number of messages."""
         return len(self.messages)
 
 
 class Session(Protocol):
-    """One sequence being written, and what the model remembers of it."""
+    """One sequence, with the model's cached state of it."""
 
     @property
     def length(self) -> int:
-        """How many tokens were fed."""
+        """Number of tokens fed so far."""
         ...
 
     def logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        """Feed tokens, at least one, and return the logits of the token that follows them.
+        """Feed at least one token, and return the logits of the token that follows.
 
         Returns:
-            float32[width]; the width may differ from the vocabulary's size, and neither NaN nor all -inf.
+            float32[width], without NaN and not all -inf; the width may differ from the vocabulary's size.
 
         Raises:
-            ModelError: The model broke, or the sequence is longer than it can read.
+            ModelError: The model failed, or the sequence is longer than its context.
         """
         ...
 
     def crop(self, length: int) -> None:
-        """Forget all but the first `length` tokens that were fed."""
+        """Keep the first `length` tokens that were fed, and discard the others."""
         ...
 
 
 class LogitsModel(Protocol):
-    """A causal language model that shows its logits."""
+    """A causal language model that returns logits."""
 
     @property
     def name(self) -> str:
-        """What the model is called in messages and traces."""
+        """Name of the model in messages and traces."""
         ...
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The tokens that it reads and writes."""
+        """The tokens of the model."""
         ...
 
     @property
     def context_length(self) -> int | None:
-        """How many tokens it can read in all, where that is known."""
+        """Maximum number of tokens of a sequence, if known."""
         ...
 
     def encode(self, prompt: str | Sequence[Message]) -> list[int]:
-        """Turn a prompt into the tokens that begin a sequence, ready for the answer.
+        """Encode a prompt as the tokens that start a sequence, ready for the answer.
 
-        The chat template is applied where there is one; the beginning-of-sequence token comes exactly once, and
+        The chat template is applied if the model has one. The beginning-of-sequence token appears exactly once, and
         control tokens spelled in the prompt are ordinary text.
         """
         ...
 
     def encode_text(self, text: str) -> list[int]:
-        """Turn text in the middle of a sequence into text tokens whose bytes are exactly the text's."""
+        """Encode text in the middle of a sequence as text tokens with exactly the bytes of the text."""
         ...
 
     def session(self) -> Session:
-        """Begin a sequence."""
+        """Start a sequence."""
         ...
 
 
 class Batch(Protocol):
-    """Sequences being written side by side, numbered from 0, and what the model remembers of them."""
+    """A batch of sequences (rows), numbered from 0, with the model's cached state of them."""
 
     @property
     def max_rows(self) -> int | None:
-        """How many there may be at once, if there is a bound."""
+        """Maximum number of rows, if bounded."""
         ...
 
     @property
     def overhead(self) -> int:
-        """How many tokens of a row take as long to read as a step takes by itself, about."""
+        """Approximate number of tokens of a row that take as long to read as the fixed cost of a step."""
         ...
 
     def add(self, sequences: Sequence[Sequence[int]]) -> Logits:
-        """Begin sequences, each of at least one token, as the last rows.
+        """Append rows for new sequences, each of at least one token.
 
         Returns:
-            float[sequences, width], the logits of the tokens that follow them.
+            float[sequences, width], the logits of the tokens that follow.
 
         Raises:
-            ModelError: The model broke, or a sequence is longer than it can read.
+            ModelError: The model failed, or a sequence is longer than its context.
         """
         ...
 
     def feed(self, token_ids: Sequence[Sequence[int]]) -> Logits:
-        """Feed tokens to each row, at least one.
+        """Feed at least one token to each row.
 
         Returns:
-            float[rows, width], the logits of the tokens that follow them.
+            float[rows, width], the logits of the tokens that follow.
 
         Raises:
-            ModelError: The model broke, or a sequence is longer than it can read.
+            ModelError: The model failed, or a sequence is longer than its context.
         """
         ...
 
     def score(self, row: int, branches: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
-        """What the model thinks of several ways to go on with a row, which stays as it is.
+        """Score alternative continuations of a row; the row is unchanged.
 
         Returns:
-            For each branch float32[tokens], the log-probabilities of its tokens but the first, each given those
-            before it, and 0 for the first, whose logits were returned when the row was fed.
+            For each branch float32[tokens], the log-probability of each token given the tokens before it. The first
+            value is 0, because the logits of the first token were returned when the row was fed.
         """
         ...
 
     def rollback(self, row: int, count: int) -> None:
-        """Take back the last `count` tokens of a row."""
+        """Remove the last `count` tokens of a row."""
         ...
 
     def select(self, rows: Sequence[int]) -> None:
-        """Let go of all rows but these, which are numbered anew in the order given."""
+        """Keep only these rows, renumbered in the given order."""
         ...
 
 
 @runtime_checkable
 class SupportsLookahead(Protocol):
-    """A batch that tells the logits of several tokens of each row at once, and takes tokens back at little cost."""
+    """A batch that returns the logits of several tokens of each row at once, and can roll back at little cost."""
 
     def feed_multi(self, token_ids: Sequence[Sequence[int]], logits_to_keep: int) -> Logits:
-        """Feed tokens to each row; see `Rows.feed`.
+        """Feed tokens to each row; see `Batch.feed`.
 
         Returns:
-            float[rows, last, width], the logits of the tokens that follow each of the last tokens of a row; without
-            meaning where it was fed fewer.
+            float[rows, logits_to_keep, width], the logits of the tokens that follow each of the last tokens of a row;
+            undefined where a row was fed fewer tokens.
 
         Raises:
-            ModelError: See `Rows.feed`.
+            ModelError: See `Batch.feed`.
         """
         ...
 
 
 @runtime_checkable
 class SupportsShrink(Protocol):
-    """A batch that holds more memory than its tokens need, so that they may grow, and can let go of it."""
+    """A batch that reserves memory for further tokens, and can free it."""
 
     def shrink(self) -> None:
-        """Hold no more than what was read needs, until there is more to read."""
+        """Free reserved memory until the next tokens are fed."""
         ...
 
 
@@ -229,53 +229,53 @@ class SupportsBatching(Protocol):
     """A model that computes several sequences at once."""
 
     def batch(self, prefix: Sequence[int] = ()) -> Batch | None:
-        """Begin a batch without rows; `None` if this model can only write one sequence after the other.
+        """Start an empty batch; return `None` if the model can only compute one sequence after the other.
 
         Args:
-            prefix: Tokens that every sequence will begin with; they are read once.
+            prefix: Common prefix of all sequences; read once.
         """
         ...
 
 
 @runtime_checkable
 class SupportsMessages(Protocol):
-    """A model that knows whether it takes messages, and not only texts; one that does not know takes both."""
+    """A model that declares whether it accepts messages; other models are assumed to accept strings and messages."""
 
     @property
     def takes_messages(self) -> bool:
-        """Whether there is a chat template."""
+        """Whether the model has a chat template."""
         ...
 
 
 @runtime_checkable
 class HasChatTemplate(Protocol):
-    """A model whose chat template is known; its `encode` takes a `Conversation`.
+    """A model whose chat template is known; its `encode` accepts a `Conversation`.
 
-    An agent has such a model write calls as its template does, if it can write all that stands in them.
+    An agent writes calls in the format of the chat template if the model has tokens for all delimiters of the format.
     """
 
     @property
     def chat_template(self) -> str | None:
-        """The text of the chat template, if there is one."""
+        """The source of the chat template, if there is one."""
         ...
 
 
 @runtime_checkable
 class SupportsControlTokens(Protocol):
-    """A model that can write control tokens; without it, calls whose marks are such tokens are written as JSON."""
+    """A model that can generate control tokens; other models write calls with such delimiters as JSON."""
 
     def control_token(self, name: str) -> int | None:
-        """The control token of a name, such as `[TOOL_CALLS]`; `None` if there is none, or if it is text."""
+        """Return the id of a control token such as `[TOOL_CALLS]`; `None` if there is none, or if it is text."""
         ...
 
 
 @runtime_checkable
 class RandomLogits(Protocol):
-    """A model that writes at random: it wants nothing, so no target fights it."""
+    """A random test model, without preferences of its own."""
 
     @property
     def is_random(self) -> bool:
-        """It is."""
+        """Whether the logits are random; if so, `LowAgreementWarning` is not given."""
         ...
 
 
@@ -284,7 +284,7 @@ class SupportsThinking(Protocol):
     """A model that can think before it answers."""
 
     def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:
-        """Like `LogitsModel.encode`, ready for thoughts instead of the answer."""
+        """Encode a prompt as `LogitsModel.encode` does, ready for thoughts instead of the answer."""
         ...
 
     @property

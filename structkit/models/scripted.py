@@ -1,4 +1,4 @@
-"""Models without weights, for tests: one that writes what it is told, and one that writes at random."""
+"""Models without weights, for tests: one that writes given replies, and one that writes at random."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Reply: TypeAlias = "str | NDArray[np.float32] | Callable[[str], str]"
 """A text, the logits of each step (float32[steps, width]), or a function from the prompt to a text."""
 
 _REPLY_LOGIT, _RELATED_LOGIT, _CLOSING_LOGIT = 20.0, 10.0, 5.0
-"""Logits of tokens that spell the reply, that spell it in other white space, and that end it."""
+"""Logits of tokens that spell the reply, that spell it with other white space, and that end it."""
 
 _CLOSING = tuple(bytes([byte]) for byte in b'"]}')
 
@@ -40,7 +40,7 @@ er es ly tion th he in an re on st en nd or ou ea ti it ar te al ll is ss un co 
 
 
 def byte_vocabulary() -> Vocabulary:
-    """The 256 bytes, each the token of its own value, and the end token 256.
+    """Return a vocabulary of the 256 bytes, each with its value as id, and the end token 256.
 
     >>> byte_vocabulary()
     <Vocabulary of 256 tokens, size 257, ends 256>
@@ -49,7 +49,7 @@ def byte_vocabulary() -> Vocabulary:
 
 
 def small_vocabulary() -> Vocabulary:
-    """The 256 bytes, some hundred common pieces of JSON and English, a control token and two end tokens.
+    """Return a vocabulary of the 256 bytes, common pieces of JSON and English, a control token and two end tokens.
 
     >>> small_vocabulary().tokens[256:259]
     (b'{"', b'"}', b'{}')
@@ -62,7 +62,7 @@ def small_vocabulary() -> Vocabulary:
 
 
 class _WeightlessModel:
-    """What both models share: a vocabulary, spelling, and a memory of prompts."""
+    """Common parts of the models without weights: vocabulary, encoding, and recorded prompts."""
 
     def __init__(self, vocabulary: Vocabulary | None, context_length: int | None, name: str) -> None:
         self._vocabulary = small_vocabulary() if vocabulary is None else vocabulary
@@ -73,7 +73,7 @@ class _WeightlessModel:
 
     @property
     def name(self) -> str:
-        """What the model is called in messages."""
+        """Name of the model in messages."""
         return self._name
 
     @property
@@ -83,11 +83,11 @@ class _WeightlessModel:
 
     @property
     def context_length(self) -> int | None:
-        """How many tokens the model reads in all."""
+        """Maximum number of tokens of a sequence."""
         return self._context_length
 
     def encode(self, prompt: str | Sequence[Message]) -> list[int]:
-        """Spell a prompt; messages become lines such as `user: Hi`. Bytes without a token are left out."""
+        """Encode a prompt; messages become lines such as `user: Hi`. Bytes without a token are dropped."""
         lines = [prompt] if isinstance(prompt, str) else [f"{m['role']}: {m['content']}" for m in prompt]
         text = "\n".join(lines)
         spelled = self._tokenizer.encode(text.encode())
@@ -95,11 +95,11 @@ class _WeightlessModel:
         return spelled
 
     def encode_text(self, text: str) -> list[int]:
-        """Spell a text, the longest token first; bytes that are in no token are left out."""
+        """Encode a text, longest token first; bytes without a token are dropped."""
         return self._tokenizer.encode(text.encode())
 
     def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:
-        """Spell a prompt; the reply begins with the thoughts, and `</think>` ends them."""
+        """Encode a prompt; the reply starts with the thoughts, and `</think>` ends them."""
         return self.encode(prompt)
 
     @property
@@ -108,7 +108,7 @@ class _WeightlessModel:
         return tuple(self.encode_text("</think>"))
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """The text of tokens."""
+        """Decode tokens to text."""
         return b"".join(self._vocabulary.tokens[i] for i in token_ids).decode("utf-8", errors="replace")
 
     @cached_property
@@ -116,17 +116,17 @@ class _WeightlessModel:
         return _GreedyTokenizer(self._vocabulary)
 
     def _start(self) -> tuple[str, list[int]]:
-        """Note that a sequence begins, and give its prompt and the tokens of it."""
+        """Record the start of a sequence, and return its prompt and the tokens of the prompt."""
         self.prompts.append(self._last[0])
         return self._last
 
 
 class ScriptedModel(_WeightlessModel):
-    """A model that wants to write the texts it was given, in order: one for each generation, and one for each attempt.
+    """A model that writes given texts, in order: one per generation, and one per retry.
 
-    Its logits favour tokens that spell the reply from where the text stands, then the end token. Where the
-    text differs from the reply in white space only, it goes on; where it was forced to say something else it
-    has no wish but to close what is open and end.
+    The logits favour tokens that continue the reply from the current text, then the end token. White space that
+    differs from the reply is ignored. If the target forces a different text, the logits favour tokens that close open
+    values and end.
 
     Attributes:
         prompts: The prompt of each sequence so far.
@@ -147,27 +147,27 @@ class ScriptedModel(_WeightlessModel):
         context_length: int | None = None,
         name: str = "scripted",
     ) -> None:
-        """Write the script.
+        """Store the replies.
 
         Args:
-            replies: One for each generation, and one more for each value that is refused and written anew: a text,
-                a function that is given the prompt and returns a text, or the logits of each step as
-                float32[steps, width], of which the last row is used again when they run out.
+            replies: One per generation, and one more per rejected value and retry: a text, a function that takes the
+                prompt and returns a text, or the logits of each step as float32[steps, width], whose last row repeats
+                after the end.
             vocabulary: The tokens; by default `small_vocabulary()`.
-            context_length: How many tokens the model pretends to read.
-            name: What it is called in messages.
+            context_length: Reported maximum number of tokens of a sequence.
+            name: Name of the model in messages.
         """
         super().__init__(vocabulary, context_length, name)
         if isinstance(replies, str):
-            raise TypeError(f"replies is a list with one reply for each generation; write [{replies!r:.40}]")
+            raise TypeError(f"replies is a list with one reply per generation; write [{replies!r:.40}]")
         self._replies = list(replies)
         self._started = 0
 
     def session(self) -> _ScriptedSession | _ArraySession:
-        """Begin the next reply.
+        """Start the next reply.
 
         Raises:
-            ModelError: There are no more.
+            ModelError: There is no further reply.
         """
         prompt, prompt_ids = self._start()
         reply = self._next_reply(prompt)
@@ -181,7 +181,7 @@ class ScriptedModel(_WeightlessModel):
         self._started += 1
         if self._started > len(self._replies):
             raise ModelError(
-                f"generation {self._started} was begun, and the script has {len(self._replies)} replies; add one",
+                f"generation {self._started} started, but the script has {len(self._replies)} replies; add one",
                 place=self.name,
             )
         reply = self._replies[self._started - 1]
@@ -205,21 +205,21 @@ class RandomModel(_WeightlessModel):
         context_length: int | None = None,
         name: str = "random",
     ) -> None:
-        """Make the noise.
+        """Create the noise.
 
         Args:
-            seed: Another seed, other texts.
+            seed: Seed of the noise.
             vocabulary: The tokens; by default `small_vocabulary()`.
-            brevity: Added to the logits of end tokens and of tokens that begin with a closing mark (`"`, `]`,
-                `}`). With 0, free text goes on until the budget ends it, for most tokens go on with it.
-            context_length: How many tokens the model pretends to read.
-            name: What it is called in messages.
+            brevity: Added to the logits of end tokens and of tokens that start with a closing mark (`"`, `]`,
+                `}`). With 0, free text usually continues to the token budget, because most tokens continue it.
+            context_length: Reported maximum number of tokens of a sequence.
+            name: Name of the model in messages.
         """
         super().__init__(vocabulary, context_length, name)
         self._seed = seed
         self._sessions = count()
         width = self._vocabulary.size
-        # Every step is a window on one pool of noise: to draw 128,000 numbers a step takes a millisecond.
+        # Every step is a window on one pool of noise: drawing 128,000 numbers per step takes a millisecond.
         self._pool = np.random.default_rng(seed).standard_normal(2 * width + 4096, dtype=np.float32)
         self._bias = np.zeros(width, np.float32)
         self._bias[[*self._tokenizer.closing_ids, *self._vocabulary.eos_token_ids]] = brevity
@@ -227,34 +227,34 @@ class RandomModel(_WeightlessModel):
 
     @property
     def is_random(self) -> bool:
-        """It wants nothing, so no `LowAgreementWarning` is given."""
+        """Always true: the logits are noise, so no `LowAgreementWarning` is given."""
         return True
 
     def session(self) -> _RandomSession:
-        """Begin a sequence with noise of its own."""
+        """Start a sequence with its own noise."""
         self._start()
         bias = self._bias if self._biased else None
         return _RandomSession(self._pool, bias, (self._seed, next(self._sessions)))
 
 
 class _FedTokens:
-    """The tokens that a session was fed."""
+    """The tokens fed to a session."""
 
     def __init__(self) -> None:
         self.token_ids: list[int] = []
 
     @property
     def length(self) -> int:
-        """How many there are."""
+        """Number of tokens."""
         return len(self.token_ids)
 
     def crop(self, length: int) -> None:
-        """Forget all but the first `length`."""
+        """Keep the first `length` tokens."""
         del self.token_ids[length:]
 
 
 class _ScriptedSession(_FedTokens):
-    """One reply being written; see `Session`."""
+    """A session that writes one reply; see `Session`."""
 
     def __init__(
         self,
@@ -272,19 +272,19 @@ class _ScriptedSession(_FedTokens):
         self._prompt = prompt
 
     def retry(self) -> None:
-        """What was written was refused: go on with the next reply of the script."""
+        """Continue with the next reply, after the current one was rejected."""
         reply = self._next_reply()
         self._reply = to_bytes(reply) if isinstance(reply, str) else b""
 
     def logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        """Feed tokens; the logits favour what spells the rest of the reply."""
+        """Feed tokens; return logits that favour the rest of the reply."""
         self.token_ids += token_ids
         tokens = self._vocabulary.tokens
         text = b"".join(tokens[i] for i in self.token_ids)
         rest = self._prompt[len(text) :] + _remaining(self._reply, text[len(self._prompt) :])
         logits = np.zeros(self._vocabulary.size, np.float32)
         logits[self._tokenizer.closing_ids] = _CLOSING_LOGIT
-        if not rest:  # all was written, or what was written is something else
+        if not rest:  # the reply is complete, or the text differs from the reply
             logits[list(self._vocabulary.eos_token_ids)] = _REPLY_LOGIT
             return logits
         stripped = rest.lstrip(b" \n\r\t")
@@ -301,7 +301,7 @@ class _ScriptedSession(_FedTokens):
 
 
 class _ArraySession(_FedTokens):
-    """Logits that a test gave; see `Session`."""
+    """A session with given logits; see `Session`."""
 
     def __init__(self, rows: NDArray[np.float32], prompt_tokens: int) -> None:
         super().__init__()
@@ -309,7 +309,7 @@ class _ArraySession(_FedTokens):
         self._prompt_tokens = prompt_tokens
 
     def logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        """Feed tokens; the row of the step, counted from the end of the prompt."""
+        """Feed tokens; return the row of the step, counted from the end of the prompt."""
         self.token_ids += token_ids
         step = min(max(len(self.token_ids) - self._prompt_tokens, 0), len(self._rows) - 1)
         row: NDArray[np.float32] = self._rows[step].astype(np.float32)
@@ -317,7 +317,7 @@ class _ArraySession(_FedTokens):
 
 
 class _RandomSession(_FedTokens):
-    """Noise; see `Session`."""
+    """A session with random logits; see `Session`."""
 
     def __init__(
         self, pool: NDArray[np.float32], bias: NDArray[np.float32] | None, seed: tuple[int, int]
@@ -328,7 +328,7 @@ class _RandomSession(_FedTokens):
         self._seed = seed
 
     def logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        """Feed tokens; the noise of the position."""
+        """Feed tokens; return the noise of the position."""
         self.token_ids += token_ids
         generator = np.random.default_rng([*self._seed, len(self.token_ids)])
         width = (len(self._pool) - 4096) // 2
@@ -338,15 +338,15 @@ class _RandomSession(_FedTokens):
 
 
 class _GreedyTokenizer:
-    """Texts to tokens, the longest token first."""
+    """Encoder of text, longest token first."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        # Of equal tokens the first counts.
+        # Of tokens with equal bytes, the first is used.
         self._ids = {token: i for i, token in reversed(list(enumerate(vocabulary.tokens))) if token}
         self._lengths = sorted({len(token) for token in self._ids}, reverse=True)
 
     def encode(self, text: bytes) -> list[int]:
-        """The tokens of a text; bytes that are in no token are left out."""
+        """Encode a text; bytes without a token are dropped."""
         spelled: list[int] = []
         start = 0
         while start < len(text):
@@ -357,20 +357,20 @@ class _GreedyTokenizer:
         return spelled
 
     def prefixes(self, text: bytes) -> list[int]:
-        """The tokens that a text begins with, the shortest first."""
+        """Return the tokens that are prefixes of a text, shortest first."""
         lengths = [length for length in reversed(self._lengths) if length <= len(text)]
         return [self._ids[text[:length]] for length in lengths if text[:length] in self._ids]
 
     @cached_property
     def closing_ids(self) -> list[int]:
-        """The tokens that begin with a mark that closes something in JSON."""
+        """Return the tokens that start with a closing mark of JSON."""
         return [token_id for token, token_id in self._ids.items() if token.startswith(_CLOSING)]
 
 
 def _remaining(reply: bytes, text: bytes) -> bytes:
-    """What of the reply is still to be written; empty if all was, or if something else was.
+    """Return the part of the reply after the text; empty if the reply is complete or the text differs.
 
-    White space that only one of them has is passed over.
+    White space that occurs in only one of them is skipped.
 
     >>> _remaining(b'{"a":1}', b'{"a": ')
     b'1}'

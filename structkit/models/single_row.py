@@ -1,4 +1,4 @@
-"""A batch of one: the row of a model that writes one sequence after the other."""
+"""A batch of one row, for models without batching."""
 
 from __future__ import annotations
 
@@ -17,51 +17,51 @@ R = TypeVar("R")
 
 
 def new_batch(model: LogitsModel, prefix: Sequence[int] = ()) -> Batch:
-    """A batch of a model, of many rows where the model can; see `Batching`."""
+    """Start a batch of a model, with many rows if the model supports batching; see `SupportsBatching`."""
     rows = model.batch(prefix) if isinstance(model, SupportsBatching) else None
     return SingleRowBatch(model) if rows is None else rows
 
 
 def call_model(call: Callable[[], R], location: str | None = None, *, subject: str = "the model") -> R:
-    """What a model answers, or a processor of its logits.
+    """Call the code of a model or logits processor, and convert its exceptions.
 
     Raises:
-        ModelError: It raised something.
-        StructkitError: It raised that.
+        ModelError: The call raised another exception.
+        StructkitError: The call raised it.
     """
     try:
         return call()
     except StructkitError:
         raise
-    except Exception as error:  # it is anyone's code
-        raise ModelError(f"{subject} broke: {type(error).__name__}: {error}", place=location) from error
+    except Exception as error:  # user code
+        raise ModelError(f"{subject} failed: {type(error).__name__}: {error}", place=location) from error
 
 
 def checked_logits(call: Callable[[], Logits], rows: int) -> Logits:
-    """float[rows, width]: the logits that a batch answers with.
+    """Call a batch and return its logits, float[rows, width], after checking their shape.
 
     Raises:
-        ModelError: It raised something, or answered something else.
-        StructkitError: It raised that.
+        ModelError: The call raised another exception, or the shape is wrong.
+        StructkitError: The call raised it.
     """
     logits = call_model(call)
     shape = getattr(logits, "shape", type(logits).__name__)
     if len(shape) != 2 or shape[0] != rows:
         raise ModelError(
-            f"the model gave logits of shape {[*shape]} for {rows} rows; give float32[rows, width]"
+            f"the model returned logits of shape {[*shape]} for {rows} rows; return float32[rows, width]"
         )
     return logits
 
 
 @runtime_checkable
 class _SupportsRetry(Protocol):
-    """A session that must be told that what it wrote was refused."""
+    """A session that handles the rejection of its text."""
 
     def retry(self) -> None: ...
 
 
 class SingleRowBatch:
-    """A session as the only row; see `Rows`."""
+    """A session as the only row; see `Batch`."""
 
     max_rows = 1
     overhead = 1_000
@@ -71,28 +71,30 @@ class SingleRowBatch:
         self._session: Session | None = None
 
     def add(self, sequences: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Begin the sequence; see `Rows.add`."""
+        """Start the sequence; see `Batch.add`."""
         self._session = None
         return self.feed(sequences)
 
     def feed(self, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Feed tokens; see `Rows.feed`."""
+        """Feed tokens; see `Batch.feed`."""
         (ids,) = token_ids
         if self._session is None:
             self._session = self._model.session()
         row = self._logits(ids)
         if not isinstance(row, np.ndarray):
             raise ModelError(
-                f"the model gave a {type(row).__name__} as logits; give an array, float32[width]"
+                f"the model returned a {type(row).__name__} as logits; return an array, float32[width]"
             )
         if row.ndim != 1:
             raise ModelError(
-                f"the model gave logits of shape {list(row.shape)}; give one row, float32[width]"
+                f"the model returned logits of shape {list(row.shape)}; return one row, float32[width]"
             )
-        return row[None].astype(np.float32)  # a copy, for a row of a user's model is not ours to write on
+        return row[None].astype(
+            np.float32
+        )  # copy: the caller may modify the logits, but not the model's array
 
     def score(self, row: int, branches: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
-        """What the model thinks of several ways to go on; see `Rows.score`."""
+        """Score continuations; see `Batch.score`."""
         length = self._active_session.length
         scores = []
         for branch in branches:
@@ -101,30 +103,30 @@ class SingleRowBatch:
                 logits = self._logits([branch[position - 1]]).astype(np.float64)
                 top = logits.max()
                 total = top + np.log(np.exp(logits - top).sum())
-                token = branch[position]  # past the width it is one that the model cannot say
+                token = branch[position]  # the model cannot generate a token past the width
                 score[position] = logits[token] - total if token < len(logits) else -np.inf
             self._active_session.crop(length)
             scores.append(score)
         return scores
 
     def rollback(self, row: int, count: int) -> None:
-        """Take back tokens; see `Rows.back`."""
+        """Remove tokens; see `Batch.rollback`."""
         if count == self._active_session.length:
-            self._session = None  # another attempt, from its first token on
+            self._session = None  # a retry starts from the first token
         elif count:
             self._active_session.crop(self._active_session.length - count)
             if isinstance(self._active_session, _SupportsRetry):
                 self._active_session.retry()
 
     def select(self, rows: Sequence[int]) -> None:
-        """Let go of the sequence, or not; see `Rows.keep`."""
+        """Keep or drop the sequence; see `Batch.select`."""
         if not rows:
             self._session = None
 
     @property
     def _active_session(self) -> Session:
         if self._session is None:
-            raise ModelError("no sequence was begun")
+            raise ModelError("no sequence was started")
         return self._session
 
     def _logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:

@@ -1,11 +1,11 @@
-"""For tests: models without weights, small vocabularies, and a hypothesis strategy.
+"""Test helpers: models without weights, small vocabularies, and a hypothesis strategy.
 
 ```python
 from structkit.testing import RandomModel, ScriptedModel, strategy
 ```
 
-`structkit.sample` makes example values without a model, and `structkit.check` proves that a type and its guide agree.
-With pytest there is the fixture `structkit_model`.
+`structkit.sample` generates example values without a model, and `structkit.check` searches for disagreements between a
+type and its guide. With pytest, the fixture `structkit_model` is available.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["RandomModel", "ScriptedModel", "byte_vocabulary", "small_vocabulary"
 
 
 def __getattr__(name: str) -> object:
-    """Import a name when it is first used: pytest imports this package at its start, for the plugin in it."""
+    """Import a name on first use: pytest imports this package at startup, because of the plugin in it."""
     if name not in __all__:
         raise AttributeError(f"module 'structkit.testing' has no attribute {name!r}")
     home = "structkit.testing.proof.strategy" if name == "strategy" else "structkit.models.scripted"

@@ -1,7 +1,7 @@
-"""The pytest plugin: a fixture that makes models without weights, and a guard against downloads.
+"""The pytest plugin: a fixture that creates models without weights, and a guard against downloads.
 
-pytest loads this at its start in every project where structkit is installed, so it imports nothing but pytest; what
-costs time is imported when a test asks for it.
+pytest loads this module at startup in every project with structkit installed, so it imports only pytest; other imports
+happen when a test uses the fixture.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NAME, _VARIABLE = "structkit_downloads", "STRUCTKIT_DOWNLOADS"
 
 
 class MakeModel(Protocol):
-    """What the fixture `structkit_model` is: a function that makes models."""
+    """Type of the fixture `structkit_model`: a function that creates models."""
 
     @overload
     def __call__(
@@ -33,20 +33,22 @@ class MakeModel(Protocol):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the setting."""
+    """Add the ini option."""
     parser.addini(
-        _NAME, "let structkit.load() take models of the hub in all tests", type="bool", default=False
+        _NAME, "allow structkit.load() to download from the Hub in all tests", type="bool", default=False
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
-    config.addinivalue_line("markers", f"{_NAME}: let structkit.load() take models of the hub in this test")
+    config.addinivalue_line(
+        "markers", f"{_NAME}: allow structkit.load() to download from the Hub in this test"
+    )
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Refuse models of the hub while a test and its fixtures run, unless they are allowed."""
+    """Disable downloads from the Hub during a test and its fixtures, unless they are allowed."""
     if item.config.getini(_NAME) or item.get_closest_marker(_NAME) is not None:
         return (yield)
     before = os.environ.get(_VARIABLE)
@@ -62,10 +64,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture
 def structkit_model() -> MakeModel:
-    """A function that makes models without weights.
+    """Return a function that creates models without weights.
 
-    `structkit_model(["a reply", ...])` is a `structkit.testing.ScriptedModel` that writes the replies in order, and
-    `structkit_model(seed=0)` a `structkit.testing.RandomModel` that writes anything that the type allows.
+    `structkit_model(["a reply", ...])` returns a `structkit.testing.ScriptedModel` that writes the replies in order.
+    `structkit_model(seed=0)` returns a `structkit.testing.RandomModel` that writes random values of the type.
     """
     from structkit.models.scripted import RandomModel, ScriptedModel
 

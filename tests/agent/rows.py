@@ -1,4 +1,4 @@
-"""The rows that runs of agents keep, seen from outside."""
+"""Observation of the rows that agents cache during runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["noted_rows"]
 
 
 def noted_rows(monkeypatch: pytest.MonkeyPatch) -> list[CachedRow]:
-    """Every row that is kept from now on, as it is made."""
+    """Collect every row that is cached from now on."""
     kept: list[CachedRow] = []
 
     def noted(rows: Batch) -> Batch:

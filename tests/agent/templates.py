@@ -1,4 +1,4 @@
-"""Chat templates in the manner of published ones, and small tokenizers with their control tokens."""
+"""Chat templates similar to published ones, and small tokenizers with their control tokens."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ QWEN = r"""{%- if tools %}
     {{- '<|im_start|>assistant\n' }}
 {%- endif %}
 """  # noqa: E501
-"""In the manner of Qwen2.5-Instruct."""
+"""Similar to Qwen2.5-Instruct."""
 
 LLAMA = r"""{{- bos_token }}
 {%- if not tools_in_user_message is defined %}{%- set tools_in_user_message = true %}{%- endif %}
@@ -103,7 +103,7 @@ LLAMA = r"""{{- bos_token }}
 {%- endfor %}
 {%- if add_generation_prompt %}{{- '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{%- endif %}
 """
-"""In the manner of Llama 3.1, 3.2 and 3.3 Instruct."""
+"""Similar to Llama 3.1, 3.2 and 3.3 Instruct."""
 
 PYTHONIC = r"""{{- bos_token }}
 {%- if messages[0]['role'] == 'system' %}
@@ -140,7 +140,7 @@ PYTHONIC = r"""{{- bos_token }}
 {%- endfor %}
 {%- if add_generation_prompt %}{{- '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{%- endif %}
 """
-"""In the manner of those that vLLM has for the pythonic calls of Llama: they write texts without quotes."""
+"""Similar to vLLM's templates for the pythonic calls of Llama: they write strings without quotes."""
 
 MISTRAL_LIST = r"""
 {%- if messages[0]["role"] == "system" %}
@@ -189,7 +189,7 @@ MISTRAL_LIST = r"""
     {%- endif %}
 {%- endfor %}
 """
-"""In the manner of Mistral 7B v0.3 and those up to Small 3.1, which show a system message only before an answer."""
+"""Similar to Mistral 7B v0.3 up to Small 3.1, which render a system message only before an answer."""
 
 MISTRAL = r"""{{- bos_token }}
 {%- if messages[0]['role'] == 'system' %}
@@ -213,19 +213,19 @@ MISTRAL = r"""{{- bos_token }}
     {%- endif %}
 {%- endfor %}
 """
-"""In the manner of Ministral 3 and Devstral Small 2."""
+"""Similar to Ministral 3 and Devstral Small 2."""
 
 PLAIN = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-"""One that knows nothing of tools."""
+"""A template without tools."""
 
 
 def make_tokenizer(
     template: str, special: list[str], added: list[str], *, bos: str | None = None
 ) -> transformers.PreTrainedTokenizerFast:
-    """Byte-level BPE with control tokens; the last of the special ones ends a turn."""
+    """Byte-level BPE with control tokens; the last of the special tokens ends a turn."""
     inner = byte_level(['{"name": "weather", "arguments": {"city": "Porto"}}', template], 400)
     made = transformers.PreTrainedTokenizerFast(
         tokenizer_object=inner, bos_token=bos, eos_token=special[-1], chat_template=template
@@ -238,7 +238,7 @@ def make_tokenizer(
 def make_model(
     template: str, special: list[str], added: Sequence[str] = (), *, bos: str | None = None
 ) -> TransformersModel:
-    """A small Llama without training."""
+    """A small Llama with random weights."""
     tokenizer = make_tokenizer(template, special, list(added), bos=bos)
     model: TransformersModel = tiny_llama(tokenizer, num_key_value_heads=2, max_position_embeddings=8192)
     return model

@@ -1,4 +1,4 @@
-"""Agents, driven call by call by a scripted model."""
+"""Agents with scripted models."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_run_calls_tools_and_ends_with_a_typed_value() -> None:
     assert model.prompts[1].startswith(model.prompts[0])
 
 
-def test_the_same_in_async_programs() -> None:
+def test_async_runs_are_equal() -> None:
     seen: list[str] = []
 
     async def slow(city: str) -> str:
@@ -116,7 +116,7 @@ def test_results_of_every_kind() -> None:
         assert (result.value, len(result.calls)) == (value, 1)
 
 
-def test_only_the_result_remains_in_the_last_step() -> None:
+def test_the_last_step_allows_only_the_output() -> None:
     model = ScriptedModel([call("weather", city="Porto")] * 2 + [ANSWER])
     result = sk.Agent(model, tools=[weather], output_type=Answer, max_steps=3).run("x")
     assert (len(result.calls), result.steps, result.finish_reason) == (2, 3, "steps")
@@ -139,7 +139,7 @@ def test_a_tool_that_reached_its_limit_disappears() -> None:
     assert "weather cannot be called any more." in model.prompts[1]
 
 
-def test_errors_are_told_and_the_run_goes_on() -> None:
+def test_errors_are_reported_to_the_model_and_the_run_continues() -> None:
     def lookup(name: str) -> str:
         raise sk.ToolError(f"nobody is called {name}")
 
@@ -157,13 +157,13 @@ def test_a_tool_that_keeps_failing_disappears() -> None:
     assert (len(result.calls), result.finish_reason) == (2, "steps")
 
 
-def test_fatal_errors_end_the_run() -> None:
+def test_reraised_errors_end_the_run() -> None:
     agent = sk.Agent(ScriptedModel([call("fail", text="x")]), tools=[sk.tool(fail, reraise=LookupError)])
     with pytest.raises(KeyError):
         agent.run("x")
 
 
-def test_what_cannot_be_told_is_an_error_of_the_program() -> None:
+def test_results_that_cannot_be_serialized_raise() -> None:
     def opened() -> object:
         return threading.Lock()
 
@@ -171,7 +171,7 @@ def test_what_cannot_be_told_is_an_error_of_the_program() -> None:
         sk.Agent(ScriptedModel([call("opened")]), tools=[opened]).run("x")
 
 
-def test_a_tool_that_hangs_is_left_to_itself() -> None:
+def test_a_tool_that_hangs_is_abandoned() -> None:
     ended = threading.Event()
 
     def hang() -> None:
@@ -195,13 +195,13 @@ class Db:
 
 
 def stock(context: sk.Context[Db], item: str) -> int:
-    """How many there are."""
+    """The number of items."""
     assert context.step == 1
     assert isinstance(context.messages[-1], messages.Calls)
     return context.deps.rows[item]
 
 
-def test_the_context_is_given_and_not_written() -> None:
+def test_the_context_is_passed_and_not_generated() -> None:
     agent = sk.Agent(ScriptedModel([call("stock", item="lamp"), '"3"']), tools=[stock])
     result = agent.run("x", deps=Db({"lamp": 3}))
     assert (result.calls[0].output, result.calls[0].arguments) == (3, {"item": "lamp"})
@@ -214,7 +214,7 @@ def test_the_context_is_given_and_not_written() -> None:
         sk.extract(ScriptedModel([]), "x", stock)
 
 
-def test_dependencies_of_a_type_that_is_said() -> None:
+def test_dependencies_are_checked_against_deps_type() -> None:
     class Shop(Db): ...
 
     def agent(**options: Any) -> sk.Agent[str, Any]:
@@ -230,7 +230,7 @@ def test_dependencies_of_a_type_that_is_said() -> None:
         outer = sk.Agent(ScriptedModel([]), [inner.as_tool("stock", "Knows.")])
         with pytest.raises(TypeError, match=r"stock takes a Context\[Db\]"):
             outer.run("x")
-    # What cannot be told at run time is left to type checkers.
+    # Mismatches that are undetectable at run time are left to type checkers.
     assert agent(deps_type=Db | None).run("x", deps=Db({"lamp": 3})).calls[0].error is None
 
 
@@ -259,7 +259,7 @@ def sphinx(city: str) -> None:
     """
 
 
-def test_the_model_is_told_what_docstrings_of_each_style_say() -> None:
+def test_the_prompt_contains_docstrings_of_each_style() -> None:
     model = ScriptedModel(['"x"'])
     sk.Agent(model, tools=[google, numpy, sphinx]).run("x")
     for name in ("google", "numpy", "sphinx"):
@@ -267,7 +267,7 @@ def test_the_model_is_told_what_docstrings_of_each_style_say() -> None:
         assert f'{{"name": "{name}", "arguments": {arguments}}}' in model.prompts[0]
 
 
-def test_a_call_tells_its_typed_arguments_and_its_seconds() -> None:
+def test_a_call_has_typed_arguments_and_seconds() -> None:
     def slow(answer: Plain, day: date = date(2026, 1, 1)) -> Plain:
         time.sleep(0.1)
         return answer
@@ -325,7 +325,7 @@ def test_instructions_come_first() -> None:
     assert model.prompts[0].startswith("system: Be brief.\nuser: Hello.")
 
 
-def test_the_result_is_repaired_as_everywhere() -> None:
+def test_the_output_is_repaired() -> None:
     hot = '{"city": "Porto", "celsius": 99}'
     result = sk.Agent(ScriptedModel([hot, ANSWER]), tools=[weather], output_type=Answer).run("x")
     assert result.value.celsius == 18
@@ -339,7 +339,7 @@ def even(number: int) -> int:
     return number
 
 
-def test_arguments_that_validators_refuse() -> None:
+def test_arguments_that_validators_reject() -> None:
     def half(number: Annotated[int, AfterValidator(even)]) -> int:
         return number // 2
 
@@ -354,7 +354,7 @@ def test_arguments_that_validators_refuse() -> None:
     assert "half failed: the arguments are refused" in model.prompts[1]
 
 
-def test_parallel_calls_run_at_once_and_are_told_in_order() -> None:
+def test_parallel_calls_run_concurrently_and_are_reported_in_order() -> None:
     together = threading.Barrier(3, timeout=10)
 
     def meet(name: str) -> str:
@@ -373,7 +373,7 @@ def test_parallel_calls_run_at_once_and_are_told_in_order() -> None:
         assert result.steps == 2
 
 
-def test_one_call_of_several_possible_ones_is_written_as_it_is() -> None:
+def test_a_single_parallel_call_is_not_a_list() -> None:
     agent = sk.Agent(
         ScriptedModel([call("weather", city="Porto"), ANSWER]),
         tools=[weather],
@@ -383,7 +383,7 @@ def test_one_call_of_several_possible_ones_is_written_as_it_is() -> None:
     assert len(agent.run("x").calls) == 1
 
 
-def test_a_list_of_calls_keeps_to_the_limits_of_each_tool() -> None:
+def test_a_list_of_calls_respects_the_limits_of_each_tool() -> None:
     def other() -> None: ...
 
     once = sk.tool(weather, max_calls=2)
@@ -397,7 +397,7 @@ def test_a_list_of_calls_keeps_to_the_limits_of_each_tool() -> None:
     assert [each.name for each in agent.run("x").calls].count("weather") == 2
 
 
-def test_a_budget_for_the_whole_run_leaves_room_for_the_result() -> None:
+def test_a_budget_of_the_run_reserves_tokens_for_the_output() -> None:
     shortest = sk.Agent(RandomModel(), tools=[weather], output_type=Plain)._config.min_output_tokens
     for budget in (shortest, shortest + 5, shortest + 40, 150):
         for seed in range(5):
@@ -410,7 +410,7 @@ def test_a_budget_for_the_whole_run_leaves_room_for_the_result() -> None:
 
 
 @pytest.mark.parametrize("context", [300, 500, 1_000])
-def test_a_short_context_is_enough(context: int) -> None:
+def test_a_short_context_is_sufficient(context: int) -> None:
     def essay(about: str) -> str:
         return "It is a long story. " * 400
 
@@ -422,7 +422,7 @@ def test_a_short_context_is_enough(context: int) -> None:
             assert not isinstance(each, messages.Output) or "..." in each.content
 
 
-def test_the_time_of_a_run_ends_it() -> None:
+def test_the_timeout_ends_a_run() -> None:
     def slow() -> str:
         time.sleep(0.2)
         return "slow"
@@ -431,7 +431,7 @@ def test_the_time_of_a_run_ends_it() -> None:
     assert (len(result.calls) < 7, result.finish_reason) == (True, "budget")
 
 
-def test_a_seed_makes_a_run_the_same_and_its_steps_differ() -> None:
+def test_a_seed_makes_a_run_reproducible_and_its_steps_differ() -> None:
     def say(word: Literal["a", "b", "c", "d", "e", "f", "g", "h"]) -> None: ...
 
     def run(seed: int) -> list[object]:
@@ -487,7 +487,7 @@ def unwritable(x: Callable[[], int]) -> None: ...
         (
             lambda m: sk.Agent(m, tools=[weather, sk.tool(fail, name="weather")]),
             sk.AgentError,
-            "two tools are called weather",
+            "two tools are named weather",
         ),
         (lambda m: sk.Agent(m, tools=[plain]), sk.SchemaError, r"parameter x of plain has no annotation"),
         (
@@ -497,8 +497,8 @@ def unwritable(x: Callable[[], int]) -> None: ...
         ),
         (lambda m: sk.Agent(m, tools=[star]), sk.SchemaError, r"parameter x of star stands for any number"),
         (lambda m: sk.Agent(m, tools=[stars]), sk.SchemaError, r"parameter x of stars stands for any names"),
-        (lambda m: sk.Agent(m, tools=[lambda x: x]), sk.AgentError, "no name for a tool"),
-        (lambda m: sk.Agent(m, tools=[Answer]), sk.AgentError, "the class Answer is no tool"),
+        (lambda m: sk.Agent(m, tools=[lambda x: x]), sk.AgentError, "invalid tool name"),
+        (lambda m: sk.Agent(m, tools=[Answer]), sk.AgentError, "the class Answer is not a tool"),
         (lambda m: sk.Agent(m, tools=None), TypeError, "list of functions, not None$"),
         (lambda m: sk.Agent(m, tools=weather), TypeError, r"list of functions.*write \[weather\]"),
         (
@@ -527,17 +527,17 @@ def unwritable(x: Callable[[], int]) -> None: ...
         (lambda m: sk.Agent(m).run(["x"]), TypeError, "prompt of an agent is a text"),
         (lambda m: sk.Agent(m).run("x", messages=None), TypeError, r"write result\.messages"),
         (lambda m: sk.Agent("gpt-4", [weather]), TypeError, r"such as structkit\.load\(\) gives"),
-        (lambda m: sk.tool(weather, name="a b"), sk.AgentError, "'a b' is no name"),
+        (lambda m: sk.tool(weather, name="a b"), sk.AgentError, "invalid tool name 'a b'"),
         (lambda m: sk.tool(weather, retries=-1), ValueError, "retries"),
         (lambda m: sk.tool(weather, timeout=0), ValueError, "timeout"),
-        (lambda m: sk.tool(weather, name=3), TypeError, "name of a tool is a text, not 3"),
-        (lambda m: sk.tool(weather, description=3), TypeError, "description of a tool is a text"),
+        (lambda m: sk.tool(weather, name=3), TypeError, "name of a tool is a string, not 3"),
+        (lambda m: sk.tool(weather, description=3), TypeError, "description of a tool is a string"),
         (
             lambda m: sk.Tool(function=weather, name="w", available=True),
             TypeError,
             "available of w is a func",
         ),
-        (lambda m: sk.Agent(m, [sk.Agent(m)]), sk.AgentError, r"of an agent give agent\.as_tool\(name\)"),
+        (lambda m: sk.Agent(m, [sk.Agent(m)]), sk.AgentError, r"for an agent, give agent\.as_tool\(name\)"),
         (lambda m: sk.Agent(m, instructions=3), TypeError, "instructions are a text"),
         (lambda m: sk.Agent(m, allow_text="yes"), TypeError, "text must be True or False"),
         (
@@ -547,14 +547,14 @@ def unwritable(x: Callable[[], int]) -> None: ...
         ),
     ],
 )
-def test_what_cannot_work_says_so_before_a_run(
+def test_invalid_agents_are_rejected_before_a_run(
     make: Callable[[ScriptedModel], object], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         make(ScriptedModel([]))
 
 
-def test_a_result_that_merely_resembles_a_call_is_fine() -> None:
+def test_an_output_that_resembles_a_call_is_accepted() -> None:
     class Named(BaseModel):
         name: str
         age: int
@@ -563,7 +563,7 @@ def test_a_result_that_merely_resembles_a_call_is_fine() -> None:
     assert agent.run("x").value.name == "weather"
     sk.Agent(
         ScriptedModel([]), tools=[weather], output_type=list[Callish]
-    )  # no lists of calls without parallel
+    )  # lists of calls require max_parallel_calls
 
 
 def test_quotes_come_from_the_source_of_the_agent() -> None:
@@ -573,7 +573,7 @@ def test_quotes_come_from_the_source_of_the_agent() -> None:
     assert agent.run("Who?").value == "Ana Souza"
 
 
-def test_an_async_tool_that_does_not_end_is_left_to_itself() -> None:
+def test_an_async_tool_that_does_not_end_is_abandoned() -> None:
     async def deaf() -> None:
         for _ in range(2):
             with suppress(asyncio.CancelledError):
@@ -599,7 +599,7 @@ def test_an_async_tool_that_does_not_end_is_left_to_itself() -> None:
     assert "no output" in (asyncio.run(agent.arun("x")).calls[0].error or "")
 
 
-def test_what_a_tool_does_to_its_arguments_and_how_its_errors_speak() -> None:
+def test_mutated_arguments_and_error_messages() -> None:
     class Mute(Exception):
         def __str__(self) -> str:
             raise RuntimeError("no text")

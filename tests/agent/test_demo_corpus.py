@@ -1,4 +1,4 @@
-"""What the demo model is taught about agents is what agents do: every run of the corpus is one, and ends as it says."""
+"""The agent runs of the demo corpus are valid runs and end as the corpus states."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def corpus(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize("heldout", [False, True])
-def test_a_scripted_model_that_says_what_is_taught_makes_the_right_calls(corpus: Any, heldout: bool) -> None:
+def test_a_scripted_model_with_the_corpus_texts_makes_the_right_calls(corpus: Any, heldout: bool) -> None:
     made, conversation = corpus
     stream = iter(made.heldout_tasks(5, 25)) if heldout else made.train_tasks(5)
     for _, task in zip(range(25), stream, strict=False):
@@ -38,7 +38,7 @@ def test_a_scripted_model_that_says_what_is_taught_makes_the_right_calls(corpus:
         assert_was_taught(task, model)
 
 
-def test_the_assistant_of_the_tutorial_reads_what_is_taught(corpus: Any) -> None:
+def test_the_assistant_of_the_tutorial_reads_the_corpus_prompt(corpus: Any) -> None:
     made, conversation = corpus
     from demo_corpus import assistant
 
@@ -55,7 +55,7 @@ def scripted(task: Any) -> ScriptedModel:
 
 
 def assert_was_taught(task: Any, model: ScriptedModel) -> None:
-    """What the model read before its last step is what training shows there."""
+    """The prompt before the last step equals the prompt in the training data."""
     read = "".join(text for text, _ in task.pieces[:-1])
     shown = re.sub(r"^(system|user|assistant): ", "", model.prompts[-1], flags=re.M)
     read = re.sub(r"<\|(system|user|assistant)\|>\n", "", read).replace("<|end|>", "")

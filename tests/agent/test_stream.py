@@ -1,4 +1,4 @@
-"""Runs that are told while they happen."""
+"""Streams of agent runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ REPLIES = [call("weather", city="nowhere"), call("weather", city="Évora"), ANSW
 
 
 def story(events: list[sk.AgentEvent[Answer]]) -> list[object]:
-    """The events with growing arguments put together."""
+    """Merge consecutive deltas of arguments."""
     told: list[object] = []
     for event in events:
         if isinstance(event, sk.ToolCallDelta):
@@ -69,7 +69,7 @@ WANTED = [
 ]
 
 
-def test_a_run_is_told_while_it_happens() -> None:
+def test_a_run_is_streamed() -> None:
     agent = sk.Agent(ScriptedModel(REPLIES), tools=[weather], output_type=Answer)
     with agent.stream("Warm?") as stream:
         events = list(stream)
@@ -82,7 +82,7 @@ def test_a_run_is_told_while_it_happens() -> None:
     assert events.index(partials and next(e for e in events if isinstance(e, sk.ToolCallStart))) == 0
 
 
-def test_the_same_in_async_programs() -> None:
+def test_async_streams_are_equal() -> None:
     async def main() -> list[sk.AgentEvent[Answer]]:
         agent = sk.Agent(ScriptedModel(REPLIES), tools=[weather], output_type=Answer)
         async with agent.astream("Warm?") as stream:
@@ -93,7 +93,7 @@ def test_the_same_in_async_programs() -> None:
     assert story(asyncio.run(main())) == WANTED
 
 
-def test_several_calls_and_texts_that_are_no_json() -> None:
+def test_several_calls_and_texts_that_are_not_json() -> None:
     both = f"[{call('weather', city='A')}, {call('weather', city='B')}]"
     agent = sk.Agent(
         ScriptedModel([both, "yes"]),
@@ -109,7 +109,7 @@ def test_several_calls_and_texts_that_are_no_json() -> None:
     assert last.result.value == "yes"
 
 
-def test_what_is_refused_is_taken_back() -> None:
+def test_rejected_steps_are_retracted() -> None:
     hot = '{"city": "Porto", "celsius": 99}'
     events = list(sk.Agent(ScriptedModel([hot, ANSWER]), tools=[weather], output_type=Answer).stream("x"))
     assert [type(event).__name__ for event in events if not isinstance(event, sk.PartialOutput)] == [
@@ -118,13 +118,13 @@ def test_what_is_refused_is_taken_back() -> None:
     ]
 
 
-def test_thoughts_are_told() -> None:
+def test_thoughts_are_streamed() -> None:
     model = ScriptedModel([f"It is sunny.</think>{ANSWER}"])
     events = list(sk.Agent(model, tools=[weather], output_type=Answer, thinking=20).stream("x"))
     assert sk.ThinkingEvent("It is sunny.") in events
 
 
-def test_a_stream_that_fails_says_why_whenever_it_is_asked() -> None:
+def test_a_failed_stream_raises_its_error_again() -> None:
     stream = sk.Agent(ScriptedModel([]), tools=[weather], output_type=Answer).stream("x")
     for _ in range(2):
         with pytest.raises(sk.ModelError, match="0 replies"):
@@ -136,7 +136,7 @@ def test_a_stream_that_fails_says_why_whenever_it_is_asked() -> None:
         _ = closed.result
 
 
-def test_a_stream_pauses_as_a_run_does() -> None:
+def test_a_stream_suspends_as_a_run_does() -> None:
     asks = sk.tool(weather, requires_approval=True)
     stream = sk.Agent(ScriptedModel(REPLIES), tools=[asks], output_type=Answer).stream("x")
     with pytest.raises(sk.RunSuspended):
@@ -144,7 +144,7 @@ def test_a_stream_pauses_as_a_run_does() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_stream_tells_what_a_run_returns(seed: int) -> None:
+def test_a_stream_gives_the_result_of_a_run(seed: int) -> None:
     agent = sk.Agent(RandomModel(), tools=[weather], output_type=int, max_tokens=150, max_parallel_calls=2)
     run = agent.with_model(RandomModel(seed, brevity=2)).run("x")
     stream = agent.with_model(RandomModel(seed, brevity=2)).stream("x")
@@ -154,7 +154,7 @@ def test_a_stream_tells_what_a_run_returns(seed: int) -> None:
     assert told == "".join(written)
 
 
-def test_a_cancelled_stream_lets_go() -> None:
+def test_a_cancelled_stream_frees_the_model() -> None:
     def slow(prompt: str) -> str:
         time.sleep(0.5)
         return '"late"'
@@ -183,7 +183,7 @@ def even(number: int) -> int:
 
 
 @pytest.mark.parametrize("retries", [0, 1])
-def test_a_call_whose_arguments_are_refused_for_good_is_done_too(retries: int) -> None:
+def test_a_call_with_finally_rejected_arguments_is_finished(retries: int) -> None:
     def half(number: Annotated[int, AfterValidator(even)]) -> int:
         return number // 2
 
@@ -196,7 +196,7 @@ def test_a_call_whose_arguments_are_refused_for_good_is_done_too(retries: int) -
     assert "refused" in (done[0].error or "")
 
 
-def test_what_was_called_before_a_pause_is_told() -> None:
+def test_calls_before_a_suspension_are_streamed() -> None:
     both = f"[{call('weather', city='A')}, {call('pay')}]"
 
     def pay() -> None: ...
@@ -220,7 +220,7 @@ def test_what_was_called_before_a_pause_is_told() -> None:
     assert [each.id for each in caught.value.state.tool_results] == ["call_1"]
 
 
-def test_a_stream_that_is_given_up_leaves_the_model_to_others() -> None:
+def test_an_abandoned_stream_frees_the_model() -> None:
     model = RandomModel(3, brevity=2)
     agent = sk.Agent(model, tools=[weather], output_type=int, max_tokens=200)
     for events in range(1, 8):
@@ -235,7 +235,7 @@ def test_a_stream_that_is_given_up_leaves_the_model_to_others() -> None:
             assert not other.is_alive()
 
 
-def test_an_async_run_that_is_cancelled_leaves_the_model_to_others() -> None:
+def test_a_cancelled_async_run_frees_the_model() -> None:
     agent = sk.Agent(RandomModel(3, brevity=0), tools=[weather], output_type=int, max_tokens=4_000)
 
     async def main(seconds: float) -> object:

@@ -1,4 +1,4 @@
-"""Many prompts: the same values as one by one, in order, and no failure loses others."""
+"""Many prompts: the values of single calls, in order, with isolated failures."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def demo():
 
 @pytest.mark.parametrize("size", [1, 3, 8])
 @pytest.mark.parametrize("forced", [True, False])
-def test_a_batch_writes_what_each_row_writes_alone(demo, size: int, forced: bool) -> None:
+def test_a_batch_gives_the_values_of_single_calls(demo, size: int, forced: bool) -> None:
     one_by_one = [sk.generate(demo, prompt, Person, fast_forward=forced) for prompt in PEOPLE]
     together = sk.generate_many(demo, PEOPLE, Person, batch_size=size, fast_forward=forced)
     assert [each.token_ids for each in together] == [each.token_ids for each in one_by_one]
@@ -57,7 +57,7 @@ def test_a_batch_writes_what_each_row_writes_alone(demo, size: int, forced: bool
     assert all(each.usage.model_seconds > 0 for each in together)
 
 
-def test_every_row_may_have_a_target_of_its_own(demo) -> None:
+def test_each_row_can_have_its_own_target(demo) -> None:
     targets = [Person, int, list[str], Literal["old", "young"], sk.Regex("[A-Z][a-z]{2,8}"), Person, bool]
     together = sk.extract_many(demo, PEOPLE, targets, batch_size=3, max_tokens=40)
     assert together == [
@@ -66,7 +66,7 @@ def test_every_row_may_have_a_target_of_its_own(demo) -> None:
     ]
 
 
-def test_a_seed_gives_each_row_its_own_numbers_whatever_the_batch(demo) -> None:
+def test_a_seed_gives_each_row_its_own_random_numbers(demo) -> None:
     options = {"temperature": 1.5, "seed": 3, "max_tokens": 30}
     first = sk.extract_many(demo, PEOPLE[:1] * 6, str, batch_size=6, **options)
     again = sk.extract_many(demo, PEOPLE[:1] * 6, str, batch_size=2, **options)
@@ -75,7 +75,7 @@ def test_a_seed_gives_each_row_its_own_numbers_whatever_the_batch(demo) -> None:
     assert first[0] == sk.extract(demo, PEOPLE[0], str, **options)
 
 
-def test_one_that_fails_does_not_lose_the_others() -> None:
+def test_a_failed_prompt_does_not_affect_the_others() -> None:
     model = ScriptedModel(['{"value": 2}', '{"value": 3}', '{"value": 4}'])
     first, second, third = sk.extract_many(model, ["a", "b", "c"], Even, return_exceptions=True, retries=0)
     assert (first, third) == (Even(value=2), Even(value=4))
@@ -84,7 +84,7 @@ def test_one_that_fails_does_not_lose_the_others() -> None:
         sk.extract_many(ScriptedModel(['{"value": 2}', '{"value": 3}']), ["a", "b"], Even)
 
 
-def test_prompts_that_do_not_fit_fail_alone(demo) -> None:
+def test_prompts_that_do_not_fit_do_not_affect_the_others(demo) -> None:
     prompts = [PEOPLE[0], "Ana " * 3000, PEOPLE[1]]
     first, second, third = sk.extract_many(demo, prompts, Person, return_exceptions=True)
     assert isinstance(first, Person)
@@ -93,7 +93,7 @@ def test_prompts_that_do_not_fit_fail_alone(demo) -> None:
     assert "tokens too long" in str(second)
 
 
-def test_a_target_that_cannot_be_compiled_fails_alone() -> None:
+def test_an_invalid_target_does_not_affect_the_others() -> None:
     targets = [int, {"type": "integer", "minimum": 3, "maximum": 2}, bool]
     first, second, third = sk.extract_many(
         ScriptedModel(["7", "true"]), ["a", "b", "c"], targets, return_exceptions=True
@@ -102,7 +102,7 @@ def test_a_target_that_cannot_be_compiled_fails_alone() -> None:
     assert isinstance(second, sk.UnsatisfiableSchema)
 
 
-def test_a_model_that_breaks_fails_what_it_was_writing(demo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_failure_fails_the_rows_in_the_batch(demo, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = iter(range(100))
     forward = type(demo.model).forward
 
@@ -113,13 +113,13 @@ def test_a_model_that_breaks_fails_what_it_was_writing(demo, monkeypatch: pytest
 
     rows = demo.batch()
     monkeypatch.setattr(type(demo.model), "forward", breaking)
-    monkeypatch.setattr(demo, "batch", lambda prefix=(): rows)  # its parameters were read already
+    monkeypatch.setattr(demo, "batch", lambda prefix=(): rows)  # the parameters were inspected before
     outcomes = sk.extract_many(demo, PEOPLE, Person, batch_size=2, return_exceptions=True)
     assert sum(isinstance(outcome, sk.ModelError) for outcome in outcomes) == 2
     assert sum(isinstance(outcome, Person) for outcome in outcomes) == len(PEOPLE) - 2
 
 
-def test_nothing_to_do() -> None:
+def test_no_prompts() -> None:
     assert sk.extract_many(ScriptedModel([]), [], Person) == []
 
 
@@ -142,14 +142,14 @@ def test_nothing_to_do() -> None:
         (["a"], int, {"tokens": 1}, TypeError, "extract_many\\(\\) has no argument 'tokens'.*batch_size"),
     ],
 )
-def test_what_cannot_be_meant(
+def test_invalid_arguments(
     prompts: object, target: object, options: dict[str, object], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         sk.extract_many(RandomModel(), prompts, target, **options)
 
 
-def test_the_event_loop_goes_on() -> None:
+def test_the_event_loop_is_not_blocked() -> None:
     values = asyncio.run(sk.aextract_many(ScriptedModel(["1", "2"]), ["a", "b"], int))
     assert values == [1, 2]
 
@@ -157,13 +157,13 @@ def test_the_event_loop_goes_on() -> None:
 def test_a_progress_bar(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("tqdm", reason="needs tqdm")
     sk.extract_many(ScriptedModel(["1", "2"]), ["a", "b"], int)
-    assert capsys.readouterr().err == ""  # this is no terminal
+    assert capsys.readouterr().err == ""  # stderr is not a terminal
     sk.extract_many(ScriptedModel(["1", "2"]), ["a", "b"], int, progress=True)
     assert "2/2" in capsys.readouterr().err
     assert "tqdm" in sys.modules
 
 
-def test_a_progress_bar_that_cannot_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_progress_bar_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(sk.StructkitError, match="pip install tqdm"):
         sk.extract_many(ScriptedModel(["1", "2"]), ["a", "b"], int, progress=True)
@@ -175,7 +175,7 @@ def test_an_error_names_its_prompt() -> None:
 
 
 class _Unnotable(Exception):
-    """An error as it was before Python 3.11."""
+    """An error without `add_note`, as before Python 3.11."""
 
     add_note = None
 

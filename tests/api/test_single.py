@@ -50,13 +50,13 @@ TARGETS: list[Any] = [
 # The package
 
 
-def test_importing_structkit_is_light() -> None:
+def test_import_is_lightweight() -> None:
     heavy = ["numba", "numpy", "pydantic", "torch", "transformers"]
     code = f"import structkit, sys; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
 
-def test_public_names_are_sorted_and_there() -> None:
+def test_public_names_are_sorted_and_importable() -> None:
     assert sk.__all__ == sorted(sk.__all__)
     for name in sk.__all__:
         assert getattr(sk, name) is not None
@@ -71,7 +71,7 @@ def test_every_error_is_public() -> None:
     assert set(errors.__all__) <= set(sk.__all__)
 
 
-def test_functions_are_not_hidden_by_the_modules_of_their_names() -> None:
+def test_functions_are_not_replaced_by_modules_of_the_same_name() -> None:
     code = "import structkit as sk; from structkit.compile import compile; import structkit.generate.decode.decode"
     code += "; print(callable(sk.compile), callable(sk.generate))"
     assert (
@@ -98,11 +98,11 @@ def test_functions_are_not_hidden_by_the_modules_of_their_names() -> None:
         (SCHEMA, '{"a": 3}', {"a": 3}),
     ],
 )
-def test_extract_gives_a_value_of_the_target(target: Any, reply: str, value: object) -> None:
+def test_extract_returns_a_value_of_the_target(target: Any, reply: str, value: object) -> None:
     assert sk.extract(ScriptedModel([reply]), "Go.", target) == value
 
 
-def test_result_says_how_it_came_to_be() -> None:
+def test_result_has_text_reason_and_usage() -> None:
     model = ScriptedModel([ANA], byte_vocabulary())
     result = sk.generate(model, "Ana is 34.", Person)
     assert result.text == ANA
@@ -120,7 +120,7 @@ def test_result_says_how_it_came_to_be() -> None:
         result.value = 3
 
 
-def test_a_second_call_does_not_compile_again() -> None:
+def test_a_second_call_reuses_the_compiled_guide() -> None:
     class Fresh(BaseModel):
         a: int
 
@@ -153,7 +153,7 @@ def test_the_prompt_ends_with_the_description() -> None:
     assert len(model.prompts) == 3
 
 
-# Limits of length
+# Length limits
 
 
 def test_the_budget_is_the_context_or_a_thousand_tokens() -> None:
@@ -168,7 +168,7 @@ def test_the_budget_is_the_context_or_a_thousand_tokens() -> None:
     assert (result.usage.generated_tokens, result.finish_reason) == (2000, "budget")
 
 
-def test_a_budget_below_the_shortest_value_is_refused_before_the_model_is_asked() -> None:
+def test_a_budget_below_the_shortest_value_is_rejected_before_the_model_runs() -> None:
     model = ScriptedModel([ANA], byte_vocabulary())
     with pytest.raises(sk.BudgetTooSmall) as caught:
         sk.extract(model, "x", Person, max_tokens=10)
@@ -182,7 +182,7 @@ def test_a_budget_below_the_shortest_value_is_refused_before_the_model_is_asked(
 # Errors
 
 
-def test_a_validator_that_refuses_is_reported_with_the_text() -> None:
+def test_a_validation_error_is_reported_with_the_text() -> None:
     text = '{"low": 3, "high": 1}'
     with pytest.raises(sk.OutputValidationError, match="low is above high") as caught:
         sk.extract(ScriptedModel([text]), "x", Span)
@@ -201,7 +201,7 @@ def test_a_validator_that_refuses_is_reported_with_the_text() -> None:
         ({"type": "array", "not": {"uniqueItems": True}}, sk.UnsupportedKeyword),
     ],
 )
-def test_mistakes_are_found_before_the_model_is_asked(target: Any, error: type[Exception]) -> None:
+def test_invalid_arguments_are_rejected_before_the_model_runs(target: Any, error: type[Exception]) -> None:
     model = ScriptedModel([])
     with pytest.raises(error):
         sk.extract(model, "x", target)
@@ -213,7 +213,7 @@ def test_a_vocabulary_that_cannot_spell_the_target() -> None:
         sk.extract(ScriptedModel([], sk.Vocabulary([b"a"], eos_token_ids=[1])), "a", bool)
 
 
-def test_wrong_arguments_are_mistakes_of_python() -> None:
+def test_wrong_arguments_raise_type_errors() -> None:
     with pytest.raises(TypeError, match=r"extract\(\) has no argument 'max_token'"):
         sk.extract(ScriptedModel([]), "x", int, max_token=3)
     with pytest.raises(ValueError, match="top_p"):
@@ -226,12 +226,12 @@ def test_wrong_arguments_are_mistakes_of_python() -> None:
         sk.compile(int, ScriptedModel([]))
 
 
-def test_results_and_errors_travel_between_processes() -> None:
+def test_results_and_errors_can_be_pickled() -> None:
     result = sk.generate(ScriptedModel([ANA]), "x", Person)
     assert pickle.loads(pickle.dumps(result)) == result
 
 
-# Laws
+# Properties
 
 
 @settings(deadline=None, max_examples=40)
@@ -263,7 +263,7 @@ def test_seeds_repeat_and_async_is_sync(
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_other_seeds_write_other_texts(target: Any) -> None:
+def test_different_seeds_write_different_texts(target: Any) -> None:
     texts = {
         sk.generate(RandomModel(1), "x", target, seed=seed, temperature=3.0, max_tokens=60).text
         for seed in range(8)

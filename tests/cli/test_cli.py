@@ -127,7 +127,7 @@ def test_the_order_of_keys(
         ("value.py:A", "3 is no target"),
     ],
 )
-def test_mistakes_in_the_target_are_one_message(
+def test_invalid_targets_print_one_message(
     where: str, message: str, file: Path, model: ScriptedModel, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.with_name("broken.py").write_text("class A(:\n")
@@ -139,7 +139,7 @@ def test_mistakes_in_the_target_are_one_message(
 
 
 @pytest.mark.parametrize("content", ["{", "[1]", None])
-def test_a_schema_that_cannot_be_read(
+def test_an_unreadable_schema(
     content: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "schema.json"
@@ -149,7 +149,7 @@ def test_a_schema_that_cannot_be_read(
     assert str(path) in capsys.readouterr().err
 
 
-def test_errors_of_generation_are_one_message(
+def test_generation_errors_print_one_message(
     file: Path, model: ScriptedModel, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["extract", "x", "--type", f"{file}:Person", "--max-tokens", "2"]) == 1
@@ -171,7 +171,7 @@ def test_errors_of_generation_are_one_message(
         (["extract", "", "--type", "a:B"], "the prompt is empty"),
     ],
 )
-def test_mistakes_in_usage_exit_with_2(
+def test_usage_errors_exit_with_2(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -180,7 +180,7 @@ def test_mistakes_in_usage_exit_with_2(
     assert message in capsys.readouterr().err
 
 
-def test_version_without_loading_anything_heavy() -> None:
+def test_version_is_lightweight() -> None:
     code = "import sys; from structkit.cli import main\n"
     code += "try: main(['--version'])\nfinally: print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -215,14 +215,14 @@ def test_a_file_of_prompts_line_by_line(
     assert main(command) == 0
     answers = [json.loads(line) for line in sink.read_text().splitlines()]
     assert [answer.get("value", {}).get("name") for answer in answers] == ["Ana", None, "Tom", None, "Eva"]
-    assert answers[1]["error"].startswith("ValueError: the line is no JSON")
+    assert answers[1]["error"].startswith("ValueError: the line is not JSON")
     assert answers[2]["id"] == 7
     assert answers[3] == {"id": 8, "error": "ValueError: the line has no prompt"}
     assert "5 lines written" in capsys.readouterr().out
     assert main(command) == 1
     assert "pass --resume" in capsys.readouterr().err
     whole = sink.read_text()
-    sink.write_text("\n".join(whole.splitlines()[:4]) + '\n{"val')  # a machine that stopped while it wrote
+    sink.write_text("\n".join(whole.splitlines()[:4]) + '\n{"val')  # the process was killed while it wrote
     model._started = 2
     assert main([*command, "--resume", "--batch-size", "2"]) == 0
     assert sink.read_text() == whole
@@ -247,10 +247,10 @@ Sure = Annotated[bool, AfterValidator(die)]
 """
 
 
-def test_a_run_that_was_killed_loses_only_what_was_unfinished(
+def test_a_killed_run_loses_only_unfinished_lines(
     file: Path, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The longest prompts are begun first, so the first lines are the last to be answered."""
+    """The longest prompts start first, so the first lines are the last to be answered."""
     pytest.importorskip("transformers", reason="needs transformers")
     file.write_text(KILLED)
     source, sink = file.parent / "in.jsonl", file.parent / "out.jsonl"
@@ -269,11 +269,11 @@ def test_a_run_that_was_killed_loses_only_what_was_unfinished(
     written = sink.read_text().count("\n") + waiting.read_text().count("\n")
     assert written == 4 > sink.read_text().count("\n")
     with waiting.open("a") as part:
-        part.write('no answer\n7 {"value": \n8\n')  # somebody changed it
-        part.write('8 {"value": {}')  # it stopped while it wrote
+        part.write('no answer\n7 {"value": \n8\n')  # edited by a user
+        part.write('8 {"value": {}')  # killed during a write
     assert main(command) == 0
     assert "5 lines written" in (said := capsys.readouterr().out)
-    assert "4 were there" in said
+    assert "4 already existed" in said
     assert len((file.parent / "validated").read_text()) == 9
     assert not waiting.exists()
     answers = [json.loads(line) for line in sink.read_text().splitlines()]
@@ -284,8 +284,8 @@ def test_a_run_that_was_killed_loses_only_what_was_unfinished(
     assert len({answer["value"] for answer in answers}) == 2
 
 
-def test_lines_of_a_file_draw_numbers_of_their_own(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever was there before, and in whichever chunk."""
+def test_lines_of_a_file_have_their_own_random_numbers(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers are independent of existing lines and of the chunk."""
     model = ScriptedModel([lambda prompt: "7"] * 80)
     monkeypatch.setattr("structkit.cli.many.load", lambda name: model)
     file.write_text("Number = int\n")
@@ -310,7 +310,7 @@ def test_lines_of_a_file_draw_numbers_of_their_own(file: Path, monkeypatch: pyte
     assert sink.read_text() == whole
 
 
-def test_input_and_output_go_together(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_input_requires_output(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["extract", "--type", f"{file}:Person", "--input", "in.jsonl"])
     assert "go together" in capsys.readouterr().err
@@ -320,10 +320,10 @@ def test_input_and_output_go_together(file: Path, capsys: pytest.CaptureFixture[
     assert (
         main(["extract", "--type", f"{file}:Person", "--input", "none.jsonl", "--output", "out.jsonl"]) == 1
     )
-    assert "cannot be read" in capsys.readouterr().err
+    assert "reading or writing the files failed" in capsys.readouterr().err
 
 
-def test_lines_of_texts_that_are_no_json(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_raw_texts_become_json_strings(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("structkit.cli.many.load", lambda name: ScriptedModel(["ab"]))
     file.write_text('import structkit as sk\nCode = sk.Regex("[a-z]{2}")\n')
     source, sink = file.parent / "in.jsonl", file.parent / "out.jsonl"

@@ -1,4 +1,4 @@
-"""`structkit check`, `explain` and `sample`: what they print, and their exit statuses."""
+"""`structkit check`, `explain` and `sample`: output and exit status."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "types_to_prove.py"
 
 
-def test_a_type_that_agrees(types: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_type_without_counterexamples(types: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", f"{types}:Person", "--n", "50"]) == 0
     assert capsys.readouterr().out.startswith("Person: 50 sentences, ")
 
@@ -65,7 +65,9 @@ def test_a_check_that_tries_nothing_in_time_is_an_exit_status(
     assert "the time limit" in capsys.readouterr().out
 
 
-def test_validators_that_refuse_are_none(types: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rejections_by_validators_are_not_counterexamples(
+    types: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["check", f"{types}:Even", "--n", "50"]) == 0
     assert "Value error, odd" in capsys.readouterr().out
 
@@ -77,7 +79,7 @@ def test_explain(types: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["enforced"] is True
 
 
-def test_what_is_refused_is_an_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unsupported_keywords_are_an_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "schema.json"
     file.write_text('{"not": {"uniqueItems": true}}')
     assert main(["explain", str(file)]) == 1
@@ -98,7 +100,7 @@ def test_samples_are_lines_of_json(types: str, capsys: pytest.CaptureFixture[str
     assert {len(json.loads(line)) for line in capsys.readouterr().out.splitlines()} == {2, 3}
 
 
-def test_nothing_moves_the_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_terminal_escapes_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "hostile.json"
     text = "\x1b[2J\x9b31m\u202e\u2028"
     file.write_text(json.dumps({"const": text, "\x1b[31m": 1}))
@@ -123,7 +125,7 @@ def test_nothing_moves_the_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[
     ],
 )
 @pytest.mark.parametrize("command", ["check", "explain", "sample"])
-def test_what_is_not_there_is_a_wrong_argument(
+def test_missing_targets_are_usage_errors(
     command: str, target: str, types: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("stops.py").write_text("import sys; sys.exit(0)")
@@ -135,7 +137,16 @@ def test_what_is_not_there_is_a_wrong_argument(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--n", "0"], ["--n", "x"], ["--order", "z"], ["--seed", ""], ["--seconds", "0"], ["--seconds", "nan"], ["--unknown"]]
+    "arguments",
+    [
+        ["--n", "0"],
+        ["--n", "x"],
+        ["--order", "z"],
+        ["--seed", ""],
+        ["--seconds", "0"],
+        ["--seconds", "nan"],
+        ["--unknown"],
+    ],
 )
 def test_wrong_options(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -143,13 +154,13 @@ def test_wrong_options(arguments: list[str]) -> None:
     assert caught.value.code == 2
 
 
-def test_a_type_that_has_no_json_form(types: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_type_without_json_form(types: str, capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("check", "sample"):
         assert main([command, f"{types}:Strange"]) == 1
         assert "cannot be written as JSON" in capsys.readouterr().err
 
 
-def test_a_reader_that_has_enough(types: str, root: Path) -> None:
+def test_a_closed_pipe(types: str, root: Path) -> None:
     code = f"import sys; sys.path.insert(0, {str(root)!r}); from structkit.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "sample", f"{types}:Person", "--n", "600"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -160,7 +171,7 @@ def test_a_reader_that_has_enough(types: str, root: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["check", "explain", "sample"])
-def test_help_says_what_is_meant(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_has_targets_and_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main([command, "--help"])
     assert caught.value.code == 0
@@ -169,7 +180,7 @@ def test_help_says_what_is_meant(command: str, capsys: pytest.CaptureFixture[str
     assert "examples:" in out
 
 
-def test_quotes_are_taken_from_a_file(types: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quotes_use_a_source_file(types: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("source.txt").write_text("Ana Souza is 34.\n", encoding="utf-8")
     assert main(["sample", f"{types}:Clause", "--n", "20", "--source", "source.txt"]) == 0
     quotes = {json.loads(line)["words"] for line in capsys.readouterr().out.splitlines()}
@@ -182,7 +193,7 @@ def test_quotes_are_taken_from_a_file(types: str, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("command", ["check", "explain", "sample"])
-def test_quotes_need_a_source(command: str, types: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quotes_require_a_source(command: str, types: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, f"{types}:Clause"]) == 1
     error = capsys.readouterr().err
     assert "--source FILE" in error
@@ -193,7 +204,7 @@ def test_quotes_need_a_source(command: str, types: str, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("command", ["check", "explain", "sample"])
-def test_a_source_that_cannot_be_read(command: str, types: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreadable_source(command: str, types: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("latin.txt").write_bytes(b"\xe9")
     for path in ("missing.txt", "latin.txt", "."):
         with pytest.raises(SystemExit) as caught:

@@ -247,7 +247,7 @@ class Shout:
 def test_an_object_that_can_be_called_is_told_what_to_give(given: Any) -> None:
     with pytest.raises(sk.SchemaError, match=r"give its method, as in shout\.__call__, .* at `Shout`"):
         sk.to_json_schema(given)
-    with pytest.raises(sk.AgentError, match="of an object give its __call__"):
+    with pytest.raises(sk.AgentError, match="for a callable object, give its __call__"):
         sk.Agent(RandomModel(), tools=[given], output_type=int)
     assert sk.extract(ScriptedModel(['{"text": "a"}']), "x", Shout().__call__).run() == "A"
 

@@ -1,4 +1,4 @@
-"""The guide inside of transformers' own loop."""
+"""The guide in the generation loop of transformers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def demo():
 
 
 def _generate(model, processor: sk.LogitsProcessor, prompts: list[str], **options: object) -> list[str]:
-    """The texts that the loop of transformers writes."""
+    """Generate texts with the loop of transformers."""
     vocabulary = model.vocabulary
     encoded = [model.encode(prompt) for prompt in prompts]
     width, end = max(map(len, encoded)), vocabulary.eos_token_ids[0]
@@ -58,7 +58,7 @@ PROMPTS = ["Ana Souza, 34, works as a nurse in Porto.", "Tom is 7.", "Hello, I a
     ],
     ids=["greedy", "sampled", "beams", "several beams", "sampled beams"],
 )
-def test_what_comes_out_is_valid(demo, options: dict[str, object]) -> None:
+def test_generated_values_are_valid(demo, options: dict[str, object]) -> None:
     torch.manual_seed(1)
     processor = sk.LogitsProcessor(sk.compile(Person, demo.vocabulary))
     for prompts in (PROMPTS, PROMPTS[:1], PROMPTS[1:]):  # one processor, three calls
@@ -68,7 +68,7 @@ def test_what_comes_out_is_valid(demo, options: dict[str, object]) -> None:
             TypeAdapter(Person).validate_json(text)
 
 
-def test_greedy_is_what_our_own_loop_writes_without_forced_text(demo) -> None:
+def test_greedy_output_equals_generate_without_fast_forward(demo) -> None:
     processor = sk.LogitsProcessor(sk.compile(Person, demo.vocabulary))
     own = [
         sk.generate(demo, prompt, Person, include_schema=False, fast_forward=False).text for prompt in PROMPTS
@@ -83,8 +83,8 @@ def test_assisted_generation(demo) -> None:
     assert looked_up == plain
 
 
-def test_a_conversation_goes_on_with_one_processor(demo) -> None:
-    """The next prompt is the last one with its answer, the token that ended it, and what was said then."""
+def test_a_conversation_continues_with_one_processor(demo) -> None:
+    """The next prompt is the previous one with its answer, its end token, and a new user message."""
     guide, width = sk.compile(bool, demo.vocabulary), demo.vocabulary.size
     processor, (true,) = sk.LogitsProcessor(guide), demo.encode_text("true")
     for written in ([], [true]):
@@ -93,8 +93,8 @@ def test_a_conversation_goes_on_with_one_processor(demo) -> None:
     assert torch.isfinite(processor(again, torch.zeros(1, width)))[0, true]
 
 
-def test_rows_that_the_language_refuses_do_not_spoil_others(demo) -> None:
-    """A sampled beam search fills up with rows of probability 0."""
+def test_rejected_rows_do_not_affect_others(demo) -> None:
+    """A sampled beam search adds rows of probability 0."""
     guide, width = sk.compile(bool, demo.vocabulary), demo.vocabulary.size
     processor = sk.LogitsProcessor(guide)
     processor(torch.tensor([[5], [5]]), torch.zeros(2, width))
@@ -103,10 +103,10 @@ def test_rows_that_the_language_refuses_do_not_spoil_others(demo) -> None:
         allowed = torch.isfinite(processor(torch.tensor(rows), torch.zeros(2, width)))
         assert allowed.nonzero()[:, 1].tolist() == [*demo.vocabulary.eos_token_ids] * 2
     other = processor(torch.tensor([[5, word, 3], [5, word, 9]]), torch.zeros(2, width))
-    assert torch.isfinite(other)[:, true].all()  # none of them goes on: it is another prompt
+    assert torch.isfinite(other)[:, true].all()  # no row continues: the prompt is different
 
 
-def test_a_row_that_has_ended_stays_ended(demo) -> None:
+def test_a_finished_row_stays_finished(demo) -> None:
     guide = sk.compile(bool, demo.vocabulary)
     processor, ends = sk.LogitsProcessor(guide), set(demo.vocabulary.eos_token_ids)
     width = demo.vocabulary.size

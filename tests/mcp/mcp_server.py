@@ -1,4 +1,4 @@
-"""A server of tools, run as a process by the tests: `python mcp_server.py`, or with a port for HTTP."""
+"""A tool server that the tests run as a subprocess: `python mcp_server.py`, or with a port for HTTP."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def weather(city: str) -> Weather:
 
 @server.tool(name="files/read 2")
 def read(self: str, name: str) -> str:
-    """Read a file; its parameters have names of a method's own."""
+    """Read a file; its parameters have the names of methods."""
     return f"{self}:{name}"
 
 
@@ -63,7 +63,7 @@ def resources() -> CallToolResult:
 
 @server.tool()
 async def slow(seconds: float, note: str) -> str:
-    """Sleep; if that is cancelled, leave a note."""
+    """Sleep; write a file on cancellation."""
     try:
         await anyio.sleep(seconds)
     except BaseException:

@@ -1,4 +1,4 @@
-"""Tools of MCP servers: a real server in a process of its own, over both transports, and servers that are hostile."""
+"""Tools of MCP servers: a real server in a subprocess, over both transports, and hostile servers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def free_port() -> int:
 
 
 def listening(port: int) -> subprocess.Popen[bytes]:
-    """A server that listens to a port."""
+    """A server that listens on a port."""
     process = subprocess.Popen([*COMMAND, str(port)], stderr=subprocess.DEVNULL)
     for _ in range(600):
         with socket.socket() as tried:
@@ -77,13 +77,13 @@ def call(name: str, /, **arguments: object) -> str:
 
 
 def agent_of(server: Connection, *texts: str, **changes: Any) -> sk.Agent[str]:
-    """An agent on a script, each tool with changes."""
+    """An agent with a script, and options for each tool."""
     tools = [replace(tool, **changes) for tool in server.tools()]
     return sk.Agent(ScriptedModel([*texts, '"Done."']), tools=tools, max_steps=len(texts) + 2)
 
 
 def called(server: Connection, name: str, /, **arguments: object) -> sk.ToolCall:
-    """One call in a run."""
+    """Run one call."""
     result = agent_of(server, call(name, **arguments)).run("Go.")
     assert result.value == "Done."
     return result.calls[0]
@@ -102,11 +102,11 @@ def test_a_run_calls_tools_of_a_server_and_plain_functions(server: Connection) -
     assert "/* Add two numbers. */" in model.prompts[0]
 
 
-def test_arguments_are_held_to_the_schema(server: Connection) -> None:
+def test_arguments_follow_the_schema(server: Connection) -> None:
     assert 0 <= cast("int", called(server, "add", a=1, b=77).arguments["b"]) <= 9
 
 
-def test_an_async_run_in_a_loop_that_runs(server: Connection) -> None:
+def test_an_async_run_in_a_running_loop(server: Connection) -> None:
     async def main() -> list[object]:
         tools = await server.atools()
         both = f"[{call('add', a=1, b=1)}, {call('add', a=2, b=2)}]"
@@ -130,7 +130,7 @@ def test_names_and_arguments_of_any_kind(stdio: Connection) -> None:
     assert names[:3] == ["x.add", "x.weather", "x.files_read_2"]
 
 
-def test_what_a_call_returns(server: Connection) -> None:
+def test_outputs_of_calls(server: Connection) -> None:
     assert called(server, "weather", city="Porto").output == {"city": "Porto", "celsius": 18}
     assert called(server, "picture").output == "a chart:\n[image, image/png, 1,000 bytes]"
     assert called(server, "resources").output == (
@@ -139,13 +139,13 @@ def test_what_a_call_returns(server: Connection) -> None:
     assert called(server, "environment", name="NO_SUCH_VARIABLE").output is None
 
 
-def test_an_error_is_told_to_the_model(server: Connection) -> None:
+def test_an_error_is_reported_to_the_model(server: Connection) -> None:
     failed = called(server, "fail", why="no")
     assert failed.error == "Error executing tool fail"
     assert isinstance(failed.raised, sk.ToolError)
 
 
-def test_a_call_that_is_late_is_cancelled(stdio: Connection) -> None:
+def test_a_call_that_times_out_is_cancelled(stdio: Connection) -> None:
     agent = agent_of(stdio, call("slow", seconds=60, note="late"), timeout=0.3)
     assert agent.run("Go.").calls[0].error == "there was no output within 0.3 seconds"
 
@@ -157,7 +157,7 @@ def test_a_call_that_is_late_is_cancelled(stdio: Connection) -> None:
             await task
 
     asyncio.run(main())
-    assert called(stdio, "add", a=1).output == 2  # the connection lives
+    assert called(stdio, "add", a=1).output == 2  # the connection is still open
     for _ in range(200):
         if "cancelled late" in stdio.log and "cancelled early" in stdio.log:
             break
@@ -165,21 +165,21 @@ def test_a_call_that_is_late_is_cancelled(stdio: Connection) -> None:
     assert "cancelled late" in stdio.log and "cancelled early" in stdio.log
 
 
-def test_a_server_that_dies_in_a_run() -> None:
+def test_a_server_that_exits_during_a_run() -> None:
     with connect(COMMAND) as server:
         agent = agent_of(server, call("die", code=3), call("add", a=1))
         result = agent.run("Go.")
         assert [each.error for each in result.calls] == ["the server is gone"]
-        assert result.steps == 2  # the script wants another call, which the language does not have
+        assert result.steps == 2  # the script has another call, which the language excludes
         with pytest.raises(
-            sk.AgentError, match="the server is gone; connect again; it said:\nthe disk is full"
+            sk.AgentError, match="the server is gone; connect again; its last output:\nthe disk is full"
         ):
             agent.run("Go.")
         with pytest.raises(sk.AgentError, match="the server is gone; connect again"):
             server.tools()
 
 
-def test_a_server_behind_a_url_that_dies_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_behind_a_url_that_exits_during_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_RECONNECT_SECONDS", 0.2)
     port = free_port()
     process = listening(port)
@@ -200,7 +200,7 @@ def restarted(process: subprocess.Popen[bytes], port: int) -> subprocess.Popen[b
     return listening(port)
 
 
-def test_a_server_behind_a_url_that_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_behind_a_url_that_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
     def patient(seconds: float) -> None:
         monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_RECONNECT_SECONDS", seconds)
 
@@ -243,7 +243,7 @@ def test_a_server_behind_a_url_that_is_started_again(monkeypatch: pytest.MonkeyP
         process.wait()
 
 
-def test_a_lost_server_does_not_hold_up_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_server_does_not_block_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_RECONNECT_SECONDS", 2.0)
     port = free_port()
     process = listening(port)
@@ -252,7 +252,7 @@ def test_a_lost_server_does_not_hold_up_the_event_loop(monkeypatch: pytest.Monke
         process.kill()
         process.wait()
         stop = sk.Agent(ScriptedModel([call("add", a=1), '"Done."']), tools=[add])
-        stop.run("Go.")  # in which the server is found to be gone
+        stop.run("Go.")  # detects that the server is lost
         gaps: list[float] = []
 
         async def watch() -> None:
@@ -272,8 +272,8 @@ def test_a_lost_server_does_not_hold_up_the_event_loop(monkeypatch: pytest.Monke
         assert max(gaps) < 1.0
 
 
-def test_what_is_said_of_tools_that_a_server_has_holds_besides() -> None:
-    """`available` of a toolset does not hide that the server is gone, and `prefix` and `filter` go on with it."""
+def test_toolset_methods_apply_to_server_tools() -> None:
+    """`available` does not hide that the server is gone, and `prefix` and `filter` keep that predicate."""
     with connect(COMMAND) as server:
         tools = server.tools().filter(lambda tool: tool.name in ("add", "die")).prefix("x_")
         tools = tools.available(lambda context: True).require_approval(lambda tool: False)
@@ -285,7 +285,7 @@ def test_what_is_said_of_tools_that_a_server_has_holds_besides() -> None:
         ]
 
 
-def test_a_server_that_is_started_again_in_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_restarts_during_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_RECONNECT_SECONDS", 60.0)
     port = free_port()
     started = [listening(port)]
@@ -316,7 +316,7 @@ def test_the_list_changes(stdio: Connection) -> None:
     assert called(stdio, "learned").output == "yes"
 
 
-def test_the_random_model_writes_no_call_that_is_refused(stdio: Connection) -> None:
+def test_the_random_model_writes_no_rejected_call(stdio: Connection) -> None:
     tools = [tool for tool in stdio.tools() if tool.name in ("add", "weather", "files_read_2")]
     agent = sk.Agent(RandomModel(), tools=tools, max_tokens=300, max_steps=4)
     results = random_runs(agent, n=25)
@@ -328,10 +328,18 @@ def test_the_random_model_writes_no_call_that_is_refused(stdio: Connection) -> N
 @pytest.mark.parametrize(
     ("server", "options", "said"),
     [
-        ([*COMMAND, "crash"], {}, "there is no MCP server: .*it said:\nno such database"),
-        (["no-such-command-anywhere"], {}, "there is no MCP server: FileNotFoundError"),
+        (
+            [*COMMAND, "crash"],
+            {},
+            "connecting to the MCP server failed: .*its last output:\nno such database",
+        ),
+        (["no-such-command-anywhere"], {}, "connecting to the MCP server failed: FileNotFoundError"),
         ([*COMMAND, "hang"], {"timeout": 0.5}, "did not answer within 0.5 seconds"),
-        ("http://127.0.0.1:9/mcp", {}, "there is no MCP server: "),  # the port of the service discard
+        (
+            "http://127.0.0.1:9/mcp",
+            {},
+            "connecting to the MCP server failed: ",
+        ),  # the port of the discard service
     ],
 )
 def test_no_server(server: Any, options: Any, said: str) -> None:
@@ -342,13 +350,13 @@ def test_no_server(server: Any, options: Any, said: str) -> None:
 @pytest.mark.parametrize(
     ("server", "options", "said"),
     [
-        ("python server.py", {}, "is no URL; a command is a list"),
-        ([], {}, "a command is a list of texts"),
+        ("python server.py", {}, "is not a URL; a command is a list"),
+        ([], {}, "a command is a list of strings"),
         ("http://localhost/mcp", {"env": {}}, "env and cwd are for a command"),
         (["python"], {"headers": {}}, "headers are for a URL"),
     ],
 )
-def test_what_does_not_fit(server: Any, options: Any, said: str) -> None:
+def test_mismatched_options(server: Any, options: Any, said: str) -> None:
     with pytest.raises(TypeError, match=said):
         connect(server, **options)
 
@@ -360,21 +368,23 @@ def test_numbers_out_of_range() -> None:
         connect(["python"], max_characters=0)
 
 
-def test_the_package_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(ImportError, match=r"pip install 'structkit\[mcp\]'"):
         connect(["python"])
 
 
-def test_a_process_has_little_of_this_environment(stdio: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_subprocess_inherits_few_environment_variables(
+    stdio: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert called(stdio, "environment", name="TOKEN").output == "abc"
-    assert called(stdio, "environment", name="STRUCTKIT_CACHE_DIR").output is None  # of this process
+    assert called(stdio, "environment", name="STRUCTKIT_CACHE_DIR").output is None  # set in this process
 
 
 def hostile(
     *tools: Tool, endless: bool = False, result: CallToolResult | None = None, seconds: float = 0
 ) -> Server[Any]:
-    """A server in this process that lists and answers what it is told to."""
+    """An in-process server with given tools and answers."""
 
     async def listed(context: object, params: object) -> ListToolsResult:
         return ListToolsResult(tools=list(tools), next_cursor="more" if endless else None)
@@ -396,7 +406,7 @@ def test_an_agent_outside_of_the_block() -> None:
     with pytest.raises(sk.AgentError, match="the connection is closed; use its tools in its `with` block"):
         agent.run("Go.")
     with connect(cast("Any", hostile(listed("odd")))) as server:
-        with pytest.raises(sk.AgentError, match="a connection is opened once"), server:
+        with pytest.raises(sk.AgentError, match="a connection can be opened only once"), server:
             pass
         assert called(server, "odd").output == "fine"
     with pytest.raises(sk.AgentError, match="the connection is not open"):
@@ -415,7 +425,7 @@ def test_an_async_block_and_a_tool_called_by_hand() -> None:
     ]
 
 
-def test_a_call_that_waits_when_the_block_ends() -> None:
+def test_a_pending_call_at_the_end_of_the_block() -> None:
     async def main() -> None:
         async with connect(cast("Any", hostile(listed("odd"), seconds=60))) as server:
             (odd,) = await server.atools()
@@ -427,7 +437,7 @@ def test_a_call_that_waits_when_the_block_ends() -> None:
     asyncio.run(main())
 
 
-def test_what_is_huge_is_cut() -> None:
+def test_large_outputs_are_truncated() -> None:
     def output(result: CallToolResult) -> object:
         with connect(cast("Any", hostile(listed("odd"), result=result)), max_characters=100) as server:
             return called(server, "odd").output
@@ -444,24 +454,24 @@ def test_what_is_huge_is_cut() -> None:
 @pytest.mark.parametrize(
     "name", ["a b", "../../etc", "9", "x" * 200, '"}', "é", "\n", "名", "<|end|>"], ids=ascii
 )
-def test_names_that_are_none(name: str) -> None:
+def test_invalid_names(name: str) -> None:
     with connect(cast("Any", hostile(listed(name)))) as server:
         (tool,) = server.tools()
         assert called(server, tool.name).output == "fine"
 
 
-def test_names_twice() -> None:
+def test_duplicate_names() -> None:
     with (
         connect(cast("Any", hostile(listed("a/b"), listed("a b")))) as server,
-        pytest.raises(sk.AgentError, match="two tools that are called a_b: 'a/b' and 'a b'"),
+        pytest.raises(sk.AgentError, match="two tools that map to the name a_b: 'a/b' and 'a b'"),
     ):
         server.tools()
 
 
-def test_a_list_without_an_end() -> None:
+def test_an_endless_list() -> None:
     with (
         connect(cast("Any", hostile(listed("a"), endless=True))) as server,
-        pytest.raises(sk.AgentError, match="pages without an end"),
+        pytest.raises(sk.AgentError, match="too many pages"),
     ):
         server.tools()
 
@@ -476,7 +486,7 @@ def test_a_list_without_an_end() -> None:
         ({"properties": {"a": {"pattern": r"(a)\1", "type": "string"}}}, sk.PatternError, "back-reference"),
     ],
 )
-def test_schemas_that_cannot_be_written(schema: dict[str, Any], kind: type[Exception], said: str) -> None:
+def test_unsupported_schemas(schema: dict[str, Any], kind: type[Exception], said: str) -> None:
     with connect(cast("Any", hostile(listed("odd", **schema), listed("even")))) as server:
         tools = server.tools()
         with pytest.raises(kind, match=f"the arguments of odd .*{said}"):
@@ -484,7 +494,7 @@ def test_schemas_that_cannot_be_written(schema: dict[str, Any], kind: type[Excep
         assert sk.Agent(ScriptedModel([]), tools=[each for each in tools if each.name == "even"]).tools
 
 
-def test_what_cannot_be_enforced_can_be_checked() -> None:
+def test_unenforced_schemas_can_be_validated() -> None:
     schema = {"properties": {"a": {"type": "array", "not": {"uniqueItems": True}}}, "required": ["a"]}
     with connect(cast("Any", hostile(listed("odd", **schema)))) as server:
         texts = [call("odd", a=[1, 2]), call("odd", a=[1, 1]), '"x"']
@@ -503,7 +513,7 @@ def test_what_cannot_be_enforced_can_be_checked() -> None:
         (CallToolResult(content=[TextContent(type="text", text="\ud800")]), "\ud800", None),
     ],
 )
-def test_odd_results(result: CallToolResult, output: object, error: str | None) -> None:
+def test_unusual_results(result: CallToolResult, output: object, error: str | None) -> None:
     with connect(cast("Any", hostile(listed("odd"), result=result))) as server:
         made = called(server, "odd")
         assert (made.output, made.error) == (output, error)

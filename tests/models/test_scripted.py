@@ -14,12 +14,12 @@ BYTES, SMALL = byte_vocabulary(), small_vocabulary()
 
 @pytest.mark.parametrize("vocabulary", [BYTES, SMALL], ids=["bytes", "small"])
 @given(text=st.text(max_size=40))
-def test_spelling_says_the_text(vocabulary: sk.Vocabulary, text: str) -> None:
+def test_encoded_tokens_decode_to_the_text(vocabulary: sk.Vocabulary, text: str) -> None:
     ids = ScriptedModel([], vocabulary).encode_text(text)
     assert b"".join(vocabulary.tokens[i] for i in ids) == text.encode(errors="surrogatepass")
 
 
-def test_spelling_takes_the_longest_token() -> None:
+def test_encoding_takes_the_longest_token() -> None:
     assert [SMALL.tokens[i] for i in ScriptedModel([]).encode_text('{"name": null, 7')] == [
         b'{"name',
         b'": ',
@@ -44,11 +44,11 @@ def test_replies_come_in_order_and_end() -> None:
         3,
     ]
     assert model.prompts == ["a", "four", "c"]
-    with pytest.raises(sk.ModelError, match="generation 4 was begun, and the script has 3 replies"):
+    with pytest.raises(sk.ModelError, match="generation 4 started, but the script has 3 replies"):
         sk.extract(model, "d", int)
 
 
-def test_one_text_is_no_list_of_replies() -> None:
+def test_a_string_is_not_a_list_of_replies() -> None:
     with pytest.raises(TypeError, match="write \\['true'\\]"):
         ScriptedModel("true")
 
@@ -64,7 +64,7 @@ def test_one_text_is_no_list_of_replies() -> None:
     ],
 )
 @pytest.mark.parametrize("vocabulary", [BYTES, SMALL], ids=["bytes", "small"])
-def test_a_reply_in_another_layout_is_written_in_ours(
+def test_a_reply_with_other_white_space_is_written_in_the_style_of_the_guide(
     reply: str, written: str, vocabulary: sk.Vocabulary
 ) -> None:
     schema = {
@@ -83,7 +83,7 @@ def test_replies_as_logits() -> None:
     assert (result.value, result.finish_reason) == (78, "stop")
 
 
-def test_random_logits_are_those_of_seed_sequence_and_position() -> None:
+def test_random_logits_depend_on_seed_sequence_and_position() -> None:
     def walk(model: RandomModel, sequences: int) -> list[list[float]]:
         sessions = [model.session() for _ in range(sequences)]
         return [session.logits([token])[:4].tolist() for session in sessions for token in (1, 2)]
@@ -119,7 +119,7 @@ def test_brevity_makes_values_shorter() -> None:
 @pytest.mark.parametrize(
     "model", [ScriptedModel(["1"]), RandomModel(), ScriptedModel([np.zeros((1, 9), np.float32)])]
 )
-def test_sessions_can_be_cut_back(model: LogitsModel) -> None:
+def test_sessions_can_be_cropped(model: LogitsModel) -> None:
     session = model.session()
     first = session.logits([1, 2])
     session.logits([3])
@@ -128,7 +128,7 @@ def test_sessions_can_be_cut_back(model: LogitsModel) -> None:
     assert (session.logits([2]) == first).all()
 
 
-def test_messages_are_read_as_lines() -> None:
+def test_messages_become_lines() -> None:
     model = ScriptedModel(["1"])
     sk.extract(
         model,

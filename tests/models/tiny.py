@@ -1,4 +1,4 @@
-"""A tokenizer and a Llama of random weights, small enough to be made in a moment."""
+"""A tokenizer and a Llama with random weights, small enough to be created quickly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["byte_level", "tiny_llama"]
 
 
 def byte_level(texts: Iterable[str], size: int, special: Sequence[str] = ()) -> Any:
-    """Byte-level BPE of the package tokenizers, learnt from texts."""
+    """Byte-level BPE of the package tokenizers, trained on texts."""
     tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers")
     made = tokenizers.Tokenizer(tokenizers.models.BPE())
     made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -29,7 +29,7 @@ def byte_level(texts: Iterable[str], size: int, special: Sequence[str] = ()) -> 
 
 
 def tiny_llama(tokenizer: Any, *, thinking_marks: tuple[str, str] | None = None, **changes: int) -> Any:
-    """A model of transformers; `changes` are those of its configuration."""
+    """A model of transformers; `changes` are passed to its configuration."""
     torch = pytest.importorskip("torch", reason="needs torch")
     transformers = pytest.importorskip("transformers", reason="needs transformers")
     torch.manual_seed(0)

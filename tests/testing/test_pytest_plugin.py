@@ -1,4 +1,4 @@
-"""The pytest plugin: its models, its guard, and that it costs nothing who does not use it."""
+"""The pytest plugin: its models, its guard, and its import cost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLUGIN = ("-p", "structkit.testing.pytest_plugin", "-p", "no:cacheprovider")
 
 @pytest.fixture(autouse=True)
 def _this_structkit(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    """Tests that are run from another folder import the structkit that is tested here."""
+    """Make tests that run in another folder import this copy of structkit."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]))
 
 
@@ -74,16 +74,16 @@ REFUSED = """
         assert "STRUCTKIT_DOWNLOADS" not in os.environ
 
     def test_folders_are_no_downloads(tmp_path):
-        with pytest.raises(sk.ModelError, match="holds no config.json"):
+        with pytest.raises(sk.ModelError, match="config.json is missing"):
             sk.load(tmp_path)
     """
 
 
-def test_downloads_are_refused(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_downloads_are_disabled(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STRUCTKIT_DOWNLOADS", raising=False)
     result = _run(pytester, REFUSED, "--strict-markers")
     result.assert_outcomes(passed=3, errors=1)
-    result.stdout.fnmatch_lines(["*ModelError: models of the hub are refused here*"])
+    result.stdout.fnmatch_lines(["*ModelError: downloads from the Hub are disabled*"])
 
 
 ELSEWHERE = """
@@ -105,23 +105,23 @@ ELSEWHERE = """
         return refusal()
 
     def test_in_a_fixture_of_the_session(early):
-        assert "refused here" in early
+        assert "are disabled" in early
 
     def test_in_a_thread():
         found = []
         thread = threading.Thread(target=lambda: found.append(refusal()))
         thread.start()
         thread.join()
-        assert "refused here" in found[0]
+        assert "are disabled" in found[0]
 
     def test_in_a_process():
         code = "import structkit as sk; sk.load('organization/model')"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        assert "refused here" in done.stderr
+        assert "are disabled" in done.stderr
 
     class TestOfUnittest(unittest.TestCase):
         def test_in_a_method(self):
-            self.assertIn("refused here", refusal())
+            self.assertIn("are disabled", refusal())
 
     def test_without_transformers(structkit_model, monkeypatch):
         for name in ("transformers", "torch", "huggingface_hub"):
@@ -130,14 +130,14 @@ ELSEWHERE = """
     """
 
 
-def test_downloads_are_refused_wherever_a_test_leads(
+def test_downloads_are_disabled_in_fixtures_threads_and_subprocesses(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("STRUCTKIT_DOWNLOADS", raising=False)
     _run(pytester, ELSEWHERE).assert_outcomes(passed=5)
 
 
-def test_a_project_may_allow_them(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_can_allow_downloads(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STRUCTKIT_DOWNLOADS", raising=False)
     source = "import os\ndef test_allowed():\n    assert os.environ.get('STRUCTKIT_DOWNLOADS') != '0'"
     _run(pytester, source, "-o", "structkit_downloads=true").assert_outcomes(passed=1)
@@ -148,13 +148,13 @@ def test_the_marker_is_described(pytester: pytest.Pytester) -> None:
     _run(pytester, "", "--markers").stdout.fnmatch_lines(["@pytest.mark.structkit_downloads: *"])
 
 
-def test_the_variable_refuses_them_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_variable_disables_downloads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRUCTKIT_DOWNLOADS", "0")
-    with pytest.raises(sk.ModelError, match="refused here"):
+    with pytest.raises(sk.ModelError, match="are disabled"):
         sk.load("organization/model")
 
 
-def test_loading_it_imports_nothing_heavy() -> None:
+def test_loading_the_plugin_is_lightweight() -> None:
     code = (
         "import pytest, sys; before = set(sys.modules); import structkit.testing.pytest_plugin\n"
         "import json; print(json.dumps(sorted(set(sys.modules) - before)))"

@@ -1,8 +1,8 @@
-"""Formats: how calls stand in the text of a step, and how a conversation is shown to the model.
+"""Formats: how calls are written in the text of a step, and how a conversation is rendered for the model.
 
-A format is texts around JSON: what opens a call before its arguments, what closes it, and what stands around and
-between several calls. Any model can be shown a conversation in it as plain turns; one whose chat template writes calls
-in it is shown the conversation as the template renders it.
+A format consists of strings around JSON: prefix and suffix of a call, and delimiters around and between calls. Any
+model can read a conversation in a format as plain turns. If the chat template of a model writes calls in the format,
+the template renders the conversation.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _PREAMBLE_HINT = "You may say something first; then leave a line empty."
 
 @dataclass(frozen=True, slots=True)
 class Delimiters:
-    """What stands around the calls of one step: before the first, between two, after the last.
+    """Delimiters of the calls of one step: before the first, between two, after the last.
 
-    `wraps_single`: around a single call, too.
+    `wraps_single`: whether a single call is delimited too.
     """
 
     before: str
@@ -46,20 +46,20 @@ class Delimiters:
 
 
 class ArgumentsReader(Protocol):
-    """The arguments of one call, read as they are written."""
+    """Incremental reader of the arguments of one call."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether they are complete."""
+        """Whether the arguments are complete."""
         ...
 
     def read(self, text: bytes) -> tuple[int, str]:
-        """Read on: how many of the bytes belong to the arguments, and the JSON that is certain now."""
+        """Read further bytes; return the number of bytes in the arguments, and the JSON that is final now."""
         ...
 
 
 class JsonArgumentsReader:
-    """Arguments that are written as JSON.
+    """Reader of arguments written as JSON.
 
     >>> JsonArgumentsReader().read(b'{"a": "}"}}, ...')
     (10, '{"a": "}"}')
@@ -71,7 +71,7 @@ class JsonArgumentsReader:
         self.is_complete = False
 
     def read(self, text: bytes) -> tuple[int, str]:
-        """See `Arguments`."""
+        """Read further bytes; see `ArgumentsReader`."""
         end = 0
         while end < len(text) and not self.is_complete:
             end += 1
@@ -82,16 +82,17 @@ class JsonArgumentsReader:
 
 @dataclass(frozen=True, kw_only=True)
 class Format(ABC):
-    """How calls are written and shown.
+    """Notation of calls, and rendering of conversations.
 
     Attributes:
-        multiple_calls: Whether there can be several calls in a step.
-        arguments_key: What the arguments of a call are called in it, where it is JSON.
-        markers: What of the format may be a control token, that which begins a call first.
-        control_tokens: The marks that are control tokens of the model, so that no text spells them.
-        calls_as_text: Whether a chat template is given the calls as what the assistant says, for it writes them
-            otherwise.
-        system_role: Whether a chat template shows a system message wherever there is one; else the user says it.
+        multiple_calls: Whether a step can have several calls.
+        arguments_key: Key of the arguments of a call, in JSON formats.
+        markers: Delimiters that may be control tokens; the one that starts a call comes first.
+        control_tokens: Delimiters that are control tokens of the model, and so never occur in text.
+        calls_as_text: Whether calls are passed to the chat template as assistant content, because the template writes
+            structured calls in another notation.
+        system_role: Whether the chat template renders system messages; otherwise the instructions are part of a user
+            message.
     """
 
     multiple_calls: ClassVar[bool] = True
@@ -104,20 +105,20 @@ class Format(ABC):
 
     @property
     def text_separator(self) -> str:
-        """What stands between free text and the calls that follow it; an empty line may, in every format."""
+        """Separator between free text and calls; every format also accepts an empty line."""
         return "\n\n"
 
     @abstractmethod
     def call_prefix(self, name: str) -> str:
-        """What stands before the arguments of a call."""
+        """Return the text before the arguments of a call."""
 
     @abstractmethod
     def call_suffix(self) -> str:
-        """What stands after them."""
+        """Return the text after the arguments of a call."""
 
     @abstractmethod
     def delimiters(self) -> Delimiters:
-        """What stands around the calls."""
+        """Return the delimiters of the calls of a step."""
 
     @property
     @abstractmethod
@@ -125,23 +126,23 @@ class Format(ABC):
         """Whether a step is JSON."""
 
     def rules(self, tool: PreparedTool, **style: Unpack[RulesOptions]) -> Rules:
-        """The language of the arguments of a tool's calls."""
+        """Return the language of the arguments of a tool's calls."""
         return tool.target.rules(**style)
 
     def arguments_reader(self) -> ArgumentsReader:
-        """What reads the arguments of a call."""
+        """Return a reader for the arguments of a call."""
         return JsonArgumentsReader()
 
     def format_arguments(self, arguments: str) -> str:
-        """Arguments, from JSON."""
+        """Convert arguments from JSON to the notation of the format."""
         return arguments
 
     def rendered_calls(self, calls: Sequence[CallPart]) -> str:
-        """What a chat template makes of calls."""
+        """Return the text of calls as the chat template renders it."""
         return self.calls_text(calls)
 
     def marker(self, name: str) -> str:
-        """A mark of the format in the text of a step: a control token if it is one, else as it reads."""
+        """Return a delimiter of the format in the text of a step: as control token if it is one, else as text."""
         return control_text(name) if name in self.control_tokens else name
 
     def describe(
@@ -152,7 +153,7 @@ class Format(ABC):
         *,
         allow_text: bool = False,
     ) -> str:
-        """What the model is told of the tools and the result, where no template tells it."""
+        """Describe the tools and the output type for the prompt, if no chat template describes the tools."""
         answer = output.description() or output.name
         if not tools:
             return f"Answer with {answer}"
@@ -172,20 +173,20 @@ class Format(ABC):
         return "\n".join([*lines, *rest, *ends])
 
     def describe_output(self, output: Target[object], max_calls: int, *, allow_text: bool = False) -> str:
-        """What the model is told of the result and of the number of calls, where a template tells of the tools."""
+        """Describe the output type and the number of calls for the prompt, if a chat template describes the tools."""
         several = f"Call up to {max_calls} functions at once. " if max_calls > 1 else ""
-        said = f"\n{_PREAMBLE_HINT}" if allow_text else ""
-        return f"{several}When you know the answer, answer with {output.description() or output.name}{said}"
+        hint = f"\n{_PREAMBLE_HINT}" if allow_text else ""
+        return f"{several}When you know the answer, answer with {output.description() or output.name}{hint}"
 
     def turns(self, messages: Sequence[Message], description: str, instructions: str | None) -> list[Turn]:
-        """Turns of the user and the assistant, and nobody else."""
+        """Return the conversation as turns of system, user and assistant only."""
         turns = [] if instructions is None else [Turn(role="system", content=instructions)]
-        begun = False
+        started = False
         for message in _grouped(messages):
             match message:
                 case User(content=content):
-                    turns.append(_user_turn(content, "" if begun else description))
-                    begun = True
+                    turns.append(_user_turn(content, "" if started else description))
+                    started = True
                 case Calls():
                     turns.append(Turn(role="assistant", content=display_text(self.step_text(message))))
                 case Output(content=content):
@@ -201,26 +202,26 @@ class Format(ABC):
         instructions: str | None,
         tools: Sequence[Mapping[str, object]],
     ) -> Conversation:
-        """Turns with tools, calls and outputs, for a template that renders them."""
+        """Return the conversation with tools, calls and outputs, for a chat template that renders them."""
         system = instructions is not None and self.system_role
         turns = [Turn(role="system", content=instructions or "")] if system else []
-        asked = None if system else instructions
-        begun = False
+        prefix = None if system else instructions
+        started = False
         for message in messages if self.multiple_calls else _split_parallel(messages):
             match message:
                 case User(content=content):
-                    content = f"{asked}\n\n{content}" if asked and not begun else content
-                    turns.append(_user_turn(content, "" if begun else description))
-                    begun = True
+                    content = f"{prefix}\n\n{content}" if prefix and not started else content
+                    turns.append(_user_turn(content, "" if started else description))
+                    started = True
                 case Calls() if self.calls_as_text:
                     turns.append(Turn(role="assistant", content=self.step_text(message)))
                 case Calls(calls=calls, text=text):
-                    said = [
+                    written = [
                         (short_id(call.id), call.name, self.format_arguments(call.arguments))
                         for call in calls
                     ]
-                    whole = display_text(self.step_text(message))
-                    turns.append(Turn(role="assistant", content=whole, tool_calls=said, text=text))
+                    content = display_text(self.step_text(message))
+                    turns.append(Turn(role="assistant", content=content, tool_calls=written, text=text))
                 case Output(id=id, name=name):
                     turns.append(
                         Turn(role="tool", content=_result_text(message), name=name, tool_call_id=short_id(id))
@@ -230,12 +231,12 @@ class Format(ABC):
         return Conversation(tuple(turns), tuple(tools))
 
     def step_text(self, message: Calls) -> str:
-        """The text of a step."""
-        said = f"{message.text}{self.text_separator}" if message.text else ""
-        return said + self.calls_text(message.calls)
+        """Return the text of a step."""
+        preamble = f"{message.text}{self.text_separator}" if message.text else ""
+        return preamble + self.calls_text(message.calls)
 
     def calls_text(self, calls: Sequence[CallPart]) -> str:
-        """The text of calls."""
+        """Return the text of calls."""
         each = [
             f"{self.call_prefix(call.name)}{self.format_arguments(call.arguments)}{self.call_suffix()}"
             for call in calls
@@ -246,24 +247,24 @@ class Format(ABC):
         return f"{around.before}{around.between.join(each)}{around.after}"
 
     def start_delimiters(self, *, multiple: bool) -> tuple[str, ...]:
-        """What may stand before the first call of a step, which may have several."""
+        """Return the possible delimiters before the first call of a step."""
         around = self.delimiters()
         if around.wraps_single:
             return (around.before,)
         return ("", around.before) if multiple and around.before else ("",)
 
     def parse_calls(self, text: str, names: Sequence[str]) -> list[tuple[str, str]] | None:
-        """The names and arguments of the calls in a text of the language; `None` if it is a result."""
+        """Parse the names and arguments of the calls in the text of a step; `None` if it is the final output."""
         opened = {to_bytes(self.call_prefix(name)): name for name in names}
         after = to_bytes(self.call_suffix() + self.delimiters().between)
-        whole = to_bytes(text)
+        encoded = to_bytes(text)
         for before in map(to_bytes, self.start_delimiters(multiple=True)):
             found: list[tuple[str, str]] = []
-            rest = whole.removeprefix(before)
-            while (begun := next((each for each in opened if rest.startswith(each)), None)) is not None:
-                end, arguments = self.arguments_reader().read(rest[len(begun) :])
-                found.append((opened[begun], arguments))
-                rest = rest[len(begun) + end :].removeprefix(after)
+            rest = encoded.removeprefix(before)
+            while (prefix := next((each for each in opened if rest.startswith(each)), None)) is not None:
+                end, arguments = self.arguments_reader().read(rest[len(prefix) :])
+                found.append((opened[prefix], arguments))
+                rest = rest[len(prefix) + end :].removeprefix(after)
             if found:
                 return found
         return None
@@ -278,19 +279,19 @@ def _answer_text(answer: Answer) -> str:
 
 
 def _result_text(message: Output) -> str:
-    """What a tool says in its own turn."""
-    told = f"Error: {message.content}" if message.failed else message.content
-    return f"{told}\n{message.note}" if message.note else told
+    """Return the content of a tool message."""
+    content = f"Error: {message.content}" if message.failed else message.content
+    return f"{content}\n{message.note}" if message.note else content
 
 
 def _grouped(messages: Sequence[Message]) -> Iterator[Message]:
-    """The messages, the outputs of one step as one."""
+    """Merge consecutive tool outputs into one user message."""
     waiting: Output | None = None
     for message in messages:
         if isinstance(message, Output):
-            told = f"{message.name} {'failed' if message.failed else 'returned'}: {message.content}"
-            told = f"{told}\n{message.note}" if message.note else told
-            content = told if waiting is None else f"{waiting.content}\n{told}"
+            line = f"{message.name} {'failed' if message.failed else 'returned'}: {message.content}"
+            line = f"{line}\n{message.note}" if message.note else line
+            content = line if waiting is None else f"{waiting.content}\n{line}"
             waiting = replace(message, content=content, note="")
             continue
         if waiting is not None:
@@ -302,25 +303,25 @@ def _grouped(messages: Sequence[Message]) -> Iterator[Message]:
 
 
 def _split_parallel(messages: Sequence[Message]) -> Iterator[Message]:
-    """The messages, each of several calls with its output before the next."""
+    """Split steps with several calls into steps with one call and its output."""
     outputs: dict[str, Output] = {}
     for message in reversed(messages):
         if isinstance(message, Output):
             outputs[message.id] = message
-    told: set[str] = set()
+    seen: set[str] = set()
     for message in messages:
         if isinstance(message, Calls) and len(message.calls) > 1:
             for number, call in enumerate(message.calls):
                 yield replace(message, calls=(call,), text="" if number else message.text)
                 if call.id in outputs:
-                    told.add(call.id)
+                    seen.add(call.id)
                     yield outputs[call.id]
-        elif not (isinstance(message, Output) and message.id in told):
+        elif not (isinstance(message, Output) and message.id in seen):
             yield message
 
 
 def short_id(id: str) -> str:
-    """The id of a call in nine letters and figures, as some templates want it.
+    """Return the id of a call as nine letters and digits, as some templates require.
 
     >>> short_id("call_12")
     'call00012'

@@ -1,4 +1,4 @@
-"""Which format a model's chat template writes calls in, found out by having it write some."""
+"""Detection of the call format of a model's chat template, by rendering test calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from structkit.vocabulary.vocabulary import Vocabulary
 __all__ = ["FormatName", "detect_format", "function_schema", "vocabulary_of"]
 
 FormatName: TypeAlias = Literal["auto", "json", "hermes", "llama", "mistral", "pythonic"]
-"""`auto` is the format that the model's chat template writes, or `json`."""
+"""`auto` selects the format that the model's chat template writes, or `json`."""
 
 _NATIVE: Sequence[tuple[FormatName, str, Format]] = (
     ("hermes", "<tool_call>", HermesFormat()),
@@ -33,10 +33,10 @@ _NATIVE: Sequence[tuple[FormatName, str, Format]] = (
     ("mistral", "[ARGS]", MistralFormat()),
     ("mistral", "[TOOL_CALLS]", MistralListFormat()),
     ("mistral", "[TOOL_CALLS]", MistralListFormat(space="")),
-    # Such templates tell of the format and write the values of calls in none, so they are given calls as text.
+    # These templates describe the format but do not render argument values in it, so calls are passed as text.
     ("pythonic", "func_name1(", PythonicFormat(calls_as_text=True)),
 )
-"""Formats of chat templates, each with what such a template says of it."""
+"""Formats of chat templates, each with a substring of such templates."""
 
 _ARGUMENTS = ('{"a": 1, "b": "c d"}', "{}")
 _TOOL = {
@@ -57,10 +57,10 @@ def detect_format(
     tools: bool,
     allow_text: bool = False,
 ) -> tuple[Format, bool]:
-    """The format of an agent's calls, and whether the model's chat template writes it.
+    """Return the format of an agent's calls, and whether the model's chat template writes it.
 
     Raises:
-        ValueError: There is no format of the name.
+        ValueError: The name is unknown.
     """
     if name not in get_args(FormatName):
         known = ", ".join(map(repr, get_args(FormatName)))
@@ -68,40 +68,41 @@ def detect_format(
     plain = JsonFormat(whitespace=whitespace or "spaced")
     if name == "json" or not tools:
         return plain, False
-    for known, said, format in _NATIVE:
+    for known, signature, format in _NATIVE:
         if name in ("auto", known):
             for native in _variants(model, format, allow_text):
-                if _renders(model, said, native, allow_text):
+                if _renders(model, signature, native, allow_text):
                     return _with_whitespace(native, plain.whitespace), True
-    asked = next((format for known, _, format in _NATIVE if known == name), None)
-    return plain if asked is None else _with_whitespace(asked, plain.whitespace), False
+    named = next((format for known, _, format in _NATIVE if known == name), None)
+    return plain if named is None else _with_whitespace(named, plain.whitespace), False
 
 
 def vocabulary_of(model: LogitsModel, format: Format) -> Vocabulary:
-    """The tokens of a model, the marks of a format among them where they are control tokens."""
+    """Return the vocabulary of a model, with the delimiters of a format that are control tokens."""
     marks = {(_control_token(model, name), name) for name in format.control_tokens}
     found = frozenset((token_id, name) for token_id, name in marks if token_id is not None)
     return with_control_tokens(model.vocabulary, found) if found else model.vocabulary
 
 
 def function_schema(tool: PreparedTool) -> dict[str, object]:
-    """A tool as chat templates take it."""
+    """Return a tool as a function schema for chat templates."""
     schema = dict(tool.target.json_schema())
     schema.pop("title", None)
     described = schema.pop("description", None)
-    said = tool.tool.description or (described if isinstance(described, str) else "")
-    return {"type": "function", "function": {"name": tool.name, "description": said, "parameters": schema}}
+    text = tool.tool.description or (described if isinstance(described, str) else "")
+    return {"type": "function", "function": {"name": tool.name, "description": text, "parameters": schema}}
 
 
 def _with_whitespace(format: Format, whitespace: Whitespace) -> Format:
-    """A format that writes arguments in a style: one that is JSON leaves them as they are."""
+    """Return the format with a whitespace style; JSON formats have none of their own."""
     return replace(format, whitespace=whitespace) if isinstance(format, PythonicFormat) else format
 
 
 def _variants(model: LogitsModel, format: Format, allow_text: bool) -> Iterator[Format]:
-    """The ways in which a template may be told a conversation in a format.
+    """Yield the ways to pass a conversation in a format to a template.
 
-    One that shows no text beside calls is given both as text, if that says the same: control tokens are no text.
+    If a template renders no text beside structured calls, both are passed as text, provided that the rendering is the
+    same: control tokens cannot be passed as text.
     """
     controls = frozenset(name for name in format.markers if _control_token(model, name) is not None)
     for as_text in (format.calls_as_text, True) if allow_text and not controls else (format.calls_as_text,):
@@ -110,7 +111,7 @@ def _variants(model: LogitsModel, format: Format, allow_text: bool) -> Iterator[
 
 
 def _control_token(model: LogitsModel, name: str) -> int | None:
-    """The token of a mark that is no text, if the model can say it."""
+    """Return the control token of a delimiter, if the model can generate it."""
     token_id = model.control_token(name) if isinstance(model, SupportsControlTokens) else None
     vocabulary = model.vocabulary
     known = token_id is not None and token_id < vocabulary.size and token_id not in vocabulary.eos_token_ids
@@ -118,18 +119,18 @@ def _control_token(model: LogitsModel, name: str) -> int | None:
 
 
 def _renders(model: LogitsModel, signature: str, native: Format, allow_text: bool) -> bool:
-    """Whether a model's template writes calls in a format, and text before them, in tokens that it can write too."""
+    """Whether a model's template renders calls in a format, with text before them, in tokens of the model."""
     if not isinstance(model, HasChatTemplate) or signature not in (template := model.chat_template or ""):
         return False
     if "tools" not in template:
         return False
     parts = [CallPart(id=f"call_{n}", name="probe", arguments=text) for n, text in enumerate(_ARGUMENTS)]
     calls = Calls(calls=tuple(parts), text="Let me see." if allow_text else "")
-    told = [Output(id=part.id, name=part.name, content=f"output {part.id}") for part in calls.calls]
-    messages: Sequence[Message] = [User(content="question"), calls, *told]
+    outputs = [Output(id=part.id, name=part.name, content=f"output {part.id}") for part in calls.calls]
+    messages: Sequence[Message] = [User(content="question"), calls, *outputs]
     try:
         written = model.encode(native.conversation(messages, "", "instructions", [_TOOL]))
-    except Exception:  # a template that refuses tools, or a model of one's own that knows none
+    except Exception:  # the template rejects tools, or a custom model does not support them
         return False
     tokens = vocabulary_of(model, native).tokens
     shown = to_text(b"".join(tokens[each] for each in written if each < len(tokens)))
@@ -139,5 +140,5 @@ def _renders(model: LogitsModel, signature: str, native: Format, allow_text: boo
         else [native.rendered_calls([part]) for part in parts]
     )
     wanted[0] = calls.text + native.text_separator + wanted[0] if allow_text else wanted[0]
-    wanted += ["instructions", "Nothing.", "question", *(each.content for each in told)]
+    wanted += ["instructions", "Nothing.", "question", *(each.content for each in outputs)]
     return all(each in shown for each in wanted)

@@ -1,4 +1,4 @@
-"""The formats that are JSON, with or without marks around it."""
+"""JSON formats, with or without delimiters around the JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["HermesFormat", "JsonFormat", "LlamaFormat", "MistralFormat", "Mistra
 
 @dataclass(frozen=True, kw_only=True)
 class JsonFormat(Format):
-    """`{"name": "f", "arguments": {...}}`, several in a list; outputs are told by the user, so any model will do.
+    """`{"name": "f", "arguments": {...}}`, several in a list; outputs are user messages, so any model can be used.
 
     Attributes:
         whitespace: The style of the JSON around the arguments.
@@ -25,27 +25,27 @@ class JsonFormat(Format):
     whitespace: Whitespace = "spaced"
 
     def call_prefix(self, name: str) -> str:
-        """`{"name": "f", "arguments": `."""
+        """Return `{"name": "f", "arguments": `."""
         comma, colon = (", ", ": ") if self.whitespace == "spaced" else (",", ":")
         return f'{{"name"{colon}{_json(name)}{comma}"arguments"{colon}'
 
     def call_suffix(self) -> str:
-        """`}`."""
+        """Return `}`."""
         return "}"
 
     def delimiters(self) -> Delimiters:
-        """A list."""
+        """Return the delimiters of a list."""
         return Delimiters("[", ", " if self.whitespace == "spaced" else ",", "]")
 
     @property
     def is_json(self) -> bool:
-        """It is."""
+        """True."""
         return True
 
 
 @dataclass(frozen=True, kw_only=True)
 class HermesFormat(Format):
-    """`<tool_call>`, a line `{"name": "f", "arguments": {...}}`, `</tool_call>`: Hermes, Qwen and those after them."""
+    """`<tool_call>`, a line `{"name": "f", "arguments": {...}}`, `</tool_call>`: Hermes, Qwen and derived models."""
 
     markers: ClassVar[tuple[str, ...]] = ("<tool_call>", "</tool_call>")
 
@@ -55,45 +55,45 @@ class HermesFormat(Format):
         return "\n"
 
     def call_prefix(self, name: str) -> str:
-        """The mark, and `{"name": "f", "arguments": `."""
+        """Return the start delimiter and `{"name": "f", "arguments": `."""
         return f'{self.marker("<tool_call>")}\n{{"name": {_json(name)}, "arguments": '
 
     def call_suffix(self) -> str:
-        """`}` and the mark of the end."""
+        """Return `}` and the end delimiter."""
         return f"}}\n{self.marker('</tool_call>')}"
 
     def delimiters(self) -> Delimiters:
-        """One after another, each in a line of its own."""
+        """Return delimiters that put each call on its own line."""
         return Delimiters("", "\n", "")
 
     @property
     def is_json(self) -> bool:
-        """It is not, for the marks."""
+        """False: the calls have delimiters."""
         return False
 
 
 @dataclass(frozen=True, kw_only=True)
 class LlamaFormat(Format):
-    """`{"name": "f", "parameters": {...}}`, one in a turn: Llama 3.1 and those after it."""
+    """`{"name": "f", "parameters": {...}}`, one per turn: Llama 3.1 and later models."""
 
     multiple_calls: ClassVar[bool] = False
     arguments_key: ClassVar[str] = "parameters"
 
     def call_prefix(self, name: str) -> str:
-        """`{"name": "f", "parameters": `."""
+        """Return `{"name": "f", "parameters": `."""
         return f'{{"name": {_json(name)}, "parameters": '
 
     def call_suffix(self) -> str:
-        """`}`."""
+        """Return `}`."""
         return "}"
 
     def delimiters(self) -> Delimiters:
-        """Nothing: there is but one."""
+        """Return empty delimiters: there is one call."""
         return Delimiters("", "", "")
 
     @property
     def is_json(self) -> bool:
-        """It is."""
+        """True."""
         return True
 
 
@@ -103,41 +103,41 @@ def _json(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class MistralFormat(Format):
-    """`[TOOL_CALLS]f[ARGS]{...}`, one after the other: the models of Mistral AI from the end of 2025."""
+    """`[TOOL_CALLS]f[ARGS]{...}`, one after the other: models of Mistral AI from the end of 2025."""
 
     markers: ClassVar[tuple[str, ...]] = ("[TOOL_CALLS]", "[ARGS]")
 
     @property
     def text_separator(self) -> str:
-        """Nothing where the mark is a control token."""
+        """Empty if the delimiter is a control token."""
         return "" if self.control_tokens else "\n\n"
 
     def call_prefix(self, name: str) -> str:
-        """The mark, the name, and the mark of the arguments."""
+        """Return the start delimiter, the name, and the delimiter of the arguments."""
         return f"{self.marker('[TOOL_CALLS]')}{name}{self.marker('[ARGS]')}"
 
     def call_suffix(self) -> str:
-        """Nothing."""
+        """Return the empty string."""
         return ""
 
     def delimiters(self) -> Delimiters:
-        """Nothing."""
+        """Return empty delimiters."""
         return Delimiters("", "", "")
 
     @property
     def is_json(self) -> bool:
-        """It is not, for the marks."""
+        """False: the calls have delimiters."""
         return False
 
 
 @dataclass(frozen=True, kw_only=True)
 class MistralListFormat(Format):
-    """`[TOOL_CALLS] [{"name": "f", "arguments": {...}}]`: the models of Mistral AI before.
+    """`[TOOL_CALLS] [{"name": "f", "arguments": {...}}]`: earlier models of Mistral AI.
 
-    Their templates write an id after the arguments, which the models are told and do not write themselves.
+    Their templates render an id after the arguments, which the models read but do not generate.
 
     Attributes:
-        space: What stands between the mark and the list.
+        space: Text between the delimiter and the list.
     """
 
     markers: ClassVar[tuple[str, ...]] = ("[TOOL_CALLS]",)
@@ -146,28 +146,28 @@ class MistralListFormat(Format):
 
     @property
     def text_separator(self) -> str:
-        """Nothing where the mark is a control token."""
+        """Empty if the delimiter is a control token."""
         return "" if self.control_tokens else "\n\n"
 
     def call_prefix(self, name: str) -> str:
-        """`{"name": "f", "arguments": `."""
+        """Return `{"name": "f", "arguments": `."""
         return f'{{"name": {_json(name)}, "arguments": '
 
     def call_suffix(self) -> str:
-        """`}`."""
+        """Return `}`."""
         return "}"
 
     def delimiters(self) -> Delimiters:
-        """The mark and a list, around a single call too."""
+        """Return the start delimiter and a list, also around a single call."""
         return Delimiters(f"{self.marker('[TOOL_CALLS]')}{self.space}[", ", ", "]", wraps_single=True)
 
     @property
     def is_json(self) -> bool:
-        """It is not, for the mark."""
+        """False: the list has a delimiter."""
         return False
 
     def rendered_calls(self, calls: Sequence[CallPart]) -> str:
-        """With the ids."""
+        """Return the calls with their ids."""
         around = self.delimiters()
         each = [
             f'{self.call_prefix(call.name)}{call.arguments}, "id": "{short_id(call.id)}"{self.call_suffix()}'

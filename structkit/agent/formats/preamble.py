@@ -1,8 +1,8 @@
-"""Free text before a call or the result: its language, and where it ends.
+"""Free text before a call or the output: its language, and detection of its end.
 
-A step that begins with free text can be told from others by its first character, which begins no call and no JSON
-(RFC 8259). The text has no empty line; one ends it, or else the mark of a call in the formats that have one. No line of
-it begins like a call, so nobody takes half a call for text.
+The first character distinguishes a step with free text from other steps: it starts no call and no JSON (RFC 8259).
+The text contains no empty line; an empty line ends it, or the start delimiter of a call in formats that have one. No
+line of the text starts like a call, so an incomplete call is never read as text.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from structkit.vocabulary.control_tokens import CONTROL_BYTE, to_bytes, to_text
 __all__ = ["EMPTY_LINE", "PreambleReader", "preamble_language", "split_preamble", "starts_with_text"]
 
 EMPTY_LINE = "\n\n"
-"""What stands between free text and the result, and may stand before calls."""
+"""Separator between free text and the output, also allowed before calls."""
 
 _MAX_LINE = 400
-"""Characters of a line, about three of print: a model that never ends its line is ended."""
+"""Maximum number of characters of a line, about three printed lines; bounds models that never end a line."""
 
 _MAX_LINES = 16
-"""Lines of free text; more belongs into a result, or into thoughts."""
+"""Maximum number of lines of free text; longer text belongs in the output or in thoughts."""
 
 _NOT_TEXT_START = frozenset(b'{["-0123456789tfn< \t\n\r')
-"""What a free text does not begin with: JSON, calls and white space do."""
+"""First characters that are excluded: those of JSON, calls and white space."""
 
 
 def _characters_without(characters: bytes) -> CharClass:
-    """The characters of free text, but some; controls are none of them, save the tab."""
+    """Return the characters of free text without the given ones; the tab is the only allowed control character."""
     left = [code for code in (0x09, *range(0x20, 0x7F)) if code not in characters]
     return char_class([*((code, code) for code in left), (0xA0, 0x10FFFF)])
 
 
 def preamble_language(format: Format, joiner: RuleMerger) -> Node:
-    """The texts that may stand before a call.
+    """Return the language of the text before a call.
 
-    Where marks are text, a text has no `<` but before a space, a figure or `=`, so that it cannot hold one.
+    If delimiters are text, `<` is only allowed before a space, a digit or `=`, so that the text contains no delimiter.
     """
     spelled = any(mark.startswith("<") and mark not in format.control_tokens for mark in format.markers)
     inside: Node = _characters_without(b"")
@@ -54,12 +54,12 @@ def preamble_language(format: Format, joiner: RuleMerger) -> Node:
 
 
 def starts_with_text(step: bytes) -> bool:
-    """Whether a step, of which there is at least a byte, begins with free text."""
+    """Whether a non-empty step starts with free text."""
     return step[0] not in _NOT_TEXT_START and not step.startswith(CONTROL_BYTE)
 
 
 def split_preamble(step: str, format: Format) -> tuple[str, str]:
-    """The free text of a step, and the rest."""
+    """Split a step into its free text and the rest."""
     data = to_bytes(step)
     if not starts_with_text(data):
         return "", step
@@ -69,10 +69,10 @@ def split_preamble(step: str, format: Format) -> tuple[str, str]:
 
 
 class PreambleReader:
-    """Free text, read as it is written.
+    """Incremental reader of free text.
 
     Attributes:
-        is_complete: Whether it has ended.
+        is_complete: Whether the text has ended.
     """
 
     def __init__(self, format: Format) -> None:
@@ -86,16 +86,16 @@ class PreambleReader:
         self.is_complete = False
 
     def read(self, more: bytes) -> tuple[int, str]:
-        """Read on: how many of the bytes are of the text and of what ends it, and the text that is certain now."""
+        """Read further bytes; return the number of bytes in the text and its end, and the text that is final now."""
         found = [(at, passed) for end, passed in self._ends.items() if (at := more.find(end)) >= 0]
         if found:
             self.is_complete = True
             at, passed = min(found)
             return at + passed, self._decoder.decode(more[:at])
-        kept = next(
+        pending = next(
             (n for n in range(max(map(len, self._ends)) - 1, 0, -1) if self._may_end(more[-n:], n)), 0
         )
-        certain = len(more) - kept
+        certain = len(more) - pending
         return certain, self._decoder.decode(more[:certain])
 
     def _may_end(self, last: bytes, length: int) -> bool:

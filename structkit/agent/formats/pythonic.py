@@ -1,4 +1,4 @@
-"""Calls as Python writes them: `[f(a=1, b="x"), g()]`."""
+"""Calls in Python notation: `[f(a=1, b="x"), g()]`."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ from structkit.targets.targets import RulesOptions, Target
 __all__ = ["PythonArgumentsReader", "PythonicFormat"]
 
 _WORDS = {ord("T"): (b"t", 0), ord("F"): (b"f", 0), ord("N"): (b"null", 3)}
-"""What begins `True`, `False` and `None`: what JSON has instead, and how many of the bytes after it are passed over."""
+"""First byte of `True`, `False` and `None`: the JSON replacement, and the number of following bytes to skip."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PythonicFormat(Format):
-    """`[f(a=1, b="x"), g()]`: Llama 3.2 and 4, and others. Arguments are literals; none is ever evaluated.
+    """`[f(a=1, b="x"), g()]`: Llama 3.2 and 4, and others. Arguments are literals and are never evaluated.
 
     Attributes:
-        whitespace: The style between arguments; inside of them all is as it was written.
+        whitespace: Style between arguments; the arguments themselves are unchanged.
     """
 
     whitespace: Whitespace = "spaced"
 
     def call_prefix(self, name: str) -> str:
-        """The name and a parenthesis."""
+        """Return the name and an opening parenthesis."""
         return f"{name}("
 
     def call_suffix(self) -> str:
-        """A parenthesis."""
+        """Return a closing parenthesis."""
         return ")"
 
     def delimiters(self) -> Delimiters:
-        """A list, around a single call too."""
+        """Return the delimiters of a list, also around a single call."""
         return Delimiters("[", ", ", "]", wraps_single=True)
 
     @property
     def is_json(self) -> bool:
-        """It is not."""
+        """False."""
         return False
 
     def rules(self, tool: PreparedTool, **style: Unpack[RulesOptions]) -> Rules:
-        """Keyword arguments, or a dict after `**` where names are no keywords."""
+        """Return keyword arguments, or a dict after `**` if names are not identifiers."""
         document = tool.document
         if not tool.is_schema:
             return lower(document, notation=PYTHON, **style)
@@ -67,11 +67,11 @@ class PythonicFormat(Format):
         return lower(document, notation=PYTHON, strict=tool.is_strict, **style)
 
     def arguments_reader(self) -> ArgumentsReader:
-        """What reads the literals of a call as JSON."""
+        """Return a reader that converts the literals of a call to JSON."""
         return PythonArgumentsReader()
 
     def format_arguments(self, arguments: str) -> str:
-        """Keyword arguments, or a dict after `**`, from JSON.
+        """Convert JSON to keyword arguments, or a dict after `**`.
 
         >>> PythonicFormat().format_arguments('{"a": [true, null], "b": "null"}')
         'a=[True, None], b="null"'
@@ -81,8 +81,8 @@ class PythonicFormat(Format):
         '**{"a b": 1}'
         """
         try:
-            values: object = json.loads(arguments, parse_constant=int)  # refuses NaN, which is no literal
-        except (ValueError, RecursionError):  # messages may have been made by anyone
+            values: object = json.loads(arguments, parse_constant=int)  # rejects NaN, which is not a literal
+        except (ValueError, RecursionError):  # messages can come from user code
             values = None
         if not isinstance(values, dict) or not all(map(is_keyword, values)):
             return f"**{PYTHON.render(arguments)}"
@@ -97,13 +97,17 @@ class PythonicFormat(Format):
         *,
         allow_text: bool = False,
     ) -> str:
-        """With a word about arguments, which are told as the type of a dict."""
-        told = super().describe(tools, output, max_calls, allow_text=allow_text)
-        return f'{told}\nWrite the arguments of a function by name: [f(a=1, b="x")]' if tools else told
+        """Describe the tools as the base class does, and explain keyword arguments."""
+        description = super().describe(tools, output, max_calls, allow_text=allow_text)
+        return (
+            f'{description}\nWrite the arguments of a function by name: [f(a=1, b="x")]'
+            if tools
+            else description
+        )
 
 
 def _entries(arguments: str) -> dict[str, str]:
-    """The names in an object, and their values to the letter: 1E5 is not 100000.0."""
+    """Return the names and values of an object, with values as written: 1E5 is not 100000.0."""
     text, fields = arguments.encode(), JsonReader()
     fields.read(text)
     return {
@@ -114,16 +118,16 @@ def _entries(arguments: str) -> dict[str, str]:
 
 
 def _literal(text: str) -> str:
-    """A JSON text as a literal; its strings without escapes that Python reads otherwise, such as those of pairs."""
+    """Convert JSON to a literal, without escapes that Python reads differently, such as surrogate pairs."""
     plain = _STRING.sub(lambda found: json.dumps(json.loads(found[0]), ensure_ascii=False), text)
-    return PYTHON.render(plain).encode(errors="backslashreplace").decode()  # halves of pairs stay escapes
+    return PYTHON.render(plain).encode(errors="backslashreplace").decode()  # lone surrogates stay escapes
 
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 class PythonArgumentsReader:
-    """Arguments of a call of Python that are literals, read as JSON.
+    """Incremental reader of the literal arguments of a Python call as JSON.
 
     >>> PythonArgumentsReader().read(b'a=[None, "None)"], b=True)]')
     (25, '{"a": [null, "None)"], "b": true}')
@@ -142,7 +146,7 @@ class PythonArgumentsReader:
         self._dict = False
 
     def read(self, text: bytes) -> tuple[int, str]:
-        """See `Arguments`; the parenthesis that closes the call is not read."""
+        """Read further bytes; see `ArgumentsReader`. The closing parenthesis of the call is not consumed."""
         found = bytearray()
         end = 0
         while end < len(text) and not self.is_complete:
@@ -152,7 +156,7 @@ class PythonArgumentsReader:
         return end, self._decoder.decode(bytes(found))
 
     def _read_byte(self, byte: int, json_text: bytearray) -> bool:
-        """Read a byte; whether it is one of the arguments."""
+        """Read one byte; return whether it is part of the arguments."""
         if self._name is not None:
             return self._read_name_byte(self._name, byte, json_text)
         if self._passed:
@@ -174,7 +178,7 @@ class PythonArgumentsReader:
         return True
 
     def _read_name_byte(self, name: bytearray, byte: int, json_text: bytearray) -> bool:
-        """Read a byte where the name of an argument is."""
+        """Read one byte of the name of an argument."""
         if byte == ord(")"):
             self._end(json_text)
             return False

@@ -1,4 +1,4 @@
-"""The text of a step, read as it is written: free text, the arguments of calls, or the result."""
+"""Incremental reader of a step: free text, arguments of calls, or the output."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from structkit.vocabulary.control_tokens import to_bytes
 __all__ = ["OUTPUT", "Piece", "StepFieldLimits", "StepFieldReader", "StepReader"]
 
 OUTPUT = ""
-"""What stands in a path where the name of a tool does, for the result."""
+"""First element of paths in the output, in place of the name of a tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Something that was read: free text, the name of a tool, JSON of its arguments, or that the result begins."""
+    """A part of a step: free text, the name of a tool, JSON of its arguments, or the start of the output."""
 
     kind: Literal["said", "call", "arguments", "between", "result"]
     text: str = ""
 
 
 class StepReader:
-    """Reads a step.
+    """Incremental reader of a step.
 
     Args:
-        format: How calls are written.
-        names: The tools that can be called.
+        format: The format of calls.
+        names: The available tools.
         multiple: Whether there may be several calls.
-        allow_text: Whether free text may stand before them.
+        allow_text: Whether free text may precede the calls.
 
     Attributes:
-        position: How many bytes were read.
-        start: The byte at which calls or the result begin, after the free text.
+        position: Number of bytes read.
+        start: Offset of the first call or the output, after the free text.
     """
 
     def __init__(self, format: Format, names: Sequence[str], *, multiple: bool, allow_text: bool) -> None:
@@ -53,7 +53,7 @@ class StepReader:
         self._is_result = False
 
     def next(self, text: bytearray) -> Piece | None:
-        """Read one thing more of the text so far; `None` if it is not there yet, or the result has begun."""
+        """Return the next part of the text so far; `None` if it is incomplete, or the output has started."""
         rest = bytes(text[self.position :])
         if not rest or self._is_result:
             return None
@@ -67,12 +67,12 @@ class StepReader:
             return self._read_separator(rest)
         for before in (b"",) if self.position > self.start else self._start_delimiters:
             for opened, name in self._call_prefixes.items():
-                whole = before + opened
-                if rest.startswith(whole):
-                    self.position += len(whole)
+                prefix = before + opened
+                if rest.startswith(prefix):
+                    self.position += len(prefix)
                     self._arguments = self._format.arguments_reader()
                     return Piece("call", name)
-                if whole.startswith(rest):
+                if prefix.startswith(rest):
                     return None
         self._is_result = True
         return Piece("result")
@@ -91,7 +91,7 @@ class StepReader:
         self.position += end
         if arguments.is_complete:
             self._arguments = None
-            # If another call follows.
+            # Unless another call follows.
             self._separator = to_bytes(self._format.call_suffix() + self._format.delimiters().between)
         return Piece("arguments", text)
 
@@ -103,7 +103,7 @@ class StepReader:
 
 
 class StepFieldReader:
-    """The values in a step; see `JsonReader`. Their paths begin with the name of the tool, or `RESULT`.
+    """Reader of the values in a step; see `JsonReader`. Paths start with the name of the tool, or `RESULT`.
 
     Attributes:
         text: The bytes read.
@@ -118,7 +118,7 @@ class StepFieldReader:
 
     @property
     def open_fields(self) -> list[Field]:
-        """The values that have begun and not ended, the outermost first."""
+        """The values that have started and not ended, outermost first."""
         if self._name is None:
             return []
         return [
@@ -127,8 +127,8 @@ class StepFieldReader:
         ]
 
     def read(self, text: bytes) -> None:
-        """Read on."""
-        for byte in text:  # one by one, so that it is known where in the text each value begins
+        """Read further bytes."""
+        for byte in text:  # one byte at a time, to record the start of each value
             self.text.append(byte)
             while (piece := self._reader.next(self.text)) is not None:
                 if piece.kind == "call":
@@ -152,21 +152,21 @@ class StepFieldReader:
 
 @dataclass(frozen=True, slots=True)
 class StepFieldLimits:
-    """The tokens that values in a step may have; see `FieldLimits`.
+    """Token limits of the values in a step; see `FieldLimits`.
 
     Attributes:
         reader: A reader of a step.
-        limits: Those of each tool's arguments, and those of the result under the empty name.
+        limits: The limits of each tool's arguments, and the limits of the output under the empty name.
     """
 
     reader: Callable[[], StepReader]
     limits: Mapping[str, FieldLimits]
 
     def __call__(self, path: Sequence[str | int]) -> int | None:
-        """The tokens that the value at a place may have."""
+        """Return the maximum number of tokens of the value at a path."""
         limits = self.limits.get(f"{path[0]}")
         return None if limits is None else limits(tuple(path[1:]))
 
     def field_reader(self) -> StepFieldReader:
-        """What reads the values of a step."""
+        """Return a reader of the values of a step."""
         return StepFieldReader(self.reader())

@@ -1,4 +1,4 @@
-"""What a tool may know of the run that calls it."""
+"""Run context passed to tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ D_co = TypeVar("D_co", covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context(Generic[D_co]):
-    """Given to a tool whose first parameter is annotated with it; the model neither sees nor writes that parameter.
+    """Passed to a tool whose first parameter has this annotation; the parameter is hidden from the model.
 
     >>> def lookup(context: Context[dict[str, int]], name: str) -> int:
     ...     return context.deps[name]
@@ -25,35 +25,35 @@ class Context(Generic[D_co]):
     unwritable_reason: ClassVar[str] = "is given by an agent, to the first parameter of its tools"
 
     deps: D_co
-    """What the caller gave to `run(deps=...)`: a database, a user, a client."""
+    """The dependencies passed to `run(deps=...)`, such as a database, a user or a client."""
 
     step: int
-    """The step of the run, from 1."""
+    """Number of the current step, from 1."""
 
     messages: tuple[Message, ...]
-    """The conversation so far, this call included."""
+    """The messages so far, including this call."""
 
     usage: Usage
-    """What the run took so far."""
+    """Usage of the run so far."""
 
     approved: bool
-    """Whether somebody has approved of this call."""
+    """Whether the call was approved."""
 
     tokens_left: int | None = None
-    """Tokens that the call may have models write, so that the run keeps to its `max_tokens`; `None` for no bound."""
+    """Tokens that the call may generate within the `max_tokens` of the run; `None` if unlimited."""
 
     seconds_left: float | None = None
-    """Seconds before the run, or the call, is over; `None` for no bound."""
+    """Seconds until the timeout of the run or the call; `None` if unlimited."""
 
     cancelled: Event = field(default_factory=Event, repr=False, compare=False)
-    """Set when nobody waits for the call any more: it was late, or the task that it is part of was cancelled. A
-    function that is not async cannot be stopped, and may look here."""
+    """Set when the call has timed out or its task was cancelled. A sync function cannot be interrupted and can check
+    this event."""
 
     nested_usage: list[Usage] = field(default_factory=list, repr=False, compare=False)
-    """What the call had models do; see `spend`."""
+    """Usage reported by the call; see `spend`."""
 
     def spend(self, usage: Usage) -> None:
-        """Count what the tool had a model do: it is added to the usage of the run, and counts against its limits.
+        """Add the usage of a generation inside the tool to the usage of the run and count it against the limits.
 
         >>> def summary(context: Context[object], text: str) -> str:
         ...     result = sk.generate(model, text, str, max_tokens=context.tokens_left)

@@ -1,4 +1,4 @@
-"""Tools made ready for an agent: their arguments as targets, and how they are called."""
+"""Tools prepared for an agent: arguments as targets, and calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["PreparedTool", "prepare_tools"]
 
 
 class _HasDocument(Protocol):
-    """A target that has a schema."""
+    """A target with a schema document."""
 
     @property
     def document(self) -> Document: ...
@@ -32,14 +32,14 @@ class _HasDocument(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PreparedTool:
-    """A tool whose parameters were read.
+    """A tool with analysed parameters.
 
     Attributes:
         tool: The tool.
-        target: The object of its arguments.
-        document: Its schema.
-        context_type: The annotation of its first parameter, if that takes the context.
-        context_name: The name of that, if it can be given by its name alone.
+        target: The target of its arguments object.
+        document: The schema of the target.
+        context_type: Annotation of the first parameter, if it is the context.
+        context_name: Name of that parameter, if it is keyword-only.
     """
 
     tool: Tool[..., object]
@@ -50,33 +50,33 @@ class PreparedTool:
 
     @property
     def name(self) -> str:
-        """What the model calls it by."""
+        """Name of the tool in calls."""
         return self.tool.name
 
     @property
     def is_schema(self) -> bool:
-        """Whether a JSON Schema says what its arguments are, and not the types of a function."""
+        """Whether a JSON Schema describes the arguments, instead of the types of a function."""
         return self.tool.schema is not None
 
     @property
     def is_strict(self) -> bool:
-        """Whether all that is said of its arguments holds while they are written."""
+        """Whether all constraints of the arguments are enforced during generation."""
         given = self.tool.schema
         return not isinstance(given, JsonSchema) or given.strict
 
     @property
     def is_async(self) -> bool:
-        """Whether it is to be awaited."""
+        """Whether the result must be awaited."""
         function: object = self.tool.function
         while isinstance(function, partial):
             function = function.func
         return inspect.iscoroutinefunction(function)
 
     def parse(self, arguments: str) -> Call[object]:
-        """The call that a JSON text of arguments stands for, not yet called.
+        """Return the call for a JSON text of arguments, without running it.
 
         Raises:
-            ValueError: The types of the parameters refuse them.
+            ValueError: The types of the parameters reject the arguments.
         """
         value = self.target.value(arguments)
         if isinstance(value, Call):
@@ -84,7 +84,7 @@ class PreparedTool:
         return Call(self.tool.function, self.name, cast("Mapping[str, object]", value))
 
     def invoke(self, call: Call[object], context: Context[object]) -> object:
-        """Call it; what an async tool returns must be awaited."""
+        """Run the call; the result of an async tool must be awaited."""
         if self.context_type is None:
             return self.tool.function(**call.arguments)
         if self.context_name is not None:
@@ -92,15 +92,15 @@ class PreparedTool:
         return self.tool.function(context, **call.arguments)
 
     def needs_approval(self, call: Call[object]) -> bool:
-        """Whether somebody must approve of a call."""
-        asked = self.tool.requires_approval
-        return asked(call) if callable(asked) else asked
+        """Whether a call requires approval."""
+        required = self.tool.requires_approval
+        return required(call) if callable(required) else required
 
     def check_deps(self, deps: object) -> None:
-        """Refuse dependencies that are not what the tool wants.
+        """Check the dependencies of a run against the annotation of the context.
 
         Raises:
-            TypeError: They are of another type.
+            TypeError: The dependencies have another type.
         """
         if not matches_type(deps, self.expected_deps_type):
             wanted = type_name(self.expected_deps_type)
@@ -111,14 +111,14 @@ class PreparedTool:
 
     @property
     def expected_deps_type(self) -> object:
-        """The type of the dependencies that its context has."""
+        """The type of the dependencies in the annotation of the context."""
         return next(iter(get_args(self.context_type)), object)
 
     def check_deps_type(self, given: object) -> None:
-        """Refuse a type of dependencies none of which can be what the tool wants.
+        """Check that dependencies of a type can satisfy the annotation of the context.
 
         Raises:
-            AgentError: They are not.
+            AgentError: The types are incompatible.
         """
         wanted = self.expected_deps_type
         if given is object or not _is_class(wanted) or not isinstance(given, type):
@@ -131,12 +131,12 @@ class PreparedTool:
 
 
 def matches_type(deps: object, expected: object) -> bool:
-    """Whether dependencies are of a type, as far as that can be told."""
+    """Whether dependencies are instances of a type; true if that cannot be checked."""
     return not _is_class(expected) or isinstance(deps, expected)
 
 
 def type_name(given: object) -> str:
-    """A type in a message."""
+    """Return the name of a type for messages."""
     return given.__name__ if isinstance(given, type) else str(given)
 
 
@@ -145,18 +145,18 @@ def _is_class(given: object) -> TypeGuard[type]:
 
 
 def prepare_tools(tools: Iterable[AnyTool], compile_settings: CompileSettings) -> tuple[PreparedTool, ...]:
-    """Read the parameters of tools.
+    """Analyse the parameters of tools.
 
     Raises:
-        SchemaError: A function cannot be called by a model; the error names it and its parameter.
-        AgentError: Something is no tool, or two tools have one name.
+        SchemaError: A parameter cannot be described; the error names the function and the parameter.
+        AgentError: An element is not a tool, or two tools have the same name.
     """
     ready = tuple(_prepare(as_tool(each), compile_settings) for each in tools)
     names: set[str] = set()
     for each in ready:
         if each.name in names:
             raise AgentError(
-                f"two tools are called {each.name}; name one of them otherwise with structkit.tool(f, name=...)",
+                f"two tools are named {each.name}; rename one of them with structkit.tool(f, name=...)",
                 place="tools",
             )
         names.add(each.name)
@@ -183,20 +183,20 @@ def _prepare(tool: Tool[..., object], compile_settings: CompileSettings) -> Prep
 def _read_schema(
     tool: Tool[..., object], schema: Mapping[str, object] | JsonSchema, compile_settings: CompileSettings
 ) -> Target[object]:
-    """The arguments of a tool that a JSON Schema says.
+    """Return the target of arguments that are described by a JSON Schema.
 
     Raises:
-        StructkitError: They cannot be written; the error names the tool.
+        StructkitError: The schema cannot be enforced; the error names the tool.
     """
     given = schema if isinstance(schema, JsonSchema) else JsonSchema(schema, additional="closed")
-    said = {} if tool.description is None else {"description": tool.description}
+    described = {} if tool.description is None else {"description": tool.description}
     kinds = given.schema.get("type", "object")
     if kinds != "object" and not (isinstance(kinds, list) and "object" in kinds):
         raise SchemaError(
-            f"the arguments of {tool.name} are an object, and its schema says that they are {kinds!r:.80}",
+            f"the arguments of {tool.name} must be an object, but the type in its schema is {kinds!r:.80}",
             place=tool.name,
         )
-    given = replace(given, schema={**given.schema, "type": "object", **said})
+    given = replace(given, schema={**given.schema, "type": "object", **described})
     try:
         target = read_target(given, limits=compile_settings.limits)
         target.rules(
@@ -210,7 +210,7 @@ def _read_schema(
 
 
 def _with_tool_name(error: StructkitError, name: str) -> StructkitError:
-    """The same error with the name of the tool."""
+    """Return the error with the name of the tool in its message."""
     made = copy(error)
     made.message = f"the arguments of {name} cannot be written: {error.message}"
     if isinstance(error, UnsupportedKeyword):

@@ -1,4 +1,4 @@
-"""Tools: functions that an agent may call, with what must be said of them besides."""
+"""Tools: functions that an agent can call, with their options."""
 
 from __future__ import annotations
 
@@ -24,70 +24,70 @@ R_co = TypeVar("R_co", covariant=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Tool(Generic[P, R_co]):
-    """A function that an agent may call. A plain function is a tool too; this says what must be said otherwise.
+    """A function that an agent can call, with options. A plain function is a tool with default options.
 
-    Made by `structkit.tool`. It can be called as the function is.
+    Created by `structkit.tool`. Calling the tool calls the function.
     """
 
     function: Callable[P, R_co]
     """The function."""
 
     name: str
-    """What the model calls it by."""
+    """Name of the tool in calls."""
 
     description: str | None = None
-    """What the model is told of it; by default what the docstring says."""
+    """Description for the model; by default from the docstring."""
 
     retries: int = 2
-    """How often in a row the model may try again after an error; then the tool is no longer among those it can call."""
+    """Number of consecutive retries after an error; then the tool becomes unavailable."""
 
     timeout: float | None = None
-    """Seconds after which the model is told that there is no output; where a run has a `timeout`, no call is waited for
-    when that is over. A function that is not async cannot be stopped: it is left to itself, in a thread of its own."""
+    """Timeout of a call in seconds, after which the model reads an error; a `timeout` of the run applies too. A sync
+    function cannot be interrupted and continues in its own thread."""
 
     max_calls: int | None = None
-    """How often it may be called in a run; then it is no longer among those that can be called."""
+    """Maximum number of calls per run; then the tool becomes unavailable."""
 
     reraise: tuple[type[BaseException], ...] = ()
-    """Exceptions that end the run instead of being told to the model. `StopIteration`, `GeneratorExit` and
-    `asyncio.CancelledError` do as the cause of an `AgentError`, for they would end whatever loop or task the run is in.
-    What is no `Exception`, such as `KeyboardInterrupt`, ends it anyway."""
+    """Exceptions that end the run instead of being returned to the model. `StopIteration`, `GeneratorExit` and
+    `asyncio.CancelledError` are raised as the cause of an `AgentError`, because they would end the caller's loop or
+    task. Other `BaseException`s, such as `KeyboardInterrupt`, always end the run."""
 
     requires_approval: bool | Callable[[Call[object]], bool] = False
-    """Whether the run stops before the tool is called, until somebody has decided; or which calls it stops before."""
+    """Whether the run suspends before the tool is called, until the call is approved; or a predicate of the call."""
 
     available: Callable[[Context[object]], bool | Awaitable[bool]] | None = None
-    """Whether it is among the tools that can be called, asked once before each step; an async function is awaited."""
+    """Predicate of the context, evaluated before each step: whether the tool is available; may be async."""
 
     schema: Mapping[str, object] | JsonSchema | None = None
-    """A JSON Schema of the arguments, where the function's own parameters do not say what they are. The objects of a
-    plain dict have no other keys than it declares; a `structkit.JsonSchema` says itself whether they have."""
+    """JSON Schema of the arguments, if the parameters of the function do not describe them. In a plain dict, objects
+    have no additional properties by default; a `structkit.JsonSchema` has its own setting."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Call the function."""
         return self.function(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Tool[..., R_co]:
-        """The tool of an instance, where a method was decorated."""
+        """Bind a decorated method to its instance."""
         if instance is None:
             return self
         bind: Callable[..., Callable[..., R_co]] = getattr(self.function, "__get__")  # noqa: B009
         return cast("Tool[..., R_co]", replace(self, function=bind(instance, owner)))
 
     def __post_init__(self) -> None:
-        for what, said, kind in (
+        for what, value, kind in (
             ("name", self.name, str),
             ("description", self.description, (str, NoneType)),
         ):
-            if not isinstance(said, kind):
-                raise TypeError(f"the {what} of a tool is a text, not {said!r:.60}")
+            if not isinstance(value, kind):
+                raise TypeError(f"the {what} of a tool is a string, not {value!r:.60}")
         if not (self.available is None or callable(self.available)):
             raise TypeError(
                 f"available of {self.name} is a function of the run's context, not {self.available!r:.60}"
             )
         if not re.fullmatch(r"[^\W\d][\w.-]{0,63}", self.name):
             raise AgentError(
-                f"{self.name!r} is no name for a tool: take a letter, then up to 63 letters, digits, `_`, `-` or `.`"
+                f"invalid tool name {self.name!r}: use a letter, then up to 63 letters, digits, `_`, `-` or `.`"
             )
         check_int("retries", self.retries, 0)
         check_int("max_calls", self.max_calls, 1)
@@ -95,20 +95,20 @@ class Tool(Generic[P, R_co]):
             check_number("timeout", self.timeout, 0, float("inf"), exclusive=True)
         for error in cast("tuple[object, ...]", self.reraise):
             if not (isinstance(error, type) and issubclass(error, BaseException)):
-                raise TypeError(f"reraise takes types of exceptions, such as KeyError, not {error!r:.60}")
-        asked: object = self.requires_approval
-        if not (callable(asked) or isinstance(asked, bool)):
+                raise TypeError(f"reraise takes exception types, such as KeyError, not {error!r:.60}")
+        approval: object = self.requires_approval
+        if not (callable(approval) or isinstance(approval, bool)):
             raise TypeError(
-                f"requires_approval is True, False, or a function of each call, not {asked!r:.60}"
+                f"requires_approval is True, False, or a function of the call, not {approval!r:.60}"
             )
-        if iscoroutinefunction(asked):
+        if iscoroutinefunction(approval):
             raise TypeError(
-                f"requires_approval of {self.name} is not awaited; write a def, or raise structkit.Pause in the tool"
+                f"requires_approval of {self.name} must be sync; use def, or raise ApprovalRequired in the tool"
             )
 
 
 AnyTool: TypeAlias = "Callable[..., object] | Tool[..., object]"
-"""What an agent takes as a tool."""
+"""The types that an agent accepts as a tool."""
 
 
 @overload
@@ -149,23 +149,21 @@ def tool(
     reraise: type[BaseException] | tuple[type[BaseException], ...] = (),
     requires_approval: bool | Callable[[Call[object]], bool] = False,
 ) -> Tool[P, R_co] | Callable[[Callable[P, R_co]], Tool[P, R_co]]:
-    """Say of a tool what its function does not; as a decorator, or around a function.
+    """Set options of a tool; as a decorator, or around a function.
 
     Args:
         function: The function, sync or async, or a method.
-        name: What the model calls it by; by default its own name.
-        description: What the model is told of it; by default what the docstring says.
-        retries: How often in a row the model may try again after an error of the tool; then it disappears from what
-            the model can call.
-        timeout: Seconds after which the model is told that there is no output.
-        max_calls: How often it may be called in a run.
-        reraise: An exception, or several, that end the run instead of being told to the model.
-        requires_approval: Whether the run stops before the call until somebody has decided; or a function that says of
-            each call whether it does.
+        name: Name of the tool in calls; by default the name of the function.
+        description: Description for the model; by default from the docstring.
+        retries: Number of consecutive retries after an error of the tool; then the tool becomes unavailable.
+        timeout: Timeout of a call in seconds, after which the model reads an error.
+        max_calls: Maximum number of calls per run.
+        reraise: One or more exceptions that end the run instead of being returned to the model.
+        requires_approval: Whether the run suspends before the call until it is approved; or a predicate of the call.
 
     Raises:
-        AgentError: The name is none that a model could call it by.
-        ValueError: A number is out of its range.
+        AgentError: The name is not a valid tool name.
+        ValueError: A number is out of range.
 
     >>> @tool(max_calls=1)
     ... def today() -> str:
@@ -191,19 +189,23 @@ def tool(
 
 
 def as_tool(given: AnyTool) -> Tool[..., object]:
-    """A tool of what an agent was given as one.
+    """Convert a function to a tool.
 
     Raises:
-        AgentError: It is neither a function nor a tool.
+        AgentError: The argument is neither a function nor a tool.
     """
     if isinstance(given, Tool):
         return given
     if not is_function(given):
         kind = f"the class {given.__name__}" if isinstance(given, type) else repr(given)
-        hint = "" if isinstance(given, type) or not callable(given) else "; of an object give its __call__"
-        hint = "; of an agent give agent.as_tool(name)" if hasattr(given, "as_tool") else hint
+        hint = (
+            ""
+            if isinstance(given, type) or not callable(given)
+            else "; for a callable object, give its __call__"
+        )
+        hint = "; for an agent, give agent.as_tool(name)" if hasattr(given, "as_tool") else hint
         raise AgentError(
-            f"{kind:.80} is no tool; give functions, methods, or structkit.tool(...) of them{hint}"
+            f"{kind:.80} is not a tool; give functions, methods, or structkit.tool(...) of them{hint}"
         )
     inner = given
     while (partly := getattr(inner, "func", None)) is not None:

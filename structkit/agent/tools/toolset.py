@@ -1,4 +1,4 @@
-"""Toolsets: tools that are changed together. Each change makes new tools and leaves the old ones as they are."""
+"""Toolsets: immutable collections of tools with common options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Toolset"]
 
 @dataclass(frozen=True, init=False)
 class Toolset:
-    """Tools that belong together, such as those of a database or of a server. An agent takes it among its tools.
+    """Related tools, such as those of a database or a server. Agents accept toolsets among their tools.
 
     >>> def read(table: str) -> str: ...
     >>> def drop(table: str) -> None: ...
@@ -29,34 +29,36 @@ class Toolset:
     tools: tuple[Tool[..., object], ...]
 
     def __init__(self, tools: Iterable[AnyTool | Toolset]) -> None:
-        """Collect functions, tools, and those of other toolsets.
+        """Collect functions, tools, and the tools of other toolsets.
 
         Raises:
-            AgentError: Something is no tool.
-            TypeError: It is no list.
+            AgentError: An element is not a tool.
+            TypeError: `tools` is not a list.
         """
         _check_listed(tools)
         listed = [tool for each in tools for tool in (each if isinstance(each, Toolset) else [each])]
         object.__setattr__(self, "tools", tuple(map(as_tool, listed)))
 
     def filter(self, keep: Callable[[Tool[..., object]], bool]) -> Toolset:
-        """Those for which a function says so."""
+        """Return the tools that satisfy a predicate."""
         return Toolset(tool for tool in self.tools if keep(tool))
 
     def prefix(self, prefix: str) -> Toolset:
-        """With other names: what two toolsets call alike becomes different."""
+        """Return the tools with a prefix in their names, to avoid name conflicts between toolsets."""
         return Toolset(replace(tool, name=f"{prefix}{tool.name}") for tool in self.tools)
 
     def rename(self, names: Mapping[str, str]) -> Toolset:
-        """With other names for some.
+        """Return the tools with some of them renamed.
 
         Raises:
-            AgentError: There is no tool of a name.
+            AgentError: A name is unknown.
         """
         known = {tool.name for tool in self.tools}
         strange = next((name for name in names if name not in known), None)
         if strange is not None:
-            raise AgentError(f"there is no tool {strange} to rename; there are {', '.join(sorted(known))}")
+            raise AgentError(
+                f"cannot rename unknown tool {strange}; the tools are {', '.join(sorted(known))}"
+            )
         return Toolset(replace(tool, name=names.get(tool.name, tool.name)) for tool in self.tools)
 
     def require_approval(
@@ -65,11 +67,11 @@ class Toolset:
         *,
         when: Callable[[Call[object]], bool] | None = None,
     ) -> Toolset:
-        """So that the run stops before their calls until somebody has decided, as it does where it did before.
+        """Return the tools with approval required for their calls, in addition to existing requirements.
 
         Args:
-            predicate: For which tools; by default all.
-            when: For which of their calls; by default all.
+            predicate: Which tools; by default all.
+            when: Which calls of these tools; by default all.
         """
         return Toolset(
             replace(
@@ -82,7 +84,7 @@ class Toolset:
         )
 
     def available(self, when: Callable[[Context[object]], bool | Awaitable[bool]]) -> Toolset:
-        """So that they can be called only in those steps for which a function of the context says so, too."""
+        """Return the tools with a further predicate of the context that makes them available in a step."""
         return Toolset(replace(tool, available=_both_available(tool.available, when)) for tool in self.tools)
 
     def __iter__(self) -> Iterator[Tool[..., object]]:
@@ -103,7 +105,7 @@ Available: TypeAlias = "Callable[[Context[object]], bool | Awaitable[bool]]"
 
 
 def _either_approval(one: Approval, other: Approval) -> Approval:
-    """Whether one or the other wants approval of a call."""
+    """Return the disjunction of two approval requirements."""
     if isinstance(one, bool):
         return one or other
     if isinstance(other, bool):
@@ -112,7 +114,7 @@ def _either_approval(one: Approval, other: Approval) -> Approval:
 
 
 def _both_available(one: Available | None, other: Available) -> Available:
-    """Whether one and the other say that a tool is available."""
+    """Return the conjunction of two availability predicates."""
     if one is None:
         return other
 

@@ -1,8 +1,8 @@
-"""Sequences computed side by side by a model of transformers, on one KV cache.
+"""Batched computation with a transformers model, on one KV cache.
 
-A row's tokens stand at the right end of the cache, without holes: before them is padding, which the attention mask
-hides. So every position scheme and every window sees a row as it would see it alone. When rows are fed different
-numbers of tokens, the padding of the shorter ones is moved to their front while the cache takes the tokens in.
+Rows are right-aligned in the cache, without gaps: padding is at the left and hidden by the attention mask. So position
+encodings and sliding windows treat a row as if it were computed individually. When rows are fed different numbers of
+tokens, the cache moves the padding of the shorter ones to the left.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["TransformersBatch", "can_batch"]
 
 
 def can_batch(model: PreTrainedModel) -> bool:
-    """Whether the rows of a model can be cut, moved and joined: not if it keeps a state instead of the tokens."""
+    """Whether the cache of a model can be cropped, shifted and joined by row; false for recurrent models."""
     parameters = inspect.signature(model.forward).parameters
     if not {"attention_mask", "past_key_values"} <= parameters.keys():
         return False
@@ -38,11 +38,11 @@ def can_batch(model: PreTrainedModel) -> bool:
 
 
 class _Layer(DynamicLayer):
-    """The keys and values of one layer: views of larger tensors, `[rows, heads, tokens, size]`.
+    """Keys and values of one layer: views of larger tensors, `[rows, heads, tokens, size]`.
 
     Attributes:
         buffers: The larger tensors.
-        views: The views; `keys` and `values` are the same, for transformers.
+        views: The views; transformers reads them as `keys` and `values`.
     """
 
     def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:
@@ -52,14 +52,14 @@ class _Layer(DynamicLayer):
         self.set_length(keys.shape[-2])
 
     def set_length(self, length: int) -> None:
-        """Look at the first `length` tokens of what is held."""
+        """Set the views to the first `length` tokens of the buffers."""
         self.length = length
         keys, values = self.buffers
         self.views = keys[:, :, :length], values[:, :, :length]
         self.keys, self.values = self.views
 
     def shrink(self) -> None:
-        """Hold no more than what is seen."""
+        """Replace the buffers by copies of the views."""
         keys, values = self.views
         self.buffers = keys.clone(), values.clone()
         self.set_length(self.length)
@@ -67,7 +67,7 @@ class _Layer(DynamicLayer):
     def extend(
         self, keys: torch.Tensor, values: torch.Tensor, padding_moves: Sequence[tuple[int, int]]
     ) -> None:
-        """Take in the keys and values of new tokens, and move their padding to the front of their row."""
+        """Append keys and values of new tokens, and move their padding to the left of the row."""
         old, length = self.length, self.length + keys.shape[-2]
         if self.buffers[0].shape[-2] < length:
             larger = _allocate(keys, 2 * length), _allocate(values, 2 * length)
@@ -86,12 +86,12 @@ class _Layer(DynamicLayer):
             seen[row, :, by : by + length] = seen[row, :, :length].clone()
 
     def select(self, rows: torch.Tensor, start: int) -> _Layer:
-        """Some of the rows, from a token on, as a layer of their own."""
+        """Return some rows, from token `start` on, as a new layer."""
         keys, values = self.views
         return _Layer(keys[rows, :, start:], values[rows, :, start:])
 
     def concat(self, other: _Layer) -> _Layer:
-        """With the rows of another layer below; the shorter rows get padding at the front."""
+        """Return this layer with the rows of another one appended; shorter rows are padded at the left."""
         length = max(self.length, other.length)
         keys, values = (_concat(a, b, length) for a, b in zip(self.views, other.views, strict=True))
         return _Layer(keys, values)
@@ -101,9 +101,8 @@ class _Cache(Cache):
     """The layers of a batch.
 
     Attributes:
-        batch_layers: One for each layer of the model, made when it is first used; `layers` are the same, for
-            transformers.
-        padding_moves: Rows whose new tokens begin with padding, and how much of it.
+        batch_layers: One per layer of the model, created on first use; transformers reads them as `layers`.
+        padding_moves: Rows whose new tokens start with padding, and the length of the padding.
     """
 
     def __init__(self, parts: Iterable[_Layer] = ()) -> None:
@@ -113,7 +112,7 @@ class _Cache(Cache):
 
     @property
     def length(self) -> int:
-        """The tokens of the longest row."""
+        """Number of tokens of the longest row."""
         return self.batch_layers[0].length if self.batch_layers else 0
 
     def update(
@@ -124,7 +123,7 @@ class _Cache(Cache):
         *args: object,
         **kwargs: object,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Take in the keys and values of new tokens."""
+        """Append the keys and values of new tokens."""
         while len(self.batch_layers) <= layer_idx:
             self.batch_layers.append(_Layer(_allocate(key_states, 0), _allocate(value_states, 0)))
             self.layers.append(self.batch_layers[-1])
@@ -133,7 +132,7 @@ class _Cache(Cache):
         return layer.views
 
     def select(self, rows: Sequence[int], start: int) -> _Cache:
-        """Some of the rows, from a token on, as a cache of their own."""
+        """Return some rows, from token `start` on, as a new cache."""
         if not self.batch_layers:
             return _Cache()
         index = torch.tensor(list(rows), dtype=torch.long, device=self.batch_layers[0].device)
@@ -141,13 +140,13 @@ class _Cache(Cache):
 
 
 class TransformersBatch:
-    """See `Rows`.
+    """A batch of a transformers model; see `Batch`.
 
     Args:
-        model: The model of transformers.
-        prefix: Tokens that all sequences may begin with; they are read once.
-        name: The name of the model, for errors.
-        check_readable: Raises `ModelError` if the model cannot read the tokens after so many others.
+        model: The transformers model.
+        prefix: Possible common prefix of the sequences; read once.
+        name: Name of the model in errors.
+        check_readable: Raises `ModelError` if the model cannot read the tokens after a number of others.
     """
 
     max_rows = None
@@ -167,7 +166,7 @@ class TransformersBatch:
         self._supports_logits_to_keep = "logits_to_keep" in parameters
         self._supports_position_ids = "position_ids" in parameters
         self._device = cast("torch.nn.Embedding", self._model.get_input_embeddings()).weight.device
-        # A CPU computes as fast as it reads weights for a few tokens, an accelerator for some hundreds.
+        # A CPU computes a few tokens in the time in which it reads the weights, an accelerator some hundreds.
         self.overhead = 24 if self._device.type == "cpu" else 256
         self._cache = _Cache()
         self._lengths: list[int] = []
@@ -180,7 +179,7 @@ class TransformersBatch:
 
     @torch.inference_mode()
     def add(self, sequences: Sequence[Sequence[int]]) -> Logits:
-        """Begin sequences; see `Rows.add`."""
+        """Append rows; see `Batch.add`."""
         known = len(self._prefix)
         shared = known > 0 and all(
             len(ids) > known and list(ids[:known]) == self._prefix for ids in sequences
@@ -203,13 +202,13 @@ class TransformersBatch:
 
     @torch.inference_mode()
     def feed(self, token_ids: Sequence[Sequence[int]]) -> Logits:
-        """Feed tokens to each row; see `Rows.feed`."""
+        """Feed tokens to each row; see `Batch.feed`."""
         self._apply_rollbacks()
         return _to_host(self._forward(self._cache, self._lengths, token_ids, 1)[:, -1])
 
     @torch.inference_mode()
     def feed_multi(self, token_ids: Sequence[Sequence[int]], logits_to_keep: int) -> Logits:
-        """Feed tokens to each row and tell the logits after several; see `ReadsAhead`."""
+        """Feed tokens to each row and return the logits of several; see `SupportsLookahead`."""
         self._apply_rollbacks()
         return _to_host(
             self._forward(self._cache, self._lengths, token_ids, logits_to_keep)[:, -logits_to_keep:]
@@ -217,18 +216,18 @@ class TransformersBatch:
 
     @torch.inference_mode()
     def score(self, row: int, branches: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
-        """What the model thinks of several ways to go on; see `Rows.score`."""
+        """Score continuations; see `Batch.score`."""
         longest = max(map(len, branches))
         scores = [np.zeros(len(branch), np.float32) for branch in branches]
-        asked = [number for number, branch in enumerate(branches) if len(branch) > 1]
-        if not asked:
+        scored = [number for number, branch in enumerate(branches) if len(branch) > 1]
+        if not scored:
             return scores
         self._apply_rollbacks()
         length = self._lengths[row]
-        cache = self._cache.select([row] * len(asked), self._total - length)
-        fresh = [branches[number][:-1] for number in asked]
-        logits = self._forward(cache, [length] * len(asked), fresh, longest - 1).float()
-        for number, found in zip(asked, torch.log_softmax(logits, -1), strict=True):
+        cache = self._cache.select([row] * len(scored), self._total - length)
+        fresh = [branches[number][:-1] for number in scored]
+        logits = self._forward(cache, [length] * len(scored), fresh, longest - 1).float()
+        for number, found in zip(scored, torch.log_softmax(logits, -1), strict=True):
             wanted = torch.tensor(list(branches[number][1:]), device=self._device)
             rest = found[-len(wanted) :].gather(1, wanted.unsqueeze(1)).squeeze(1)
             scores[number][1:] = rest.cpu().numpy()
@@ -236,15 +235,15 @@ class TransformersBatch:
 
     @torch.inference_mode()
     def rollback(self, row: int, count: int) -> None:
-        """Take back tokens of a row; see `Rows.back`."""
+        """Remove tokens of a row; see `Batch.rollback`."""
         if not 0 <= count <= self._lengths[row]:
-            raise ModelError(f"row {row} has {self._lengths[row]} tokens, so {count} cannot be taken back")
+            raise ModelError(f"row {row} has {self._lengths[row]} tokens, so {count} cannot be removed")
         self._lengths[row] -= count
         self._surplus[row] += count
 
     @torch.inference_mode()
     def select(self, rows: Sequence[int]) -> None:
-        """Let go of other rows; see `Rows.keep`."""
+        """Keep only some rows; see `Batch.select`."""
         if list(rows) == list(range(len(self._lengths))):
             return
         total = self._total
@@ -253,12 +252,12 @@ class TransformersBatch:
         if not rows:
             self._cache = _Cache()
             return
-        held = map(sum, zip(self._lengths, self._surplus, strict=True))
-        self._cache = self._cache.select(rows, total - max(held))
+        cached_lengths = map(sum, zip(self._lengths, self._surplus, strict=True))
+        self._cache = self._cache.select(rows, total - max(cached_lengths))
 
     @torch.inference_mode()
     def shrink(self) -> None:
-        """Let go of the room to grow; see `Shrinking`."""
+        """Free reserved memory; see `SupportsShrink`."""
         self._apply_rollbacks()
         for layer in self._cache.batch_layers:
             layer.shrink()
@@ -268,7 +267,7 @@ class TransformersBatch:
         return self._cache.length
 
     def _apply_rollbacks(self) -> None:
-        """Take out of the cache what was taken back: what all rows have too much of is cut, the rest moves them."""
+        """Apply pending rollbacks to the cache: crop the common surplus, and shift rows with a larger one."""
         if not any(self._surplus):
             return
         total, common = self._total, min(self._surplus)
@@ -282,10 +281,10 @@ class TransformersBatch:
     def _forward(
         self, cache: _Cache, lengths: list[int], token_ids: Sequence[Sequence[int]], logits_to_keep: int
     ) -> torch.Tensor:
-        """Read tokens; `lengths` grows by them.
+        """Compute tokens and update `lengths`.
 
         Returns:
-            float[rows, tokens, width], of which the last `logits_to_keep` tokens are those asked for.
+            float[rows, tokens, width], with the last `logits_to_keep` tokens of each row.
         """
         for length, row in zip(lengths, token_ids, strict=True):
             self._check_readable(row, length)
@@ -307,9 +306,9 @@ class TransformersBatch:
         ]
         try:
             output = self._model(input_ids=ids, **options)
-        except Exception as error:  # out of memory, or anything from the model's own code
+        except Exception as error:  # out of memory, or an exception of the model's code
             raise ModelError(
-                f"the model broke while reading: {error}", place=f"{self._name}, token {max(after)}"
+                f"the model failed: {error}", place=f"{self._name}, token {max(after)}"
             ) from error
         lengths[:] = after
         return cast("torch.Tensor", output.logits)
@@ -328,5 +327,5 @@ def _concat(above: torch.Tensor, below: torch.Tensor, length: int) -> torch.Tens
 
 
 def _to_host(logits: torch.Tensor) -> Logits:
-    """The logits as they are, or as an array where they are in the memory of the CPU anyway."""
+    """Return logits in CPU memory as an array, other logits unchanged."""
     return cast("NDArray[np.float32]", logits.float().numpy()) if logits.device.type == "cpu" else logits

@@ -1,6 +1,6 @@
-"""The door to torch and transformers: any causal language model of theirs, with its tokenizer and its KV cache.
+"""Models of transformers: any causal language model, with its tokenizer and KV cache.
 
-Both packages are imported when a model is loaded, never before.
+torch and transformers are imported when a model is loaded.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ def load(
 ) -> TransformersModel:
     """Load a causal language model and its tokenizer.
 
-    Only safetensors weights are read, and no code that comes with a model is run. A model that needs either is
-    loaded with transformers and given to `from_transformers`.
+    Only safetensors weights are read, and code of the checkpoint is not run. For other models, load the model with
+    transformers and call `from_transformers`.
 
     Args:
-        name_or_folder: A folder in the Hugging Face format, or a name on its hub; by default the demo model that
+        name_or_folder: A folder in the Hugging Face format, or a name on the Hub; by default the demo model that
             ships with structkit.
-        device: Where the model computes, such as `"cuda"`; by default a CUDA device if there is one, else the CPU.
-        dtype: The type of the weights, such as `"bfloat16"`, or `"auto"` for that of the checkpoint; by default
-            float32 on a CPU, where half precision is slow, and that of the checkpoint elsewhere.
+        device: Device of the model, such as `"cuda"`; by default a CUDA device if available, else the CPU.
+        dtype: Type of the weights, such as `"bfloat16"`, or `"auto"` for the type of the checkpoint; by default
+            float32 on a CPU, where half precision is slow, and the type of the checkpoint elsewhere.
         thinking_tags: See `from_transformers`.
 
     Raises:
-        ModelError: The packages are missing, there is no such model, or it is not a causal language model.
-        VocabularyError: Its tokenizer cannot be read as bytes.
+        ModelError: A package or the model is missing, or the model is not a causal language model.
+        VocabularyError: The tokenizer cannot be read as bytes.
 
     >>> load("./no/such/folder")
     Traceback (most recent call last):
-    structkit.errors.ModelError: there is no such folder; give one that holds config.json at `no/such/folder`
+    structkit.errors.ModelError: the folder does not exist; give one that contains config.json at `no/such/folder`
     """
     source = _demo_folder() if name_or_folder is None else _resolve_folder(name_or_folder)
     _check_packages()
@@ -79,7 +79,7 @@ def load(
             config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False)
             _check_causal(config, place)
             tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=False)
-            loader: Any = transformers.AutoModelForCausalLM  # typed as if it returned the model alone
+            loader: Any = transformers.AutoModelForCausalLM  # its annotation omits the loading info
             model, report = loader.from_pretrained(
                 source,
                 config=config,
@@ -91,7 +91,7 @@ def load(
             model.to(target)
     except ModelError:
         raise
-    except Exception as error:  # checkpoints break in as many ways as there are libraries beneath
+    except Exception as error:  # the exceptions depend on the checkpoint and the libraries
         raise _model_error(error, place) from error
     missing = sorted(report["missing_keys"])
     if missing:
@@ -110,21 +110,21 @@ def from_transformers(
     *,
     thinking_tags: tuple[str, str] | None = None,
 ) -> TransformersModel:
-    """Use a model that is already loaded; it is put into evaluation mode and stays where it is.
+    """Wrap a loaded model; the model is set to evaluation mode and stays on its device.
 
     Args:
         model: A causal language model of transformers.
         tokenizer: Its tokenizer.
-        thinking_tags: The texts that begin and end its thoughts; by default those that its chat template or its
-            tokenizer knows, such as `("<think>", "</think>")`.
+        thinking_tags: Start and end of the model's thoughts, such as `("<think>", "</think>")`; by default the tags
+            in its chat template or tokenizer.
 
     Raises:
-        ModelError: It is not a causal language model, or they are not of transformers.
-        VocabularyError: Its tokenizer cannot be read as bytes.
+        ModelError: The model is not a causal language model, or an argument is not an object of transformers.
+        VocabularyError: The tokenizer cannot be read as bytes.
     """
     if not hasattr(tokenizer, "apply_chat_template") or not hasattr(model, "get_input_embeddings"):
         raise ModelError(
-            f"a {type(model).__name__} with a {type(tokenizer).__name__} is no model and tokenizer of transformers; "
+            f"a {type(model).__name__} with a {type(tokenizer).__name__} is not a model and tokenizer of transformers; "
             "wrap a tokenizers.Tokenizer in PreTrainedTokenizerFast(tokenizer_object=...)"
         )
     name = getattr(model.config, "_name_or_path", "") or type(model).__name__
@@ -159,45 +159,45 @@ class TransformersModel:
 
     @property
     def name(self) -> str:
-        """The folder or the hub name; `demo` for the demo model."""
+        """The folder or the Hub name; `demo` for the demo model."""
         return self._name
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The tokens that the model can say; the logits may be wider."""
+        """The tokens that the model can generate; the logits may be wider."""
         return self._vocabulary
 
     @property
     def context_length(self) -> int | None:
-        """How many tokens the model was made to read, if its configuration says so."""
+        """Maximum number of tokens of a sequence, if the configuration has one."""
         return self._context_length
 
     def encode(self, prompt: str | Sequence[Message]) -> list[int]:
-        """Turn a prompt into the first tokens of a sequence; see `LogitsModel.encode`.
+        """Encode a prompt as the first tokens of a sequence; see `LogitsModel.encode`.
 
         Raises:
-            ModelError: There is no chat template for the messages, or it refuses them.
+            ModelError: Messages without a chat template, or the template rejects them.
         """
         return self._encoder.encode(prompt)
 
     @property
     def takes_messages(self) -> bool:
-        """Whether the tokenizer has a chat template; see `Conversing`."""
+        """Whether the tokenizer has a chat template; see `SupportsMessages`."""
         return self._encoder.takes_messages
 
     @property
     def chat_template(self) -> str | None:
-        """The text of the tokenizer's chat template; see `Templated`."""
+        """The source of the tokenizer's chat template; see `HasChatTemplate`."""
         return self._encoder.chat_template
 
     def control_token(self, name: str) -> int | None:
-        """The control token of a name; see `Marking`."""
+        """Return the control token of a name; see `SupportsControlTokens`."""
         return self._encoder.control_token(name)
 
     def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:
-        """Turn a prompt into the first tokens of a sequence that begins with thoughts; see `Thinking`.
+        """Encode a prompt as the first tokens of a sequence with thoughts; see `SupportsThinking`.
 
-        The chat template opens them if it knows how to; else their first mark does.
+        The chat template opens the thoughts if it supports thinking; otherwise the start tag is appended.
         """
         token_ids, mark = self._encoder.encode(prompt, thinking=True), self._thinking_tags[0]
         if self.decode(token_ids[-len(mark) - 8 :]).rstrip().endswith(mark):
@@ -206,11 +206,11 @@ class TransformersModel:
 
     @property
     def end_of_thinking(self) -> tuple[int, ...]:
-        """The token of the mark that ends thoughts, such as `</think>`, or its spelling if there is no such token."""
+        """The token of the end tag, such as `</think>`, or its encoding if there is no such token."""
         return tuple(self._encoder.encode_marker(self._thinking_tags[1]))
 
     def encode_text(self, text: str) -> list[int]:
-        """Spell text in the middle of a sequence; see `LogitsModel.encode_text`.
+        """Encode text in the middle of a sequence; see `LogitsModel.encode_text`.
 
         Raises:
             VocabularyError: The tokenizer cannot spell it.
@@ -218,16 +218,16 @@ class TransformersModel:
         return self._encoder.encode_text(text)
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """The text of tokens, control tokens included, for people to read."""
+        """Decode tokens, including control tokens, to readable text."""
         decoded = self.tokenizer.decode(list(token_ids), clean_up_tokenization_spaces=False)
         return decoded if isinstance(decoded, str) else "".join(decoded)
 
     def session(self) -> TransformersSession:
-        """Begin a sequence with an empty KV cache."""
+        """Start a sequence with an empty KV cache."""
         return TransformersSession(self)
 
     def batch(self, prefix: Sequence[int] = ()) -> Batch | None:
-        """Begin a batch; see `Batching`. `None` for models that keep a state instead of the tokens."""
+        """Start a batch; see `SupportsBatching`. `None` for recurrent models."""
         from structkit.models.transformers.kv_batch import TransformersBatch, can_batch
 
         if not can_batch(self.model):
@@ -235,28 +235,28 @@ class TransformersModel:
         return TransformersBatch(self.model, prefix, name=self._name, check_readable=self.check_readable)
 
     def check_readable(self, token_ids: Sequence[int], before: int) -> None:
-        """Refuse tokens that the model cannot read after `before` others.
+        """Check that the model can read tokens after `before` others.
 
         Raises:
-            ModelError: There is none, one is unknown to the model, or the sequence would be too long for it.
+            ModelError: There are no tokens, a token is unknown to the model, or the sequence is too long.
         """
         length = before + len(token_ids)
         place = f"{self._name}, token {length}"
         if not token_ids:
-            raise ModelError("no token was given; feed at least one", place=place)
+            raise ModelError("no token was fed; feed at least one", place=place)
         longest = self._context_length
         if longest is not None and length > longest:
             raise ModelError(
-                f"the sequence has {length} tokens, {length - longest} more than the {longest} the model can read; "
+                f"the sequence has {length} tokens, {length - longest} more than the {longest} of the model's context; "
                 "shorten the prompt or lower max_tokens",
                 place=place,
             )
-        # On an accelerator an id past the embeddings would not raise but break the device for good.
+        # On an accelerator, an id beyond the embeddings does not raise but breaks the CUDA context.
         readable = cast("torch.nn.Embedding", self.model.get_input_embeddings()).weight.shape[0]
         strange = next((token_id for token_id in token_ids if not 0 <= token_id < readable), None)
         if strange is not None:
             raise ModelError(
-                f"token {strange} is none of the {readable} that the model knows; is the tokenizer its own?",
+                f"token {strange} is not among the {readable} tokens of the model; use the model's own tokenizer",
                 place=place,
             )
 
@@ -267,8 +267,8 @@ class TransformersModel:
 class TransformersSession:
     """One sequence and its KV cache; see `Session`.
 
-    The cache holds the first `_cached` of the tokens that were fed. Where it cannot be cut back, as past a sliding
-    window or in a recurrent model, it is dropped, and the tokens are fed again with the next ones.
+    The cache holds the first `_cached` of the fed tokens. A cache that cannot be cropped, such as that of a sliding
+    window or a recurrent model, is dropped, and its tokens are fed again with the next ones.
     """
 
     def __init__(self, model: TransformersModel) -> None:
@@ -283,14 +283,14 @@ class TransformersSession:
 
     @property
     def length(self) -> int:
-        """How many tokens were fed."""
+        """Number of tokens fed so far."""
         return len(self._fed)
 
     def logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        """Feed tokens, at least one, and return the logits of the token that follows them: float32[width].
+        """Feed at least one token, and return the logits of the token that follows: float32[width].
 
         Raises:
-            ModelError: The model broke, its logits are useless, or the sequence is too long for it.
+            ModelError: The model failed, its logits are NaN or infinite, or the sequence is too long.
         """
         import torch
 
@@ -300,10 +300,10 @@ class TransformersSession:
             with torch.inference_mode():
                 output = self._forward(torch.tensor([fed[self._cached :]], device=self._device))
                 row = cast("torch.Tensor", output.logits)[0, -1].float().cpu().numpy()
-        except Exception as error:  # out of memory, or anything from the model's own code
+        except Exception as error:  # out of memory, or an exception of the model's code
             self._reset()
             raise ModelError(
-                f"the model broke while reading: {error}", place=f"{self._owner.name}, token {len(fed)}"
+                f"the model failed: {error}", place=f"{self._owner.name}, token {len(fed)}"
             ) from error
         self._fed = fed
         self._cache = getattr(output, "past_key_values", None)
@@ -316,7 +316,7 @@ class TransformersSession:
         return cast("NDArray[np.float32]", row)
 
     def crop(self, length: int) -> None:
-        """Forget all but the first `length` tokens that were fed.
+        """Keep the first `length` tokens that were fed.
 
         Raises:
             ModelError: Fewer than `length` tokens were fed.
@@ -333,7 +333,7 @@ class TransformersSession:
             self._reset()
 
     def _forward(self, ids: torch.Tensor) -> CausalLMOutputWithPast:
-        """Read the tokens that follow the cache; positions and the mask follow from its length."""
+        """Compute the tokens after the cache; positions and mask follow from the cache length."""
         options: dict[str, object] = {"use_cache": True, "return_dict": True}
         if self._supports_logits_to_keep:
             options["logits_to_keep"] = 1
@@ -347,7 +347,7 @@ class TransformersSession:
 
 
 def _crop_cache(cache: object, surplus: int, length: int) -> bool:
-    """Whether the last `surplus` tokens could be taken out of the cache; if not, it may be damaged."""
+    """Remove the last `surplus` tokens from the cache; return whether that succeeded (if not, drop the cache)."""
     crop: Callable[[int], None] | None = getattr(cache, "crop", None)
     if crop is None:
         return False
@@ -359,18 +359,18 @@ def _crop_cache(cache: object, surplus: int, length: int) -> bool:
 
 
 def _vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
-    """The tokenizer's tokens that the model's logits reach, and the ends that either of the two names."""
+    """Return the tokenizer's tokens that have logits, with the end tokens of the model and the tokenizer."""
     tokens = read_tokens(tokenizer)
     head: object = cast(Any, model).get_output_embeddings()
     width = getattr(head, "out_features", None) or getattr(model.config.get_text_config(), "vocab_size", None)
     tokens = tokens[:width]
     declared = getattr(model.generation_config, "eos_token_id", None)
     declared = [declared] if isinstance(declared, int) else declared or []
-    # A configuration left at its defaults may call ordinary text an end, which would make that text unsayable.
+    # A default configuration may name ordinary text as end token, which could then not be generated.
     ends = find_eos_token_ids(tokenizer) | {end for end in declared if end < len(tokens) and not tokens[end]}
     reached = [end for end in ends if width is None or end < width]
     if not reached:
-        raise VocabularyError("the tokenizer does not say which token ends a text; set tokenizer.eos_token")
+        raise VocabularyError("the tokenizer has no end token; set tokenizer.eos_token")
     return Vocabulary(tokens, reached)
 
 
@@ -384,7 +384,7 @@ def _context_length(config: PreTrainedConfig) -> int | None:
 
 
 def _check_causal(config: PreTrainedConfig, location: str) -> None:
-    """Refuse models that read in both directions; transformers loads many of them as causal ones, with a warning."""
+    """Reject models that are not causal; transformers loads many of them as causal ones, with a warning."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
     both_ways = config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES
@@ -395,7 +395,7 @@ def _check_causal(config: PreTrainedConfig, location: str) -> None:
     else:
         return
     raise ModelError(
-        f"a {config.model_type} model {kind}; choose one that writes from left to right, such as Qwen/Qwen3-0.6B",
+        f"a {config.model_type} model {kind}; choose a causal language model, such as Qwen/Qwen3-0.6B",
         place=location,
     )
 
@@ -418,22 +418,22 @@ def _demo_folder() -> Path:
 
 
 def _resolve_folder(name_or_folder: str | Path) -> str | Path:
-    """A folder that holds a model, or else what may be a name on the hub."""
+    """Return a folder that contains a model, or else a possible name on the Hub."""
     folder = Path(name_or_folder).expanduser()
     if (folder / "config.json").is_file():
         return folder
     if folder.exists():
-        raise ModelError("this is no model: it holds no config.json", place=str(folder))
-    # A hub name is `name` or `organization/name`, and nothing else that a path may be.
+        raise ModelError("the folder contains no model: config.json is missing", place=str(folder))
+    # A Hub name is `name` or `organization/name`, and no other kind of path.
     if isinstance(name_or_folder, str) and re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", name_or_folder):
         if os.environ.get("STRUCTKIT_DOWNLOADS") == "0":
             raise ModelError(
-                "models of the hub are refused here, for STRUCTKIT_DOWNLOADS is 0; in a test take the fixture "
-                "structkit_model, or mark it with @pytest.mark.structkit_downloads",
+                "downloads from the Hub are disabled by STRUCTKIT_DOWNLOADS=0; in a test, use the fixture "
+                "structkit_model, or mark the test with @pytest.mark.structkit_downloads",
                 place=name_or_folder,
             )
         return name_or_folder
-    raise ModelError("there is no such folder; give one that holds config.json", place=str(folder))
+    raise ModelError("the folder does not exist; give one that contains config.json", place=str(folder))
 
 
 def _device(device: str | None) -> torch.device:
@@ -444,7 +444,7 @@ def _device(device: str | None) -> torch.device:
     try:
         return torch.empty(0, device=device).device
     except (AssertionError, RuntimeError) as error:
-        raise ModelError(f"there is no such device; try 'cpu' ({error})", place=device) from error
+        raise ModelError(f"unknown device; try 'cpu' ({error})", place=device) from error
 
 
 def _dtype(name: str) -> torch.dtype:
@@ -452,13 +452,13 @@ def _dtype(name: str) -> torch.dtype:
 
     dtype = getattr(torch, name, None)
     if not isinstance(dtype, torch.dtype):
-        raise ModelError("there is no such dtype; try 'float32', 'bfloat16' or 'auto'", place=name)
+        raise ModelError("unknown dtype; try 'float32', 'bfloat16' or 'auto'", place=name)
     return dtype
 
 
 @contextmanager
 def _without_progress_bars(silence: bool) -> Iterator[None]:
-    """Without progress bars: they are for downloads."""
+    """Hide the progress bars of loading; downloads keep them."""
     import transformers
 
     logging: Any = transformers.utils.logging
@@ -473,14 +473,14 @@ def _without_progress_bars(silence: bool) -> Iterator[None]:
 
 
 def _model_error(error: Exception, location: str) -> ModelError:
-    """Say what may be done about what transformers raised."""
-    said = str(error).strip().split("\n")[0] or type(error).__name__
+    """Convert an exception of transformers, and add a remedy to its message."""
+    text = str(error).strip().split("\n")[0] or type(error).__name__
     if "trust_remote_code" in str(error):
-        remedy = "it needs code of its own; load it with transformers and use from_transformers"
+        remedy = "it needs custom code; load it with transformers and use from_transformers"
     elif "safetensors" in str(error):
         remedy = "only safetensors weights are read; load it with transformers and use from_transformers"
     elif isinstance(error, ImportError):
-        remedy = "install what it names"
+        remedy = "install the missing package"
     else:
-        remedy = "check the name and the network, or give a folder that holds the model"
-    return ModelError(f"the model could not be loaded: {said}; {remedy}", place=location)
+        remedy = "check the name and the network, or give a folder that contains the model"
+    return ModelError(f"the model could not be loaded: {text}; {remedy}", place=location)

@@ -1,4 +1,4 @@
-"""The texts between which models think."""
+"""Start and end tags of the thoughts of models."""
 
 from __future__ import annotations
 
@@ -14,25 +14,26 @@ _KNOWN_TAGS = (
     ("<thought>", "</thought>"),
     ("<reasoning>", "</reasoning>"),
 )
-"""Those of models that were published, the usual ones first."""
+"""Tags of published models, the most common first."""
 
 
 def find_thinking_tags(
     given: tuple[str, str] | None, template: str | None, is_token: Callable[[str], bool]
 ) -> tuple[str, str]:
-    """The texts that begin and end the thoughts of a model.
+    """Return the start and end tags of a model's thoughts.
 
     Args:
-        given: What a user says they are.
+        given: Tags given by the user.
         template: The chat template.
         is_token: Whether the tokenizer has a token for a text.
 
     Returns:
-        Those that are given, else those whose end the template knows, else those whose end is a token, else the usual.
+        The given tags, else the tags whose end is in the template, else the tags whose end is a token, else the most
+        common tags.
 
     Raises:
-        TypeError: What is given is no pair of texts.
-        ValueError: The end is empty.
+        TypeError: `given` is not a pair of strings.
+        ValueError: The end tag is empty.
 
     >>> find_thinking_tags(None, "{% if think %}[THINK]...[/THINK]{% endif %}", lambda text: False)
     ('[THINK]', '[/THINK]')
@@ -44,8 +45,8 @@ def find_thinking_tags(
     pair: object = given
     if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(mark, str) for mark in pair):
         raise TypeError(
-            f"thinking_marks must be two texts, such as ('<think>', '</think>'), not {given!r:.60}"
+            f"thinking_tags must be two strings, such as ('<think>', '</think>'), not {given!r:.60}"
         )
     if not given[1]:
-        raise ValueError("thinking_marks must say what ends the thoughts; the second text is empty")
+        raise ValueError("thinking_tags must name the end of the thoughts; the second string is empty")
     return given

@@ -1,4 +1,4 @@
-"""Whether a guide and its target agree: hypothesis searches for a text about which they do not."""
+"""Search for disagreements between a guide and its target, with hypothesis."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 __all__ = ["check"]
 
 _SMALLER = 200
-"""The least examples that are tried for a smaller value."""
+"""Minimum number of examples of a search for a smaller value."""
 
 _TIMED_OUT = "the time limit ended the search early; raise `seconds` to try more examples"
 
-_NOT_GENERATED = "it is the canonical text of a value that is accepted"
+_NOT_GENERATED = "it is the canonical text of a valid value"
 
 _NOT_ROUND_TRIPPED = (
-    "what pydantic dumps of this type is not what it reads, so changed values were not fed back"
+    "pydantic does not accept its own serialization of this type, so changed values were not checked"
 )
 
-_QUOTED = "what may be quoted is said by the source and not by the type, so changed values were not fed back"
+_QUOTED = "quotes depend on the source and not on the type, so changed values were not checked"
 
 
 def check(
@@ -43,28 +43,28 @@ def check(
 ) -> CheckReport:
     """Search for texts about which a guide and its target disagree, with hypothesis.
 
-    There are two searches, one for each side of a disagreement. Sentences of the compiled language are validated: with
-    pydantic for a type, with `jsonschema` for a JSON Schema. And parts of valid values are changed, to bounds that the
-    schema names among others; where the result is accepted, its canonical text must be in the language. hypothesis
-    shrinks what it finds, so the report has at most one small counterexample for each side.
+    There are two searches, one for each side of a disagreement. The first validates sentences of the compiled language:
+    with pydantic for a type, with `jsonschema` for a JSON Schema. The second changes parts of valid values, also to
+    bounds in the schema; if the result is valid, its canonical text must be in the language. hypothesis shrinks the
+    results, so the report has at most one small counterexample per side.
 
-    A sentence that a validator of yours refuses is no counterexample: no mask can know what a validator says. The
-    report counts these apart, because each costs an attempt.
+    A sentence that a custom validator rejects is not a counterexample, because a mask cannot enforce validators. The
+    report counts these separately, because each one costs a retry.
 
     Args:
         target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
-        n: The most examples of each search.
-        seed: Another seed, other examples. The same seed gives the same report with the same versions of structkit,
-            pydantic and hypothesis.
-        seconds: The most that each search may take. A search that ends so has tried fewer than `n` examples.
+        n: Maximum number of examples of each search.
+        seed: Seed of the examples. The same seed gives the same report with the same versions of structkit, pydantic
+            and hypothesis.
+        seconds: Time limit of each search. A search that reaches it has tried fewer than `n` examples.
         **options: `defaults`, `order`, `null`, `whitespace`, `source` and `limits`, as for `structkit.compile`.
 
     Returns:
-        The report. Nothing is raised for a counterexample; `assert report.ok, str(report)` shows all of it.
+        The report. A counterexample raises nothing; use `assert report.ok, str(report)`.
 
     Raises:
         StructkitError: The target cannot be compiled, as in `structkit.compile`.
-        GenerationError: Even the shortest text has more than 200,000 bytes.
+        GenerationError: The shortest text has more than 200,000 bytes.
         ImportError: hypothesis is not installed; or, for a JSON Schema, the package `jsonschema`.
         ValueError: `n` is less than 1.
 
@@ -114,7 +114,7 @@ def check(
 
 
 def _shrunk(text: str, language: Language, is_refused: Callable[[str], bool], bounds: Bounds) -> str:
-    """A sentence with smaller parts that is refused as well: as small as its choices are, its values may be larger."""
+    """Return a smaller sentence that is also rejected: hypothesis minimizes choices, which may leave large values."""
     from structkit.testing.proof.search import Change, changes, smallest
 
     def is_smaller(change: Change) -> bool:
@@ -131,12 +131,12 @@ def _shrunk(text: str, language: Language, is_refused: Callable[[str], bool], bo
 
 
 def _refusals(judged: Sequence[tuple[str, Refused | None]]) -> tuple[Rejection, ...]:
-    """What validators refuse, by the place and the message."""
+    """Group the rejections of validators by path and message."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for text, refusal in judged:
         if refusal is not None and refusal.by_validator:
             place = re.sub(r"\[\d+\]", "[]", refusal.place)
-            # Numbers and quoted texts in messages differ from value to value.
+            # Numbers and quoted strings in messages differ between values.
             kind = re.sub(r"""-?\d[\d.eE+-]*|'[^']*'|"[^"]*\"""", "...", refusal.message)
             groups.setdefault((place, kind), []).append((text, refusal.message))
     refusals = []

@@ -1,4 +1,4 @@
-"""A target compiled over the bytes, whose sentences can be written at random and recognised."""
+"""A target compiled over the byte vocabulary: random sentences and membership."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ from structkit.testing.proof.walk import RandomWalks
 __all__ = ["CompileOptions", "Language"]
 
 _MAX_NAMES = 500
-"""Names of fields that are looked for in a schema; they only make sentences more varied."""
+"""Maximum number of field names collected from a schema; names only make sentences more varied."""
 
 
 class CompileOptions(TypedDict, total=False):
-    """The keyword arguments of `sample`, `check` and `testing.strategy` that say what the language is.
+    """Keyword arguments of `sample`, `check` and `testing.strategy` that define the language.
 
-    Where they are not given, what the type says of itself counts; see `structkit.json_style`.
+    The defaults are the settings of the type; see `structkit.json_style`.
     """
 
     defaults: Defaults | None
-    """`"always"` writes fields that have a default too; `"may_omit"` leaves some of them out."""
+    """`"always"` includes fields that have a default; `"may_omit"` omits some of them."""
 
     order: Order | None
-    """`"declared"` writes keys as the target lists them; `"any"` in any order."""
+    """`"declared"` writes keys in the order of the target; `"any"` in any order."""
 
     null: NullFields | None
-    """What is written of a field `X | None = None` that has no value: `"always"` writes `null`, `"omit"` leaves the
-    field out, `"may_omit"` does either."""
+    """How a field `X | None = None` without a value is written: `"always"` writes `null`, `"omit"` omits the field,
+    `"may_omit"` allows both."""
 
     whitespace: Whitespace | None
     """`"spaced"` writes JSON as `json.dumps` does; `"compact"` without spaces."""
 
     source: str | None
-    """The text that fields with `structkit.Quote` are taken from."""
+    """The source text of fields with `structkit.Quote`."""
 
     limits: Limits
-    """What may be built."""
+    """Limits of compilation."""
 
 
 @dataclass(frozen=True, eq=False)
 class Language:
-    """The sentences of a target.
+    """The language of a target.
 
     >>> from structkit.testing.proof.random_source import SeededSource
     >>> language = Language.compile(list[bool])
@@ -59,8 +59,8 @@ class Language:
     ('[false, false]', True, False)
 
     Attributes:
-        target: The target, read.
-        walks: The walks through its automaton.
+        target: The target.
+        walks: Random walks through its automaton.
         is_compact: Whether its JSON has no spaces.
     """
 
@@ -83,7 +83,7 @@ class Language:
         """Compile a target.
 
         Raises:
-            StructkitError: As `structkit.compile` does.
+            StructkitError: As in `structkit.compile`.
         """
         policy = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
         read = read_target(target, policy=policy, limits=limits)
@@ -96,30 +96,30 @@ class Language:
         return cls(read, walks, is_compact=style == "compact")
 
     def sentence(self, random_source: RandomSource) -> str:
-        """A random text of the language.
+        """Return a random sentence of the language.
 
         Raises:
-            GenerationError: Even the shortest is too long.
+            GenerationError: The shortest sentence is too long.
         """
         return self.walks.walk(random_source)
 
     def contains(self, text: str) -> bool:
-        """Whether a text is of the language."""
+        """Whether a text is in the language."""
         return self.walks.guide.reader.accepts(text.encode())
 
     def dump(self, value: object) -> str:
-        """A JSON value in the style of the language."""
+        """Serialize a JSON value in the style of the language."""
         separators = (",", ":") if self.is_compact else (", ", ": ")
         return json.dumps(value, ensure_ascii=False, separators=separators)
 
     def writes(self, dump: str) -> bool:
-        """Whether the value of a JSON text is in the language, in its style or in the form of `Target.fitted`."""
+        """Whether the value of a JSON text is in the language, as written or in canonical form."""
         value: object = json.loads(dump)
         return any(self.contains(self.dump(form)) for form in (value, self.target.canonicalize(value)))
 
 
 def _property_names(schema: Mapping[str, object]) -> list[str]:
-    """The names of fields in a schema, in its order."""
+    """Return the property names in a schema, in its order."""
     names: list[str] = []
     pending = [schema]
     while pending and len(names) < _MAX_NAMES:

@@ -1,4 +1,4 @@
-"""Who knows what is valid: pydantic for a type, `jsonschema` for a JSON Schema, `re` for a pattern."""
+"""Reference validators: pydantic for a type, `jsonschema` for a JSON Schema, `re` for a pattern."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ __all__ = ["Oracle", "oracle_of"]
 
 @dataclass(frozen=True)
 class Oracle:
-    """Who knows which texts are valid.
+    """Reference validator of texts.
 
     Attributes:
-        rejection: Who refuses a text and why, `None` if it is valid.
-        dump: The JSON of a valid text's value, `None` without one; or `None` if no text has one.
+        rejection: Returns the reason why a text is invalid, `None` if it is valid.
+        dump: Returns the JSON of a valid text's value, `None` without one; or `None` if no text has one.
     """
 
     rejection: Callable[[str], Refused | None]
     dump: Callable[[str], str | None] | None = None
 
     def canonical(self, text: str) -> str | None:
-        """The dump of a text's value, if that is read as the same value again."""
+        """Return the dump of a text's value, if the dump reads as the same value."""
         if self.dump is None:
             return None
         again = self.dump(text)
@@ -39,10 +39,14 @@ class Oracle:
 
 
 def oracle_of(target: AnyTarget, read: Target[object]) -> Oracle:
-    """Who knows about a target, given as it was and as it was read.
+    """Return the reference validator of a target.
+
+    Args:
+        target: The target as given by the user.
+        read: The target as read by structkit.
 
     Raises:
-        ImportError: For a JSON Schema, without the package `jsonschema`.
+        ImportError: The target is a JSON Schema, and the package `jsonschema` is not installed.
     """
     given = spec_of(target)
     if isinstance(given, JsonSchema):
@@ -61,7 +65,7 @@ def _of_type(target: TypeForm[object], read: Target[object]) -> Oracle:
 
     def dump(text: str) -> str | None:
         again = judge.dump(text)
-        # Who gives a type a narrower JSON Schema than it accepts wants no more than that written.
+        # A custom JSON Schema that is narrower than the type restricts what is generated.
         return again if again is not None and _fault(valid, again) is None else None
 
     return Oracle(judge.refusal, dump)
@@ -78,7 +82,7 @@ def _of_schema(given: JsonSchema, *, unenforced: bool) -> Oracle:
 
 
 def _of_value(read: Target[object]) -> Callable[[str], Refused | None]:
-    """For `Regex`, `Choice`, functions and targets that were read: whether there is a value."""
+    """Return a validator for `Regex`, `Choice`, functions and read targets: whether the text has a value."""
     given = spec_of(read)
 
     def refusal(text: str) -> Refused | None:
@@ -95,11 +99,11 @@ def _of_value(read: Target[object]) -> Callable[[str], Refused | None]:
 
 
 def _fault(valid: Callable[[object], None], text: str) -> str | None:
-    """What is wrong with a text, if something is."""
+    """Return the reason why a text is invalid, if it is."""
     try:
         valid(json.loads(text))
     except InvalidValue as error:
         return str(error)
-    except RecursionError:  # jsonschema follows a reference to the schema itself for ever
+    except RecursionError:  # jsonschema follows a self-reference without end
         return None
     return None

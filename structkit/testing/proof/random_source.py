@@ -1,4 +1,4 @@
-"""What chooses while a sentence is written: a seed, or whoever else can count to a few."""
+"""Sources of random choices for sentences."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ __all__ = ["RandomSource", "SeededSource"]
 
 
 class RandomSource(ABC):
-    """Who chooses. What is simpler comes first, so that whoever shrinks choices to 0 shrinks sentences."""
+    """Source of random choices. Choice 0 is the simplest, so that shrinking choices shrinks sentences."""
 
     @abstractmethod
     def below(self, count: int) -> int:
-        """One of the numbers from 0 to `count - 1`."""
+        """Return a number from 0 to `count - 1`."""
 
     @abstractmethod
     def coin(self, probability: float) -> bool:
-        """Whether something happens that makes the sentence longer, given how likely it should be."""
+        """Return true with a given probability; true makes the sentence longer."""
 
 
 class SeededSource(RandomSource):
-    """Choices that are the same for the same seed, on every platform.
+    """Pseudo-random choices, equal for equal seeds on every platform.
 
-    Of Python's random numbers `Random.random` alone is promised to stay the same in all versions, so only that is used
-    (the notes on reproducibility in the documentation of the module `random`).
+    Only `Random.random` is used, because it is the only method whose sequence is guaranteed across Python versions
+    (documentation of the module `random`, notes on reproducibility).
 
     >>> chance = SeededSource("a seed")
     >>> [chance.below(10) for _ in range(5)]
@@ -35,9 +35,9 @@ class SeededSource(RandomSource):
         self._random = Random(seed).random
 
     def below(self, count: int) -> int:
-        """One of the numbers from 0 to `count - 1`, all equally likely."""
+        """Return a number from 0 to `count - 1`, uniformly distributed."""
         return int(self._random() * count)
 
     def coin(self, probability: float) -> bool:
-        """True as often as that."""
+        """Return true with the given probability."""
         return self._random() < probability

@@ -1,4 +1,4 @@
-"""What a check found, as values."""
+"""Reports of checks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _MAX_SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """A text about which the guide and the type, or the schema, disagree.
+    """A text about which the guide and the target disagree.
 
     Attributes:
         text: The text.
-        side: Whether the guide would write what is refused, or would not write what is accepted.
-        error: What the type says of it, or why it should be written.
+        side: Whether the text is generated but rejected, or valid but not generated.
+        error: The validation error, or why the text should be generated.
     """
 
     text: str
@@ -32,13 +32,13 @@ class Counterexample:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A validator that refuses what the guide writes: no mistake, but each costs an attempt.
+    """Sentences that a custom validator rejects: not a mistake, but each one costs a retry.
 
     Attributes:
-        path: The part of the value that it refuses, such as `$.items[].age`.
-        message: What it says, of the text below.
-        count: How many of the sentences it was that refused them first.
-        text: The shortest of them.
+        path: Path of the rejected value, such as `$.items[].age`.
+        message: The validation error of `text`.
+        count: Number of sentences whose first error this is.
+        text: The shortest of these sentences.
     """
 
     path: str
@@ -49,15 +49,15 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What `check` found.
+    """The report of `check`.
 
     Attributes:
-        name: What was checked.
-        n: The sentences that were validated until one was refused.
-        validated: The changed values that were accepted and fed back into the guide, until one was not written.
-        counterexamples: The smallest that were found, at most one for each side.
-        rejections: The validators that refused sentences, the busiest first.
-        note: Why something was not looked at; empty if all was.
+        name: Name of the target.
+        n: Number of sentences validated up to the first counterexample.
+        validated: Number of changed, valid values that were checked up to the first counterexample.
+        counterexamples: The smallest counterexamples, at most one per side.
+        rejections: Rejections by custom validators, in descending order of their counts.
+        note: Why a search was incomplete or skipped; empty otherwise.
     """
 
     name: str
@@ -74,28 +74,26 @@ class CheckReport:
 
     @property
     def rejected(self) -> int:
-        """How many of the sentences validators refused."""
+        """Number of sentences that custom validators rejected."""
         return sum(refusal.count for refusal in self.rejections)
 
     @property
     def rejection_rate(self) -> float:
-        """How often validators refuse a random sentence, from 0 to 1.
+        """Share of random sentences that custom validators reject, from 0 to 1.
 
-        A model is no dice, so this is not how often they refuse its values; but what they refuse of everything they
-        would have to tell a model, or the type could say.
+        A model does not write random sentences, so its rate differs; but a high rate shows constraints that the type
+        could express, or a prompt should state.
         """
         return self.rejected / self.n if self.n else 0.0
 
     def __str__(self) -> str:
-        """All of it, on a few lines."""
+        """Return the report on a few lines."""
         found = len(self.counterexamples)
-        lines = [
-            f"{self.name}: {self.n} sentences, {self.validated} values fed back, {found} counterexamples"
-        ]
+        lines = [f"{self.name}: {self.n} sentences, {self.validated} changed values, {found} counterexamples"]
         lines += [f"  {counterexample}" for counterexample in self.counterexamples]
         if self.rejections:
             lines.append(
-                f"  validators refuse {self.rejection_rate:.1%} of the sentences; each costs an attempt:"
+                f"  validators reject {self.rejection_rate:.1%} of the sentences; each one costs a retry:"
             )
         for refusal in self.rejections:
             lines.append(f"  {refusal.count:6} at {refusal.path}: {_cut(refusal.message)}")

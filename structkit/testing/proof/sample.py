@@ -17,7 +17,7 @@ __all__ = ["sample", "texts_and_values"]
 T = TypeVar("T")
 
 _ATTEMPTS = 200
-"""Sentences tried for one value that validators may refuse."""
+"""Maximum number of sentences for one value."""
 
 
 @overload
@@ -41,25 +41,25 @@ def sample(
 def sample(
     target: AnyTarget, *, seed: int = 0, n: int | None = None, **options: Unpack[CompileOptions]
 ) -> object:
-    """Example values of a target, without a model.
+    """Generate example values of a target, without a model.
 
-    They are what the target's guide lets a model write: readable at times and hostile at times, short and long, numbers
-    of all magnitudes, bounds, fields that may be left out present and absent.
+    The values are random sentences of the target's guide: readable and hostile strings of all lengths, numbers of all
+    magnitudes, bounds, optional fields present and absent.
 
     Args:
         target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
-        seed: Another seed, other values; the same seed gives the same values on every platform, until a version of
-            structkit or pydantic writes the type in another way.
-        n: How many; without it one.
+        seed: Seed of the values. The same seed gives the same values on every platform, with the same versions of
+            structkit and pydantic.
+        n: Number of values; without it, a single value is returned.
         **options: `defaults`, `order`, `null`, `whitespace`, `source` and `limits`, as for `structkit.compile`.
 
     Returns:
-        A value, or with `n` a list of them: the first is the one that there is without `n`.
+        A value, or with `n` a list of values, whose first is the value without `n`.
 
     Raises:
         StructkitError: The target cannot be compiled, as in `structkit.compile`.
-        OutputValidationError: The type's own validators refuse each of 200 sentences.
-        GenerationError: Even the shortest text has more than 200,000 bytes.
+        OutputValidationError: Custom validators reject each of 200 sentences.
+        GenerationError: The shortest text has more than 200,000 bytes.
         ValueError: `n` is negative.
 
     >>> sample(dict[str, bool], seed=7)
@@ -75,18 +75,18 @@ def sample(
 
 
 def texts_and_values(language: Language, seed: int, n: int) -> Iterator[tuple[str, object]]:
-    """What `sample` gives, with the sentences.
+    """Yield the values of `sample` with their sentences.
 
     Raises:
-        OutputValidationError: As `sample`.
-        GenerationError: As `sample`.
+        OutputValidationError: As in `sample`.
+        GenerationError: As in `sample`.
     """
     for number in range(n):
         yield _first_accepted(language, f"{seed} {number}")
 
 
 def _first_accepted(language: Language, seed: str) -> tuple[str, object]:
-    """The first sentence of a seed that validators accept, and its value."""
+    """Return the first sentence of a seed that validators accept, and its value."""
     texts: list[str] = []
     while True:
         text = language.sentence(SeededSource(f"{seed} {len(texts)}"))
@@ -97,8 +97,8 @@ def _first_accepted(language: Language, seed: str) -> tuple[str, object]:
             if len(texts) < _ATTEMPTS:
                 continue
             raise OutputValidationError(
-                f"the validators of {language.target.name} refuse each of {_ATTEMPTS} random values; "
-                f"`structkit.check` counts why. The last error: {error}",
+                f"the validators of {language.target.name} reject each of {_ATTEMPTS} random values; "
+                f"`structkit.check` counts the reasons. The last error: {error}",
                 text=text,
                 attempts=tuple(texts),
                 error=error,

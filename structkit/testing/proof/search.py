@@ -1,4 +1,4 @@
-"""The only door to hypothesis: sentences, values and changed values as strategies, and the search for an example."""
+"""Searches with hypothesis: strategies for sentences, values and changed values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ try:
     from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 except ImportError as missing:
     raise ImportError(
-        "structkit.check and structkit.testing.strategy search with hypothesis; pip install 'structkit[check]'"
+        "structkit.check and structkit.testing.strategy require hypothesis; pip install 'structkit[check]'"
     ) from missing
 
 __all__ = ["Bounds", "Change", "Found", "changes", "sentences", "smallest", "values"]
@@ -28,23 +28,23 @@ __all__ = ["Bounds", "Change", "Found", "changes", "sentences", "smallest", "val
 T = TypeVar("T")
 
 _SIZES = (0, 16, 32, 64, 128, 256)
-"""Least bytes of chance for a sentence. A sentence without chance left takes the simplest way to its end."""
+"""Minimum numbers of random bytes of a sentence. Without random bytes left, a sentence ends in the simplest way."""
 
 _HINTS = 1_000
-"""Values that are taken from a schema."""
+"""Maximum number of values taken from a schema."""
 
 _LONGEST = 300
-"""Characters and items that a value is made as long as, because a schema says so."""
+"""Maximum length of a string or array that is lengthened to a bound of the schema."""
 
 _DRAWN = 4
-"""Examples that are drawn for each that may count."""
+"""Examples drawn per requested example, because some do not count."""
 
 _PLAIN = 10**14
-"""Larger numbers are not tried: `Limits` bounds the digits of a number."""
+"""Bound of tried numbers, because `Limits` bounds the digits of a number."""
 
 
 class Bounds(NamedTuple):
-    """How long is searched: for so many examples, which the seed chooses, or so many seconds."""
+    """Bounds of a search: number of examples, their seed, and seconds."""
 
     n: int
     seed: int
@@ -53,11 +53,11 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True)
 class Found(Generic[T]):
-    """The smallest example that shows something, if one does, and how many were tried until there was one.
+    """The result of a search.
 
     Attributes:
-        example: The example.
-        tried: How many counted.
+        example: The smallest example that satisfies the condition, if any.
+        tried: Number of examples up to the first such example.
         timed_out: Whether the time limit ended the search.
     """
 
@@ -67,20 +67,20 @@ class Found(Generic[T]):
 
 
 class Change(NamedTuple):
-    """A text, and that of the same value with other parts."""
+    """A text, and the text of the same value with changed parts."""
 
     text: str
     changed: str
 
 
 def sentences(language: Language) -> st.SearchStrategy[str]:
-    """The sentences of a language; they shrink to short ones."""
+    """Return a strategy for the sentences of a language, which shrink to short sentences."""
     chance = st.one_of([st.binary(min_size=size) for size in _SIZES])
     return chance.map(lambda choices: language.sentence(_Drawn(choices)))
 
 
 def values(language: Language) -> st.SearchStrategy[object]:
-    """The values of a language's sentences, without those that validators refuse."""
+    """Return a strategy for the values of sentences; values that validators reject are discarded."""
 
     def value(text: str) -> object:
         try:
@@ -92,10 +92,10 @@ def values(language: Language) -> st.SearchStrategy[object]:
 
 
 def changes(language: Language, text: str | None = None) -> st.SearchStrategy[Change]:
-    """A text, or any sentence, with other parts: some are bounds and constants that the schema of the language names.
+    """Return a strategy for a text, or any sentence, with changed parts, also to bounds and constants of the schema.
 
-    A string is changed to another only where the language allows quotation marks in its place: what is written of a
-    date, a URL or a pattern is one spelling of several that are read.
+    A string is changed to another one only where the language allows quotation marks in its place, because a date, a
+    URL or a pattern accepts several spellings but is written in one.
     """
     texts = sentences(language) if text is None else st.just(text)
     hints = _hints(language.target.json_schema())
@@ -106,15 +106,15 @@ def changes(language: Language, text: str | None = None) -> st.SearchStrategy[Ch
 
     def others(part: Any, free: bool) -> st.SearchStrategy[object]:
         if isinstance(part, (list, dict)) and part:
-            kept = st.lists(st.booleans(), min_size=len(part), max_size=len(part))
+            mask = st.lists(st.booleans(), min_size=len(part), max_size=len(part))
             if isinstance(part, dict):
-                fields = kept.map(lambda kept: {name: part[name] for name in compress(part, kept)})
+                fields = mask.map(lambda mask: {name: part[name] for name in compress(part, mask)})
                 return (
                     fields
                     | st.builds(lambda name, item: {**part, name: item}, st.text(), any_kind)
                     | any_kind
                 )
-            items = kept.map(lambda kept: list(compress(part, kept)))
+            items = mask.map(lambda mask: list(compress(part, mask)))
             more = st.sampled_from(part).map(lambda item: [*part, item])
             return items | more | length.map(lambda count: (part * _LONGEST)[:count]) | any_kind
         if isinstance(part, str):
@@ -147,12 +147,12 @@ def changes(language: Language, text: str | None = None) -> st.SearchStrategy[Ch
 
 
 def smallest(strategy: st.SearchStrategy[T], shows: Callable[[T], bool | None], bounds: Bounds) -> Found[T]:
-    """Search for an example that shows something.
+    """Search for the smallest example that satisfies a condition.
 
     Args:
         strategy: The examples.
-        shows: Whether an example shows it; `None` for one that does not count.
-        bounds: Which examples are tried, and how many.
+        shows: The condition; `None` for an example that does not count.
+        bounds: Number of examples, seed and time limit.
     """
     found: list[T] = []
     drawn = tried = 0
@@ -184,26 +184,26 @@ def smallest(strategy: st.SearchStrategy[T], shows: Callable[[T], bool | None], 
 
 
 class _Enough(BaseException):
-    """Enough was tried; an `Exception` would be one of the failures that hypothesis looks for."""
+    """Ends a search; an `Exception` would be one of the failures that hypothesis searches for."""
 
 
 class _Drawn(RandomSource):
-    """Choices out of bytes that hypothesis draws, and makes fewer and smaller when something fails."""
+    """Choices from bytes drawn by hypothesis, which shrink to fewer and smaller bytes."""
 
     def __init__(self, choices: bytes) -> None:
         self._rest = iter(choices)
 
     def below(self, count: int) -> int:
-        """One of the numbers from 0 to `count - 1`, of which there are at most 256; 0 when the bytes are used up."""
+        """Return a number from 0 to `count - 1`, with `count` at most 256; 0 after the end of the bytes."""
         return next(self._rest, 0) * count // 256 if count > 1 else 0
 
     def coin(self, probability: float) -> bool:
-        """Whether it does: the larger bytes say so, so that less happens when they shrink."""
+        """Return true for large bytes, so that shrinking gives false."""
         return next(self._rest, 0) >= 256 * (1 - probability)
 
 
 def _hints(schema: Mapping[str, object]) -> list[object]:
-    """The numbers in a schema, those next to them, and its constants.
+    """Return the numbers in a schema, the adjacent numbers, and the constants of the schema.
 
     >>> _hints({"items": {"minimum": 3}, "default": "x"})
     ['x', 2, 3, 4]
@@ -226,7 +226,7 @@ def _hints(schema: Mapping[str, object]) -> list[object]:
 
 
 def _with(value: Any, path: Sequence[Any], part: object) -> object:
-    """The value with another part at a path."""
+    """Return the value with the part at a path replaced."""
     if not path:
         return part
     copy = value.copy()

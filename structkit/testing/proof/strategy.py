@@ -25,10 +25,10 @@ def strategy(target: TextTarget[T], **options: Unpack[CompileOptions]) -> Search
 @overload
 def strategy(target: Mapping[str, object], **options: Unpack[CompileOptions]) -> SearchStrategy[object]: ...
 def strategy(target: AnyTarget, **options: Unpack[CompileOptions]) -> SearchStrategy[object]:
-    """A hypothesis strategy for the values of a target: those that its guide lets a model write.
+    """Return a hypothesis strategy for the values of a target that its guide allows.
 
-    Every choice on the way through a sentence is hypothesis's, and the simpler one comes first, so what fails shrinks
-    to short texts, small numbers and few items. A value that the type's own validators refuse is rejected.
+    hypothesis makes all choices within a sentence, and the simplest choice is first, so failing examples shrink to
+    short strings, small numbers and few items. Values that custom validators reject are discarded.
 
     Args:
         target: A type, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.

@@ -1,14 +1,14 @@
-"""Random sentences: a text of the compiled language, written byte by byte, as whoever chooses likes it.
+"""Random walks: sentences of the compiled language, written byte by byte.
 
-Nothing here knows a schema. What may come next says the guide, so every text is a sentence, and a budget is known from
-the start, so every walk ends. What makes the sentences good examples is how they are chosen:
+A walk has no access to the schema. The guide allows the next bytes, so every text is a sentence; a byte budget is fixed
+at the start, so every walk ends. The choices make the sentences useful as examples:
 
-- *Ways, not bytes*: bytes that lead to the same state are one way, and ways are equally likely. Bounds and rare
-  branches are states of their own, so they are met often.
-- *Moods*: each string and number has a mood of its own, drawn when it begins (after Groce et al., Swarm Testing, ISSTA
-  2012): readable, any bytes, hostile, or always the lowest or the highest byte; and a wish to go on, from almost none
-  to almost endless, so that there are numbers of all magnitudes.
-- *Names*: whether optional fields and further items are wanted is drawn once for a sentence, from never to always.
+- *Groups of bytes*: bytes that lead to the same state form one group, and groups are equally likely. Bounds and rare
+  branches are separate states, so they are reached often.
+- *Moods*: each string and number draws a mood at its start (after Groce et al., Swarm Testing, ISSTA 2012): readable,
+  any bytes, hostile, or always the lowest or the highest byte; and a probability of continuing, from low to almost 1,
+  so that numbers of all magnitudes occur.
+- *Names*: the probability of optional fields and further items is drawn once per sentence, from never to always.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 _MAX_BYTES = 200_000
-"""Bytes of the shortest text of a language that is walked at all: about four seconds."""
+"""Maximum number of bytes of the shortest sentence: about four seconds."""
 
 _EXTRA_BYTES = (16, 64, 256, 1024)
-"""Bytes that a sentence may have beyond the shortest one."""
+"""Bytes that a sentence may have beyond the shortest sentence."""
 
 _CONTINUE_PROBABILITIES = (0.4, 0.7, 0.9, 0.98)
-"""How likely a string or a number goes on, byte by byte."""
+"""Probabilities of continuing a string or a number after each byte."""
 
 _MORE_PROBABILITIES = (0.5, 0.8, 0.95, 1.0, 0.0)
-"""How likely another field or item is wanted."""
+"""Probabilities of another field or item."""
 
 _LATE_BYTES = 2_000
-"""Bytes after which a sentence with unique texts must end, once it should."""
+"""Bytes beyond the budget after which a sentence with distinct texts must end."""
 
 _MAX_DEPTH = 20
-"""Values in values, beyond which none are opened that need not be."""
+"""Nesting depth beyond which no optional container is opened."""
 
 _MAX_NAME = 12
-"""Bytes that are left for a further name, which must be long enough to differ, and its value."""
+"""Bytes reserved for a further name, which must be long enough to be distinct, and its value."""
 
 _READABLE, _ANY, _HOSTILE, _LOWEST, _HIGHEST = range(5)
 _MOODS = (*[_READABLE] * 10, *[_ANY] * 2, *[_HOSTILE] * 2, _LOWEST, _HIGHEST)
@@ -59,7 +59,7 @@ _MOODS = (*[_READABLE] * 10, *[_ANY] * 2, *[_HOSTILE] * 2, _LOWEST, _HIGHEST)
 _SIMILAR = (b"0123456789", b"abcdefghijklmnopqrstuvwxyz", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b" ")
 _LETTERS = frozenset(_SIMILAR[1] + _SIMILAR[2])
 _MAX_FREE_TEXT = 40
-"""Letters that are possible where text is free enough for words."""
+"""Minimum number of allowed letters in text that is free enough for words."""
 
 _QUOTE, _COMMA = ord('"'), ord(",")
 _CLOSING = frozenset(b"]}")
@@ -67,16 +67,16 @@ _ENDING = _CLOSING | {_COMMA}
 _KINDS = {byte: kind for kind, group in enumerate((b"n", b"f", b"t", b"0123456789-", b'"')) for byte in group}
 
 _CACHE_SIZE = 20_000
-"""Answers about states that are remembered."""
+"""Maximum number of cached results per state."""
 
 
 class RandomWalks:
-    """Random sentences of one guide, whose vocabulary is the bytes.
+    """Random sentences of one guide over the byte vocabulary.
 
     Args:
         guide: The language, over `structkit.testing.byte_vocabulary()`.
         is_json: Whether its texts are JSON.
-        names: The names of fields, in the order in which they are written, where they are known.
+        names: Known field names, in the order in which they are written.
     """
 
     def __init__(self, guide: Guide, *, is_json: bool, names: Iterable[str] = ()) -> None:
@@ -89,10 +89,10 @@ class RandomWalks:
         self._shortest = self._start.min_tokens_to_end()
 
     def walk(self, random_source: RandomSource) -> str:
-        """One sentence.
+        """Return a random sentence.
 
         Raises:
-            GenerationError: Even the shortest is too long to be written byte by byte.
+            GenerationError: The shortest sentence is too long.
         """
         if self._shortest > _MAX_BYTES:
             raise GenerationError(
@@ -101,7 +101,7 @@ class RandomWalks:
         return _RandomWalk(self, self._start.fork(), random_source, self._shortest).write()
 
     def allowed_bytes(self, mask: NDArray[np.uint32]) -> tuple[int, ...]:
-        """The bytes of a mask."""
+        """Return the bytes of a mask."""
         key = mask.tobytes()
         known = self._allowed.get(key)
         if known is None:
@@ -111,7 +111,7 @@ class RandomWalks:
         return known
 
     def byte_groups(self, cursor: Cursor, allowed: tuple[int, ...]) -> list[list[int]]:
-        """Bytes by the states that they lead to."""
+        """Group bytes by the states that they lead to."""
         frames = cursor.state.frames
         key = (frozenset(frame.state for frame in frames), allowed)
         known = self._byte_groups.get(key)
@@ -132,7 +132,7 @@ class RandomWalks:
 
 
 class _RandomWalk:
-    """One sentence being written."""
+    """A sentence that is being written."""
 
     def __init__(
         self, walks: RandomWalks, cursor: Cursor, random_source: RandomSource, shortest: int
@@ -150,7 +150,7 @@ class _RandomWalk:
         self._change_mood()
 
     def write(self) -> str:
-        """The sentence."""
+        """Write and return the sentence."""
         while True:
             allowed = self._allowed()
             if not allowed or (self.cursor.is_accepting and self._should_stop()):
@@ -163,10 +163,10 @@ class _RandomWalk:
                 self._extend_text(allowed)
 
     def _allowed(self) -> tuple[int, ...]:
-        """The bytes after which the sentence still ends in time."""
+        """Return the bytes after which the sentence can still end within the budget."""
         budget: int | None = self.max_bytes - len(self.text)
         if self._tracks_names():
-            # How long unique texts take to an end is found by searching, so that is done once, when it must be known.
+            # The remaining length with distinct texts requires a search, so it is computed once, when it is needed.
             if self.end_at is None and len(self.text) >= self.max_bytes + _LATE_BYTES:
                 self.end_at = len(self.text) + self.cursor.min_tokens_to_end() + _EXTRA_BYTES[0]
             budget = None if self.end_at is None else self.end_at - len(self.text)
@@ -183,7 +183,7 @@ class _RandomWalk:
         return self._tracks_names() and len(self.text) >= self.max_bytes
 
     def _structural_byte(self, allowed: tuple[int, ...]) -> int:
-        """A byte outside of strings: of a number, or one that begins, parts or closes values."""
+        """Return a byte outside of strings: of a number, or one that starts, separates or closes values."""
         ends = [byte for byte in allowed if byte in _ENDING]
         others = tuple(byte for byte in allowed if byte not in _ENDING)
         if self.fields.open_fields and self.fields.open_fields[-1].kind == "number":
@@ -197,7 +197,7 @@ class _RandomWalk:
         return ends[0]
 
     def _wants_more(self) -> bool:
-        """Whether what is open gets another field or item."""
+        """Whether the innermost container gets another field or item."""
         holder = next(
             field for field in reversed(self.fields.open_fields) if field.kind in ("object", "array")
         )
@@ -214,7 +214,7 @@ class _RandomWalk:
         return self.random_source.coin(self.items[holder.start])
 
     def _value_start(self, allowed: tuple[int, ...]) -> int:
-        """The first byte of a value, each kind of value as likely as the others."""
+        """Return the first byte of a value, with all kinds of values equally likely."""
         self._change_mood()
         kinds: dict[int, list[int]] = {}
         for byte in allowed:
@@ -225,7 +225,7 @@ class _RandomWalk:
         return self._byte(tuple(kinds[names[self.random_source.below(len(names))]]))
 
     def _extend_text(self, allowed: tuple[int, ...]) -> None:
-        """Go on with a string, a name, or a text that is no JSON; or end it."""
+        """Continue a string, a name, or a text that is not JSON; or end it."""
         if self.walks.is_json:
             if self._at_string_start():
                 self._change_mood()
@@ -243,7 +243,7 @@ class _RandomWalk:
             self._read(bytes((self._byte(allowed),)))
 
     def _name(self) -> bool:
-        """Write a name that is known, if the sentence wants all that there are, or should come to its end."""
+        """Write a known name, if the sentence includes optional fields or must end."""
         wanted = self._is_deep() or self._is_late() or self.random_source.coin(self.more_probability)
         if not self.walks.names or not wanted:
             return False
@@ -255,12 +255,12 @@ class _RandomWalk:
         return False
 
     def _used_names(self) -> set[bytes]:
-        """The names in the object that is open."""
+        """Return the names in the innermost object."""
         holder = next((field for field in reversed(self.fields.open_fields) if field.kind == "object"), None)
         return self.names.setdefault(holder.start, set()) if holder else set()
 
     def _repeats(self) -> bool:
-        """Whether the text stands at the end of a name that the object has already."""
+        """Whether the current name equals a name in the object."""
         return self.fields.in_key and self._open_name() in self._used_names()
 
     def _close(self) -> None:
@@ -269,7 +269,7 @@ class _RandomWalk:
         self._read(b'"')
 
     def _open_name(self) -> bytes:
-        """The name that is open, as it is spelled, and with a quote after it."""
+        """Return the current name as spelled, followed by a quote."""
         return bytes(self.text[self.fields.key_start + 1 :]) + b'"'
 
     def _word(self, words: Sequence[bytes]) -> bool:
@@ -278,16 +278,18 @@ class _RandomWalk:
         return self._try(gap + word)
 
     def _byte(self, allowed: tuple[int, ...]) -> int:
-        """One of the bytes."""
-        if self.mood in (_LOWEST, _HIGHEST) and not self._is_late():  # spaces, say, may go on for ever
+        """Choose one of the bytes."""
+        if (
+            self.mood in (_LOWEST, _HIGHEST) and not self._is_late()
+        ):  # some bytes, such as spaces, never end the text
             return allowed[0 if self.mood == _LOWEST else -1]
-        ways = (
+        groups = (
             _similar_bytes(allowed)
             if self.mood == _READABLE
             else self.walks.byte_groups(self.cursor, allowed)
         )
-        way = ways[self.random_source.below(len(ways))]
-        return way[self.random_source.below(len(way))]
+        group = groups[self.random_source.below(len(groups))]
+        return group[self.random_source.below(len(group))]
 
     def _try(self, text: bytes) -> bool:
         """Write a text if the language and the budget allow it."""
@@ -317,7 +319,7 @@ class _RandomWalk:
             self.text += text
 
     def _change_mood(self) -> None:
-        """Another mood."""
+        """Draw a mood."""
         self.mood = _MOODS[self.random_source.below(len(_MOODS))]
         self.continue_probability = _CONTINUE_PROBABILITIES[
             self.random_source.below(len(_CONTINUE_PROBABILITIES))
@@ -336,7 +338,7 @@ class _RandomWalk:
         )
 
     def _at_string_start(self) -> bool:
-        """Whether nothing but its quote is written of the name or string that is open."""
+        """Whether only the opening quote of the current name or string is written."""
         begin = self.fields.key_start if self.fields.in_key else self.fields.open_fields[-1].start
         return len(self.text) == begin + 1
 
@@ -347,21 +349,21 @@ class _RandomWalk:
 
 @lru_cache(maxsize=1024)
 def _similar_bytes(allowed: tuple[int, ...]) -> list[list[int]]:
-    """Digits, small and capital letters and spaces are each one way, and so is each other mark of ASCII.
+    """Group digits, small letters, capital letters and spaces; each other ASCII character is a group.
 
     >>> _similar_bytes(tuple(b"-01"))
     [[48, 49], [45]]
     """
-    ways: dict[int, list[int]] = {}
+    groups: dict[int, list[int]] = {}
     for byte in allowed:
         kind = next((kind for kind, bytes_ in enumerate(_SIMILAR) if byte in bytes_), -byte)
-        ways.setdefault(kind, []).append(byte)
-    ordered = sorted(ways.values(), key=_cost_rank)
-    return [way for way in ordered if way[0] < 128] or ordered
+        groups.setdefault(kind, []).append(byte)
+    ordered = sorted(groups.values(), key=_cost_rank)
+    return [group for group in ordered if group[0] < 128] or ordered
 
 
 def _cost_rank(group: list[int]) -> tuple[bool, int]:
-    """What makes a number longer or stranger comes last."""
+    """Order groups so that bytes that make a number longer or stranger come last."""
     return group[0] in b"-+.eE", group[0]
 
 

@@ -1,4 +1,4 @@
-"""What is written into free text: words that people read easily, and texts that programs read badly."""
+"""Words for free text: readable words, and strings that often break programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WORDS = tuple(
     letter Maria silver Monday London teacher paper bridge Peter June yellow table window old Smith quiet north
     """.split()
 )
-"""Short words and names; the simplest first does not matter among words."""
+"""Short words and names, in no particular order."""
 
 HOSTILE = tuple(
     text.encode()
@@ -22,4 +22,4 @@ HOSTILE = tuple(
         "😀", "👩\u200d👩\u200d👧", "\U0010ffff", " ", "  ", "#", ":", ",", "]", "}", "{", "[",
     )
 )  # fmt: skip
-"""Escapes, marks of other languages than JSON, and code points that software stumbles over."""
+"""Escapes, syntax of languages other than JSON, and code points that software often handles wrongly."""

@@ -1,4 +1,4 @@
-"""The formats of calls, each with a chat template that writes it: what is shown, written, read and told."""
+"""Call formats, each with a chat template that writes it: rendering, generation, parsing and events."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def form(real: TransformersModel) -> Format:
 
 
 class _Real:
-    """What a model without weights takes from one with a tokenizer: how it is prompted."""
+    """Prompt encoding of a tokenizer, for models without weights."""
 
     real: TransformersModel
     read: list[int]
@@ -113,7 +113,7 @@ class _Real:
 
 
 class Script(_Real, ScriptedModel):
-    """A script that may hold the marks of a format."""
+    """A script that can contain the delimiters of a format."""
 
     def __init__(self, replies: Sequence[str], real: TransformersModel, form: Format) -> None:
         super().__init__(replies, vocabulary_of(real, form))
@@ -125,7 +125,7 @@ class Script(_Real, ScriptedModel):
 
 
 class Noise(_Real, RandomModel):
-    """Noise in the tokens of a real model."""
+    """Random logits over the tokens of a real model."""
 
     def __init__(self, seed: int, real: TransformersModel) -> None:
         super().__init__(seed, real.vocabulary, brevity=4)
@@ -147,7 +147,7 @@ def test_the_template_chooses_the_format(real: TransformersModel, form: Format) 
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_texts_go_through_and_stay_text(real: TransformersModel, form: Format, text: str) -> None:
+def test_hostile_texts_stay_text(real: TransformersModel, form: Format, text: str) -> None:
     model = Script([_step(form, ("say", {"text": text})), json.dumps(text, ensure_ascii=False)], real, form)
     result = sk.Agent(model, tools=[say], instructions="Be brief.", max_steps=3).run(f"Say it: {text}")
     assert [(call.arguments, call.output) for call in result.calls] == [({"text": text}, text)]
@@ -161,7 +161,7 @@ def test_hostile_texts_go_through_and_stay_text(real: TransformersModel, form: F
     assert "Be brief." in shown and "Say something." in shown
 
 
-def test_what_was_called_is_shown_as_the_template_shows_it(real: TransformersModel, form: Format) -> None:
+def test_calls_are_rendered_by_the_template(real: TransformersModel, form: Format) -> None:
     arguments = {"place": {"name": "é)", "open": None, "tags": {"a b": [1, None]}}, "days": 2}
     model = Script([_step(form, ("visit", arguments)), _step(form, ("now", {})), '"Done."'], real, form)
     result = sk.Agent(model, tools=[visit, now], max_steps=4).run("Go.")
@@ -178,7 +178,7 @@ def test_what_was_called_is_shown_as_the_template_shows_it(real: TransformersMod
     assert "12:00" in read
 
 
-def test_a_step_is_read_again_as_it_was_written(real: TransformersModel, form: Format) -> None:
+def test_a_step_is_parsed_as_it_was_written(real: TransformersModel, form: Format) -> None:
     if form.rendered_calls([CallPart(id="call_1", name="f", arguments="{}")]) != _step(form, ("f", {})):
         pytest.skip("the template writes ids, which the model does not")
     text = _step(form, ("say", {"text": "x"}))
@@ -198,7 +198,7 @@ def test_several_calls_in_a_step(real: TransformersModel, form: Format) -> None:
     assert result.steps == len(steps) + 1
 
 
-def test_events_tell_the_calls_as_json(real: TransformersModel, form: Format) -> None:
+def test_events_contain_the_calls_as_json(real: TransformersModel, form: Format) -> None:
     three = [
         ("say", {"text": HOSTILE[1]}),
         ("now", {}),
@@ -219,7 +219,7 @@ def test_events_tell_the_calls_as_json(real: TransformersModel, form: Format) ->
 
 
 @pytest.mark.parametrize("parallel", [1, 3])
-def test_noise_writes_no_malformed_call(real: TransformersModel, form: Format, parallel: int) -> None:
+def test_random_logits_write_no_malformed_call(real: TransformersModel, form: Format, parallel: int) -> None:
     calls = 0
     for seed in range(12):
         agent = sk.Agent(
@@ -242,7 +242,7 @@ def test_noise_writes_no_malformed_call(real: TransformersModel, form: Format, p
 
 
 @pytest.mark.parametrize("name", ["llama", "mistral", "pythonic"])
-def test_any_model_may_be_asked_for_a_format(name: Any) -> None:
+def test_any_model_can_use_any_format(name: Any) -> None:
     def add(a: int, b: float = 0.5, c: bool | None = None) -> float:
         return a + b
 
@@ -257,7 +257,7 @@ def test_any_model_may_be_asked_for_a_format(name: Any) -> None:
     assert f"assistant: {_step(form, ('add', {'a': 2}))}" in model.prompts[-1]
 
 
-def test_a_run_goes_on_in_another_format(real: TransformersModel, form: Format) -> None:
+def test_a_run_can_continue_in_another_format(real: TransformersModel, form: Format) -> None:
     waits = sk.tool(say, requires_approval=True)
     both = [("say", {"text": "a"}), ("say", {"text": "b"})]
     calls = both if form.multiple_calls else both[:1]
@@ -285,7 +285,7 @@ def _shown(form: Format, calls: list[CallPart]) -> list[str]:
     )
 
 
-def test_a_template_that_shows_several_calls_in_one_turn_only_is_told_them_one_by_one() -> None:
+def test_parallel_calls_are_split_for_templates_with_one_call_per_turn() -> None:
     real = make_model(LLAMA, HEADERS, bos=HEADERS[0])
     parts = tuple(CallPart(id=f"id {n}", name="now", arguments="{}") for n in range(2))
     history = (
@@ -301,7 +301,7 @@ def test_a_template_that_shows_several_calls_in_one_turn_only_is_told_them_one_b
     assert shown.index('"id 0"') < shown.rindex('{"name": "now"') < shown.index('"id 1"')
 
 
-def test_a_mark_is_written_by_its_token_alone() -> None:
+def test_a_delimiter_is_written_only_by_its_token() -> None:
     real = make_model(MISTRAL, INST, bos=INST[0])
     form, _ = detect_format("auto", real, None, tools=True)
     vocabulary = vocabulary_of(real, form)
@@ -325,13 +325,13 @@ def test_a_mark_is_written_by_its_token_alone() -> None:
     cursor.advance(args)
     for token in real.encode_text('{"text": "'):
         cursor.advance(token)
-    for control in (mark, args):  # never inside of a text
+    for control in (mark, args):  # never within text
         with pytest.raises(sk.TokenRejected):
             cursor.advance(control)
 
 
 @pytest.mark.parametrize("control", ["[CALL_ID]x", ""])
-def test_a_template_that_writes_calls_otherwise_is_not_taken_for_one(control: str) -> None:
+def test_a_template_with_other_calls_is_not_matched(control: str) -> None:
     written = (
         MISTRAL.replace("[ARGS]'", f"{control}[ARGS]'") if control else MISTRAL.replace("[ARGS]", "[ARG]")
     )
@@ -340,11 +340,11 @@ def test_a_template_that_writes_calls_otherwise_is_not_taken_for_one(control: st
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_text_before_calls_is_shown_beside_them(name: str) -> None:
+def test_text_before_calls_is_rendered_with_them(name: str) -> None:
     template, special, kind = MODELS[name]
     real = make_model(template, special, bos=special[0])
     form, native = detect_format("auto", real, None, tools=True, allow_text=True)
-    # The older templates of Mistral have no place for it.
+    # The older templates of Mistral render no text before calls.
     assert native is (kind != "MistralListFormat")
     said = "I say [TOOL_CALLS] it."
     steps = [Calls(calls=(CallPart(id="", name="say", arguments='{"text": "x"}'),), text=said)]
@@ -360,7 +360,7 @@ def test_text_before_calls_is_shown_beside_them(name: str) -> None:
     assert form.step_text(steps[0]) in read
 
 
-def test_a_model_with_weights_writes_in_its_format_and_remembers(
+def test_a_model_with_weights_writes_in_its_format_and_reuses_its_cache(
     real: TransformersModel, form: Format
 ) -> None:
     calls = 0

@@ -1,4 +1,4 @@
-"""Free text before a call or the result."""
+"""Free text before a call or the output."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Reply(BaseModel):
 
 
 def count(title: str) -> int:
-    """How many copies there are."""
+    """The number of copies."""
     return 3
 
 
@@ -51,7 +51,7 @@ def _step(form: Any, said: str, name: str, **arguments: object) -> str:
 
 @pytest.mark.parametrize("said", SAID)
 @pytest.mark.parametrize("name", FORMATS)
-def test_text_comes_before_a_call_and_the_result(name: Any, said: str) -> None:
+def test_text_precedes_a_call_and_the_output(name: Any, said: str) -> None:
     form = FORMATS[name]
     reply = '{"title": "Salt\\n\\n", "copies": 3}'
     model = ScriptedModel([_step(form, said, "count", title="Salt"), f"{said}\n\n{reply}"])
@@ -69,7 +69,7 @@ def test_text_comes_before_a_call_and_the_result(name: Any, said: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_text_need_not_be(name: Any) -> None:
+def test_text_is_optional(name: Any) -> None:
     model = ScriptedModel([_step(FORMATS[name], "", "count", title="Salt"), '"Three."'])
     result = sk.Agent(model, tools=[count], format=name, allow_text=True).run("How many?")
     assert result.value == "Three."
@@ -82,7 +82,7 @@ def test_messages_that_were_stored_without_text_are_read() -> None:
 
 
 class Brief(RandomModel):
-    """Noise that likes to end its lines, and to begin calls after them."""
+    """Random logits that favour line ends, and call delimiters after them."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed, brevity=3)
@@ -90,7 +90,7 @@ class Brief(RandomModel):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_noise_says_something_and_ends_in_a_value(name: Any) -> None:
+def test_random_logits_write_text_and_end_in_a_value(name: Any) -> None:
     said = calls = 0
     for seed in range(25):
         options = {
@@ -123,7 +123,7 @@ def _accepts(agent: sk.Agent[Any], text: str) -> bool:
     return reads(cursor, text.encode())
 
 
-def test_half_a_call_is_no_text() -> None:
+def test_an_incomplete_call_is_not_text() -> None:
     call = '{"name": "count", "arguments": {"title": "a"}}'
     agent = sk.Agent(RandomModel(), tools=[count], output_type=Reply, format="json", allow_text=True)
     assert _accepts(agent, f"Yes.\n\n{call}")
@@ -142,26 +142,26 @@ def test_half_a_call_is_no_text() -> None:
         assert not _accepts(hermes, wrong), wrong
 
 
-def test_text_has_an_end() -> None:
+def test_text_is_bounded() -> None:
     agent = sk.Agent(RandomModel(), tools=[count], output_type=Reply, format="json", allow_text=True)
     assert _accepts(agent, "A" * 401) and not _accepts(agent, "A" * 402)
     assert _accepts(agent, "\n".join("A" * 16)) and not _accepts(agent, "\n".join("A" * 17))
 
 
-def test_where_only_the_result_remains_there_is_no_text() -> None:
+def test_the_last_step_has_no_text() -> None:
     call = _step(FORMATS["json"], "Hm.", "count", title="Salt")
     model = ScriptedModel([call, 'Well.\n\n{"title": "a", "copies": 1}'])
     result = sk.Agent(model, tools=[count], output_type=Reply, allow_text=True, max_steps=2).run("How many?")
     assert isinstance(result.messages[-1], Answer) and result.messages[-1].text == ""
 
 
-def test_a_result_that_is_not_json_cannot_be_told_from_text() -> None:
+def test_an_output_that_is_not_json_conflicts_with_text() -> None:
     with pytest.raises(AgentError, match="text=True"):
         sk.Agent(RandomModel(), tools=[count], output_type=sk.Regex("[a-z]+"), allow_text=True)
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_stream_tells_the_text_as_it_grows(name: Any) -> None:
+def test_the_stream_yields_text_deltas(name: Any) -> None:
     form = FORMATS[name]
     model = ScriptedModel(
         [_step(form, SAID[1], "count", title="Salt"), f'{SAID[1]}\n\n{{"title": "é", "copies": 3}}'],
@@ -195,7 +195,7 @@ def test_the_stream_tells_the_text_as_it_grows(name: Any) -> None:
     assert partial == Reply(title="é", copies=3)
 
 
-def test_what_is_refused_is_said_anew() -> None:
+def test_rejected_steps_write_their_text_again() -> None:
     class Odd(BaseModel):
         n: int
 
@@ -218,7 +218,7 @@ def test_what_is_refused_is_said_anew() -> None:
 
 @pytest.mark.parametrize("controls", [True, False])
 @pytest.mark.parametrize("kind", [HermesFormat, MistralFormat, MistralListFormat])
-def test_what_was_said_is_split_off_wherever_it_is_cut(kind: Any, controls: bool) -> None:
+def test_text_is_split_at_any_chunk_boundary(kind: Any, controls: bool) -> None:
     form = kind(control_tokens=frozenset(kind.markers) if controls else frozenset())
     step = _step(form, SAID[1], "count", title="<tool_call>[TOOL_CALLS]")
     said, rest = split_preamble(step, form)
@@ -235,7 +235,7 @@ def test_what_was_said_is_split_off_wherever_it_is_cut(kind: Any, controls: bool
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_an_empty_line_may_stand_before_calls_in_every_format(name: Any) -> None:
+def test_an_empty_line_before_calls_is_allowed_in_every_format(name: Any) -> None:
     call = _step(FORMATS[name], "", "count", title="Salt")
     model = ScriptedModel([f"I will look it up.\n\n{call}", '"Three."'])
     agent = sk.Agent(model, tools=[count], format=name, allow_text=True)

@@ -1,4 +1,4 @@
-"""Calls as Python writes them: what is written is what Python reads, and is read as the JSON that it means."""
+"""Calls in Python notation: Python parses the written calls, and the reader converts them to equal JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VALUES = st.recursive(
 
 
 def _read(call: ast.expr) -> dict[str, object]:
-    """The arguments of a call as Python reads them."""
+    """Parse the arguments of a call with Python."""
     assert isinstance(call, ast.Call) and not call.args
     found: dict[str, object] = {}
     for each in call.keywords:
@@ -38,7 +38,7 @@ def _read(call: ast.expr) -> dict[str, object]:
 
 @given(st.dictionaries(TEXTS | st.sampled_from(["a", "b", "class", "None", "é", "ﬁ"]), VALUES, max_size=4))
 @settings(max_examples=300, deadline=None)
-def test_what_is_written_is_what_python_reads(arguments: dict[str, object]) -> None:
+def test_python_parses_the_written_calls(arguments: dict[str, object]) -> None:
     written = PythonicFormat().format_arguments(json.dumps(arguments, ensure_ascii=False))
     tree = ast.parse(f"f({written})", mode="eval")
     assert _read(tree.body) == arguments
@@ -54,7 +54,7 @@ def test_what_is_written_is_what_python_reads(arguments: dict[str, object]) -> N
 
 @given(VALUES)
 @settings(deadline=None)
-def test_only_names_are_spelled_otherwise(value: object) -> None:
+def test_only_literal_names_are_converted(value: object) -> None:
     assert repr(ast.literal_eval(PYTHON.render(json.dumps(value, ensure_ascii=False)))) == repr(value)
 
 
@@ -95,8 +95,10 @@ ANY = sk.JsonSchema(OPEN)
 
 @pytest.mark.parametrize("order", ["declared", "any"])
 @pytest.mark.parametrize("whitespace", ["spaced", "compact"])
-def test_noise_writes_what_python_reads(monkeypatch: pytest.MonkeyPatch, order: Any, whitespace: Any) -> None:
-    """Every step of random agents is an expression of Python with the values of the calls."""
+def test_random_logits_write_valid_python(
+    monkeypatch: pytest.MonkeyPatch, order: Any, whitespace: Any
+) -> None:
+    """Every step of random agents is a Python expression with the values of the calls."""
     read = StepTarget.value
     calls: list[str] = []
 
@@ -133,7 +135,7 @@ def test_noise_writes_what_python_reads(monkeypatch: pytest.MonkeyPatch, order: 
     assert set(calls) == {"move", "take", "keep", "rest", "odd_0", "odd_1"}
 
 
-def test_arguments_that_keywords_cannot_say_are_a_dict() -> None:
+def test_arguments_that_are_not_identifiers_are_a_dict() -> None:
     odd = sk.Tool(function=lambda **given: given, name="odd", schema=ODD)
     model = ScriptedModel(['[odd(**{"a b": True, "class": None})]', '"Done."'])
     result = sk.Agent(model, tools=[odd], format="pythonic").run("Go.")
@@ -154,21 +156,21 @@ def test_numbers_are_written_as_they_were() -> None:
     assert written == "a=1E+05, b=[0.10, -0, 1e999], c=0.999999999999999999"
 
 
-def test_a_history_that_is_no_json_is_shown_as_it_is() -> None:
+def test_a_history_that_is_not_json_is_unchanged() -> None:
     assert PythonicFormat().format_arguments('{"a": NaN}') == '**{"a": NaN}'
     assert PythonicFormat().format_arguments("[1, 2") == "**[1, 2"
     assert PythonicFormat().format_arguments("[" * 100_000)[:4] == "**[["
 
 
-def test_halves_of_surrogate_pairs_stay_escapes() -> None:
-    """No tokenizer reads them, and one of them would be the mark of a control token."""
+def test_lone_surrogates_stay_escapes() -> None:
+    """Tokenizers cannot encode lone surrogates, and one of them marks a control token."""
     arguments = r'{"text": "\udcff[TOOL_CALLS] \ud800 \ud83d\ude00"}'
     written = PythonicFormat().format_arguments(arguments)
     assert written == r'text="\udcff[TOOL_CALLS] \ud800 😀"'
     assert _read(ast.parse(f"f({written})", mode="eval").body) == json.loads(arguments)
 
 
-def test_a_stored_call_that_is_no_unicode_is_refused() -> None:
+def test_a_stored_call_that_is_not_unicode_is_rejected() -> None:
     def say(text: str) -> str:
         return text
 
@@ -185,7 +187,7 @@ def test_a_stored_call_that_is_no_unicode_is_refused() -> None:
 
 @pytest.mark.parametrize("whitespace", ["spaced", "compact"])
 @pytest.mark.parametrize("name", ["json", "hermes", "llama", "mistral", "pythonic"])
-def test_a_run_that_waits_goes_on_in_every_style(name: Any, whitespace: Any) -> None:
+def test_a_suspended_run_continues_in_every_style(name: Any, whitespace: Any) -> None:
     tools = [sk.tool(each, requires_approval=True) for each in (move, take)]
     numbers = {"type": "object", "properties": {"x": {"type": "number"}, "y": {}}, "required": ["x", "y"]}
     tools.append(

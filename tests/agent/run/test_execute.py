@@ -272,7 +272,7 @@ def test_an_exception_that_ends_loops_is_told_like_any_other() -> None:
     ],
 )
 def test_what_is_said_of_a_tool_is_checked(options: Any) -> None:
-    with pytest.raises(TypeError, match=r"exceptions|requires_approval"):
+    with pytest.raises(TypeError, match=r"exception|requires_approval"):
         sk.tool(later, **options)
 
 

@@ -1,4 +1,4 @@
-"""What a tool is given of the run, however it asks for it."""
+"""The run context of tools, for every kind of first parameter."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def annotated(context: Annotated[sk.Context[Db], "the database"], item: str) -> 
 
 
 @pytest.mark.parametrize("function", [by_name, annotated])
-def test_the_context_is_known_however_the_first_parameter_is_declared(function: Any) -> None:
+def test_the_context_is_detected_for_every_kind_of_first_parameter(function: Any) -> None:
     model = ScriptedModel([call(function.__name__, item="pen"), '"done"'])
     (made,) = sk.Agent(model, tools=[function]).run("x", deps=Db({"pen": 3})).calls
     assert (made.output, made.arguments) == (3, {"item": "pen"})
 
 
-def test_a_context_that_may_be_there_is_refused() -> None:
+def test_an_optional_context_is_rejected() -> None:
     with pytest.raises(sk.SchemaError, match="parameter context of maybe_context is given by an agent"):
         sk.Agent(ScriptedModel([]), [maybe_context])

@@ -1,4 +1,4 @@
-"""Toolsets: tools changed together, by making new ones."""
+"""Toolsets: methods that return new toolsets."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ def call(name: str, /, **arguments: object) -> str:
     return json.dumps({"name": name, "arguments": arguments})
 
 
-def test_each_change_leaves_the_old_ones_as_they_are() -> None:
+def test_each_method_returns_a_new_toolset() -> None:
     assert names(DATABASE.filter(lambda tool: tool.max_calls is None)) == ["read"]
     assert names(DATABASE.prefix("db_")) == ["db_read", "db_drop"]
     assert names(DATABASE.rename({"drop": "remove"})) == ["read", "remove"]
     assert names(DATABASE) == ["read", "drop"]
     assert [tool.max_calls for tool in DATABASE.prefix("x_")] == [None, 1]
-    with pytest.raises(sk.AgentError, match=r"no tool gone to rename; there are drop, read"):
+    with pytest.raises(sk.AgentError, match=r"unknown tool gone; the tools are drop, read"):
         DATABASE.rename({"gone": "away"})
 
 
-def test_an_agent_takes_toolsets_among_its_tools() -> None:
+def test_an_agent_accepts_toolsets_among_its_tools() -> None:
     model = ScriptedModel([call("a_read", table="t"), call("b_read", table="u"), '"done"'])
     result = sk.Agent(model, tools=[DATABASE.prefix("a_"), DATABASE.prefix("b_"), read]).run("x")
     assert [each.output for each in result.calls] == ["rows of t", "rows of u"]
-    with pytest.raises(sk.AgentError, match="two tools are called read"):
+    with pytest.raises(sk.AgentError, match="two tools are named read"):
         sk.Agent(model, tools=[DATABASE, read])
 
 
-def test_some_need_approval() -> None:
+def test_some_tools_require_approval() -> None:
     careful = DATABASE.require_approval(
         lambda tool: tool.name == "drop", when=lambda call: call.arguments["table"] != "tmp"
     )
@@ -72,7 +72,7 @@ ALWAYS, NEVER = (lambda call: True), (lambda call: False)
         sk.Toolset([sk.tool(drop, requires_approval=True)]).require_approval(when=NEVER),
     ],
 )
-def test_what_needs_approval_still_does(tools: sk.Toolset) -> None:
+def test_approval_requirements_accumulate(tools: sk.Toolset) -> None:
     with pytest.raises(sk.RunSuspended):
         sk.Agent(ScriptedModel([call("drop", table="t")]), tools=[tools]).run("x")
 
@@ -82,7 +82,7 @@ async def later(context: sk.Context[object]) -> bool:
 
 
 @pytest.mark.parametrize("other", [lambda context: True, later])
-def test_a_tool_is_there_when_all_say_so(other: Callable[[sk.Context[object]], bool]) -> None:
+def test_a_tool_is_available_if_all_predicates_hold(other: Callable[[sk.Context[object]], bool]) -> None:
     def first(context: sk.Context[object]) -> bool:
         return context.step == 2
 
@@ -101,15 +101,15 @@ def test_toolsets_of_toolsets() -> None:
     assert names(outer) == ["x.a_read", "x.a_look", "x.b_read", "x.see"]
     model = ScriptedModel([call("x.b_read", table="t"), '"done"'])
     assert sk.Agent(model, tools=[outer]).run("x").calls[0].output == "rows of t"
-    with pytest.raises(sk.AgentError, match=r"two tools are called a_read"):
+    with pytest.raises(sk.AgentError, match=r"two tools are named a_read"):
         sk.Agent(model, tools=[inner.prefix("a_"), sk.tool(read, name="a_read")])
-    with pytest.raises(sk.AgentError, match="no name for a tool"):
+    with pytest.raises(sk.AgentError, match="invalid tool name"):
         inner.prefix("x" * 61)
     with pytest.raises(TypeError, match="list of functions"):
         sk.Toolset(read)  # type: ignore[arg-type]
 
 
-def test_some_are_there_only_now_and_then() -> None:
+def test_tools_can_be_available_in_some_steps() -> None:
     later = DATABASE.available(lambda context: bool(context.deps) and context.step > 1)
     tools = [later.filter(lambda tool: tool.name == "drop"), read]
     script = [call("read", table="t"), call("drop", table="t"), '"done"']

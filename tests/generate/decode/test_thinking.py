@@ -88,7 +88,7 @@ def test_a_model_of_transformers_thinks_with_its_own_marks(
 
 def test_marks_that_cannot_be_meant() -> None:
     for marks, error in ((("<hm>", ""), ValueError), ("<hm>", TypeError), (("<hm>", 3), TypeError)):
-        with pytest.raises(error, match="thinking_marks must"):
+        with pytest.raises(error, match="thinking_tags must"):
             _tiny("<think>", "</think>", "", marks)
 
 

@@ -1,4 +1,4 @@
-"""Sequences side by side give the logits that each gives alone, whatever the architecture."""
+"""Batched sequences give the logits of individual sequences, for every architecture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHAPE |= {"num_key_value_heads": 2, "intermediate_size": 48, "max_position_embed
 SHAPE |= {"bos_token_id": 0, "eos_token_id": 1}
 NEO = {"num_layers": 2, "attention_types": [[["global", "local"], 1]], "window_size": 6, "num_heads": 4}
 
-# Positions: rotary (whole, partial), learned, from the attention mask, by ALiBi; windows: none, in all layers, in some.
+# Positions: rotary (full, partial), learned, from the attention mask, by ALiBi; windows: none, in all layers, in some.
 ARCHITECTURES: dict[str, dict[str, object]] = {
     "llama": {},
     "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 128},
@@ -53,7 +53,7 @@ class _Owner:
         return TransformersBatch(self.model, prefix, name="tiny", check_readable=self.check_readable)
 
     def whole(self, ids: list[int]) -> np.ndarray:
-        """The logits after each token, by one forward pass without a cache."""
+        """Return the logits after each token, by one forward pass without a cache."""
         with torch.inference_mode():
             return self.model(input_ids=torch.tensor([ids]), use_cache=False).logits[0].float().numpy()
 
@@ -67,7 +67,7 @@ def one_thread() -> Iterator[None]:
 
 
 class _Walk:
-    """A random life of a batch, each step compared with the sequences alone."""
+    """Random operations on a batch, with each step compared to the individual sequences."""
 
     def __init__(self, owner: _Owner, seed: int) -> None:
         self.owner = owner
@@ -128,7 +128,7 @@ class _Walk:
 
 
 @pytest.mark.parametrize("kind", ARCHITECTURES)
-def test_a_row_is_what_it_is_alone(kind: str) -> None:
+def test_a_row_equals_an_individual_sequence(kind: str) -> None:
     owner = _Owner(kind, **ARCHITECTURES[kind])
     assert can_batch(owner.model)
     for seed in range(3):
@@ -144,11 +144,11 @@ def test_a_row_is_what_it_is_alone(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "options"), [("mamba", {}), ("qwen3_next", {"head_dim": 8})])
-def test_what_keeps_a_state_is_not_batched(kind: str, options: dict[str, object]) -> None:
+def test_recurrent_models_are_not_batched(kind: str, options: dict[str, object]) -> None:
     assert not can_batch(_Owner(kind, **options).model)
 
 
-def test_more_than_there_is_cannot_be_taken_back() -> None:
+def test_rollback_beyond_the_start_is_rejected() -> None:
     rows = _Owner("llama").batch()
     rows.add([[5, 6]])
     with pytest.raises(ModelError, match="row 0 has 2 tokens"):

@@ -1,4 +1,4 @@
-"""Checks find what is wrong, and nothing where nothing is."""
+"""Checks find disagreements, and report none where there is none."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.zoo import ZOO
 
 ALIKE = random.Random("others of the zoo").sample([name for name in sorted(ZOO) if not ZOO[name].checked], 8)
 BOUNDED = {"complex", "IntFlag"}
-"""Types of which not every value is written, as the page on types says."""
+"""Types of which some values are not generated, as the page on types states."""
 
 
 class Color(Enum):
@@ -47,7 +47,7 @@ class Person(BaseModel):
 
 
 class Loose(BaseModel):
-    """Pydantic reads `n` more strictly than it is described."""
+    """Pydantic validates `n` more strictly than its schema."""
 
     n: Annotated[
         int,
@@ -67,7 +67,7 @@ class Range(BaseModel):
         return self
 
 
-def test_a_type_that_agrees() -> None:
+def test_a_type_without_counterexamples() -> None:
     report = sk.check(Person, n=200)
     assert report.ok, str(report)
     assert (report.n, report.counterexamples, report.rejections) == (200, (), ())
@@ -77,7 +77,7 @@ def test_a_type_that_agrees() -> None:
 
 @pytest.mark.parametrize("name", ALIKE)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_zoo_agrees(name: str) -> None:
+def test_the_zoo_has_no_counterexamples(name: str) -> None:
     report = sk.check(ZOO[name].target, n=20)
     sides = {each.side for each in report.counterexamples}
     assert "generated but rejected" not in sides, str(report)
@@ -85,7 +85,7 @@ def test_the_zoo_agrees(name: str) -> None:
         assert report.ok, str(report)
 
 
-def test_what_is_written_and_refused_is_found_and_made_smaller() -> None:
+def test_generated_and_rejected_texts_are_found_and_shrunk() -> None:
     report = sk.check(list[Loose], n=50)
     assert not report.ok
     assert report.counterexamples[0].side == "generated but rejected"
@@ -108,8 +108,8 @@ def test_a_check_that_tries_nothing_in_time_is_not_ok() -> None:
     assert "the time limit" in report.note
 
 
-def test_what_is_accepted_and_not_written_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A guide that is too narrow, made by telling the oracle of a wider type than the guide was made from.
+def test_valid_and_not_generated_texts_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The oracle gets a wider type than the guide, so the guide is too narrow.
     from structkit.targets.targets import read_target
     from structkit.testing.proof import check as module
     from structkit.testing.proof.oracle import oracle_of
@@ -120,7 +120,7 @@ def test_what_is_accepted_and_not_written_is_found(monkeypatch: pytest.MonkeyPat
     assert [(each.side, each.text) for each in report.counterexamples] == [("valid but not generated", "101")]
 
 
-def test_validators_are_counted_apart() -> None:
+def test_rejections_by_validators_are_counted_separately() -> None:
     report = sk.check(list[Range], n=200)
     assert report.ok, str(report)
     (refusal,) = report.rejections
@@ -132,7 +132,7 @@ def test_validators_are_counted_apart() -> None:
     assert f"{report.rejection_rate:.1%}" in str(report)
 
 
-def test_errors_of_a_users_own_kind_are_a_validators() -> None:
+def test_custom_errors_are_errors_of_validators() -> None:
     def odd(value: int) -> int:
         if value % 2:
             raise PydanticCustomError("odd_number", "{value} is odd", {"value": value})
@@ -143,7 +143,7 @@ def test_errors_of_a_users_own_kind_are_a_validators() -> None:
     assert report.rejections[0].count > 10
 
 
-def test_a_refusal_of_pydantics_own_types_is_not_a_validators() -> None:
+def test_rejections_by_pydantic_types_are_not_errors_of_validators() -> None:
     judge = Judge(EmailStr)
     refusal = judge.refusal('"x"')
     assert refusal is not None
@@ -164,7 +164,7 @@ def test_a_broken_validator_is_a_counterexample() -> None:
     assert report.counterexamples[0].text == '{"a": 1}'
 
 
-def test_other_spellings_are_no_counterexamples() -> None:
+def test_other_spellings_are_not_counterexamples() -> None:
     class Shown(BaseModel):
         a: Annotated[int, PlainSerializer(str)]
         hidden: int = Field(default=0, exclude=True)
@@ -177,12 +177,12 @@ def test_other_spellings_are_no_counterexamples() -> None:
 
     report = sk.check(Shown, n=50)
     assert report.ok, str(report)
-    assert "not fed back" in report.note
+    assert "not checked" in report.note
     assert sk.check(set[float], n=50).ok
     assert sk.check(list[Decimal], n=50).ok
 
 
-def test_a_narrower_schema_of_the_users_own_is_meant() -> None:
+def test_a_custom_narrower_schema_is_intended() -> None:
     narrow = Annotated[int, WithJsonSchema({"type": "integer", "minimum": 5})]
     assert sk.check(narrow, n=50).ok
 
@@ -202,13 +202,13 @@ def test_a_narrower_schema_of_the_users_own_is_meant() -> None:
     ],
     ids=json.dumps,
 )
-def test_schemas_that_agree(schema: dict[str, Any]) -> None:
+def test_schemas_without_counterexamples(schema: dict[str, Any]) -> None:
     report = sk.check(schema, n=100)
     assert report.ok, str(report)
     assert report.validated > 20
 
 
-def test_what_a_schema_leaves_to_a_check_after_is_no_counterexample() -> None:
+def test_keywords_validated_afterwards_give_no_counterexamples() -> None:
     loose = sk.JsonSchema(
         {"type": "array", "items": {"type": "boolean"}, "not": {"uniqueItems": True}}, strict=False
     )
@@ -223,7 +223,7 @@ def test_patterns_and_choices() -> None:
     assert sk.check(sk.Choice([1, "a", None]), n=10).ok
 
 
-def test_mistakes() -> None:
+def test_invalid_arguments() -> None:
     with pytest.raises(ValueError, match="n must be 1 or more"):
         sk.check(int, n=0)
     with pytest.raises(sk.SchemaError):
@@ -245,13 +245,13 @@ class Outer(BaseModel):
 @pytest.mark.parametrize("whitespace", ["spaced", "compact"])
 @pytest.mark.parametrize("null", ["always", "may_omit", "omit"])
 @pytest.mark.parametrize("order", ["declared", "any"])
-def test_every_policy_of_a_call(null: NullFields, whitespace: Whitespace, order: Order) -> None:
+def test_every_json_style_of_a_call(null: NullFields, whitespace: Whitespace, order: Order) -> None:
     report = sk.check(Outer, n=40, null=null, whitespace=whitespace, order=order)
     assert report.ok, str(report)
     assert report.validated > 20 and not report.note
 
 
-def test_a_policy_of_the_class_is_what_is_written() -> None:
+def test_the_json_style_of_the_class_is_used() -> None:
     @sk.json_style(whitespace="compact", null="omit")
     class Short(Outer): ...
 
@@ -259,7 +259,7 @@ def test_a_policy_of_the_class_is_what_is_written() -> None:
     assert report.ok, str(report)
 
 
-def test_what_may_be_quoted_is_no_counterexample() -> None:
+def test_quotes_give_no_counterexamples() -> None:
     class Quoting(BaseModel):
         quote: Annotated[str, sk.Quote()]
 

@@ -1,4 +1,4 @@
-"""Example values: sentences of the language, validated, varied, and the same for the same seed."""
+"""Example values: valid, varied sentences of the language, equal for equal seeds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Tree(BaseModel):
 
 @pytest.mark.parametrize("name", PROBABLE)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_sentences_are_valid_and_depend_on_nothing_but_the_seed(name: str) -> None:
+def test_sentences_are_valid_and_depend_only_on_the_seed(name: str) -> None:
     specimen = ZOO[name]
     language = Language.compile(specimen.target)
     texts = [language.sentence(SeededSource(f"{seed}")) for seed in range(12)]
@@ -52,7 +52,7 @@ def test_sentences_are_valid_and_depend_on_nothing_but_the_seed(name: str) -> No
     assert [again.sentence(SeededSource(f"{seed}")) for seed in reversed(range(12))][::-1] == texts
 
 
-def test_the_first_of_several_is_the_one() -> None:
+def test_the_first_of_several_equals_the_single_value() -> None:
     assert sk.sample(Order, seed=3, n=4)[0] == sk.sample(Order, seed=3)
     assert sk.sample(Order, seed=3, n=4)[:2] == sk.sample(Order, seed=3, n=2)
     assert sk.sample(Order, seed=3) != sk.sample(Order, seed=4)
@@ -99,14 +99,14 @@ TypedOptions: dict[str, Any] = {
 }
 
 
-def test_names_of_an_object_differ() -> None:
+def test_names_of_an_object_are_distinct() -> None:
     language = Language.compile({"type": "object"})
     for seed in range(200):
         pairs = json.loads(language.sentence(SeededSource(f"{seed}")), object_pairs_hook=lambda pairs: pairs)
         assert len({name for name, _ in pairs}) == len(pairs)
 
 
-def test_recursion_and_wide_open_values_end() -> None:
+def test_recursive_and_unconstrained_values_end() -> None:
     for target in (Tree, {}, {"type": "array"}, list[Any]):
         language = Language.compile(target)
         lengths = [len(language.sentence(SeededSource(f"{seed}")).encode()) for seed in range(100)]
@@ -122,7 +122,7 @@ def test_recursion_and_wide_open_values_end() -> None:
     ],
     ids=["regex", "texts", "values"],
 )
-def test_targets_that_are_no_types(target: Any, expected: set[object]) -> None:
+def test_targets_that_are_not_types(target: Any, expected: set[object]) -> None:
     assert set(sk.sample(target, n=30)) == expected
 
 
@@ -138,7 +138,7 @@ def test_targets_that_are_no_types(target: Any, expected: set[object]) -> None:
     ],
     ids=str,
 )
-def test_a_decimal_has_the_digits_that_are_written(constraints: dict[str, Any]) -> None:
+def test_a_decimal_keeps_its_written_digits(constraints: dict[str, Any]) -> None:
     language = Language.compile(Annotated[Decimal, Field(**constraints)])
     for text, value in texts_and_values(language, 0, 200):
         assert value == Decimal(text.strip('"'))
@@ -148,7 +148,7 @@ def test_a_decimal_has_the_digits_that_are_written(constraints: dict[str, Any]) 
             assert language.target.value(text) == Decimal(text)
 
 
-def test_options_reach_the_language() -> None:
+def test_options_are_passed_to_the_language() -> None:
     assert {"note" in json.loads(text) for text in _texts(Order)} == {True}
     assert {"note" in json.loads(text) for text in _texts(Order, defaults="may_omit")} == {True, False}
     first = {next(iter(json.loads(text))) for text in _texts(Order, order="any")}
@@ -160,7 +160,7 @@ def _texts(target: Any, **options: Any) -> list[str]:
     return [language.sentence(SeededSource(f"{seed}")) for seed in range(50)]
 
 
-def test_what_validators_refuse_is_sampled_again() -> None:
+def test_rejected_values_are_sampled_again() -> None:
     def even(value: int) -> int:
         if value % 2:
             raise ValueError("odd")
@@ -169,22 +169,22 @@ def test_what_validators_refuse_is_sampled_again() -> None:
     assert all(value % 2 == 0 for value in sk.sample(Annotated[int, AfterValidator(even)], n=20))
 
 
-def test_validators_that_refuse_everything_are_told_of() -> None:
+def test_validators_that_reject_everything_raise() -> None:
     def never(value: int) -> int:
         raise ValueError("no")
 
-    with pytest.raises(sk.OutputValidationError, match="refuse each of 200") as caught:
+    with pytest.raises(sk.OutputValidationError, match="reject each of 200") as caught:
         sk.sample(Annotated[int, AfterValidator(never)])
     assert len(caught.value.attempts) == 200
 
 
-def test_long_values_are_written_and_endless_ones_refused() -> None:
+def test_long_values_are_written_and_excessive_ones_rejected() -> None:
     assert len(sk.sample(Annotated[str, Field(min_length=5_000)])) >= 5_000
     with pytest.raises(sk.GenerationError, match="at most 200000"):
         sk.sample(Annotated[str, Field(min_length=1_000_000)])
 
 
-def test_mistakes() -> None:
+def test_invalid_arguments() -> None:
     with pytest.raises(ValueError, match="n must be 0 or more"):
         sk.sample(int, n=-1)
     with pytest.raises(sk.UnsatisfiableSchema):
@@ -195,7 +195,7 @@ def test_a_type_adapter_is_a_target() -> None:
     assert isinstance(sk.sample(TypeAdapter(int)), int)  # type: ignore[call-overload]
 
 
-def test_samples_are_written_as_the_call_says() -> None:
+def test_samples_follow_the_options_of_the_call() -> None:
     class Optional(BaseModel):
         a: int | None = None
 

@@ -44,7 +44,7 @@ def test_values_are_valid(items: list[Item]) -> None:
 
 @settings(max_examples=50)
 @given(strategy(Annotated[int, AfterValidator(even)]))
-def test_what_validators_refuse_is_not_given(value: int) -> None:
+def test_rejected_values_are_discarded(value: int) -> None:
     assert value % 2 == 0
 
 
@@ -66,7 +66,7 @@ def test_other_targets(value: object, text: str) -> None:
     ],
     ids=["bools", "items", "text", "tree"],
 )
-def test_what_fails_shrinks(target: Any, condition: Any, expected: object) -> None:
+def test_failing_examples_shrink(target: Any, condition: Any, expected: object) -> None:
     found = find(strategy(target), lambda value: bool(condition(value)), settings=FINDING)
     if expected is None:
         assert len(found) <= 5  # a word, or three letters
@@ -74,7 +74,7 @@ def test_what_fails_shrinks(target: Any, condition: Any, expected: object) -> No
         assert found == expected
 
 
-def test_without_hypothesis_the_error_says_what_to_do() -> None:
+def test_without_hypothesis_the_error_names_the_extra() -> None:
     code = (
         "import sys; sys.modules['hypothesis'] = None\n"
         "from structkit.testing import strategy\n"

@@ -1,4 +1,4 @@
-"""Random sentences end soon, whatever may go on without end and whatever must differ."""
+"""Random sentences end within the budget, with unbounded and with distinct parts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from structkit.testing.proof.language import Language
 from structkit.testing.proof.random_source import SeededSource
 
 LONGEST = 2_000
-"""Bytes: those wished for, at most 1,024, and what still has to be closed then."""
+"""Maximum number of bytes: the budget of at most 1,024, and the bytes that close the sentence."""
 
 
 class Open(BaseModel):
-    """A key of any name may come before those that must be there, and holds another of these."""
+    """A key of any name may precede the required keys, and its value may contain further such objects."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Open]
@@ -25,7 +25,7 @@ class Open(BaseModel):
 
 
 class Stripped(BaseModel):
-    """A string must not end in a space, and may have any number of them before that."""
+    """A string that must not end in a space, but may contain any number of spaces."""
 
     model_config = ConfigDict(str_strip_whitespace=True, str_to_lower=True)
     words: set[str]
@@ -35,7 +35,7 @@ class Stripped(BaseModel):
 @pytest.mark.parametrize(
     ("target", "options"), [(Open, {}), (Open, {"order": "any"}), (Stripped, {}), (set[str], {})]
 )
-def test_sentences_end_soon(target: Any, options: dict[str, Any]) -> None:
+def test_sentences_end_within_the_budget(target: Any, options: dict[str, Any]) -> None:
     language = Language.compile(target, **options)
     sizes = [len(language.sentence(SeededSource(f"{number}")).encode()) for number in range(40)]
     assert max(sizes) < LONGEST
