@@ -1,4 +1,4 @@
-"""From a target and a vocabulary to a guide: the left half of the pipeline, put together."""
+"""Compilation of a target over a vocabulary to a guide, with the disk cache."""
 
 from __future__ import annotations
 
@@ -42,28 +42,29 @@ def compile(
     Args:
         target: A type, a function, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
         vocabulary: The tokens.
-        whitespace: `"spaced"`, the default, writes JSON as `json.dumps` does, `"compact"` without spaces.
-        defaults: `"always"`, the default, writes fields that have a default too; `"may_omit"` leaves that to the model.
-        order: `"declared"`, the default, writes keys as the target lists them; `"any"` lets the model choose, each key
-            at most once (but in unique items, and in objects whose keys are counted besides, where it would be
-            ambiguous).
-        null: What is written of a field `X | None = None` that has no value: `"always"` writes `null`, `"omit"` leaves
-            it out, `"may_omit"` allows both; by default `defaults` decides. See `structkit.json_style`.
-        source: The text that fields with `structkit.Quote` are taken from. A guide of quotes is not kept on disk.
-        limits: What may be built.
-        precompute: Make all masks now instead of when they are first asked for.
-        cache: Keep the guide on disk, in `STRUCTKIT_CACHE_DIR` or the platform's cache folder: what is compiled now,
-            and what `Guide.save` adds. A Python type is still read each time, but its automaton and masks are kept.
+        whitespace: `"spaced"` (default) writes JSON as `json.dumps` does, `"compact"` writes no spaces.
+        defaults: `"always"` (default) also writes fields that have a default; with `"may_omit"` the model may omit
+            them.
+        order: `"declared"` (default) writes keys in the order of the target; with `"any"` the model chooses the order,
+            each key at most once. Unique items, and objects that also limit the number of their keys, keep the declared
+            order, because any other order would be ambiguous.
+        null: How to write a field `X | None = None` without a value: `"always"` writes `null`, `"omit"` leaves the
+            field out, `"may_omit"` allows both; by default `defaults` decides. See `structkit.json_style`.
+        source: The text that fields with `structkit.Quote` quote. A guide with quotes is not cached on disk.
+        limits: Limits on sizes and searches.
+        precompute: Make all masks now instead of on first use.
+        cache: Cache the guide on disk, in `STRUCTKIT_CACHE_DIR` or the platform's cache folder: the compiled guide and
+            what `Guide.save` adds. A Python type is parsed in each process; its automaton and masks are cached.
 
     Returns:
         The guide.
 
     Raises:
-        SchemaError: The target cannot be described, or not be enforced, or no value satisfies it.
-        PatternError: A pattern that no regular language can say.
-        VocabularyError: The vocabulary cannot spell any value.
+        SchemaError: The target cannot be represented or enforced, or no value satisfies it.
+        PatternError: A pattern is not a regular language.
+        VocabularyError: The tokens cannot spell any value.
         LimitExceeded: The target is too large.
-        TypeError: The vocabulary is none.
+        TypeError: `vocabulary` is not a `Vocabulary`.
 
     >>> from structkit.testing import byte_vocabulary
     >>> cursor = compile(bool, byte_vocabulary()).cursor()
@@ -74,7 +75,7 @@ def compile(
     begin = time.perf_counter()
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(
-            f"compile takes the tokens of a model, such as model.vocabulary, not {vocabulary!r:.60}"
+            f"vocabulary must be a Vocabulary, such as model.vocabulary, not {vocabulary!r:.60}"
         )
     policy = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
 
@@ -92,8 +93,8 @@ def compile(
         address = address_of(vocabulary.fingerprint, *style, _limits_key(limits), text.text)
         guide = _load_guide(address, vocabulary, limits, lambda source: rules(text.deserialize(source)))
     if guide is None:
-        given = text.serialize() if text is not None else b""
-        guide = _build_guide(rules(target), vocabulary, limits, address=address, source=given, cache=cache)
+        serialized = text.serialize() if text is not None else b""
+        guide = _build_guide(rules(target), vocabulary, limits, address=address, source=serialized, cache=cache)
     if precompute:
         guide.precompute()
     if isinstance(target, (Regex, Choice, Target)):
@@ -105,26 +106,26 @@ def compile(
 def _build_guide(
     rules: Rules, vocabulary: Vocabulary, limits: Limits, *, address: str, source: bytes, cache: bool
 ) -> Guide:
-    """The guide of what was read: that of a target with the same rules, if it is on disk, else a new one.
+    """Return the guide of the rules, from the disk cache if an equivalent one is there.
 
     Args:
         rules: The language.
-        vocabulary: Its tokens.
-        limits: Its limits.
-        address: Where a target with a source is kept.
-        source: The target in bytes; without them the rules say where it is kept.
-        cache: Whether it is kept.
+        vocabulary: The tokens.
+        limits: Limits on sizes and searches.
+        address: The cache address of a target with a serialized form.
+        source: The serialized target; if empty, the address is a hash of the rules.
+        cache: Whether to use the disk cache.
     """
     automaton = link(rules, limits)
     if cache and not source:
         address = address_of(vocabulary.fingerprint, _limits_key(limits), automaton.builder.fingerprint)
         if (alike := _load_equivalent(address, vocabulary, limits, automaton.builder)) is not None:
             return alike
-    if automaton.tables is not automaton.builder.tables:  # more was built to be compared
+    if automaton.tables is not automaton.builder.tables:  # the comparison built more rules
         automaton = Automaton(automaton.builder.tables, limits, automaton.builder)
     guide = Guide(automaton, vocabulary, address=address, source=source)
     if address:
-        with suppress(StructkitError):  # who asks for the first mask is told
+        with suppress(StructkitError):  # raised again when the first mask is requested
             guide.warm_up()
             guide.save()
     return guide
@@ -138,42 +139,43 @@ def _limits_key(limits: Limits) -> str:
 def _load_guide(
     address: str, vocabulary: Vocabulary, limits: Limits, rules: Callable[[bytes], Rules]
 ) -> Guide | None:
-    """The guide under an address in the disk cache; `None` if there is none.
+    """Return the guide at an address of the disk cache, or `None`.
 
     Args:
-        address: Where.
-        vocabulary: Its tokens.
-        limits: Its limits.
-        rules: The rules of its target, given the source of that.
+        address: The cache address.
+        vocabulary: The tokens.
+        limits: Limits on sizes and searches.
+        rules: Returns the rules of a serialized target.
     """
-    kept = load_guide(address, vocabulary) if address else None
-    if kept is None:
+    stored = load_guide(address, vocabulary) if address else None
+    if stored is None:
         return None
-    source = kept.source.tobytes()
+    source = stored.source.tobytes()
 
-    def again() -> LazyBuilder:
+    def rebuild() -> LazyBuilder:
         builder = LazyBuilder(rules(source), limits)
-        builder.replay(kept.tables)
+        builder.replay(stored.tables)
         return builder
 
-    automaton = Automaton(kept.tables, limits, again)
-    return Guide(automaton, vocabulary, address=address, source=source, guide_file=kept)
+    automaton = Automaton(stored.tables, limits, rebuild)
+    return Guide(automaton, vocabulary, address=address, source=source, guide_file=stored)
 
 
 def _load_equivalent(
     address: str, vocabulary: Vocabulary, limits: Limits, builder: LazyBuilder
 ) -> Guide | None:
-    """The guide of a Python type in the disk cache; `None` if there is none.
+    """Return the guide of a Python type from the disk cache, or `None`.
 
-    The address says how its automaton begins. Others may begin so, too: what is kept is built again, and compared.
+    The address is a hash of the rules that are built first, which other targets may share. Therefore the stored rules
+    are rebuilt and compared.
     """
-    kept = load_guide(address, vocabulary) if address else None
-    if kept is None:
+    stored = load_guide(address, vocabulary) if address else None
+    if stored is None:
         return None
-    # Built in the order of another target, a rule may be too large.
+    # A rule may exceed the limits when rules are built in the order of another target.
     with suppress(LimitExceeded):
-        if builder.replay(kept.tables) and builder.fingerprint.encode() == kept.source.tobytes():
+        if builder.replay(stored.tables) and builder.fingerprint.encode() == stored.source.tobytes():
             return Guide(
-                Automaton(builder.tables, limits, builder), vocabulary, address=address, guide_file=kept
+                Automaton(builder.tables, limits, builder), vocabulary, address=address, guide_file=stored
             )
     return None

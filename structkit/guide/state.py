@@ -1,4 +1,4 @@
-"""Where a sequence stands: an immutable value, with the answers found for it so far."""
+"""Parse states of a sequence, with cached masks and costs."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ __all__ = ["State", "mask_of", "masks_of", "max_cost_of", "possible_repeats", "r
 
 
 class State:
-    """The frames at which a text stands, each a way to read it.
+    """A parse state: the frames after a text, one for each parse of the text.
+
+    The first three attributes identify the state, the others are caches: `None` until first computed.
 
     Attributes:
         frames: The frames.
-        buffer: The text since the first unique text began that is still open; empty without one.
+        buffer: The text from the start of the outermost open distinct text; empty if none is open.
         is_accepting: Whether the text may end here.
-        forced: The bytes that must come next, once asked for.
-        successors: The states after tokens taken from here before.
-        masks: What the allowed tokens are the union of, without the end tokens, once asked for.
-        max_cost_after: The most tokens that may be needed to an end after any allowed token, once asked for.
-        is_exact: Whether that was counted exactly.
-        completion: Tokens that lead to an end, a promise that the states along them inherit; empty if none were found.
-        searched: Whether a budget allowed tokens here for the ways of others that lead to the same frames.
+        forced: The bytes that must come next.
+        successors: The states after tokens that were taken here.
+        masks: Masks whose union is the set of allowed tokens, without the end tokens.
+        max_cost_after: Upper bound on the tokens needed to complete the value after any allowed token.
+        is_exact: Whether `max_cost_after` was computed from exact distances.
+        completion: Tokens that complete the value, inherited by the states along them; empty if none were found.
+        searched: Whether a budget allowed a token here because another token to the same frames has a completion.
     """
 
     __slots__ = (
@@ -59,7 +61,7 @@ class State:
 
 
 def masks_of(state: State, index: Index) -> tuple[Mask, ...]:
-    """The masks of the state, which are made if they were not yet."""
+    """Return the masks of the state; compute them on the first call."""
     masks = state.masks
     if masks is None:
         parts = [row.mask for _, _, row in reachable_rows(state, index)]
@@ -70,31 +72,31 @@ def masks_of(state: State, index: Index) -> tuple[Mask, ...]:
 
 
 def max_cost_of(state: State, index: Index) -> int:
-    """The most tokens that may be needed to an end after any token that the state allows."""
-    growth = state.max_cost_after
-    if growth is None:
+    """Return an upper bound on the tokens needed to complete the value after any allowed token."""
+    max_cost = state.max_cost_after
+    if max_cost is None:
         state.is_exact = index.is_exact
-        growth = state.max_cost_after = max(
+        max_cost = state.max_cost_after = max(
             (
                 row.max_cost_after + index.pending_tokens(frame) + index.upper_bound(frame.below)
                 for _, frame, row in reachable_rows(state, index)
             ),
             default=0,
         )
-    return growth
+    return max_cost
 
 
 def mask_of(state: State, index: Index) -> NDArray[np.uint32]:
-    """uint32[words]: the tokens that the state allows, without the end tokens."""
+    """Return the allowed tokens as a mask, uint32[words], without the end tokens."""
     mask = np.empty(index.vocabulary.mask_words, np.uint32)
     write_union(masks_of(state, index), mask)
     return mask
 
 
 def reachable_rows(state: State, index: Index) -> list[tuple[NDArray[np.int32] | None, Frame, Row]]:
-    """What the mask is made of: for each frame its row, then those of the frames below it that a token can reach.
+    """Return the rows whose union is the mask: of each frame, and of the frames below that a token can reach.
 
-    With each the exits that it reads on from, `None` for the start of every token.
+    Each entry has the trie nodes from which the row continues, or `None` for the root.
     """
     found: list[tuple[NDArray[np.int32] | None, Frame, Row]] = []
     for frame in state.frames:
@@ -108,8 +110,9 @@ def reachable_rows(state: State, index: Index) -> list[tuple[NDArray[np.int32] |
 def rows_below(
     exit_nodes: NDArray[np.int32], below: Below, row_at: Callable[[NDArray[np.int32], Frame], Row]
 ) -> list[tuple[NDArray[np.int32], Frame, Row]]:
-    """What tokens can reach below a frame whose rule they leave at `exit_nodes`; with each frame its own exits and
-    row.
+    """Return the frames below a frame that tokens reach when they exit its rule at the trie nodes `exit_nodes`.
+
+    Each entry has the nodes at which tokens enter the frame, the frame, and its row.
     """
     found: list[tuple[NDArray[np.int32], Frame, Row]] = []
     while isinstance(below, Frame) and len(exit_nodes):
@@ -125,14 +128,14 @@ def rows_below(
             reached = _union(lists)
             row = row_at(reached, frame)
             found.append((reached, frame, row))
-            for under_it in return_frames(frame) if len(row.exit_nodes) else ():
-                following.setdefault(under_it, []).append(row.exit_nodes)
+            for lower in return_frames(frame) if len(row.exit_nodes) else ():
+                following.setdefault(lower, []).append(row.exit_nodes)
         level = following
     return found
 
 
 def _without_repeats(masks: list[Mask], state: State, index: Index) -> list[Mask]:
-    """Without the tokens that end a unique text as one seen before, or lead where no other end is left."""
+    """Remove the tokens that repeat a distinct text, or after which every completion repeats one."""
     tokens = possible_repeats(state, index, finished_only=True)
     if not tokens:
         return masks
@@ -149,7 +152,7 @@ def _without_repeats(masks: list[Mask], state: State, index: Index) -> list[Mask
 
 
 def _repeating(tokens: list[int], state: State, index: Index) -> Iterator[int]:
-    """Those of the tokens that lead nowhere; what several of them begin with is read once."""
+    """Yield the tokens that lead to no state; common prefixes are read once."""
     texts = index.vocabulary.tokens
     before, path = b"", [(state.frames, state.buffer)]
     for token in sorted(tokens, key=texts.__getitem__):
@@ -164,7 +167,10 @@ def _repeating(tokens: list[int], state: State, index: Index) -> Iterator[int]:
 
 
 def _opening(frame: Frame, index: Index, *, finished_only: bool) -> Iterator[int]:
-    """Of the tokens that a frame allows, with those below it, which begin a unique text, or end it there."""
+    """Yield the tokens, of a frame and the frames below it, that start a distinct text.
+
+    With `finished_only`, only the tokens that also end it.
+    """
     row = index.row(frame)
     opening = index.distinct_start_row(None, None, frame, row, finished_only=finished_only)
     yield from opening.mask.tokens()
@@ -175,8 +181,8 @@ def _opening(frame: Frame, index: Index, *, finished_only: bool) -> Iterator[int
     )
     while level:
         following: dict[Frame, list[tuple[NDArray[np.int32], NDArray[np.int32]]]] = {}
-        for at, ways in level.items():
-            exits, plain = (_union(lists) for lists in zip(*ways, strict=True))
+        for at, entries in level.items():
+            exits, plain = (_union(lists) for lists in zip(*entries, strict=True))
             row = index.continuation_row(exits, at)
             opening = index.distinct_start_row(exits, plain, at, row, finished_only=finished_only)
             yield from opening.mask.tokens()
@@ -186,17 +192,17 @@ def _opening(frame: Frame, index: Index, *, finished_only: bool) -> Iterator[int
 
 
 def _union(lists: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
-    """The exits that are in one of the lists."""
+    """Return the union of the lists of trie nodes."""
     return lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists))
 
 
 def possible_repeats(state: State, index: Index, *, finished_only: bool = False) -> set[int]:
-    """The tokens that may repeat a unique text seen before, perhaps with others.
+    """Return a superset of the tokens that repeat a distinct text seen before.
 
-    Rows know nothing of what was seen, so these are tried one by one: those that begin a unique text or must be
-    followed by one, and those along the texts seen before where one of them may be repeated. With `finished_only`,
-    texts count
-    only where they end, or where there is an end of what they may go on with: else not all of it was seen.
+    Rows do not depend on the texts seen, so these tokens must be tried one by one: tokens that start a distinct text or
+    must be followed by one, and tokens along the texts seen before where one of them may be repeated. With
+    `finished_only`, the result contains only tokens that end a distinct text, or after which finitely many texts are
+    possible; otherwise some continuation is new.
     """
     found: set[int] = set()
     automaton = index.automaton
@@ -208,7 +214,7 @@ def possible_repeats(state: State, index: Index, *, finished_only: bool = False)
             rule = automaton.rule_of[above.state]
             if finished_only and index.reader.unique.is_unrestricted(rule):
                 found.update(index.extension_tokens(forbidden_suffixes(at, state.buffer)))
-            # A key of its own has one text, and was not entered if that was written before.
+            # The rule of a single key has one text, and is not entered if that text was written before.
             elif automaton.sole_text(rule) is None:
                 for rest in forbidden_suffixes(at, state.buffer):
                     found.update(index.prefix_and_extension_tokens(rest))

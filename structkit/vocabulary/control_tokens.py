@@ -1,8 +1,8 @@
-"""Marks: control tokens that a language may hold at places of its own, although no text can spell them.
+"""Control tokens that a language may contain at fixed positions, although no ordinary text can spell them.
 
-A mark is written as a byte that UTF-8 never uses (RFC 3629, section 1) and its name. In a Python text that byte is the
-lone surrogate U+DCFF, as Python's own `surrogateescape` has it (PEP 383): no free text holds one, so a mark stands only
-where a language says so.
+A control token is written as a byte that UTF-8 never uses (RFC 3629, section 1), followed by its name. In a `str` this
+byte is the lone surrogate U+DCFF, as in Python's `surrogateescape` (PEP 383). Free text never contains a surrogate, so
+a control token occurs only where the language requires it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from structkit.vocabulary.vocabulary import Vocabulary
 __all__ = ["CONTROL_BYTE", "control_text", "display_text", "to_bytes", "to_text", "with_control_tokens"]
 
 CONTROL_BYTE = b"\xff"
-"""What a mark begins with."""
+"""First byte of a control token."""
 
 _CONTROL_CHARACTER = "\udcff"
-"""The same in a text."""
+"""`CONTROL_BYTE` in a `str`."""
 
 
 def control_text(name: str) -> str:
-    r"""A mark in a text.
+    r"""Return a control token as a `str`.
 
     >>> to_bytes(control_text("[TOOL_CALLS]"))
     b'\xff[TOOL_CALLS]'
@@ -31,17 +31,17 @@ def control_text(name: str) -> str:
 
 
 def to_bytes(text: str) -> bytes:
-    """A text that may hold marks."""
+    """Encode a text that may contain control tokens."""
     return text.encode(errors="surrogateescape")
 
 
 def to_text(text: bytes) -> str:
-    """Bytes that may hold marks."""
+    """Decode bytes that may contain control tokens."""
     return text.decode(errors="surrogateescape")
 
 
 def display_text(text: str) -> str:
-    """A text with marks as people read them.
+    """Return a text with its control tokens shown by name.
 
     >>> display_text(control_text("[TOOL_CALLS]") + "[]")
     '[TOOL_CALLS][]'
@@ -51,13 +51,13 @@ def display_text(text: str) -> str:
 
 @lru_cache(maxsize=8)
 def with_control_tokens(vocabulary: Vocabulary, control_tokens: Set[tuple[int, str]]) -> Vocabulary:
-    r"""A vocabulary in which some control tokens are marks.
+    r"""Return a vocabulary in which the given control tokens have bytes.
 
-    The byte that marks begin with is in no other token of it: so a mark is spelled by its token, and by no other.
+    Other tokens that contain `CONTROL_BYTE` become `b""`, so a control token is spelled by its own token only.
 
     Args:
-        vocabulary: The tokens; those of the marks have no bytes there.
-        control_tokens: The ids and names of the marks.
+        vocabulary: The tokens; the control tokens have no bytes in it.
+        control_tokens: Ids and names of the control tokens.
 
     >>> with_control_tokens(Vocabulary([b"a", b"\xff", None], eos_token_ids={3}), frozenset({(2, "[X]")})).tokens
     (b'a', b'', b'\xff[X]', b'')

@@ -1,4 +1,4 @@
-"""Pieces, the strings in a tokenizer's tables, read as the bytes that they add in the middle of a text."""
+"""Conversion of pieces, the strings in a tokenizer's tables, to the bytes that they add in the middle of a text."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from collections.abc import Sequence
 __all__ = ["METASPACE", "is_control", "read_byte_level", "read_metaspace"]
 
 METASPACE = "\N{LOWER ONE EIGHTH BLOCK}"
-"""What sentencepiece writes for a space."""
+"""The character that sentencepiece writes for a space."""
 
 _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 _CONTROL = re.compile(r"<[|\N{FULLWIDTH VERTICAL LINE}]|[<\[](?:unused|reserved)")
 
 
 def read_byte_level(pieces: Sequence[str]) -> list[bytes]:
-    r"""Read pieces of byte-level BPE, in which every character stands for one byte.
+    r"""Convert pieces of byte-level BPE, in which every character represents one byte.
 
-    The alphabet is that of GPT-2 (`bytes_to_unicode` in its `encoder.py`): printable Latin-1 stands for itself,
-    and the other 68 bytes, in order, for the characters from U+0100 on. Pieces with other characters are literal.
+    The alphabet is GPT-2's (`bytes_to_unicode` in its `encoder.py`): printable Latin-1 characters represent their own
+    bytes, the characters from U+0100 on represent the other 68 bytes in order. Pieces with other characters are
+    literal.
 
     >>> read_byte_level(["\u0120caf\u00c3\u00a9", "\u010a", "\u2581"])
     [b' caf\xc3\xa9', b'\n', b'\xe2\x96\x81']
@@ -26,7 +27,7 @@ def read_byte_level(pieces: Sequence[str]) -> list[bytes]:
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = [byte for byte in range(256) if byte not in printable]
     alphabet = {byte: byte for byte in printable} | {0x100 + i: byte for i, byte in enumerate(others)}
-    # A character outside the alphabet, and Latin-1 that stands for no byte, must not be mistaken for one.
+    # Latin-1 characters outside the alphabet map to U+0100, which cannot be encoded, so that their pieces are literal.
     table = alphabet | dict.fromkeys(others, 256)
     read: list[bytes] = []
     for piece in pieces:
@@ -38,7 +39,7 @@ def read_byte_level(pieces: Sequence[str]) -> list[bytes]:
 
 
 def read_metaspace(pieces: Sequence[str], *, byte_fallback: bool) -> list[bytes]:
-    r"""Read pieces of sentencepiece: `▁` is a space, and `<0x0A>` a byte where there is byte fallback.
+    r"""Convert pieces of sentencepiece: `▁` is a space; with byte fallback, `<0x0A>` is a byte.
 
     >>> read_metaspace(["\u2581a", "<0x0A>"], byte_fallback=True)
     [b' a', b'\n']
@@ -53,9 +54,9 @@ def read_metaspace(pieces: Sequence[str], *, byte_fallback: bool) -> list[bytes]
 
 
 def is_control(content: str) -> bool:
-    """Whether an added token looks like a control token although its tokenizer does not call it special.
+    """Return whether an added token looks like a control token although its tokenizer does not mark it as special.
 
-    DeepSeek's `<｜User｜>` and Gemma's `<unused7>` are such. `<think>` is not: its text is part of the answer.
+    Examples are DeepSeek's `<｜User｜>` and Gemma's `<unused7>`. `<think>` is text: it is part of the answer.
 
     >>> is_control("<|tool|>"), is_control("<think>"), is_control("    ")
     (True, False, False)

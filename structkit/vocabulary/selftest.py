@@ -1,4 +1,4 @@
-"""The self-test of a vocabulary: sample texts, spelled by the tokenizer, must come back from the tokens' bytes."""
+"""Self-test of a vocabulary: the tokens of encoded sample texts must have the bytes of these texts."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _SAMPLES = (
 def check_round_trip(
     tokens: Sequence[bytes], encode: Callable[[str], Sequence[int]], normalize: Callable[[str], str]
 ) -> None:
-    """Spell samples with the tokenizer and compare what its tokens' bytes say.
+    """Encode samples with the tokenizer and compare the bytes of their tokens with the text.
 
-    A text may gain one space at its start, which sentencepiece writes there, and may differ by what the tokenizer's
-    own normalizer does to it. Characters that the tokenizer cannot spell at all are left out.
+    The samples are normalized first. The tokens may add one space at the start of a text, as sentencepiece does.
+    Characters that the tokenizer cannot encode are left out.
 
     Args:
-        tokens: The bytes of each id, as they were read.
-        encode: The tokenizer, without the special tokens it puts around a text.
-        normalize: What the tokenizer does to a text before it is cut.
+        tokens: The bytes of each id.
+        encode: The tokenizer's encoding without special tokens around the text.
+        normalize: The tokenizer's normalizer.
 
     Raises:
-        VocabularyError: A sample comes back as something else.
+        VocabularyError: The tokens of a sample have other bytes than the sample.
 
     >>> check_round_trip([b"a", b"b"], lambda text: [0 for letter in text if letter == "a"], str)
     """
@@ -52,11 +52,11 @@ def check_round_trip(
         if found is not None:
             raise VocabularyError(f"the tokenizer cannot be read as bytes: {found}")
     if not spelled:
-        raise VocabularyError("the tokenizer cannot be read as bytes: it spells nothing of the sample texts")
+        raise VocabularyError("the tokenizer cannot be read as bytes: it encodes none of the sample texts")
 
 
 def _every_byte() -> list[str]:
-    """Texts in which every byte that UTF-8 uses occurs."""
+    """Return texts that contain every byte that UTF-8 uses."""
     starts = [code << 6 for code in range(3, 0x20)] + [0x800] + [code << 12 for code in range(1, 0x10)]
     leads = [*starts, 0x10000, *(code << 18 for code in range(1, 5))]
     text = "".join([*map(chr, range(0xC0)), *map(_simplest_character, leads)])
@@ -64,7 +64,7 @@ def _every_byte() -> list[str]:
 
 
 def _simplest_character(start: int) -> str:
-    """A character with the same first byte as `start`, if possible a letter that no normalizer changes."""
+    """Return a character with the same first byte as `start`, if possible a letter that NFKC leaves unchanged."""
     lead = chr(start).encode()[0]
     letters = (letter for letter in map(chr, range(start, start + 0x1000)) if letter.isalpha())
     stable = (c for c in letters if c.encode()[0] == lead and unicodedata.normalize("NFKC", c) == c)
@@ -72,23 +72,26 @@ def _simplest_character(start: int) -> str:
 
 
 def _is_encodable(character: str, ids: Sequence[int], tokens: Sequence[bytes]) -> bool:
-    """Whether a tokenizer has all of a character: some drop what they lack, some write an unknown token for it."""
+    """Return whether the tokens contain the complete character.
+
+    Some tokenizers drop a character that they lack, others write the unknown token.
+    """
     read = [tokens[token_id] for token_id in ids]
     return all(read) and sum(map(len, read)) >= len(character.encode())
 
 
 def _difference(text: str, ids: Sequence[int], tokens: Sequence[bytes]) -> str | None:
-    """What the tokens say instead of the text, or nothing if they say it."""
-    wanted = text.encode()
-    got = b"".join(tokens[token_id] for token_id in ids)
-    if got in (wanted, b" " + wanted):
+    """Describe how the bytes of the tokens differ from the text; `None` if they are equal."""
+    expected = text.encode()
+    actual = b"".join(tokens[token_id] for token_id in ids)
+    if actual in (expected, b" " + expected):
         return None
-    if got.startswith(b" ") and not wanted.startswith(b" "):
-        wanted = b" " + wanted
+    if actual.startswith(b" ") and not expected.startswith(b" "):
+        expected = b" " + expected
     position = 0
     for token_id in ids:
         token = tokens[token_id]
-        if not wanted.startswith(token, position) or not token:
-            return f"in {text!r}, byte {position}, token {token_id} reads as {token!r}, not {wanted[position:][:12]!r}"
+        if not expected.startswith(token, position) or not token:
+            return f"in {text!r}, byte {position}, token {token_id} is {token!r}, not {expected[position:][:12]!r}"
         position += len(token)
-    return f"{text!r} comes back as {got!r}"
+    return f"{text!r} is decoded as {actual!r}"

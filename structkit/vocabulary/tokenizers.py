@@ -1,7 +1,7 @@
-"""Tokenizers of every make, read as a list of byte strings from their own tables, never from decoded text.
+"""Token bytes of the supported tokenizer libraries, read from their tables.
 
-A decoded part of a character is U+FFFD and would let broken UTF-8 into a text; the tables have the bytes. What a
-tokenizer is, is told by its methods: none of the packages is imported.
+Decoded text cannot be used: an incomplete character decodes to U+FFFD, while the tables contain its bytes. Tokenizers
+are recognized by their methods, so no tokenizer package is imported.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TEXT_ENDS = (
 
 
 def read_tokens(tokenizer: object) -> list[bytes]:
-    """Read what each token adds in the middle of a text.
+    """Return the bytes that each token adds in the middle of a text.
 
     Args:
         tokenizer: See `Vocabulary.from_tokenizer`.
@@ -36,7 +36,7 @@ def read_tokens(tokenizer: object) -> list[bytes]:
         The bytes of each id; `b""` for ids that are not text.
 
     Raises:
-        VocabularyError: The tokenizer is unknown, its tokens are not bytes, or the self-test found a difference.
+        VocabularyError: The tokenizer is not supported, its tokens cannot be read as bytes, or the self-test failed.
 
     >>> from tokenizers import Tokenizer, models
     >>> read_tokens(Tokenizer(models.BPE(vocab={"a": 0, "b": 1, "ab": 2}, merges=[("a", "b")])))
@@ -48,7 +48,7 @@ def read_tokens(tokenizer: object) -> list[bytes]:
 
 
 def find_eos_token_ids(tokenizer: object) -> frozenset[int]:
-    """Find the ids that end a text, and those that end a turn if the chat template uses them.
+    """Return the ids that end a text, and the ids that end a turn if the chat template uses them.
 
     >>> from tokenizers import Tokenizer, models
     >>> tokenizer = Tokenizer(models.BPE(vocab={"a": 0}, merges=[]))
@@ -73,12 +73,12 @@ def find_eos_token_ids(tokenizer: object) -> frozenset[int]:
     return frozenset()
 
 
-# What is asked of each make of tokenizer. `runtime_checkable` compares names only, which is the point.
+# The required interface of each library's tokenizers. `runtime_checkable` compares member names only.
 
 
 @runtime_checkable
 class _Transformers(Protocol):
-    """A tokenizer of transformers, fast or slow."""
+    """A fast or slow tokenizer of transformers."""
 
     eos_token_id: int | list[int] | None
     chat_template: object
@@ -142,7 +142,7 @@ class _SentencePiece(Protocol):
 
 @runtime_checkable
 class _SlowSentencePiece(Protocol):
-    """A tokenizer of transformers around a sentencepiece model, with ids of its own."""
+    """A tokenizer of transformers around a sentencepiece model, with its own ids."""
 
     sp_model: _SentencePiece
 
@@ -164,7 +164,7 @@ class _MistralCommon(Protocol):
 
 
 def _unwrapped(tokenizer: object) -> object:
-    """The tokenizer inside the wrappers of transformers and mistral-common."""
+    """Return the tokenizer inside the wrappers of transformers and mistral-common."""
     tokenizer = getattr(tokenizer, "backend_tokenizer", None) or tokenizer
     for wrapper in (getattr(tokenizer, "tokenizer", None), tokenizer):
         instruct = getattr(wrapper, "instruct_tokenizer", None)
@@ -173,11 +173,11 @@ def _unwrapped(tokenizer: object) -> object:
     return tokenizer
 
 
-# One reader for each make.
+# One reader for each library.
 
 
 class _Reading(NamedTuple):
-    """The bytes of each id, and what the self-test needs: the tokenizer without special tokens, and its normalizer."""
+    """The bytes of each id, and the self-test's input: encoding without special tokens, and the normalizer."""
 
     tokens: list[bytes]
     encode: Callable[[str], Sequence[int]]
@@ -196,8 +196,8 @@ def _read(tokenizer: object) -> _Reading:
     if isinstance(tokenizer, _MistralCommon):
         return _read_mistral_common(tokenizer)
     raise VocabularyError(
-        f"a {type(tokenizer).__module__}.{type(tokenizer).__qualname__} is no tokenizer that structkit can read; "
-        "pass one of transformers, tokenizers, tiktoken or sentencepiece, or write Vocabulary(tokens, end_ids)"
+        f"unsupported tokenizer {type(tokenizer).__module__}.{type(tokenizer).__qualname__}; pass a tokenizer of "
+        "transformers, tokenizers, tiktoken or sentencepiece, or write Vocabulary(tokens, eos_token_ids)"
     )
 
 
@@ -219,15 +219,15 @@ def _read_tokenizers(tokenizer: _Tokenizers) -> _Reading:
 
 
 def _reader(tokenizer: _Tokenizers, vocabulary: Mapping[str, int]) -> Callable[[Sequence[str]], list[bytes]]:
-    """Choose how pieces become bytes by the parts that the tokenizer is made of."""
+    """Choose the conversion of pieces to bytes by the components of the tokenizer."""
     model = type(tokenizer.model).__name__
     prefix = getattr(tokenizer.model, "continuing_subword_prefix", None)
     suffix = getattr(tokenizer.model, "end_of_word_suffix", None)
     if model not in ("BPE", "Unigram") or prefix or suffix:
         mark = f" with {prefix or suffix!r}" if prefix or suffix else ""
         raise VocabularyError(
-            f"the tokenizer cannot be read as bytes: a {model} model{mark} does not say where its spaces go; "
-            "choose a model with byte-level BPE or sentencepiece"
+            f"the tokenizer cannot be read as bytes: a {model} model{mark} does not define where spaces are; "
+            "use a model with byte-level BPE or sentencepiece"
         )
     parts = [part for attribute in (tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.decoder)
              for part in _parts(attribute)]  # fmt: skip
@@ -242,20 +242,20 @@ def _reader(tokenizer: _Tokenizers, vocabulary: Mapping[str, int]) -> Callable[[
 
 
 class _Pickled(Protocol):
-    """A component of tokenizers: its pickled state is its JSON. Nothing is unpickled here."""
+    """A component of tokenizers: its pickled state is its JSON. No data is unpickled."""
 
     def __getstate__(self) -> bytes: ...
 
 
 def _parts(component: object) -> Iterator[Mapping[str, object]]:
-    """The parts of a normalizer, pre-tokenizer or decoder, as its JSON lists them."""
+    """Yield the parts of a normalizer, pre-tokenizer or decoder, as listed in its JSON."""
     if component is None:
         return
     try:
         described: object = json.loads(cast(_Pickled, component).__getstate__())
-    except Exception as error:  # for a component written in Python, tokenizers raises a bare exception
+    except Exception as error:  # tokenizers raises a bare `Exception` for a component written in Python
         raise VocabularyError(
-            f"the tokenizer cannot be read as bytes: its {type(component).__name__} does not describe itself ({error})"
+            f"the tokenizer cannot be read as bytes: its {type(component).__name__} has no JSON description ({error})"
         ) from error
     yield from _flattened(described)
 
@@ -277,7 +277,7 @@ def _read_tiktoken(encoding: _Tiktoken) -> _Reading:
     for token_id in range(encoding.n_vocab):
         try:
             tokens.append(b"" if token_id in special else encoding.decode_single_token_bytes(token_id))
-        except KeyError:  # an id between the ranks and the special tokens that is not used
+        except KeyError:  # an unused id between the ranks and the special tokens
             tokens.append(b"")
     return _Reading(tokens, encoding.encode_ordinary)
 
@@ -315,7 +315,7 @@ def _read_slow_sentencepiece(tokenizer: _SlowSentencePiece) -> _Reading:
 
 def _read_mistral_common(tokenizer: _MistralCommon) -> _Reading:
     inner = _read(tokenizer._model)
-    # The control tokens are a part of a sentencepiece model, and come before a tiktoken one.
+    # Control tokens are part of a sentencepiece model, but precede the ids of a tiktoken model.
     missing = max(0, tokenizer.n_words - len(inner.tokens))
 
     def encode(text: str) -> list[int]:
@@ -327,7 +327,7 @@ def _read_mistral_common(tokenizer: _MistralCommon) -> _Reading:
 def _tokens_by_id(
     ids: Iterable[int], token_bytes: Sequence[bytes], added: Mapping[int, _AddedToken]
 ) -> list[bytes]:
-    """Put each token in the place of its id; added tokens that are text are matched literally."""
+    """Order the tokens by id; added tokens that are text are literal."""
     by_id = dict(zip(ids, token_bytes, strict=True))
     for token_id, token in added.items():
         if token.special or is_control(token.content):
@@ -338,6 +338,6 @@ def _tokens_by_id(
 
 
 def _ids(*found: int | Sequence[int] | None) -> frozenset[int]:
-    """The ids among what a tokenizer gave: one, several, none, or -1 for none."""
-    several = [[item] if isinstance(item, int) else item or [] for item in found]
-    return frozenset(token_id for ids in several for token_id in ids if token_id >= 0)
+    """Collect ids from a tokenizer's attributes: an id, a list, `None`, or -1 for none."""
+    lists = [[item] if isinstance(item, int) else item or [] for item in found]
+    return frozenset(token_id for ids in lists for token_id in ids if token_id >= 0)

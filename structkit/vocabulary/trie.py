@@ -1,8 +1,8 @@
-"""The trie of a vocabulary: every token's bytes, laid out in depth-first order as flat arrays.
+"""The trie of a vocabulary: the bytes of all tokens in depth-first order, as flat arrays.
 
-One pass over the arrays is one walk over all tokens: a node's children follow it, and where a byte is refused the
-walk jumps to `end` of that node, past everything that begins with the refused bytes. The trie knows nothing of
-languages and has no pointers, so a compiled kernel reads it as it is.
+One pass over the arrays walks all tokens: the children of a node follow it, and after a rejected byte the walk
+continues at the node's `end`, which skips all tokens with the rejected prefix. The arrays have no pointers, so compiled
+kernels read them directly.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 class Trie:
     """A trie of n nodes over m tokens; node 0 is the root, and the arrays are read-only.
 
-    Children come in the order of their bytes. Several ids may spell the same bytes.
+    Children are ordered by byte. Multiple ids may have the same bytes.
 
     Attributes:
         byte: uint8[n], the byte that leads to the node; 0 at the root.
-        depth: int32[n], how many bytes lead to the node; 0 at the root.
+        depth: int32[n], number of bytes that lead to the node; 0 at the root.
         end: int32[n], one past the last node of the subtree.
-        first: int32[n + 1], the tokens that end exactly at node i are `ids[first[i]:first[i + 1]]`.
-        token_ids: int32[m], token ids, ascending where several end at one node.
-        child_first: int32[n], where the node's children begin in the two arrays below, which hold all nodes but the
-            root by depth: so looking for a byte among many children reads a run of bytes.
-        child_count: int32[n], how many there are.
+        first: int32[n + 1], the tokens that end exactly at node i are `token_ids[first[i]:first[i + 1]]`.
+        token_ids: int32[m], token ids, ascending where multiple tokens end at one node.
+        child_first: int32[n], index of the node's first child in the two arrays below, which contain all nodes except
+            the root by depth, so that the bytes of one node's children are contiguous.
+        child_count: int32[n], number of children.
         child_byte: uint8[n - 1], the byte that leads to the child.
         child_node: int32[n - 1], the child.
     """
@@ -50,7 +50,7 @@ class Trie:
 
     @staticmethod
     def build(tokens: Sequence[bytes]) -> Trie:
-        r"""Lay out the tokens; empty ones are not text and are left out.
+        r"""Build the trie of the tokens; empty tokens are not text and are left out.
 
         Args:
             tokens: The bytes of each token; the id is the position.
@@ -68,7 +68,7 @@ class Trie:
         starts = np.cumsum(lengths) - lengths
         shared = _shared_with_previous(text, starts, lengths)
 
-        # Each word adds one node for each byte that it does not share with the word before it.
+        # Each word adds one node for each byte after the prefix that it shares with the previous word.
         fresh = lengths - shared
         last = np.cumsum(fresh)
         word = np.repeat(np.arange(len(words)), fresh)
@@ -94,7 +94,7 @@ class Trie:
         )
 
     def __len__(self) -> int:
-        """How many nodes there are, the root included."""
+        """The number of nodes, including the root."""
         return len(self.byte)
 
     def __repr__(self) -> str:
@@ -104,7 +104,7 @@ class Trie:
 def _shared_with_previous(
     text: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """How many leading bytes each of the sorted words shares with the word before it."""
+    """Return the length of the prefix that each of the sorted words shares with the previous word."""
     shared = np.zeros(len(starts), np.int64)
     alike = np.arange(1, len(starts))
     depth = 0
@@ -117,9 +117,9 @@ def _shared_with_previous(
 
 
 def _levels(depth: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """The nodes by depth, where each node's subtree ends, and how many children each has.
+    """Return the nodes by depth, the end of each node's subtree, and the number of its children.
 
-    A subtree ends at the next node of its root's depth, or where its parent's ends.
+    A subtree ends at the next node of the same depth as its root, or at the end of the parent's subtree.
     """
     size = len(depth)
     end, children = np.full(size, size, np.int32), np.zeros(size, np.int32)

@@ -1,4 +1,4 @@
-"""The vocabulary: what each token id adds to a text, as bytes, and which ids end one."""
+"""The vocabulary of a model: the bytes of each token id, and the ids that end a sequence."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from structkit.vocabulary.trie import Trie
 __all__ = ["Vocabulary"]
 
 _MAX_TOKEN_IDS = 1 << 24
-"""Sixty times the largest vocabulary in use; every id up to the last takes 8 bytes, so a stray one must not count."""
+"""Upper bound on ids, 60 times the largest vocabulary in use; a vocabulary takes 8 bytes for each id up to the last."""
 
 _UTF8_BYTES = frozenset({*range(0xC0), *range(0xC2, 0xF5)})
-"""RFC 3629, section 4."""
+"""The bytes that occur in UTF-8 (RFC 3629, section 4)."""
 
 
 class Vocabulary:
     """The bytes of every token and the ids that end a sequence: an immutable value, equal by content.
 
-    A token without bytes (`None` or `b""`) is not text: a control token or an unused id, which no mask ever
-    allows. End ids are never text, whatever bytes they are given.
+    A token without bytes (`None` or `b""`) is not text: a control token or an unused id, which no mask allows. The
+    bytes of ids in `eos_token_ids` are ignored.
 
     >>> vocabulary = Vocabulary([b"a", b"ab", None], eos_token_ids={3})
     >>> vocabulary
@@ -46,14 +46,14 @@ class Vocabulary:
     )
 
     def __init__(self, tokens: Iterable[bytes | None], eos_token_ids: Iterable[int]) -> None:
-        """Make a vocabulary by hand.
+        """Make a vocabulary from token bytes.
 
         Args:
             tokens: The bytes of each token; the id is the position.
-            eos_token_ids: The ids that end a sequence; they may lie past `tokens`.
+            eos_token_ids: The ids that end a sequence; they may be larger than the last id of `tokens`.
 
         Raises:
-            VocabularyError: No token is text, there is no end id, or one of them is not what it should be.
+            VocabularyError: No token is text, `eos_token_ids` is empty, or a token or id has the wrong type or value.
         """
         listed = [b"" if token is None else token for token in tokens]
         ends = sorted({_token_id(end) for end in eos_token_ids})
@@ -62,7 +62,7 @@ class Vocabulary:
         for end in ends:
             listed[end] = b""
         if not any(listed):
-            raise VocabularyError("no token is text; give the tokens' bytes, for example [b'a', b'b']")
+            raise VocabularyError("no token is text; pass the bytes of the tokens, for example [b'a', b'b']")
         self._tokens = tuple(listed)
         self._eos_token_ids = tuple(ends)
         self._mask_words = (len(listed) + 31) // 32
@@ -75,17 +75,17 @@ class Vocabulary:
     def from_tokenizer(
         cls, tokenizer: object, *, eos_token_ids: Iterable[int] | None = None, size: int | None = None
     ) -> Vocabulary:
-        """Read a tokenizer's own tables, and check on sample texts that they mean what they seem to.
+        """Read the token bytes from a tokenizer's tables and verify them on sample texts.
 
         Args:
             tokenizer: A tokenizer of transformers, a `tokenizers.Tokenizer`, a `tiktoken.Encoding`, a
                 `sentencepiece.SentencePieceProcessor`, or a tokenizer of mistral-common.
-            eos_token_ids: The ids that end a sequence, instead of those that the tokenizer names.
-            size: The width of the model's logits, where it is not the tokenizer's size. Ids past the tokenizer's
-                last are not text; ids from `size` on, which such a model cannot say, are left out.
+            eos_token_ids: The ids that end a sequence; by default the ids that the tokenizer declares.
+            size: The width of the model's logits, if it differs from the tokenizer's size. Ids beyond the tokenizer's
+                last are not text; ids from `size` on are left out, as the model cannot generate them.
 
         Raises:
-            VocabularyError: The tokenizer's tokens cannot be read as bytes, or it names no end.
+            VocabularyError: The tokens cannot be read as bytes, or the tokenizer declares no end token.
 
         >>> import tiktoken
         >>> ranks = {bytes([byte]): byte for byte in range(256)}
@@ -101,27 +101,27 @@ class Vocabulary:
             tokens = tokens[:size] + [b""] * (size - len(tokens))
             ends = frozenset(end for end in ends if end < size)
         if not ends:
-            raise VocabularyError("the tokenizer does not say which token ends a text; pass end_ids={...}")
+            raise VocabularyError("the tokenizer declares no end token; pass eos_token_ids={...}")
         return cls(tokens, ends)
 
     @property
     def tokens(self) -> tuple[bytes, ...]:
-        """The bytes of each id; `b""` where it is not text. As long as `size`."""
+        """The bytes of each id, `b""` if it is not text; `size` entries."""
         return self._tokens
 
     @property
     def eos_token_ids(self) -> tuple[int, ...]:
-        """The ids that end a sequence, ascending; at least one."""
+        """The ids that end a sequence, ascending and not empty."""
         return self._eos_token_ids
 
     @property
     def size(self) -> int:
-        """One past the last id."""
+        """The last id plus one."""
         return len(self._tokens)
 
     @property
     def mask_words(self) -> int:
-        """How many 32-bit words a mask has: `ceil(size / 32)`."""
+        """The number of 32-bit words of a mask, `ceil(size / 32)`."""
         return self._mask_words
 
     @property
@@ -133,30 +133,30 @@ class Vocabulary:
 
     @property
     def has_all_bytes(self) -> bool:
-        """Whether every byte that UTF-8 can hold is a token of its own, so that every text can be spelled."""
+        """Whether every byte of UTF-8 is a token, so that every text can be tokenized."""
         if self._has_all_bytes is None:
             self._has_all_bytes = {token[0] for token in self._tokens if len(token) == 1} >= _UTF8_BYTES
         return self._has_all_bytes
 
     @property
     def fingerprint(self) -> str:
-        """The SHA-256 of the content, in hexadecimal: two vocabularies are equal if and only if these are."""
+        """The SHA-256 of the content, in hexadecimal; equal if and only if the vocabularies are equal."""
         if self._fingerprint is None:
             self._fingerprint = _digest(self._tokens, self._eos_token_ids)
         return self._fingerprint
 
     @property
     def trie(self) -> Trie:
-        """The tokens as a trie, made when first asked for (about 0.1 s for 128,000 tokens) and kept."""
+        """The tokens as a trie, built on first access (about 0.1 s for 128,000 tokens) and cached."""
         if self._trie is None:
             self._trie = Trie.build(self._tokens)
         return self._trie
 
     def tokenize(self, text: bytes) -> list[int]:
-        """Spell a text with the fewest tokens; a model's own tokenizer may well choose others.
+        """Return the fewest tokens whose bytes are the text; the model's tokenizer may choose other tokens.
 
         Raises:
-            VocabularyError: A byte of the text is in no token that fits.
+            VocabularyError: No sequence of tokens has the bytes of the text.
 
         >>> Vocabulary([b"a", b"ab", b"bc"], eos_token_ids={3}).tokenize(b"abc")
         [0, 2]
@@ -166,24 +166,24 @@ class Vocabulary:
         ids = {token: token_id for token_id, token in reversed(list(enumerate(self._tokens))) if token}
         lengths = sorted({len(token) for token in ids})
         for stop in range(1, len(text) + 1):
-            ways = [
+            candidates = [
                 (fewest[stop - length][0] + 1, stop - length, ids[text[stop - length : stop]])
                 for length in lengths
                 if length <= stop and text[stop - length : stop] in ids
             ]
-            fewest.append(min(ways, default=unreached))
+            fewest.append(min(candidates, default=unreached))
         if fewest[-1][0] > len(text):
             raise VocabularyError(f"no tokens spell {text!r}; the tokenizer lacks some of its bytes")
-        spelled: list[int] = []
+        token_ids: list[int] = []
         stop = len(text)
         while stop:
             _, start, token_id = fewest[stop]
-            spelled.append(token_id)
+            token_ids.append(token_id)
             stop = start
-        return spelled[::-1]
+        return token_ids[::-1]
 
     def __len__(self) -> int:
-        """The same as `size`."""
+        """Return `size`."""
         return len(self._tokens)
 
     def __eq__(self, other: object) -> bool:
@@ -209,18 +209,20 @@ def _token_id(value: SupportsIndex) -> int:
         token_id = -1
     if 0 <= token_id < _MAX_TOKEN_IDS:
         return token_id
-    raise VocabularyError(f"{value!r} is no token id; ids are whole numbers from 0", place="end_ids")
+    raise VocabularyError(
+        f"invalid token id {value!r}: expected an integer from 0 to {_MAX_TOKEN_IDS - 1}", place="eos_token_ids"
+    )
 
 
 def _check(tokens: list[bytes], eos_token_ids: list[int]) -> None:
     for token_id, token in enumerate(tokens):
         if not isinstance(token, bytes):
             raise VocabularyError(
-                f"the token {token!r} is not bytes; write it as b'...', and as None if it is not text",
+                f"the token {token!r} is not bytes; write it as b'...', or as None if it is not text",
                 place=f"tokens[{token_id}]",
             )
     if not eos_token_ids:
-        raise VocabularyError("there is no end id, so no text could ever end; pass end_ids={...}")
+        raise VocabularyError("there is no end token, so no text could end; pass eos_token_ids={...}")
 
 
 def _digest(tokens: tuple[bytes, ...], eos_token_ids: tuple[int, ...]) -> str:

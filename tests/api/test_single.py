@@ -221,7 +221,7 @@ def test_wrong_arguments_raise_type_errors() -> None:
     with pytest.raises(TypeError, match="role"):
         sk.extract(ScriptedModel([]), 3, int)
     with pytest.raises(
-        TypeError, match=r"compile takes the tokens of a model, such as model\.vocabulary, not <"
+        TypeError, match=r"vocabulary must be a Vocabulary, such as model\.vocabulary, not <"
     ):
         sk.compile(int, ScriptedModel([]))
 

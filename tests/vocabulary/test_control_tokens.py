@@ -1,4 +1,4 @@
-"""Marks: control tokens that stand where a language has them, and nowhere else."""
+"""Control tokens are allowed where the language contains them, and nowhere else."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def _allowed(cursor: sk.Cursor) -> set[int]:
     return set(np.flatnonzero(bits).tolist())
 
 
-class Marks(Target[str]):
-    """Texts between marks, which may be said of the marks too."""
+class ControlTokens(Target[str]):
+    """JSON strings after control tokens; the strings may contain the names of the control tokens."""
 
-    name = "marks"
+    name = "control tokens"
 
     def rules(self, **style: object) -> Rules:
         text = read_target(JsonSchema({"type": "string"})).rules()
         quoted: Node = RuleRef("quoted")
-        some = choice([seq(LiteralText(control_text(name)), quoted) for name in NAMES])
-        return Rules(Repeat(some, 1, 3), {**text.rules, "quoted": text.start})
+        part = choice([seq(LiteralText(control_text(name)), quoted) for name in NAMES])
+        return Rules(Repeat(part, 1, 3), {**text.rules, "quoted": text.start})
 
     def value(self, text: str) -> str:
         return text
@@ -59,19 +59,19 @@ class Marks(Target[str]):
         return None
 
 
-GUIDES = [compile(Marks(), each, cache=False) for each in (MARKED, byte_vocabulary())]
+GUIDES = [compile(ControlTokens(), each, cache=False) for each in (MARKED, byte_vocabulary())]
 
 
 @given(st.lists(st.sampled_from([*range(2), '"', "a", "[A]", "\\u00ff", "é"]), max_size=12))
-def test_masks_with_marks_are_those_of_the_bytes(steps: list[int | str]) -> None:
-    """The mask of every state is brute force: the tokens whose bytes the automaton takes."""
+def test_masks_with_control_tokens_equal_brute_force(steps: list[int | str]) -> None:
+    """The mask of every state contains the tokens whose bytes the automaton accepts."""
     cursor, slow = (guide.cursor() for guide in GUIDES)
     for step in steps:
         allowed = _allowed(cursor)
         ends = MARKED.eos_token_ids if cursor.is_accepting else ()
-        for token, spelled in enumerate(MARKED.tokens):
-            if spelled[:1] == b"\xff" or token % 17 == 0:
-                assert (token in allowed) == (reads(slow.fork(), spelled) if spelled else token in ends)
+        for token, text in enumerate(MARKED.tokens):
+            if text[:1] == b"\xff" or token % 17 == 0:
+                assert (token in allowed) == (reads(slow.fork(), text) if text else token in ends)
         data = to_bytes(control_text(NAMES[step])) if isinstance(step, int) else step.encode()
         if not reads(slow.fork(), data):
             continue
@@ -82,24 +82,24 @@ def test_masks_with_marks_are_those_of_the_bytes(steps: list[int | str]) -> None
 
 
 @pytest.mark.parametrize("target", [str, dict[str, list[int]], sk.Regex(r"(?s).*")])
-def test_a_language_without_marks_has_no_marks(target: object) -> None:
+def test_a_language_without_control_tokens_allows_none(target: object) -> None:
     plain = compile(target, PLAIN, cache=False).cursor()  # type: ignore[arg-type]
-    with_marks = compile(target, MARKED, cache=False).cursor()  # type: ignore[arg-type]
+    marked = compile(target, MARKED, cache=False).cursor()  # type: ignore[arg-type]
     for text in ('"', "[A]", "x"):
-        assert _allowed(with_marks) == _allowed(plain)
+        assert _allowed(marked) == _allowed(plain)
         for token in PLAIN.tokenize(text.encode()):
             if token in _allowed(plain):
                 plain.advance(token)
-                with_marks.advance(token)
+                marked.advance(token)
 
 
-def test_no_text_spells_a_mark() -> None:
+def test_no_text_spells_a_control_token() -> None:
     assert [token for token in MARKED.tokens if b"\xff" in token] == [b"\xff[A]", b"\xff[B]"]
     assert PLAIN.tokens[0xFF] == b"\xff" and MARKED.tokens[0xFF] == b""
     assert len(MARKED.trie.token_ids) == len(PLAIN.trie.token_ids) + 1
 
 
-def test_thoughts_have_no_marks() -> None:
+def test_thinking_has_no_control_tokens() -> None:
     allowed = set(
         np.flatnonzero(np.unpackbits(_text_mask(MARKED).view(np.uint8), bitorder="little")).tolist()
     )
@@ -107,7 +107,7 @@ def test_thoughts_have_no_marks() -> None:
     assert len(allowed) > 300
 
 
-def test_marks_read_as_their_names() -> None:
+def test_control_tokens_are_displayed_by_name() -> None:
     text = f"a{control_text('[A]')}é"
     assert to_text(to_bytes(text)) == text
     assert display_text(text) == "a[A]é"

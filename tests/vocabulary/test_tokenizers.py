@@ -1,4 +1,4 @@
-"""Tokenizers of every make, small ones made here and three real ones."""
+"""Tokenizers of the supported libraries: small ones built here and three real ones."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def round_trip(tokenizer, vocabulary: Vocabulary, text: str) -> bytes:
 
 @given(text=st.text())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_byte_level_texts_come_back(text: str, small: tuple) -> None:
+def test_byte_level_texts_round_trip(text: str, small: tuple) -> None:
     tokenizer, vocabulary = small
     assert round_trip(tokenizer, vocabulary, text) == text.encode()
 
@@ -104,7 +104,7 @@ def test_metaspace_pieces_keep_their_space(make) -> None:
     assert round_trip(tokenizer, vocabulary, 'an {"an": an}').strip() == b'an {"an": an}'
 
 
-def test_byte_pieces_are_bytes_only_where_there_is_byte_fallback() -> None:
+def test_byte_pieces_are_bytes_only_with_byte_fallback() -> None:
     read = read_tokens(llama_2())
     assert read[3:259] == [bytes([byte]) for byte in range(256)]
     plain = metaspace(normalizers.Replace(" ", "▁"), fallback=False)
@@ -124,14 +124,14 @@ def test_added_tokens_are_text_unless_special_or_controls() -> None:
     assert round_trip(tokenizer, vocabulary, "a    <think>é東") == "a    <think>é東".encode()
 
 
-def test_an_added_token_of_the_table_is_read_like_the_table() -> None:
-    """Gemma lists its runs of spaces as added tokens, written `▁▁`."""
+def test_an_added_token_of_the_table_is_converted_like_the_table() -> None:
+    """Gemma lists runs of spaces as added tokens, written `▁▁`."""
     tokenizer = metaspace(normalizers.Replace(" ", "▁"))
     tokenizer.add_tokens([tokenizers.AddedToken("▁a", normalized=False)])
     assert read_tokens(tokenizer)[tokenizer.token_to_id("▁a")] == b" a"
 
 
-def test_characters_that_cannot_be_spelled_are_left_out_of_the_self_test() -> None:
+def test_characters_that_cannot_be_encoded_are_left_out_of_the_self_test() -> None:
     tokenizer = byte_level(alphabet=[])
     vocabulary = Vocabulary.from_tokenizer(tokenizer)
     assert b"\xf0" not in vocabulary.tokens
@@ -139,13 +139,13 @@ def test_characters_that_cannot_be_spelled_are_left_out_of_the_self_test() -> No
 
 
 @pytest.mark.parametrize("normalizer", [normalizers.NFC(), normalizers.NFKC(), normalizers.Lowercase()])
-def test_what_the_normalizer_does_is_no_difference(normalizer) -> None:
+def test_the_self_test_ignores_normalization(normalizer) -> None:
     tokenizer = byte_level()
     tokenizer.normalizer = normalizer
     assert Vocabulary.from_tokenizer(tokenizer).tokens == Vocabulary.from_tokenizer(byte_level()).tokens
 
 
-def test_padding_and_truncation_do_not_disturb_the_self_test() -> None:
+def test_the_self_test_ignores_padding_and_truncation() -> None:
     tokenizer = byte_level()
     tokenizer.enable_padding(length=512)
     tokenizer.enable_truncation(512)
@@ -165,24 +165,24 @@ def clip():
 
 
 def misleading():
-    """A Metaspace tokenizer whose spaces are underscores, as its table does not show."""
+    """A Metaspace tokenizer that replaces spaces with underscores, which its table does not show."""
     tokenizer = tokenizers.Tokenizer(models.BPE({"_": 0, **{chr(c): c - 32 for c in range(33, 95)}}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="_", prepend_scheme="never")
     return tokenizer
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (word_piece, "WordPiece model with '##'"),
         (word_level, "WordLevel model"),
         (clip, "BPE model with '</w>'"),
-        (misleading, r"cannot be read as bytes: in .*byte \d+, token 0 reads as b'_', not b' "),
-        (object, r"builtins.object is no tokenizer.*pass one of transformers"),
+        (misleading, r"cannot be read as bytes: in .*byte \d+, token 0 is b'_', not b' "),
+        (object, r"unsupported tokenizer builtins.object; pass a tokenizer of transformers"),
     ],
 )
-def test_what_cannot_be_read_exactly_is_refused(make, said) -> None:
-    with pytest.raises(VocabularyError, match=said):
+def test_tokenizers_without_exact_bytes_are_rejected(make, message) -> None:
+    with pytest.raises(VocabularyError, match=message):
         Vocabulary.from_tokenizer(make(), eos_token_ids={1})
 
 
@@ -197,8 +197,8 @@ def test_tiktoken_ranks_are_bytes_and_gaps_are_not_text() -> None:
     assert vocabulary.eos_token_ids == (260,)
 
 
-def test_ends_are_asked_for_where_the_tokenizer_names_none() -> None:
-    with pytest.raises(VocabularyError, match="pass end_ids"):
+def test_end_tokens_are_required_if_the_tokenizer_declares_none() -> None:
+    with pytest.raises(VocabularyError, match="pass eos_token_ids"):
         Vocabulary.from_tokenizer(byte_encoding())
     assert Vocabulary.from_tokenizer(byte_encoding(), eos_token_ids=[300]).eos_token_ids == (300,)
 
@@ -206,14 +206,14 @@ def test_ends_are_asked_for_where_the_tokenizer_names_none() -> None:
 @pytest.mark.parametrize(
     ("size", "ends", "width"), [(None, (1, 260), 261), (400, (1, 260), 400), (200, (1,), 200)]
 )
-def test_the_size_may_be_that_of_the_logits(size, ends, width) -> None:
+def test_the_size_may_be_the_width_of_the_logits(size, ends, width) -> None:
     vocabulary = Vocabulary.from_tokenizer(byte_encoding(), eos_token_ids=[1, 260], size=size)
     assert (vocabulary.eos_token_ids, vocabulary.size) == (ends, width)
     assert vocabulary.tokens[97] == b"a"
 
 
 class Tekken:
-    """Shaped as mistral-common's: a tiktoken model whose ids begin after those of the control tokens."""
+    """A tokenizer as in mistral-common: a tiktoken model whose ids follow those of the control tokens."""
 
     num_special_tokens = 10
     n_words = 268
@@ -232,14 +232,14 @@ class Wrapper:
 @pytest.mark.parametrize(
     "wrap", [lambda t: t, lambda t: Wrapper(tokenizer=t)], ids=["mistral-common", "transformers"]
 )
-def test_mistral_common_ids_begin_after_the_control_tokens(wrap) -> None:
+def test_mistral_common_ids_follow_the_control_tokens(wrap) -> None:
     tokenizer = wrap(Wrapper(instruct_tokenizer=Wrapper(tokenizer=Tekken())))
     vocabulary = Vocabulary.from_tokenizer(tokenizer)
     assert vocabulary.tokens[:11] == (b"",) * 10 + (b"\0",)
     assert (vocabulary.tokens[-1], vocabulary.eos_token_ids) == (b" an", (2,))
 
 
-def test_transformers_name_their_ends() -> None:
+def test_end_tokens_of_transformers_tokenizers() -> None:
     inner = byte_level()
     fake = Wrapper(
         backend_tokenizer=inner, eos_token_id=0, chat_template=None, added_tokens_encoder={"<|im_end|>": 1}
@@ -252,7 +252,7 @@ def test_transformers_name_their_ends() -> None:
 
 
 def real(name: str) -> tuple:
-    """A real tokenizer as a function from text to ids, and its vocabulary."""
+    """Return the encode function of a real tokenizer, and its vocabulary."""
     path = REAL / name
     if not path.exists():
         pytest.skip(f"{path} is absent")
@@ -288,16 +288,16 @@ def real_one(request: pytest.FixtureRequest) -> tuple:
 
 @given(text=st.text(max_size=200) | st.text(' {}[]",:\\\n\t0123456789abcéAB東😀', max_size=200))
 @settings(max_examples=60, deadline=None)
-def test_texts_come_back_from_real_tokenizers(text: str, real_one: tuple) -> None:
+def test_texts_round_trip_in_real_tokenizers(text: str, real_one: tuple) -> None:
     name, encode, vocabulary = real_one
-    got = b"".join(vocabulary.tokens[token_id] for token_id in encode(text))
-    if name.endswith(".model"):  # it writes a space before every text
-        assert got == (b" " + text.encode() if text else b"")
+    actual = b"".join(vocabulary.tokens[token_id] for token_id in encode(text))
+    if name.endswith(".model"):  # adds a space before every text
+        assert actual == (b" " + text.encode() if text else b"")
     elif "｜" not in text and "<" not in text:
-        assert got == text.encode()
+        assert actual == text.encode()
 
 
-def test_real_vocabularies_are_whole(real_one: tuple) -> None:
+def test_real_vocabularies_are_complete(real_one: tuple) -> None:
     name, _, vocabulary = real_one
     size, texts, end = EXPECTED[name]
     assert (vocabulary.size, sum(map(bool, vocabulary.tokens))) == (size, texts)

@@ -1,4 +1,4 @@
-"""The trie against a plain one made of dicts."""
+"""The trie compared with a simple one of dicts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ vocabularies = st.lists(st.binary(max_size=6) | st.text("ab", max_size=5).map(st
 
 
 def plain(tokens: list[bytes]) -> list[tuple[int, int, int, list[int]]]:
-    """Byte, depth, end and ids of every node in depth-first order."""
+    """Return byte, depth, end and ids of every node in depth-first order."""
     root: dict = {"ids": [], "children": {}}
     for token_id, token in enumerate(tokens):
         node = root
@@ -47,12 +47,12 @@ def rows_of(trie: Trie) -> list[tuple[int, int, int, list[int]]]:
 
 
 @given(vocabularies)
-def test_the_trie_is_the_plain_one(tokens: list[bytes]) -> None:
+def test_the_trie_equals_the_simple_one(tokens: list[bytes]) -> None:
     assert rows_of(Trie.build(tokens)) == plain(tokens)
 
 
 @given(vocabularies)
-def test_every_token_is_read_back_from_its_path(tokens: list[bytes]) -> None:
+def test_the_path_to_every_token_spells_it(tokens: list[bytes]) -> None:
     trie = Trie.build(tokens)
     path = bytearray()
     read = {}
@@ -71,7 +71,7 @@ def test_small_and_deep_vocabularies(tokens: list[bytes]) -> None:
     assert rows_of(Trie.build(tokens)) == plain(tokens)
 
 
-def test_the_arrays_are_of_fixed_types_and_read_only() -> None:
+def test_the_arrays_have_fixed_types_and_are_read_only() -> None:
     trie = Trie.build([b"ab", b"b"])
     types = [
         (array.dtype, array.flags.writeable)

@@ -1,4 +1,4 @@
-"""Vocabularies made by hand."""
+"""Vocabularies made from token bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from structkit.errors import VocabularyError
 from structkit.vocabulary.vocabulary import Vocabulary
 
 
-def test_ids_are_positions_and_ends_are_not_text() -> None:
+def test_ids_are_positions_and_end_tokens_are_not_text() -> None:
     vocabulary = Vocabulary([b"a", None, b"bc", b"", b"</s>"], eos_token_ids=[4, 33, 4])
     assert vocabulary.tokens[:6] == (b"a", b"", b"bc", b"", b"", b"")
     assert vocabulary.eos_token_ids == (4, 33)
@@ -24,20 +24,20 @@ def test_ids_are_positions_and_ends_are_not_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tokens", "ends", "said"),
+    ("tokens", "ends", "message"),
     [
         ([], [0], "no token is text"),
         ([b"a"], [0], "no token is text"),
-        ([b"a"], [], "no end id"),
-        ([b"a"], [-1], "-1 is no token id"),
-        ([b"a"], ["1"], "'1' is no token id"),
-        ([b"a"], [2**30], "is no token id"),
-        ([b"a"], [1.0], "1.0 is no token id"),
+        ([b"a"], [], "no end token"),
+        ([b"a"], [-1], "invalid token id -1: expected an integer from 0 to 16777215 at `eos_token_ids`"),
+        ([b"a"], ["1"], "invalid token id '1'"),
+        ([b"a"], [2**30], "invalid token id 1073741824"),
+        ([b"a"], [1.0], r"invalid token id 1\.0"),
         ([b"a", "b"], [2], r"'b' is not bytes.*at `tokens\[1\]`"),
     ],
 )
-def test_nonsense_is_refused(tokens, ends, said) -> None:
-    with pytest.raises(VocabularyError, match=said):
+def test_invalid_arguments_are_rejected(tokens, ends, message) -> None:
+    with pytest.raises(VocabularyError, match=message):
         Vocabulary(tokens, ends)
 
 
@@ -62,12 +62,12 @@ def test_vocabularies_are_equal_by_content() -> None:
 
 
 def test_the_fingerprint_is_fixed() -> None:
-    """Files on disk carry it: changing what it covers must be a decision."""
+    """Files on disk contain the fingerprint: changing what it covers must be deliberate."""
     fingerprint = Vocabulary([b"a", b"b"], [2]).fingerprint
     assert fingerprint == "965ffc6f7fcd8adca9035e5e3ace76233f60f2329c5ba0410ac769c248b07636"
 
 
-def test_a_vocabulary_survives_pickling() -> None:
+def test_vocabularies_can_be_pickled() -> None:
     vocabulary = Vocabulary([b"a", b"ab"], [2])
     assert vocabulary.trie is vocabulary.trie
     assert pickle.loads(pickle.dumps(vocabulary)) == vocabulary
@@ -77,7 +77,7 @@ def test_a_vocabulary_survives_pickling() -> None:
     st.lists(st.text("abc", min_size=1, max_size=3).map(str.encode), min_size=1),
     st.text("abcd").map(str.encode),
 )
-def test_spelling_is_exact_and_shortest(tokens: list[bytes], text: bytes) -> None:
+def test_tokenize_is_exact_and_shortest(tokens: list[bytes], text: bytes) -> None:
     vocabulary = Vocabulary(tokens, [len(tokens)])
     shortest = {b"": 0}
     reached = [b""]
