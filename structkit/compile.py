@@ -74,9 +74,7 @@ def compile(
     """
     begin = time.perf_counter()
     if not isinstance(vocabulary, Vocabulary):
-        raise TypeError(
-            f"vocabulary must be a Vocabulary, such as model.vocabulary, not {vocabulary!r:.60}"
-        )
+        raise TypeError(f"vocabulary must be a Vocabulary, such as model.vocabulary, not {vocabulary!r:.60}")
     policy = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
 
     def rules(target: AnyTarget) -> Rules:
@@ -94,7 +92,9 @@ def compile(
         guide = _load_guide(address, vocabulary, limits, lambda source: rules(text.deserialize(source)))
     if guide is None:
         serialized = text.serialize() if text is not None else b""
-        guide = _build_guide(rules(target), vocabulary, limits, address=address, source=serialized, cache=cache)
+        guide = _build_guide(
+            rules(target), vocabulary, limits, address=address, source=serialized, cache=cache
+        )
     if precompute:
         guide.precompute()
     if isinstance(target, (Regex, Choice, Target)):

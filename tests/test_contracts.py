@@ -418,7 +418,7 @@ def expected(need: dict[bytes, int], vocabulary: sk.Vocabulary, prefix: bytes, b
 
 def compiled(case: Case, vocabulary: sk.Vocabulary, need: dict[bytes, int]) -> sk.Cursor:
     if need[b""] == FAR:
-        with pytest.raises(sk.VocabularyError, match=r"no tokens of their own|spell"):
+        with pytest.raises(sk.VocabularyError, match="no sequence of tokens spells"):
             sk.compile(case.target, vocabulary, cache=False)
         pytest.skip("this vocabulary cannot spell any member, and that was said")
     return sk.compile(case.target, vocabulary, cache=False).cursor()

@@ -1,7 +1,7 @@
-"""What is done while the first use on a machine compiles the kernels, which takes some seconds.
+"""Listener for the kernel compilation on the first use on a machine, which takes some seconds.
 
-Who waits is told. And no garbage is collected: numba makes millions of objects that it keeps until a kernel is done,
-and to look through them and through all that was imported, again and again, took a tenth of the time.
+The listener logs a warning, and disables the garbage collector during compilation: numba allocates millions of objects
+that live until a kernel is compiled, and repeated collections take a tenth of the time.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from numba.core import event
 __all__ = ["CompileNotice", "watch_compilation"]
 
 _PATIENCE = 1.0
-"""Seconds of compiling after which it is said."""
+"""Seconds of compilation after which the warning is logged."""
 
 _log = logging.getLogger("structkit")
 
 
 class CompileNotice(event.Listener):
-    """Says once, through the logger `structkit`, that numba compiles, and lets Python collect no garbage meanwhile.
+    """Logs one warning to the logger `structkit` during compilation, and disables the garbage collector meanwhile.
 
-    Kernels that are read from disk do not count.
+    Kernels loaded from the disk cache are not counted.
 
     Attributes:
-        seconds: How long it did so far.
-        reported: Whether it was said.
+        seconds: Seconds of compilation so far.
+        reported: Whether the warning was logged.
 
     >>> CompileNotice().seconds
     0.0
@@ -41,7 +41,7 @@ class CompileNotice(event.Listener):
         self._collects = False
 
     def on_start(self, event: event.Event) -> None:
-        """A function begins to be compiled, perhaps for another one; those of other packages are their affair."""
+        """Handle the start of a compilation, possibly nested; functions of other packages are ignored."""
         if not self._open:
             if not _is_ours(event):
                 return
@@ -51,7 +51,7 @@ class CompileNotice(event.Listener):
         self._open += 1
 
     def on_end(self, event: event.Event) -> None:
-        """A function is compiled."""
+        """Handle the end of a compilation."""
         if not self._open:
             return
         self._open -= 1
@@ -62,7 +62,9 @@ class CompileNotice(event.Listener):
             gc.enable()
         if self.seconds > _PATIENCE and not self.reported:
             self.reported = True
-            _log.warning("structkit compiles its kernels for this machine, once; that takes about 10 seconds")
+            _log.warning(
+                "structkit is compiling its kernels once for this machine; this takes about 10 seconds"
+            )
 
 
 def _is_ours(event: event.Event) -> bool:
@@ -71,7 +73,7 @@ def _is_ours(event: event.Event) -> bool:
 
 
 def watch_compilation() -> CompileNotice:
-    """Listen to numba from now on."""
+    """Register a listener with numba and return it."""
     notice = CompileNotice()
     event.register("numba:compile", notice)
     return notice

@@ -1,4 +1,4 @@
-"""From the rules of a target to its automaton."""
+"""Linking: the rules of a target become one automaton."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from structkit.regex.nodes import Rules
 
 __all__ = ["link"]
 
-watch_compilation()  # who uses structkit on a machine for the first time waits here
+watch_compilation()  # the first use on a machine compiles the kernels
 
 
 def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
-    """The automaton of a target. Of the rules in `rules.late` each is built when it is first called.
+    """Return the automaton of a target. Rules in `rules.lazy` are built when they are first called.
 
     Raises:
         LimitExceeded: An automaton would be too large.
@@ -28,14 +28,14 @@ def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
     builder = LazyBuilder(rules, limits)
     if builder.built[0].min_length >= UNREACHABLE:
         if builder.shortage is not None:
-            name, needed, there = builder.shortage
+            name, needed, available = builder.shortage
             raise UnsatisfiableSchema(
-                f"{needed} different items or keys must be written, and there {'is' if there == 1 else 'are'} only "
-                f"{there}; ask for fewer, or allow more",
+                f"at least {needed} different items or keys are required, but only {available} "
+                f"{'is' if available == 1 else 'are'} possible; require fewer, or allow more",
                 place=name.removeprefix("#").rstrip("'"),
             )
         raise UnsatisfiableSchema(
-            "no text satisfies all parts of the target; look for patterns, lengths or bounds that exclude each other",
+            "no text satisfies all parts of the target; check for patterns, lengths or bounds that exclude each other",
             place="$",
         )
     rule = 1
@@ -43,10 +43,10 @@ def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
         if builder.keys[rule] not in rules.lazy:
             builder.build(rule)
         rule += 1
-    # What only late rules call need not be linked yet, but it must be known that it can be built.
+    # Rules that only lazy rules call are not linked yet, but building them here raises `LimitExceeded` early.
     linked = {key for key in builder.keys if isinstance(key, str)}
-    made = rules.rules.lowered if type(rules.rules) is LazyRules else rules.rules
-    pending: list[RuleKey] = [name for name in made if name not in rules.lazy and name not in linked]
+    lowered = rules.rules.lowered if type(rules.rules) is LazyRules else rules.rules
+    pending: list[RuleKey] = [name for name in lowered if name not in rules.lazy and name not in linked]
     while pending:
         dfa = rule_dfa(node_of(rules, pending.pop()), limits)
         pending += [key for key in dfa.callees if not isinstance(key, str)]

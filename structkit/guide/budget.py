@@ -1,13 +1,14 @@
-"""Budgets: of the allowed tokens, those after which a complete value still fits.
+"""Token budgets: the allowed tokens after which a complete value still fits.
 
-Three measures say how many tokens a state needs, each closer and slower than the one before:
+Three measures estimate how many tokens a state needs to complete the value, each tighter and slower than the previous:
 
-- `need`: a way to the end that surely exists, summed over the stack. Any sequence whose budget is at least the
-  `need` of its start can be held within it by this measure alone. With unique texts it is an estimate only.
-- `way`: tokens that were seen to lead to the end; those of a shortest text, if it repeats no unique text.
-  A state on the way inherits the rest of it, so a budget that once held a way holds one to the end.
-- `fewest`: exact, by a breadth-first search over states; for budgets below the `way`, and for vocabularies that
-  cannot spell every byte.
+- `upper_bound`: the length of a completion that always exists, summed over the stack. A sequence whose budget is at
+  least the `upper_bound` of its start can be completed within the budget by this measure alone. With distinct texts the
+  value is an estimate.
+- `completion_length`: the length of a concrete completion, the tokens of a shortest text that repeats no distinct text.
+  States along a completion inherit the rest of it, so a budget that fits a completion keeps fitting.
+- `min_tokens`: exact, by breadth-first search over states; for budgets below `completion_length`, and for vocabularies
+  that cannot spell every byte.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ __all__ = ["Budgets"]
 T = TypeVar("T")
 
 Step: TypeAlias = Callable[[State, int], State]
-"""The state after a token that is known to be allowed; one without frames if it repeats a unique text."""
+"""Returns the state after an allowed token; a state without frames if the token repeats a distinct text."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TokenGroups:
-    """Allowed tokens by where they lead.
+    """Allowed tokens, grouped by the frames that they lead to.
 
     Attributes:
-        group_of: int32[32 * words], the group of each token, -1 where it is not allowed.
+        group_of: int32[32 * words], the group of each token, -1 if the token is not allowed.
         representatives: int64[groups], one token of each group.
     """
 
@@ -48,19 +49,19 @@ class TokenGroups:
 
 
 _MAX_TOKENIZED_BYTES = 200_000
-"""Bytes of a shortest text that is spelled in tokens; the tokens of a longer one are only bounded."""
+"""Maximum length of a shortest text to tokenize, in bytes; for longer texts only an upper bound is used."""
 
 
 _EFFORT = 1_000
-"""States looked at to find fewer tokens than a shortest text takes: about a second."""
+"""Maximum states to search for a completion shorter than the known one; takes about a second."""
 
 
 class Budgets:
-    """Answers about budgets for one index; remembers the searches it made.
+    """Budget queries for one index, with memoized searches.
 
     Args:
         index: The masks.
-        step: The state after a token that is known to be allowed.
+        step: Returns the state after an allowed token.
     """
 
     def __init__(self, index: Index, step: Step) -> None:
@@ -70,13 +71,13 @@ class Budgets:
         self._groups: dict[State, TokenGroups] = {}
 
     def upper_bound(self, state: State) -> int:
-        """Tokens that surely lead to an end; `FAR` where this measure knows no way."""
+        """Return an upper bound on the tokens to the end; `UNREACHABLE` if there is no bound."""
         if state.is_accepting:
             return 0
         return min((self.index.upper_bound(frame) for frame in state.frames), default=UNREACHABLE)
 
     def completion_length(self, state: State) -> int:
-        """How many tokens a way to the end takes; `FAR` if none was found."""
+        """Return the length of a completion; `UNREACHABLE` if none was found."""
         if state.is_accepting:
             return 0
         if state.completion is None and not self._is_long(state):
@@ -85,13 +86,13 @@ class Budgets:
         return len(state.completion) if state.completion else UNREACHABLE
 
     def fits(self, state: State, budget: int) -> bool:
-        """Whether a value can be completed within `budget` more tokens."""
+        """Return whether the value can be completed within `budget` more tokens."""
         if self._rough_upper_bound(state) <= budget:
             return True
         self.index.make_exact()
         automaton = self.index.automaton
         shortest = min((shortest_length(self.index.shortest, frame) for frame in state.frames), default=0)
-        # With unique texts the length is an upper bound.
+        # With distinct texts the shortest length is only an upper bound.
         if (
             not (state.is_accepting or automaton.has_distinct)
             and shortest > budget * self.index.vocabulary.max_token_length
@@ -100,32 +101,33 @@ class Budgets:
         return self._quick_upper_bound(state) <= budget or self.min_tokens(state, budget) <= budget
 
     def every_token_fits(self, state: State, remaining: int) -> bool:
-        """Whether, whatever allowed token comes next, at most `remaining` more surely complete the value."""
+        """Return whether `remaining` tokens are enough to complete the value after any allowed token."""
         return self._with_margin(state, max_cost_of(state, self.index)) <= remaining
 
     def mask(self, state: State, remaining: int) -> NDArray[np.uint32]:
-        """uint32[words]: the allowed tokens after which at most `remaining` more complete the value."""
+        """Return the allowed tokens after which `remaining` tokens can complete the value, as uint32[words]."""
         if self.every_token_fits(state, remaining):
             return mask_of(state, self.index)
         if not state.is_exact:
             self.index.make_exact()
             state.max_cost_after = None
             return self.mask(state, remaining)
-        remembers = self.index.automaton.has_distinct
-        if not remembers and remaining < UNREACHABLE - 1 and self.upper_bound(state) <= remaining + 1:
+        has_distinct = self.index.automaton.has_distinct
+        if not has_distinct and remaining < UNREACHABLE - 1 and self.upper_bound(state) <= remaining + 1:
             narrow = mask_of(state, self.index) & self._budget_mask(state, remaining)
             if narrow.any():
                 return narrow
         return self._searched(state, remaining)
 
     def min_tokens(self, state: State, max_tokens: int = UNREACHABLE) -> int:
-        """The fewest tokens to an end; `FAR` if none are known, or more than `max_tokens`.
+        """Return the minimum number of tokens to the end; `UNREACHABLE` if unknown or above `max_tokens`.
 
-        Exact unless that takes too long a search, as in very long values and wide open ones: there it is the length
-        of a way, which is enough, if not always the fewest.
+        If the exact search takes too long (very long values, or very many allowed texts), the result is the length of
+        a completion, which is an upper bound.
 
         Raises:
-            LimitExceeded: The vocabulary cannot spell a shortest text, and the search for another was given up.
+            LimitExceeded: The vocabulary cannot spell a shortest text, and the search for another text exceeded the
+                limit.
         """
         known = self._min_tokens.get(state)
         if known is None:
@@ -133,26 +135,26 @@ class Budgets:
             if self._is_long(state):
                 return self.upper_bound(state)
             length = self.completion_length(state)
-            way = self._search(state, min(max_tokens, length - 1))
-            if way is None and max_tokens < length - 1:
+            completion = self._search(state, min(max_tokens, length - 1))
+            if completion is None and max_tokens < length - 1:
                 return UNREACHABLE
-            if way is not None:
-                self._record_completion(state, way)
-            known = _remember(self._min_tokens, state, length if way is None else len(way))
+            if completion is not None:
+                self._record_completion(state, completion)
+            known = _remember(self._min_tokens, state, length if completion is None else len(completion))
         return known
 
     def inherit_completion(self, state: State, token: int, successor: State) -> None:
-        """Let the state after a token have the way for which a budget allowed the token, if it is shorter."""
+        """Give the state after a token the completion of the token's group, if it is valid there and shorter."""
         groups = self.groups(state)
-        way = self.step(state, int(groups.representatives[groups.group_of[token]])).completion
-        at, rest = successor, way or ()
+        completion = self.step(state, int(groups.representatives[groups.group_of[token]])).completion
+        at, rest = successor, completion or ()
         while rest and at.frames and self._allows(at, rest[0]):
             at, rest = self.step(at, rest[0]), rest[1:]
-        if way and not rest and at.is_accepting:
-            self._record_completion(successor, way)
+        if completion and not rest and at.is_accepting:
+            self._record_completion(successor, completion)
 
     def groups(self, state: State) -> TokenGroups:
-        """The allowed tokens by where they lead, as far as that matters to what may follow."""
+        """Return the allowed tokens, grouped by the frames that they lead to."""
         known = self._groups.get(state)
         if known is not None:
             return known
@@ -161,52 +163,51 @@ class Budgets:
         for exits, frame, _ in reachable_rows(state, self.index):
             self.index.row_within_budget(exits, frame, 1 << 40, _salt(frame.below), signs)
         if self.index.automaton.has_distinct:
-            alone = np.fromiter(possible_repeats(state, self.index), np.int64)
-            signs[alone] = alone
+            standalone = np.fromiter(possible_repeats(state, self.index), np.int64)
+            signs[standalone] = standalone
         number, first = self.index.group_tokens(signs, mask_of(state, self.index))
         return _remember(
             self._groups, state, TokenGroups(number, first), max_entries=32
-        )  # each is 4 bytes a token
+        )  # an entry takes 4 bytes per token
 
     def _rough_upper_bound(self, state: State) -> int:
-        """Tokens that are enough, and perhaps far too many."""
+        """Return a loose upper bound on the tokens to the end, without a search."""
         return self._with_margin(state, self.upper_bound(state))
 
     def _quick_upper_bound(self, state: State) -> int:
-        """The quickest answer to how many tokens are enough."""
+        """Return the upper bound that is cheapest to compute."""
         if self.index.automaton.has_distinct and not self._is_long(state):
             return self.completion_length(state)
-        need = self.upper_bound(state)
-        return need if need < UNREACHABLE else self.completion_length(state)
+        upper_bound = self.upper_bound(state)
+        return upper_bound if upper_bound < UNREACHABLE else self.completion_length(state)
 
     def _with_margin(self, state: State, tokens: int) -> int:
-        """The tokens, and more where there are unique texts, or may be: they may be long to differ."""
+        """Return `tokens`, enlarged if there are, or may be, distinct texts, which may need more bytes to differ."""
         if self.index.is_exact and not self.index.automaton.has_distinct:
             return tokens
         return 2 * tokens + max(map(len, _seen(state)), default=0)
 
     def _search(self, state: State, max_tokens: int) -> tuple[int, ...] | None:
-        """The fewest tokens to an end, breadth first; `None` if there are more than `max_tokens`, or perhaps."""
+        """Search breadth-first for a shortest completion; `None` if none has at most `max_tokens`, or on give-up."""
         automaton = self.index.automaton
-        hopeful = (
-            max_tokens < UNREACHABLE - 1 or automaton.has_distinct
-        )  # with unique texts there may be no end of new states
-        effort = _EFFORT if hopeful else automaton.limits.search_states
-        ways: dict[State, tuple[int, ...]] = {state: ()}
+        # With distinct texts the number of states may be infinite.
+        may_give_up = max_tokens < UNREACHABLE - 1 or automaton.has_distinct
+        effort = _EFFORT if may_give_up else automaton.limits.search_states
+        paths: dict[State, tuple[int, ...]] = {state: ()}
         frontier = [state]
         for _ in range(max_tokens + 1):
-            ended = next((s for s in frontier if s.is_accepting), None)
-            if ended is not None or not frontier:
-                return ways.get(ended) if ended is not None else None
+            accepting = next((s for s in frontier if s.is_accepting), None)
+            if accepting is not None or not frontier:
+                return paths.get(accepting) if accepting is not None else None
             reached = []
             for current in frontier:
                 for token in self.groups(current).representatives.tolist():
                     after = self.step(current, token)
-                    if after not in ways:
-                        ways[after] = (*ways[current], token)
+                    if after not in paths:
+                        paths[after] = (*paths[current], token)
                         reached.append(after)
-                if len(ways) > effort:
-                    if hopeful:
+                if len(paths) > effort:
+                    if may_give_up:
                         return None
                     raise LimitExceeded(
                         "search_states", effort, "the search for a text that the vocabulary can spell"
@@ -215,7 +216,7 @@ class Budgets:
         return None
 
     def _shortest(self, state: State) -> tuple[int, ...]:
-        """The tokens of a shortest text to the end; empty if none spell it, or it repeats a unique text."""
+        """Return the tokens of a shortest text to the end; empty if none spell it or it repeats a distinct text."""
         automaton, shortest = self.index.automaton, self.index.shortest
         frames = [frame for frame in state.frames if shortest_length(shortest, frame) <= _MAX_TOKENIZED_BYTES]
         texts = [shortest_text(shortest, frame) for frame in frames]
@@ -234,27 +235,29 @@ class Budgets:
         )
 
     def _greedy_completion(self, state: State) -> tuple[int, ...]:
-        """A way to an end past unique texts, found by taking the token that needs least after it; empty if none is."""
-        way: list[int] = []
-        need = self.upper_bound(state)
-        if need >= UNREACHABLE or not self.index.automaton.has_distinct:
+        """Search greedily for a completion with distinct texts, by the lowest upper bound; empty if none was found."""
+        completion: list[int] = []
+        upper_bound = self.upper_bound(state)
+        if upper_bound >= UNREACHABLE or not self.index.automaton.has_distinct:
             return ()
         while not state.is_accepting:
             tokens = self.groups(state).representatives.tolist()
-            if not tokens or len(way) > min(4 * need, self.index.automaton.limits.search_states):
+            if not tokens or len(completion) > min(
+                4 * upper_bound, self.index.automaton.limits.search_states
+            ):
                 return ()
             reached = {token: self.step(state, token) for token in tokens}
-            way.append(
+            completion.append(
                 min(
                     tokens,
                     key=lambda token: (self.upper_bound(reached[token]), _count_conflicts(reached[token])),
                 )
             )
-            state = reached[way[-1]]
-        return tuple(way)
+            state = reached[completion[-1]]
+        return tuple(completion)
 
     def _record_completion(self, state: State, completion: tuple[int, ...]) -> None:
-        """Remember a way in all states along it."""
+        """Store a completion in all states along it."""
         while completion and (not state.completion or len(completion) < len(state.completion)):
             state.completion = completion
             state, completion = self.step(state, completion[0]), completion[1:]
@@ -295,24 +298,24 @@ class Budgets:
         return mask
 
     def _rival_tokens(self, state: State, successors: list[State], groups: TokenGroups) -> set[int]:
-        """The tokens after which the way found for their group may repeat what they write: these are tried alone.
+        """Return the tokens that the completion of their group may repeat; each must be tried by itself.
 
-        All tokens of a group lead to the same frames, but write different texts; where the way of the group's first
-        goes on with more unique texts, one of them may be the text that another token of the group begins.
+        All tokens of a group lead to the same frames but write different texts. If the completion of the group's
+        representative writes more distinct texts, one of them may be the text that another token of the group starts.
         """
         rivals: set[int] = set()
         for group, reached in enumerate(successors):
             written = self._completion_texts(reached)
             if _depth(state) < _depth(reached) and len(written) > 1:
                 rivals.update(np.flatnonzero(groups.group_of == group).tolist())
-            for begun in _open_texts(state):
+            for prefix in _open_texts(state):
                 for text in written:
-                    if text.startswith(begun):
-                        rivals.update(self.index.prefix_and_extension_tokens(text[len(begun) :]))
+                    if text.startswith(prefix):
+                        rivals.update(self.index.prefix_and_extension_tokens(text[len(prefix) :]))
         return rivals
 
     def _completion_texts(self, state: State) -> set[bytes]:
-        """The unique texts that a state's way writes, those before it apart."""
+        """Return the distinct texts that the state's completion adds."""
         before = _seen(state)
         written: set[bytes] = set()
         for token in state.completion or ():
@@ -329,32 +332,30 @@ def _seen_texts_of(state: State) -> Iterator[SeenTexts]:
 
 
 def _seen(state: State) -> set[bytes]:
-    """The unique texts that the state remembers."""
-    return {text for memory in _seen_texts_of(state) for text in memory.texts}
+    """Return the distinct texts seen before the state."""
+    return {text for seen in _seen_texts_of(state) for text in seen.texts}
 
 
 def _open_texts(state: State) -> set[bytes]:
-    """The unique texts that are open, as far as they were written."""
-    return {
-        state.buffer[memory.open_start :] for memory in _seen_texts_of(state) if memory.open_start is not None
-    }
+    """Return the prefixes of the open distinct texts that were written so far."""
+    return {state.buffer[seen.open_start :] for seen in _seen_texts_of(state) if seen.open_start is not None}
 
 
 def _count_conflicts(state: State) -> int:
-    """How many unique texts seen before go on from the open ones: where there are few, little is needed to differ."""
+    """Return how many texts seen before extend the open distinct texts; the fewer, the fewer bytes make a new text."""
     stack = [frame for frame in state.frames if frame.inside_distinct]
-    crowd = 0
+    conflicts = 0
     while stack:
         frame = stack.pop()
-        crowd += len(forbidden_suffixes(frame, state.buffer))
-        if isinstance(frame.below, Frame):  # what is below a fork is not open
+        conflicts += len(forbidden_suffixes(frame, state.buffer))
+        if isinstance(frame.below, Frame):  # no text is open below a `FrameSet`
             stack.append(frame.below)
-    return crowd
+    return conflicts
 
 
 def _depth(state: State) -> int:
-    """How many unique texts are open, one in another."""
-    return sum(memory.open_start is not None for memory in _seen_texts_of(state))
+    """Return the nesting depth of the open distinct texts."""
+    return sum(seen.open_start is not None for seen in _seen_texts_of(state))
 
 
 def _salt(below: Below) -> int:
@@ -362,7 +363,7 @@ def _salt(below: Below) -> int:
 
 
 def _remember(cache: dict[State, T], state: State, answer: T, max_entries: int = 2048) -> T:
-    """Keep an answer; when there are too many, begin anew."""
+    """Memoize an answer; clear the cache when it is full."""
     if len(cache) >= max_entries:
         cache.clear()
     cache[state] = answer

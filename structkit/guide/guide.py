@@ -1,4 +1,4 @@
-"""A guide is a compiled language over a vocabulary; a cursor is one sequence that follows it."""
+"""Guides, compiled languages over a vocabulary, and cursors, single sequences that follow a guide."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ __all__ = ["Cursor", "Guide"]
 _UINT32 = np.dtype(np.uint32)
 
 _FORCED = 4096
-"""Bytes of forced text told at once."""
+"""Maximum length of forced text returned by one call, in bytes."""
 
 _STATES = 50_000
-"""States that a guide remembers at most; each is about 500 bytes, its mask apart."""
+"""Maximum number of states in a guide's cache; a state takes about 500 bytes, plus its mask."""
 
 
 class Guide:
-    """One compiled language over one vocabulary: shared by any number of sequences, in any thread.
+    """A compiled language over a vocabulary, shared by any number of sequences and threads.
 
-    Made by `structkit.compile`.
+    Returned by `structkit.compile`.
 
     Attributes:
         vocabulary: The tokens.
         automaton: The language.
-        reader: Reads texts against it.
-        compile_seconds: How long making it took.
-        is_json: Whether its texts are JSON.
+        reader: Reader of the automaton.
+        compile_seconds: Duration of the compilation.
+        is_json: Whether all texts of the language are JSON.
         eos_mask: uint32[words], the end tokens.
     """
 
@@ -64,24 +64,24 @@ class Guide:
         self._max_states = max(256, min(_STATES, automaton.limits.row_bytes // (4 * vocabulary.mask_words)))
         self._states: dict[tuple[frozenset[Frame], bytes], State] = {}
         self._start = self._state(automaton.start_frames(), b"")
-        # Where every byte is a token every text can be spelled, and there is one; marks are tokens of their own.
-        unsure = not self._has_all_bytes and self.budgets.upper_bound(self._start) >= UNREACHABLE
-        if unsure and self.budgets.min_tokens(self._start) >= UNREACHABLE:
+        # If every byte is a token, every text can be tokenized, and the automaton accepts at least one text.
+        uncertain = not self._has_all_bytes and self.budgets.upper_bound(self._start) >= UNREACHABLE
+        if uncertain and self.budgets.min_tokens(self._start) >= UNREACHABLE:
             raise VocabularyError(_unspellable_message(automaton, vocabulary))
 
     def cursor(self) -> Cursor:
-        """A new sequence at the start of the language."""
+        """Return a new cursor at the start of the language."""
         return Cursor(self, self._start)
 
     def warm_up(self) -> None:
-        """Make the first mask, which every sequence asks for."""
+        """Compute the mask of the start state."""
         masks_of(self._start, self.index)
 
     def precompute(self, max_states: int = 10_000) -> int:
-        """Make the masks of every state that tokens reach, up to `max_states` states, and save them.
+        """Compute the masks of all states reachable by tokens, up to `max_states` states, and save them.
 
         Returns:
-            How many states there were.
+            The number of states visited.
         """
         seen, pending = {self._start}, [self._start]
         while pending and len(seen) < max_states:
@@ -95,11 +95,11 @@ class Guide:
         return len(seen)
 
     def save(self) -> None:
-        """Write the rules built and the masks made so far to the disk cache, unless little of it is new."""
+        """Write the rules and masks built so far to the disk cache, unless few of them are new."""
         self.index.save()
 
     def advance(self, state: State, token_id: int) -> State | None:
-        """The state after a token, or `None` if the mask forbids it; end tokens are the cursor's affair."""
+        """Return the state after a token, or `None` if the mask forbids it; `Cursor` handles end tokens."""
         after = state.successors.get(token_id)
         if after is None:
             if not 0 <= token_id < len(self._texts) or not self._texts[token_id]:
@@ -112,25 +112,25 @@ class Guide:
         return after
 
     def advance_bytes(self, state: State, text: bytes) -> State:
-        """The state after a text; one without frames if the language does not allow it."""
+        """Return the state after a text; a state without frames if the language does not allow the text."""
         return self._state(*self.reader.read(state.frames, state.buffer, text))
 
     def forced_bytes(self, state: State) -> bytes:
-        """The bytes that must come next; see `Cursor.forced_bytes`."""
+        """Return the bytes that must come next; see `Cursor.forced_bytes`."""
         if state.forced is None:
-            frames, kept = state.frames, state.buffer
+            frames, buffer = state.frames, state.buffer
             forced = bytearray()
             while not self.automaton.is_accepting(frames) and len(forced) < _FORCED:
                 byte = self.automaton.sole_byte(frames)
                 if byte is None:
                     break
                 forced.append(byte)
-                frames, kept = self.reader.read(frames, kept, bytes((byte,)))
+                frames, buffer = self.reader.read(frames, buffer, bytes((byte,)))
             state.forced = bytes(forced)
         return state.forced
 
     def fill_mask(self, state: State, budget: int | None, out: NDArray[np.uint32]) -> None:
-        """Write the tokens that may come next, without the end tokens; see `Cursor.fill_mask`."""
+        """Write the mask of the allowed tokens, without the end tokens; see `Cursor.fill_mask`."""
         masks = state.masks
         if masks is None:
             masks = masks_of(state, self.index)
@@ -144,13 +144,13 @@ class Guide:
             out[:] = self.budgets.mask(state, left)
 
     def has_continuation(self, state: State) -> bool:
-        """Whether any token but the end tokens may come next."""
+        """Return whether a token other than an end token is allowed."""
         if self._has_all_bytes:
             return any(mask.any() for mask in masks_of(state, self.index))
         return bool(self.budgets.mask(state, UNREACHABLE - 1).any())
 
     def _clear_states(self) -> None:
-        """Forget what was found for all states; those still in use are values and find it again."""
+        """Clear the caches of all states; states in use recompute what they need."""
         for state in self._states.values():
             state.successors.clear()
             state.masks = None
@@ -158,17 +158,17 @@ class Guide:
         self.automaton.clear_frames()
 
     def _can_complete_after(self, state: State, token_id: int) -> bool:
-        """Whether tokens spell a rest of a value after the token, which the language allows."""
+        """Return whether tokens can spell the rest of a value after a token that the language allows."""
         if self.budgets.every_token_fits(state, UNREACHABLE - 1):
             return True
         return bool(int(self.budgets.mask(state, UNREACHABLE - 1)[token_id >> 5]) >> (token_id & 31) & 1)
 
     def _step(self, state: State, token_id: int) -> State:
-        """The state after a token; one without frames if the language does not allow it."""
+        """Return the state after a token; a state without frames if the language does not allow the token."""
         return state.successors.get(token_id) or self._reached(state, token_id)
 
     def _reached(self, state: State, token_id: int) -> State:
-        """The state after a token that was not taken from here before."""
+        """Compute the state after a token and record it in `successors`."""
         after = self._state(*self.reader.read(state.frames, state.buffer, self._texts[token_id]))
         if after.frames:
             state.successors[token_id] = after
@@ -186,10 +186,10 @@ class Guide:
 
 
 class Cursor:
-    """One sequence under a guide: the one small mutable thing. Not for several threads at once.
+    """One sequence that follows a guide. Mutable and not thread-safe.
 
-    It allows values of any depth, and does not know what will read them: pydantic refuses JSON that is nested more than
-    200 deep. A loop of your own that may come so far ends the value with `budget=cursor.tokens_to_end()`.
+    A cursor allows values of any depth, while pydantic rejects JSON nested more than 200 levels deep. A custom loop
+    that may reach this depth can end the value with `budget=cursor.min_tokens_to_end()`.
 
     >>> from structkit.testing import byte_vocabulary
     >>> import structkit as sk
@@ -207,17 +207,17 @@ class Cursor:
 
     @property
     def token_ids(self) -> tuple[int, ...]:
-        """The tokens so far, an end token included."""
+        """The tokens so far, including end tokens."""
         return tuple(self._tokens)
 
     @property
     def state(self) -> State:
-        """Where the sequence stands."""
+        """The current parse state."""
         return self._states[-1]
 
     @property
     def pending_prompt(self) -> bytes:
-        """The end of the prompt, as far as it must still be spelled again; see `HealedCursor`."""
+        """The suffix of the prompt that must still be spelled; see `HealedCursor`."""
         return b""
 
     @property
@@ -237,13 +237,13 @@ class Cursor:
         return self._terminated or (state.is_accepting and not self.guide.has_continuation(state))
 
     def fill_mask(self, out: NDArray[np.uint32], budget: int | None = None) -> None:
-        """Write the tokens that may come next.
+        """Write the mask of the tokens that may come next.
 
         Args:
             out: uint32[ceil(vocabulary.size / 32)]; bit t % 32 of word t // 32 is set if token t is allowed. End
-                tokens are set when the value may end; after an end token, only they are.
-            budget: The tokens that may still be written, the next one included and the end token not counted.
-                Only tokens after which a complete value still fits are allowed.
+                tokens are allowed if the value is complete; after an end token, only end tokens are allowed.
+            budget: The number of tokens that may still be written, including the next one and excluding the end token.
+                Only tokens after which the value can be completed within the budget are allowed.
 
         Raises:
             ValueError: `out` has the wrong shape or dtype.
@@ -258,10 +258,10 @@ class Cursor:
             out |= self.guide.eos_mask
 
     def advance(self, token_id: int) -> None:
-        """Take a token.
+        """Append a token to the sequence.
 
         Raises:
-            TokenRejected: The mask forbids it; the cursor is unchanged.
+            TokenRejected: The mask forbids the token; the cursor is unchanged.
         """
         state = self._states[-1]
         if token_id in self.guide.vocabulary.eos_token_ids:
@@ -279,31 +279,31 @@ class Cursor:
         self._tokens.append(token_id)
 
     def min_tokens_to_end(self) -> int:
-        """The fewest tokens that complete the value from here, the end token not counted."""
+        """Return the minimum number of tokens that complete the value, excluding the end token."""
         return self.guide.budgets.min_tokens(self._states[-1])
 
     def fits(self, budget: int) -> bool:
-        """Whether the value can be completed within `budget` more tokens."""
+        """Return whether the value can be completed within `budget` more tokens."""
         return self.guide.budgets.fits(self._states[-1], budget)
 
     def forced_bytes(self) -> bytes:
-        """The bytes that must come next, whatever is chosen; empty where there is a choice or the value may end."""
+        """Return the bytes that must come next; empty if there is a choice or the value may end."""
         return b"" if self._terminated else self.guide.forced_bytes(self._states[-1])
 
     def fork(self) -> Cursor:
-        """A second cursor at the same place, with the same past."""
+        """Return an independent copy of the cursor."""
         copy = Cursor(self.guide, self._states[0])
         copy._take_over(self)
         return copy
 
     def rollback(self, n: int) -> None:
-        """Take back the last `n` tokens.
+        """Remove the last `n` tokens.
 
         Raises:
-            ValueError: There are fewer than `n`.
+            ValueError: The sequence has fewer than `n` tokens.
         """
         if not 0 <= n <= len(self._tokens):
-            raise ValueError(f"cannot take back {n} of {len(self._tokens)} tokens")
+            raise ValueError(f"cannot roll back {n} of {len(self._tokens)} tokens")
         if n:
             del self._states[-n:], self._tokens[-n:]
             self._terminated = bool(self._tokens) and self._tokens[-1] in self.guide.vocabulary.eos_token_ids
@@ -322,12 +322,12 @@ class Cursor:
         vocabulary = self.guide.vocabulary
         text = vocabulary.tokens[token_id] if 0 <= token_id < vocabulary.size else None
         name = f"token {token_id}" if text is None else f"token {token_id} ({text!r})"
-        return TokenRejected(token_id, f"{name} is refused: {reason}", place=f"token {len(self._tokens)}")
+        return TokenRejected(token_id, f"{name} is not allowed: {reason}", place=f"token {len(self._tokens)}")
 
 
 @lru_cache(maxsize=4)
 def _packed(vocabulary: Vocabulary) -> NDArray[np.uint32]:
-    """uint32[words]: the end tokens."""
+    """Return the end tokens as a mask, uint32[words]."""
     ends = np.zeros(32 * vocabulary.mask_words, bool)
     ends[list(vocabulary.eos_token_ids)] = True
     packed = np.packbits(ends, bitorder="little").view(np.uint32)
@@ -341,5 +341,5 @@ def _unspellable_message(automaton: Automaton, vocabulary: Vocabulary) -> str:
     )
     return (
         "no sequence of tokens spells any text of the target; "
-        f"of the bytes it uses these are no tokens of their own: {missing!r}"
+        f"the target uses these bytes, which are not tokens: {missing!r}"
     )

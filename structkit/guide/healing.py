@@ -1,9 +1,9 @@
-"""Token healing: the last tokens of a prompt, written again together with what follows them.
+"""Token healing: the last tokens of a prompt are removed, and generated again together with the text after them.
 
-A prompt that ends in the middle of a text was cut into tokens without what follows: `x = ` ends in a space of its own,
-where the tokenizer would have written ` 12` or ` y` as one token. A model has hardly seen a text go on after such a
-token. So the last tokens are taken back, and the first tokens of the answer must spell their bytes before they go on
-in the language (Lundberg 2023, "The art of prompt design: prompt boundaries and token healing").
+A prompt is tokenized without the text that follows it: `x = ` ends in a separate token for the space, where the
+tokenizer would write ` 12` or ` y` as one token. Models have rarely seen a text continue after such a token. Therefore
+the last tokens are removed, and the first tokens of the answer must spell their bytes before they continue in the
+language (Lundberg 2023, "The art of prompt design: prompt boundaries and token healing").
 """
 
 from __future__ import annotations
@@ -21,46 +21,46 @@ from structkit.index.index import UNREACHABLE
 __all__ = ["HealedCursor", "count_healed_tokens"]
 
 _UNLIMITED = 1 << 40
-"""More tokens than any value needs."""
+"""A budget larger than any value needs."""
 
 
 def count_healed_tokens(guide: Guide, prompt_ids: Sequence[int]) -> int:
-    """How many of the last tokens of a prompt to write again: the fewest without which some token could not be chosen.
+    """Return how many of the last prompt tokens to generate again.
 
-    These are the ones that hold the longest end of the prompt which a token goes on from, into the language. The first
-    token stays, and so does what is before a control token.
+    They cover the longest suffix of the prompt that starts a token which continues into the language. The first token
+    is kept, and so are control tokens and the tokens before them.
 
     Args:
         guide: The language that follows the prompt.
         prompt_ids: The prompt.
 
     Returns:
-        The number of tokens; 0 if no token reaches from the prompt into the language.
+        The number of tokens; 0 if no token starts in the prompt and continues into the language.
     """
     tokens, longest, start = guide.vocabulary.tokens, guide.vocabulary.max_token_length, guide.cursor().state
-    end = b""
+    suffix = b""
     counts: list[int] = []
     for count, token_id in enumerate(reversed(prompt_ids[1:]), 1):
         text = tokens[token_id] if token_id < len(tokens) else b""
-        if not text or len(end) >= longest - 1:
+        if not text or len(suffix) >= longest - 1:
             break
-        end = text + end
+        suffix = text + suffix
         counts += [count] * len(text)
-    for length in range(min(len(end), longest - 1), 0, -1):
-        if _Crossing(guide, start, end[-length:]).mask(None).any():
+    for length in range(min(len(suffix), longest - 1), 0, -1):
+        if _Crossing(guide, start, suffix[-length:]).mask(None).any():
             return counts[length - 1]
     return 0
 
 
 class HealedCursor(Cursor):
-    """A cursor whose tokens first spell the end of a prompt again; the last of these may go on in the language.
+    """A cursor whose first tokens spell a suffix of the prompt; the last of them may continue into the language.
 
-    Budgets and counts of tokens to the end are those of the language alone: a token that spells nothing but the end
-    of the prompt takes nothing of them.
+    Budgets and counts of tokens to the end cover the language only: tokens that lie completely within the prompt's
+    suffix do not count.
 
     Args:
         guide: The language.
-        prompt_suffix: The end of the prompt.
+        prompt_suffix: The suffix of the prompt to spell.
 
     >>> import structkit as sk
     >>> vocabulary = sk.Vocabulary([b" ", b"t", b"rue", b"false", b" tr", b" no", b"u", b"e"], eos_token_ids=[8])
@@ -82,17 +82,17 @@ class HealedCursor(Cursor):
 
     @property
     def pending_prompt(self) -> bytes:
-        """See `Cursor.pending`."""
+        """See `Cursor.pending_prompt`."""
         return self._before[self._offsets[-1] :]
 
     @property
     def is_accepting(self) -> bool:
-        """See `Cursor.can_end`."""
+        """See `Cursor.is_accepting`."""
         return not self.pending_prompt and super().is_accepting
 
     @property
     def is_finished(self) -> bool:
-        """See `Cursor.must_end`."""
+        """See `Cursor.is_finished`."""
         return not self.pending_prompt and super().is_finished
 
     def fill_mask(self, out: NDArray[np.uint32], budget: int | None = None) -> None:
@@ -140,7 +140,7 @@ class HealedCursor(Cursor):
         del self._offsets[len(self._offsets) - n :]
 
     def _suffix_tokens(self) -> list[int]:
-        """The tokens that spell nothing but the end of the prompt, or a part after which tokens spell the rest."""
+        """Return the tokens that spell the pending suffix, or a prefix of it whose rest can be tokenized."""
         pending, index, tokens = self.pending_prompt, self.guide.index, self.guide.vocabulary.tokens
         return [
             token
@@ -156,12 +156,12 @@ class HealedCursor(Cursor):
 
 
 class _Crossing:
-    """The tokens that begin with a text, and go on in the language from a state.
+    """The tokens that start with a prefix and continue in the language from a state.
 
     Args:
         guide: The language.
-        state: Where the text ends in it.
-        prefix: The text, at least one byte.
+        state: The state after the prefix.
+        prefix: At least one byte.
     """
 
     def __init__(self, guide: Guide, state: State, prefix: bytes) -> None:
@@ -172,7 +172,7 @@ class _Crossing:
         self._walk()
 
     def mask(self, budget: int | None) -> NDArray[np.uint32]:
-        """uint32[words]: those of them that a budget has room for; see `Cursor.fill_mask`."""
+        """Return the tokens that fit a budget, as uint32[words]; see `Cursor.fill_mask`."""
         left = UNREACHABLE - 1 if budget is None else min(budget, UNREACHABLE) - 1
         if self._reached and self._max_cost_after > left and not self._guide.index.is_exact:
             self._guide.index.make_exact()
@@ -181,7 +181,7 @@ class _Crossing:
         return self._without_repeats(mask, left) if self._guide.automaton.has_distinct else mask
 
     def _walk(self) -> None:
-        """Read on from the text, as masks are read on in frames that a token enters by leaving others."""
+        """Collect the rows from the trie node of the prefix, as for a frame that a token enters from a called rule."""
         index = self._guide.index
         node = index.trie_node(self._before)
         self._mask, self._max_cost_after = np.zeros(index.vocabulary.mask_words, np.uint32), 0
@@ -208,7 +208,10 @@ class _Crossing:
         return mask
 
     def _without_repeats(self, mask: NDArray[np.uint32], remaining: int) -> NDArray[np.uint32]:
-        """Rows know nothing of unique texts, so tokens are tried one by one; few begin an array or object."""
+        """Remove the tokens that repeat a distinct text.
+
+        Rows do not depend on the texts seen, so tokens are tried one by one; few tokens start an array or object.
+        """
         guide, narrow = self._guide, np.zeros_like(mask)
         for token in np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist():
             after = guide.advance_bytes(self._state, guide.vocabulary.tokens[token][len(self._before) :])

@@ -167,9 +167,9 @@ def _repeating(tokens: list[int], state: State, index: Index) -> Iterator[int]:
 
 
 def _opening(frame: Frame, index: Index, *, finished_only: bool) -> Iterator[int]:
-    """Yield the tokens, of a frame and the frames below it, that start a distinct text.
+    """Yield the tokens that start a distinct text in a frame or the frames below it, or must be followed by one.
 
-    With `finished_only`, only the tokens that also end it.
+    For `finished_only` see `Index.distinct_start_row`.
     """
     row = index.row(frame)
     opening = index.distinct_start_row(None, None, frame, row, finished_only=finished_only)

@@ -1,6 +1,6 @@
-"""A guide on disk: its automaton as far as it is built, the tokens that it needs, and its rows, in one file.
+"""The cache file of a guide: the rules built so far, their token distances, and the rows.
 
-Whoever reads it need not read, lower or build the target.
+A guide read from its file needs no parsing, lowering or building of the target.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ GUIDE_LAYOUT: store.ArrayLayout = dict(
         key=lambda item: item[1][0],
     )
 )
-"""The arrays of a guide: its automaton, its rows, and what `Kept` has besides."""
+"""The arrays of a guide file: those of the automaton, of the rows, and the other attributes of `GuideFile`."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class GuideFile:
-    """What was read of a guide.
+    """The contents of a guide file.
 
     Attributes:
-        tables: The automaton of the rules that were built when it was stored.
-        token_distances: int32[2, ...], those that lead from each state to its rule's end, and those of a round of
-            each rule.
-        is_exact: Whether these are counted exactly; then all rules are built.
-        rows: The masks, and the lists of exits that their keys name.
-        source: uint8[...], the target, or, if it has no such form, a hash of the rules.
+        tables: The automaton of the rules that were built when the file was written.
+        token_distances: int32[2, ...], the tokens from each state to the end of its rule, and the tokens of an
+            iteration of each rule.
+        is_exact: Whether the token distances are exact; then all rules are built.
+        rows: The rows, and the lists of exit nodes that their keys refer to.
+        source: uint8[...], the serialized target, or a hash of the rules if the target cannot be serialized.
     """
 
     tables: Tables
@@ -56,12 +56,12 @@ class GuideFile:
 
     @property
     def part_count(self) -> int:
-        """How many rules and rows there are."""
+        """The number of built rules and rows."""
         return len(self.rows) + int(np.count_nonzero(self.tables.start != UNBUILT))
 
 
 def load_guide(address: str, vocabulary: Vocabulary) -> GuideFile | None:
-    """The guide stored under an address, or `None` if there is none."""
+    """Return the guide stored under an address, or `None`."""
     arrays = store.load(address, GUIDE_LAYOUT)
     if arrays is None:
         return None
@@ -85,16 +85,17 @@ def save_guide(
     is_exact: bool,
     max_bytes: int,
 ) -> bool:
-    """Store a guide; whether that was possible. `max_bytes` is the size of the cache in bytes; for the rest see
-    `Kept`.
+    """Store a guide under an address; return whether it was stored.
+
+    `max_bytes` is the size limit of the cache in bytes; for the other arguments see `GuideFile`.
     """
     states, rules = len(tables.row), len(tables.start)
-    counted = np.zeros((2, max(states, rules)), np.int32)
-    counted[0, :states] = token_distances[0, :states]
-    counted[1, :rules] = np.where(tables.start == UNBUILT, 0, token_distances[1, :rules])
+    distances = np.zeros((2, max(states, rules)), np.int32)
+    distances[0, :states] = token_distances[0, :states]
+    distances[1, :rules] = np.where(tables.start == UNBUILT, 0, token_distances[1, :rules])
     arrays = {
         **tables._asdict(),
-        "token_distances": counted,
+        "token_distances": distances,
         **pack(rows, exit_lists),
         "is_exact": np.array([is_exact]),
         "source": np.frombuffer(source, np.uint8),

@@ -1,8 +1,8 @@
-"""Masks: for a frame of an automaton, the tokens of a vocabulary that it allows (Willard and Louf 2023).
+"""Token masks for the frames of an automaton (Willard and Louf 2023).
 
-A `Row` is the answer for one frame alone: the tokens that stay inside its rule, whatever lies below on the stack,
-and the trie nodes at which the rule can end inside a token. Those few are read on against the frame below when a
-stack is at hand. Rows are made when first asked for.
+A `Row` covers one frame, independent of the frames below it: the tokens that stay inside the frame's rule, and the trie
+nodes at which the rule can end inside a token. From these nodes tokens are read further in the frames below. Rows are
+computed on first use.
 """
 
 from __future__ import annotations
@@ -102,26 +102,26 @@ class Index:
 
     @property
     def unsaved_rows(self) -> int:
-        """How many rows were made, and not read, since they were saved."""
+        """The number of rows computed since the last save."""
         return self._own_made + self._regular.made
 
     @property
     def token_distances(self) -> NDArray[np.int32]:
-        """int32[2, ...]: tokens that surely lead from each state to its rule's end, and per round of each rule."""
+        """int32[2, ...], upper bounds: tokens from each state to the end of its rule, and tokens per iteration of each rule."""
         return self._token_distance.distances
 
     @property
     def is_exact(self) -> bool:
-        """Whether these are counted exactly; see `tighten`."""
+        """Whether `token_distances` is exact; see `make_exact`."""
         return self._token_distance.is_exact
 
     @property
     def shortest(self) -> ShortestPaths:
-        """The shortest way to each rule's end, in bytes; all rules are built for it."""
+        """The shortest paths to the end of each rule, in bytes; builds all rules."""
         return self._token_distance.shortest
 
     def make_exact(self) -> None:
-        """Count exactly how many tokens are needed: all rules are built, and rows are made again."""
+        """Make `token_distances` exact: builds all rules, and clears the rows."""
         if not self._token_distance.is_exact:
             self._token_distance.make_exact()
             self.rows = RowCache(self.automaton.limits.row_bytes)
@@ -129,7 +129,7 @@ class Index:
             self._packed = None
 
     def row(self, frame: Frame) -> Row:
-        """What the frame allows, without the frames below it."""
+        """Return the row of a frame, independent of the frames below it."""
         key = self._key(-1, frame)
         row = self.rows.get(key)
         if row is None:
@@ -143,7 +143,7 @@ class Index:
         return row
 
     def continuation_row(self, exit_nodes: NDArray[np.int32], frame: Frame) -> Row:
-        """What the frame allows of the tokens that reach it at the given trie nodes, from a rule above that ended."""
+        """Return the row of a frame for the tokens that enter it at the given trie nodes, after the rule above ended."""
         key = self._key(self._number(exit_nodes), frame)
         row = self.rows.get(key)
         if row is None:
@@ -160,7 +160,7 @@ class Index:
         *,
         finished_only: bool = False,
     ) -> Row:
-        """Of a row, the tokens that begin a unique text, or after which only one can follow; with the other exits.
+        """Return the part of a row with the tokens that start a distinct text or must be followed by one.
 
         Args:
             exit_nodes: Those that the row reads on from; `None`: from the start of every token.
@@ -201,7 +201,7 @@ class Index:
         salt: int,
         signatures: NDArray[np.int64] | None,
     ) -> Row:
-        """Like `row` and `after`, of tokens after which at most `remaining` more end the frame's rule; not kept.
+        """Like `row` and `continuation_row`, for tokens after which `remaining` tokens can end the rule; not cached.
 
         `signatures` (int64[size]) receives for each such token a hash of where it leads, `salt` standing for what is
         below.
@@ -215,7 +215,7 @@ class Index:
         )
 
     def upper_bound(self, frame: Below) -> int:
-        """The tokens that surely lead from the frame, through those below it, to the end of the text."""
+        """Return an upper bound on the tokens from a frame, through the frames below it, to the end of the text."""
         total = 0
         while isinstance(frame, Frame):  # as in `fewest`, which most stacks can do without
             total += self._rule_upper_bound(frame)
@@ -230,11 +230,11 @@ class Index:
         return _NEVER if tokens >= UNREACHABLE else tokens + self._token_distance.pending(frame)
 
     def pending_tokens(self, frame: Frame) -> int:
-        """The tokens that the rounds take which the frame's counter still needs, and that an open unique text may."""
+        """Return the tokens of the iterations that the frame's counter still needs, and the margin of an open distinct text."""
         return self._token_distance.pending(frame)
 
     def tokenize(self, text: bytes) -> tuple[int, ...] | None:
-        """The fewest tokens that spell a text; `None` if none do."""
+        """Return the fewest tokens that spell a text; `None` if there are none."""
         trie = self.vocabulary.trie
         (costs, ends), tokens = np.empty((2, len(text) + 1), np.int64), np.empty(len(text), np.int32)
         found = tokenize.tokenize(
@@ -250,12 +250,12 @@ class Index:
         return tuple(tokens[:found].tolist()) if found >= 0 else None
 
     def trie_node(self, text: bytes) -> int | None:
-        """The trie node of a text; `None` if no token begins with it."""
+        """Return the trie node of a text; `None` if no token starts with it."""
         nodes = self._nodes(text)
         return int(nodes[-1]) if len(nodes) == len(text) else None
 
     def prefix_tokens(self, text: bytes) -> list[int]:
-        """The tokens that a text begins with."""
+        """Return the tokens that are a prefix of a text."""
         trie = self.vocabulary.trie
         return [
             token
@@ -264,7 +264,7 @@ class Index:
         ]
 
     def prefix_and_extension_tokens(self, text: bytes) -> list[int]:
-        """The tokens that a text begins with, and those that begin with the text."""
+        """Return the tokens that are a prefix of a text, and the tokens that start with the text."""
         trie, node = self.vocabulary.trie, self.trie_node(text) if text else None
         tokens = self.prefix_tokens(text)
         if node is not None:
@@ -272,7 +272,7 @@ class Index:
         return tokens
 
     def extension_tokens(self, texts: Sequence[bytes]) -> list[int]:
-        """The tokens that begin with one of some texts, which are in order."""
+        """Return the tokens that start with one of the texts, which are sorted."""
         trie, tokens = self.vocabulary.trie, []
         strange: bytes | None = None
         for text in texts:
@@ -294,14 +294,14 @@ class Index:
     def group_tokens(
         self, signatures: NDArray[np.int64], mask: NDArray[np.uint32]
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Number equal signs: int32[tokens], that of each token in the mask; int64[signs], a token of each."""
+        """Group the tokens of a mask by signature: int32[tokens], the group of each; int64[groups], a token of each."""
         number, first = np.full(len(signatures), -1, np.int32), np.empty(len(signatures), np.int64)
         slots = np.full(2 << max(len(signatures), 1).bit_length(), -1, np.int32)
         found = walk_kernels.group_by_signature(signatures, mask, number, first, slots)
         return number, first[:found]
 
     def save(self) -> None:
-        """Keep on disk what is built and made, if anything is kept there and a tenth of it is new."""
+        """Save the built rules and rows to the disk cache, if it is used and at least a tenth of them is new."""
         new = self.unsaved_rows + len(self.automaton.built) - self._saved_rules
         if not self.address or not new or 10 * new < self._saved:
             return

@@ -1,4 +1,4 @@
-"""What the kernels of `structkit/automaton` compute, said slowly and readably."""
+"""Simple reference implementations of the kernels of `structkit/automaton`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["determinise", "product"]
 
 
 def determinise(nfa: Nfa) -> Dfa:
-    """Subset construction (Rabin and Scott 1959): each new state is the set of old ones a text may be in."""
+    """Subset construction (Rabin and Scott 1959): a state is the set of NFA states that a text may reach."""
     classes, width = determinize.byte_classes(nfa.all_edges)
     all_edges, all_calls = nfa.all_edges.tolist(), nfa.call_table.tolist()
 
@@ -53,9 +53,9 @@ def determinise(nfa: Nfa) -> Dfa:
                 number(closed(t for t, _ in moves)) << OPERATION_BITS | operations.pop() if moves else DEAD
             )
         rows.append(row)
-        leaves = sorted((call for call in all_calls if call[0] in members), key=lambda call: call[0])
-        for key, operation in dict.fromkeys((key, operation) for _, key, _, operation in leaves):
-            after = [t for _, k, t, o in leaves if (k, o) == (key, operation)]
+        outgoing = sorted((call for call in all_calls if call[0] in members), key=lambda call: call[0])
+        for key, operation in dict.fromkeys((key, operation) for _, key, _, operation in outgoing):
+            after = [t for _, k, t, o in outgoing if (k, o) == (key, operation)]
             callee = callees.setdefault(keys[key], len(callees))
             calls.append((state, callee, number(closed(after)), operation))
     final = np.array([nfa.final in members for members in queue])
@@ -65,7 +65,7 @@ def determinise(nfa: Nfa) -> Dfa:
 
 
 def product(left: Dfa, right: Dfa, *, negate: bool) -> Dfa:
-    """The texts of `left` that are in `right`, or with `negate` that are not: a state is a pair of states."""
+    """Intersection of `left` and `right`, or difference if `negate`: a state is a pair of states."""
     classes = np.unique(np.stack([left.classes, right.classes]), axis=1, return_inverse=True)[1].reshape(256)
     byte_of = [int(np.flatnonzero(classes == klass)[0]) for klass in range(int(classes.max()) + 1)]
 

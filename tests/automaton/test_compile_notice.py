@@ -14,7 +14,7 @@ def _event(where: str) -> SimpleNamespace:
     return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=SimpleNamespace(__module__=where))})
 
 
-def test_it_is_said_once_that_kernels_are_compiled(
+def test_one_warning_is_logged_during_compilation(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = [0.0]
@@ -37,13 +37,13 @@ def test_it_is_said_once_that_kernels_are_compiled(
 
 
 @pytest.mark.parametrize("collects", [True, False])
-def test_no_garbage_is_collected_while_kernels_are_compiled(collects: bool) -> None:
+def test_the_garbage_collector_is_off_during_compilation(collects: bool) -> None:
     was = gc.isenabled()
     try:
         (gc.enable if collects else gc.disable)()
         notice = CompileNotice()
         notice.on_start(_event("numpy.x"))
-        assert gc.isenabled() == collects, "that of others is their affair"
+        assert gc.isenabled() == collects, "kernels of other packages are ignored"
         notice.on_end(_event("numpy.x"))
         notice.on_start(_event("structkit.automaton.construct.determinize"))
         notice.on_start(_event("numba.np.arrayobj"))

@@ -1,4 +1,4 @@
-"""A guide without any precomputation: every token against the automaton, byte by byte. Always right, never fast."""
+"""Reference cursor without precomputation: reads every token byte by byte with the automaton."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["ReferenceCursor"]
 
 
 class ReferenceCursor:
-    """One sequence under a language, for tests to compare `Cursor` with.
+    """A sequence that follows an automaton, to compare `Cursor` with.
 
-    Its masks hold the tokens that keep the text a beginning of some text of the language. `Cursor` also leaves out
-    tokens after which the vocabulary could not spell the rest, which no vocabulary with all bytes has.
+    Its masks contain the tokens after which the text is a prefix of a text of the language. `Cursor` also masks tokens
+    after which the vocabulary cannot spell the rest; a vocabulary with all bytes has no such tokens.
     """
 
     def __init__(self, automaton: Automaton, vocabulary: Vocabulary) -> None:
@@ -31,7 +31,7 @@ class ReferenceCursor:
         return self.automaton.is_accepting(self.past[-1][0])
 
     def fill_mask(self, out: NDArray[np.uint32]) -> None:
-        """Write the tokens that may come next, end tokens included; see `Cursor.fill_mask`."""
+        """Write the mask of the tokens that may come next, including end tokens; see `Cursor.fill_mask`."""
         allowed = np.zeros(32 * self.vocabulary.mask_words, bool)
         for token_id, token in enumerate(self.vocabulary.tokens):
             allowed[token_id] = bool(token) and self._reads(token)
@@ -39,18 +39,20 @@ class ReferenceCursor:
         out[:] = np.packbits(allowed, bitorder="little").view(np.uint32)
 
     def advance(self, token_id: int) -> None:
-        """Take a token that is not an end token.
+        """Append a token that is not an end token.
 
         Raises:
-            TokenRejected: It is not allowed.
+            TokenRejected: The token is not allowed.
         """
         after = Reader(self.automaton).read(*self.past[-1], self.vocabulary.tokens[token_id])
         if not after[0]:
-            raise TokenRejected(token_id, f"token {token_id} is refused", place=f"token {len(self.past) - 1}")
+            raise TokenRejected(
+                token_id, f"token {token_id} is not allowed", place=f"token {len(self.past) - 1}"
+            )
         self.past.append(after)
 
     def rollback(self, n: int) -> None:
-        """Take back the last `n` tokens."""
+        """Remove the last `n` tokens."""
         del self.past[len(self.past) - n :]
 
     def _reads(self, token: bytes) -> bool:

@@ -82,7 +82,7 @@ _FEW = Seq(
 
 
 def _set_of(item: Node) -> Automaton:
-    """Any number of different items."""
+    """Return the automaton of lists with any number of distinct items."""
     items = Seq(
         (LiteralText("["), SeparatedList((ListPart(Distinct(item), 0, None),), ","), LiteralText("]"))
     )
@@ -112,18 +112,18 @@ def _set_of(item: Node) -> Automaton:
         (_FEW, "[{},{a},{b},{a,b},{b,a}]"),
     ],
 )
-def test_unique_texts_are_not_repeated_by_any_token(item: Node, text: str) -> None:
-    """All masks along a text, where its own pieces are tokens, so that they begin and end texts anywhere."""
+def test_no_token_repeats_a_distinct_text(item: Node, text: str) -> None:
+    """Compare all masks along a text whose substrings are tokens, so that tokens start and end distinct texts."""
     text = f"<{text}>"
     pieces = {text[i : i + size].encode() for size in range(2, 10) for i in range(len(text))}
     tokens = Vocabulary([*(bytes([byte]) for byte in range(256)), *pieces], eos_token_ids={256 + len(pieces)})
     automaton = _set_of(item)
     cursor, reference = Guide(automaton, tokens).cursor(), ReferenceCursor(automaton, tokens)
     for byte in text.encode():
-        found, wanted = np.empty((2, tokens.mask_words), np.uint32)
-        cursor.fill_mask(found)
-        reference.fill_mask(wanted)
-        assert (found == wanted).all(), cursor.token_ids
+        actual, expected = np.empty((2, tokens.mask_words), np.uint32)
+        cursor.fill_mask(actual)
+        reference.fill_mask(expected)
+        assert (actual == expected).all(), cursor.token_ids
         cursor.advance(byte)
         reference.advance(byte)
 
@@ -143,7 +143,7 @@ def test_unique_texts_are_not_repeated_by_any_token(item: Node, text: str) -> No
         (Repeat(LiteralText("a"), 1, None), "[a,aa,a", "a"),
     ],
 )
-def test_what_may_follow_in_unique_texts(item: Node, text: str, follows: str) -> None:
+def test_allowed_bytes_in_distinct_texts(item: Node, text: str, follows: str) -> None:
     cursor = Guide(_set_of(item), V).cursor()
     for byte in f"<{text}".encode():
         cursor.advance(byte)
@@ -151,7 +151,7 @@ def test_what_may_follow_in_unique_texts(item: Node, text: str, follows: str) ->
 
 
 @given(recursive_rules, st.integers(0, 12), st.data())
-def test_any_budget_that_fits_is_met(rules: Rules, extra: int, data: st.DataObject) -> None:
+def test_every_budget_that_fits_is_kept(rules: Rules, extra: int, data: st.DataObject) -> None:
     automaton = _linked(rules)
     if automaton is None:
         return
@@ -165,11 +165,12 @@ def test_any_budget_that_fits_is_met(rules: Rules, extra: int, data: st.DataObje
 @example(Repeat(Choice((LiteralText("bbbb"), LiteralText("é0")))), 19, 0, 3, None)
 @example(Repeat(Choice((LiteralText("aaaa"), LiteralText("b")))), 15, 15, 0, None)
 def test_a_pattern_of_bounded_length_ends_in_any_budget_that_fits(
-    node: Node, least: int, room: int | None, extra: int, data: st.DataObject | None
+    node: Node, min_count: int, slack: int | None, extra: int, data: st.DataObject | None
 ) -> None:
-    most = None if room is None else least + room
+    max_count = None if slack is None else min_count + slack
+    length = Repeat(CharClass(((0, 0x10FFFF),)), min_count, max_count)
     try:
-        automaton = _linked(Rules(Intersection(node, Repeat(CharClass(((0, 0x10FFFF),)), least, most)), {}))
+        automaton = _linked(Rules(Intersection(node, length), {}))
     except LimitExceeded:
         reject()
     if automaton is not None:
@@ -181,7 +182,7 @@ def _ends_in(cursor: Cursor, budget: int, data: st.DataObject | None) -> None:
     text = b""
     for left in range(budget, -1, -1):
         allowed = _mask(cursor, left)
-        assert allowed, "the mask never narrows to nothing"
+        assert allowed, "the mask is never empty"
         tokens = [token for token in allowed if token != END]
         if not tokens or (END in allowed and data is not None and data.draw(st.booleans())):
             break
@@ -215,7 +216,7 @@ def test_rollback_undoes_advance(rules: Rules, data: st.DataObject) -> None:
     assert _mask(cursor) == masks[0] and cursor.token_ids == () and not cursor.is_terminated
 
 
-def test_refused_token_leaves_the_cursor_unchanged() -> None:
+def test_rejected_tokens_leave_the_cursor_unchanged() -> None:
     cursor = Guide(link(Rules(LiteralText("abc"), {})), V).cursor()
     cursor.advance(ord("a"))
     for token in (ord("x"), END, 10_000, -1, 299):
@@ -224,7 +225,7 @@ def test_refused_token_leaves_the_cursor_unchanged() -> None:
     assert cursor.token_ids == (ord("a"),) and cursor.forced_bytes() == b"bc"
 
 
-def test_end_token_ends() -> None:
+def test_end_token_terminates_the_sequence() -> None:
     cursor = Guide(link(Rules(Repeat(LiteralText("a"), 0, 2), {})), V).cursor()
     assert cursor.is_accepting and not cursor.is_finished
     cursor.advance(END)
@@ -237,17 +238,17 @@ def test_end_token_ends() -> None:
     assert cursor.is_finished and _mask(cursor) == [END]
 
 
-def test_several_ends_and_tokens_of_equal_bytes() -> None:
-    twins = Vocabulary([b"a", b"b", b"a", None, b"</s>"], eos_token_ids={4, 7})
+def test_multiple_end_tokens_and_tokens_of_equal_bytes() -> None:
+    tokens = Vocabulary([b"a", b"b", b"a", None, b"</s>"], eos_token_ids={4, 7})
     out = np.zeros(1, np.uint32)
-    Guide(link(Rules(Repeat(LiteralText("a")), {})), twins).cursor().fill_mask(out)
+    Guide(link(Rules(Repeat(LiteralText("a")), {})), tokens).cursor().fill_mask(out)
     assert out[0] == 0b10010101
 
 
-def test_tokens_that_lead_where_the_vocabulary_cannot_go_are_masked() -> None:
-    # After "ab" only "d" could follow, which is no token; after "a" there is "c".
-    poor = Vocabulary([b"a", b"ab", b"c", b"e"], eos_token_ids={4})
-    cursor = Guide(link(Rules(Choice((LiteralText("abd"), LiteralText("ac"))), {})), poor).cursor()
+def test_tokens_whose_completion_cannot_be_spelled_are_masked() -> None:
+    # After "ab" only "d" could follow, which is not a token; after "a" the token "c" can follow.
+    incomplete = Vocabulary([b"a", b"ab", b"c", b"e"], eos_token_ids={4})
+    cursor = Guide(link(Rules(Choice((LiteralText("abd"), LiteralText("ac"))), {})), incomplete).cursor()
     out = np.zeros(1, np.uint32)
     cursor.fill_mask(out)
     assert out[0] == 0b1
@@ -258,13 +259,13 @@ def test_tokens_that_lead_where_the_vocabulary_cannot_go_are_masked() -> None:
     assert out[0] == 0b100
 
 
-def test_vocabulary_that_cannot_spell_the_language_is_refused() -> None:
+def test_vocabulary_that_cannot_spell_the_language_is_rejected() -> None:
     with pytest.raises(VocabularyError, match="b'z'"):
         Guide(link(Rules(LiteralText("az"), {})), Vocabulary([b"a", b"b"], eos_token_ids={2}))
 
 
 def test_budget_crosses_rules() -> None:
-    """`",0` closes the string, and one token writes all that follows: no budget measure may miss it."""
+    """The token `",0` closes the string and completes the value; every budget measure must count it."""
     rules = Rules(
         Seq((LiteralText('"'), RuleRef("text"), LiteralText(",0"))),
         {"text": Seq((Repeat(CharClass(((0x61, 0x7A),))), LiteralText('"')))},
@@ -283,17 +284,17 @@ def test_long_minimum_length_is_cheap_and_exact() -> None:
 
 
 @pytest.mark.parametrize("shape", [(9,), (11,), (1, 10)])
-def test_mask_of_wrong_shape_is_refused(shape: tuple[int, ...]) -> None:
+def test_mask_of_wrong_shape_is_rejected(shape: tuple[int, ...]) -> None:
     cursor = Guide(link(Rules(LiteralText("a"), {})), V).cursor()
     with pytest.raises(ValueError, match=r"uint32\[10\]"):
         cursor.fill_mask(np.zeros(shape, np.uint32))
 
 
-@pytest.mark.parametrize("least", [300_000, 10_000_000])
-def test_value_that_no_budget_reaches_is_told_quickly(least: int) -> None:
-    rules = Rules(Seq((Repeat(CharClass(((0x61, 0x7A),)), least, None), LiteralText('"'))), {})
+@pytest.mark.parametrize("min_count", [300_000, 10_000_000])
+def test_value_too_long_for_any_budget_is_found_quickly(min_count: int) -> None:
+    rules = Rules(Seq((Repeat(CharClass(((0x61, 0x7A),)), min_count, None), LiteralText('"'))), {})
     cursor = Guide(link(rules), V).cursor()
-    assert not cursor.fits(1000) and least / 3 <= cursor.min_tokens_to_end() <= least + 1
+    assert not cursor.fits(1000) and min_count / 3 <= cursor.min_tokens_to_end() <= min_count + 1
 
 
 def test_nested_counts_do_not_overflow() -> None:
@@ -311,8 +312,8 @@ def test_counts_beyond_the_limit() -> None:
     assert Reader(link(Rules(Repeat(LiteralText("ab"), 0, 10**30), {}))).accepts(b"ab" * 1000)
 
 
-def test_guide_forgets_states_and_goes_on() -> None:
-    """The memory of a guide is bounded however long it is used, and a cursor outlives what was forgotten."""
+def test_guide_with_full_state_cache_continues() -> None:
+    """The caches of a guide are bounded, and cursors still work after the caches are cleared."""
     guide = Guide(link(Rules(Repeat(CharClass(((0x61, 0x7A),)), 0, 2000), {}), Limits(row_bytes=1)), V)
     cursor = guide.cursor()
     for _ in range(1500):
@@ -323,7 +324,7 @@ def test_guide_forgets_states_and_goes_on() -> None:
     assert len(_mask(cursor)) > 20 and cursor.is_accepting
 
 
-def test_threads_build_late_rules_of_one_guide_together() -> None:
+def test_threads_build_lazy_rules_of_one_guide() -> None:
     definitions = {
         f"D{number}": {
             "type": "object",
@@ -350,7 +351,7 @@ def test_threads_build_late_rules_of_one_guide_together() -> None:
             cursor.advance(int(chance.choice(tokens)))
         return found
 
-    alone = [masks(compile(schema, V, cache=False), seed) for seed in range(8)]
+    expected = [masks(compile(schema, V, cache=False), seed) for seed in range(8)]
     shared = compile(schema, V, cache=False)
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda seed: masks(shared, seed), range(8))) == alone
+        assert list(pool.map(lambda seed: masks(shared, seed), range(8))) == expected

@@ -1,4 +1,4 @@
-"""The automaton of the multiples of a number."""
+"""Automata of the decimal multiples of a number."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ __all__ = ["multiples"]
 
 
 def multiples(emitter: Emitter, of: int, places: int, start: int) -> int:
-    """One state for each remainder and each number of digits after the point; see `structkit.regex.nodes.Multiple`."""
+    """Emit the multiples with one state per remainder and number of decimal places; return the end.
+
+    See `structkit.regex.nodes.MultipleOf`.
+    """
     end, zero = emitter.state(), emitter.state()
-    whole = [emitter.state() for _ in range(of)]
+    integers = [emitter.state() for _ in range(of)]
     emitter.edge(start, 0x30, zero)
     for digit in range(1, 10):
-        emitter.edge(start, 0x30 + digit, whole[digit % of])
-    _digit(emitter, whole, whole)
+        emitter.edge(start, 0x30 + digit, integers[digit % of])
+    _digit(emitter, integers, integers)
     emitter.link(zero, end)
-    _end(emitter, whole, places, end)
-    last = whole
+    _end(emitter, integers, places, end)
+    last = integers
     if places:
         last = [emitter.state() for _ in range(of)]
-        for before, after in zip((zero, *whole), (last[0], *last), strict=True):
+        for before, after in zip((zero, *integers), (last[0], *last), strict=True):
             emitter.edge(before, 0x2E, after)
     for missing in range(places - 1, -1, -1):
         following = [emitter.state() for _ in range(of)]
@@ -33,14 +36,14 @@ def multiples(emitter: Emitter, of: int, places: int, start: int) -> int:
 
 
 def _end(emitter: Emitter, remainders: Sequence[int], missing: int, end: int) -> None:
-    """Lead to the end the remainders that are 0 after so many more zeros."""
+    """Link to the end the remainders that are 0 after `missing` more zeros."""
     for remainder, state in enumerate(remainders):
         if remainder * 10**missing % len(remainders) == 0:
             emitter.link(state, end)
 
 
 def _digit(emitter: Emitter, remainders: Sequence[int], following: Sequence[int]) -> None:
-    """Read a digit d: from the remainder r to 10 r + d."""
+    """Add the edges of the digits: digit d leads from remainder r to 10 r + d."""
     for remainder, state in enumerate(remainders):
         for digit in range(10):
             emitter.edge(state, 0x30 + digit, following[(10 * remainder + digit) % len(following)])

@@ -1,4 +1,4 @@
-"""Regex nodes to deterministic automata: subset construction (Rabin and Scott 1959) and products."""
+"""Compilation of regex nodes to deterministic automata: subset construction (Rabin and Scott 1959) and products."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["AmbiguousIteration", "build_rule", "nfa_of", "regular_dfa", "rule_df
 
 
 def rule_dfa(node: Node, limits: Limits) -> Dfa:
-    """What `build_rule` makes; rules that many targets have, such as the text of strings, are made once.
+    """Return the result of `build_rule`, cached across targets: many share rules such as the text of strings.
 
     Raises:
         LimitExceeded: The automaton would be too large.
     """
-    # Quotes are of a prompt of their own, and may be large.
+    # Automata of quotes are specific to one prompt and may be large.
     return build_rule(node, limits) if is_substring(node) else _shared(node, limits)
 
 
@@ -38,7 +38,7 @@ def _shared(node: Node, limits: Limits) -> Dfa:
 
 
 def build_rule(node: Node, limits: Limits) -> Dfa:
-    """The automaton of one rule; calls stay calls, large repetitions are counted.
+    """Build the automaton of one rule; calls stay calls, large repetitions are counted.
 
     Raises:
         LimitExceeded: The automaton would be too large.
@@ -58,10 +58,10 @@ def build_rule(node: Node, limits: Limits) -> Dfa:
 def nfa_of(
     node: Node, limits: Limits, rules: Mapping[str, Node] | None = None, *, count: bool = False
 ) -> Nfa:
-    """The nondeterministic automaton of a node; for the arguments see `build_nfa`.
+    """Return the nondeterministic automaton of a node; for the arguments see `build_nfa`.
 
     Raises:
-        LimitExceeded: It would be too large.
+        LimitExceeded: The automaton would be too large.
     """
 
     def compile_part(part: Intersection | Substring) -> Dfa:
@@ -71,7 +71,7 @@ def nfa_of(
 
 
 def regular_dfa(node: Node, limits: Limits = Limits(), rules: Mapping[str, Node] | None = None) -> Dfa:  # noqa: B008
-    """The automaton of a node without recursion, with every call written out and nothing counted.
+    """Return the automaton of a node without recursion, with calls inlined and repetitions unrolled.
 
     Raises:
         LimitExceeded: The automaton would be too large.
@@ -92,113 +92,113 @@ def _uncounted(node: Node, limits: Limits, rules: Mapping[str, Node]) -> Dfa:
 
 @lru_cache(maxsize=256)
 def _cached_regular(node: Node, limits: Limits) -> Dfa:
-    """The automaton of a node that calls nothing."""
+    """Return the automaton of a node without calls."""
     return _uncounted(node, limits, {})
 
 
 def product(node: Intersection, limits: Limits, rules: Mapping[str, Node] | None) -> Dfa:
-    """The automaton of an intersection or a difference."""
+    """Return the automaton of an intersection or a difference."""
     left, right = regular_dfa(node.left, limits, rules), regular_dfa(node.right, limits, rules)
     return _intersection(node, left, right, limits)
 
 
 def _intersection(node: Intersection, left: Dfa, right: Dfa, limits: Limits) -> Dfa:
-    # A quote has many states of its own.
-    most = max(limits.product_states, limits.states) if is_substring(node) else limits.product_states
-    result = intersection(left, right, most, negate=node.negate)
+    # The automaton of a quote alone has many states.
+    max_states = max(limits.product_states, limits.states) if is_substring(node) else limits.product_states
+    result = intersection(left, right, max_states, negate=node.negate)
     if result is None and is_substring(node):
-        what = "a quote beside a pattern or a least length; drop that, or quote from a part of the source"
-        raise LimitExceeded("product_states", most, what)
+        what = "a quote with a pattern or a minimum length; remove that, or quote from a part of the source"
+        raise LimitExceeded("product_states", max_states, what)
     if result is None:
-        raise LimitExceeded("product_states", most, "the combination of two patterns")
+        raise LimitExceeded("product_states", max_states, "the combination of two patterns")
     return result
 
 
 def _counted_product(node: Intersection, limits: Limits) -> Dfa:
-    """A pattern whose texts are also a large repetition: the pattern's automaton, with the repetition's counter."""
+    """Intersect a pattern with a large repetition: the pattern's automaton with the repetition's counter."""
     right = _unroll_min_count(rule_dfa(node.right, limits), limits)
     result = _intersection(node, regular_dfa(node.left, limits), right, limits)
     return _count_required_iterations(result) or product(node, limits, None)
 
 
 def _unroll_min_count(dfa: Dfa, limits: Limits) -> Dfa:
-    """The automaton with a state for each of the rounds that it needs; its counter needs none then."""
-    states, least = len(dfa.targets), dfa.min_count
-    if states * (least + 1) > limits.states:
-        raise LimitExceeded("states", limits.states, "the rounds that a pattern needs")
-    begun = np.arange(least + 1, dtype=np.int32)[:, None, None]
+    """Unroll the required iterations into states, so that the counter has no minimum."""
+    states, min_count = len(dfa.targets), dfa.min_count
+    if states * (min_count + 1) > limits.states:
+        raise LimitExceeded("states", limits.states, "the minimum length of a pattern")
+    started = np.arange(min_count + 1, dtype=np.int32)[:, None, None]
     operation, after = dfa.targets & OPERATION_MASK, dfa.targets >> OPERATION_BITS
-    later = np.where(operation == ENTER, np.minimum(begun + 1, least), begun)
-    alive = (dfa.targets != DEAD) & ((operation != EXIT) | (begun == least))
-    kept = np.where(operation == EXIT, NO_OP, operation)
-    targets = np.where(alive, later * states + after << OPERATION_BITS | kept, DEAD).astype(np.int32)
-    final = np.zeros((least + 1, states), bool)
-    final[least] = dfa.final
+    later = np.where(operation == ENTER, np.minimum(started + 1, min_count), started)
+    alive = (dfa.targets != DEAD) & ((operation != EXIT) | (started == min_count))
+    remaining = np.where(operation == EXIT, NO_OP, operation)
+    targets = np.where(alive, later * states + after << OPERATION_BITS | remaining, DEAD).astype(np.int32)
+    final = np.zeros((min_count + 1, states), bool)
+    final[min_count] = dfa.final
     return Dfa(dfa.classes, targets.reshape(-1, targets.shape[2]), final.ravel(), max_count=dfa.max_count)
 
 
 def _count_required_iterations(dfa: Dfa) -> Dfa | None:
-    """The automaton with the rounds counted that must follow as soon as they must, so that there is room for them.
+    """Count iterations as soon as they become unavoidable, so that no path to an end exceeds the maximum.
 
-    The counter tells the rounds that began and the fewest that still must: that sum never falls, and at the end it
-    is the rounds that began.
+    The counter is the number of started iterations plus the minimum that must follow. This sum never decreases, and at
+    the end it is the number of started iterations.
 
     Returns:
-        `None` if one byte makes more rounds a must than a transition can say.
+        The automaton, or `None` if one byte makes more iterations unavoidable than a transition can encode.
     """
-    must = iterations_to_end(dfa)
-    most = None if dfa.max_count is None else dfa.max_count - int(must[0])
-    if most is not None and most < 0:
+    required = iterations_to_end(dfa)
+    max_count = None if dfa.max_count is None else dfa.max_count - int(required[0])
+    if max_count is not None and max_count < 0:
         return trim(Dfa(dfa.classes, dfa.targets, np.zeros_like(dfa.final)))
     after, lives = dfa.targets >> OPERATION_BITS, dfa.targets != DEAD
-    more = np.where(lives, (dfa.targets & OPERATION_MASK) + must[after] - must[:, None], 0)
-    if most is None or not more.any():
-        most, more = None, np.zeros_like(more)
+    more = np.where(lives, (dfa.targets & OPERATION_MASK) + required[after] - required[:, None], 0)
+    if max_count is None or not more.any():
+        max_count, more = None, np.zeros_like(more)
     if more.max(initial=0) >= EXIT:
         return None
     targets = np.where(lives, after << OPERATION_BITS | more, DEAD).astype(np.int32)
-    return Dfa(dfa.classes, targets, dfa.final, max_count=most)
+    return Dfa(dfa.classes, targets, dfa.final, max_count=max_count)
 
 
 class AmbiguousIteration(Exception):
-    """The rounds of a counted repetition cannot be told apart byte by byte."""
+    """The iterations of a counted repetition cannot be distinguished byte by byte."""
 
 
 def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
-    """Subset construction. States keep only those of the automaton that a byte, a call or the end can leave."""
-    given = nfa.edge_table, nfa.run_table, nfa.run_text, nfa.epsilon_table, nfa.call_table
-    edges = np.empty((len(given[0]) + len(given[2]), 5), np.int32)
-    silent_moves, calls = np.empty(given[3].shape, np.int32), np.empty(given[4].shape, np.int32)
+    """Subset construction. Subsets contain only the NFA states that have an edge or a call, or are final."""
+    tables = nfa.edge_table, nfa.run_table, nfa.run_text, nfa.epsilon_table, nfa.call_table
+    edges = np.empty((len(tables[0]) + len(tables[2]), 5), np.int32)
+    epsilon, calls = np.empty(tables[3].shape, np.int32), np.empty(tables[4].shape, np.int32)
     classes, first = np.zeros(256, np.uint8), np.zeros((3, nfa.size + 2), np.int32)
-    determinize.sort_moves(*given, classes, first, edges, silent_moves, calls)
+    determinize.sort_moves(*tables, classes, first, edges, epsilon, calls)
     width = int(classes[255]) + 1
-    most = min(limits.states, limits.transitions // width)
-    room = nfa.size + 64
+    max_states = min(limits.states, limits.transitions // width)
+    capacity = nfa.size + 64
     while True:
-        rows = min(room, most + 1)
+        rows = min(capacity, max_states + 1)
         scratch, items = (
             np.zeros((4, nfa.size + 1), np.int32),
             np.empty((3, width + len(calls) + 2), np.int32),
         )
-        moves, members = np.empty(4 * room, np.int32), np.empty(4 * room, np.int32)
+        moves, members = np.empty(4 * capacity, np.int32), np.empty(4 * capacity, np.int32)
         slots, subsets = np.empty(2 << rows.bit_length(), np.int32), np.zeros((rows + 1, 2), np.int64)
         targets, ends = np.empty((rows, width), np.int32), np.empty(rows, np.bool_)
-        found, places = np.empty((room, 4), np.int32), np.empty((2, len(nfa.callees)), np.int32)
-        states, made, named = determinize.determinize(
-            first, edges, silent_moves, calls, nfa.final, most,
-            scratch, items, moves, slots, subsets, members, targets, ends, found, places,
+        dfa_calls, numbers = np.empty((capacity, 4), np.int32), np.empty((2, len(nfa.callees)), np.int32)
+        states, call_count, callee_count = determinize.determinize(
+            first, edges, epsilon, calls, nfa.final, max_states,
+            scratch, items, moves, slots, subsets, members, targets, ends, dfa_calls, numbers,
         )  # fmt: skip
         if states != kernels.FULL:
             break
-        room *= 4
+        capacity *= 4
     if states == determinize.AMBIGUOUS:
         raise AmbiguousIteration
     if states == kernels.TOO_MANY:
-        limit = "states" if most == limits.states else "transitions"
+        limit = "states" if max_states == limits.states else "transitions"
         raise LimitExceeded(limit, getattr(limits, limit), "the automaton of a rule")
     targets, final = targets[:states].copy(), ends[:states].copy()
-    if not made:
+    if not call_count:
         return trim(Dfa(classes, targets, final, min_count=nfa.min_count, max_count=nfa.max_count))
     keys = tuple(nfa.callees)
-    callees = tuple([keys[place] for place in places[1, :named].tolist()])
-    return Dfa(classes, targets, final, found[:made].copy(), callees, nfa.min_count, nfa.max_count)
+    callees = tuple([keys[number] for number in numbers[1, :callee_count].tolist()])
+    return Dfa(classes, targets, final, dfa_calls[:call_count].copy(), callees, nfa.min_count, nfa.max_count)

@@ -1,8 +1,8 @@
-"""Subset construction (Rabin and Scott 1959); compiled by numba and cached on disk."""
+"""Kernels of the subset construction (Rabin and Scott 1959), compiled by numba and cached on disk."""
 
 from __future__ import annotations
 
-# One name a line would make the arguments of a kernel longer than its body.
+# Formatting off: one parameter per line would make the signatures longer than the bodies.
 # fmt: off
 # ruff: noqa: SIM110 (numba compiles plain loops to faster code than generators)
 import numpy as np
@@ -14,12 +14,12 @@ from structkit.automaton.core.kernels import FULL, OPERATION_BITS, TOO_MANY
 __all__ = ["AMBIGUOUS", "byte_classes", "determinize", "expand_runs", "sort_moves"]
 
 AMBIGUOUS = -1
-"""What `determinise` answers when edges for one byte differ in their operation."""
+"""Return value of `determinize` if edges for one byte differ in their operation."""
 
 
 @inlined
 def _close(state, first, epsilon_moves, scratch, generation, count):
-    """Add the states that matter and are reached without a byte to `scratch[3, :count]`; returns how many it holds."""
+    """Append the epsilon closure of `state`, restricted to `scratch[0]`, to `scratch[3, :count]`; return the length."""
     if scratch[1, state] == generation:
         return count
     scratch[1, state] = generation
@@ -44,8 +44,8 @@ def _close(state, first, epsilon_moves, scratch, generation, count):
 def _bucket(members, low, high, first, edges, width, items, moves):
     """Sort the edges of `members[low:high]` by byte class.
 
-    Targets of class k become `moves[items[0, k] : items[0, k + 1]]`, and their operation `items[1, k]`.
-    Returns how many there are, `FULL`, or `AMBIGUOUS` if edges of one class differ in their operation.
+    The targets of class k become `moves[items[0, k] : items[0, k + 1]]`, and their operation `items[1, k]`.
+    Return the number of targets, `FULL`, or `AMBIGUOUS` if edges of one class differ in their operation.
     """
     for klass in range(width + 2):
         items[0, klass] = 0
@@ -72,9 +72,9 @@ def _bucket(members, low, high, first, edges, width, items, moves):
 
 @inlined
 def _bucket_calls(members, low, high, first, calls, width, items, moves):
-    """Sort the calls of `members[low:high]` by callee and operation; they go on where those of the classes end.
+    """Sort the calls of `members[low:high]` by callee and operation, and append them to the items of the classes.
 
-    Calls of one callee, which is `items[2, k]`, with one operation are one call. Returns the end of the items, or
+    Calls with the same callee, `items[2, k]`, and the same operation become one call. Return the end of the items, or
     `FULL`.
     """
     stop = np.int64(width)
@@ -101,7 +101,7 @@ def _bucket_calls(members, low, high, first, calls, width, items, moves):
 
 @inlined
 def _same_targets(moves, items, item):
-    """Whether an item has the targets of the one before it."""
+    """Return whether an item has the same targets as the previous item."""
     begin, stop = items[0, item], items[0, item + 1]
     before = items[0, item - 1]
     if stop - begin != begin - before:
@@ -114,7 +114,7 @@ def _same_targets(moves, items, item):
 
 @inlined
 def _sort(scratch, count):
-    """Sort `scratch[3, :count]` in place (Shell 1959); most often there are few, and in order already."""
+    """Sort `scratch[3, :count]` in place (Shell 1959); most inputs are short and already sorted."""
     gap = 1
     while 3 * gap < count:
         gap = 3 * gap + 1
@@ -131,7 +131,7 @@ def _sort(scratch, count):
 
 @inlined
 def _find(scratch, count, hashed, slots, table, members):
-    """The slot of the state with the members `scratch[3, :count]`, or the empty one where it belongs."""
+    """Return the slot of the state with the members `scratch[3, :count]`, or the empty slot for it."""
     slot = (hashed ^ (hashed >> 29)) & (len(slots) - 1)
     while slots[slot] >= 0:
         begin = table[slots[slot], 0]
@@ -147,7 +147,7 @@ def _find(scratch, count, hashed, slots, table, members):
 
 @inlined
 def _number(scratch, count, final, slots, table, members, ends, states):
-    """The number of the state with the members `scratch[3, :count]`; if it is new, it is `states`."""
+    """Return the number of the state with the members `scratch[3, :count]`; add it as `states` if it is new."""
     _sort(scratch, count)
     hashed = np.int64(count)
     for i in range(count):
@@ -174,37 +174,37 @@ def determinize(
     """Subset construction over byte classes.
 
     Args:
-        first: int32[3, NFA states + 2], where the edges, silent moves and calls of each state begin.
+        first: int32[3, NFA states + 2], the index of the first edge, epsilon move and call of each state.
         edges: int32[edges, 5], `(source, first class, last class, target, operation)`, by source.
-        epsilon_moves: int32[silent moves, 2], `(source, target)`, by source.
-        nfa_calls: int32[calls, 4], `(source, number of the callee, target, operation)`, by source.
-        final: The one final state.
-        max_states: How many states there may be.
+        epsilon_moves: int32[epsilon moves, 2], `(source, target)`, by source.
+        nfa_calls: int32[calls, 4], `(source, callee number, target, operation)`, by source.
+        final: The only final state.
+        max_states: The maximum number of states.
         scratch: int32[4, NFA states + 1], zeros.
         items: int32[3, classes + calls + 2], scratch.
-        moves: int32[...], scratch: holds the targets of a state.
-        slots: int32[a power of 2, more than the room for states], scratch.
-        table: int64[room + 1, 2], its first row 0; receives for each state where its members begin, and their hash.
+        moves: int32[...], scratch for the targets of a state.
+        slots: int32[a power of 2 above the capacity], scratch.
+        table: int64[capacity + 1, 2], row 0 zero; receives the start of each state's members, and their hash.
         members: int32[...], receives the members of all states.
-        targets: int32[room, classes], receives the transitions.
-        ends: bool[room], receives whether each state is final.
-        calls: int32[..., 4], receives the calls in the form of `nfa_calls`, the callees numbered as they come.
-        callee_positions: int32[2, callees], receives the new number of each callee, and the old one of each.
+        targets: int32[capacity, classes], receives the transitions.
+        ends: bool[capacity], receives whether each state is final.
+        calls: int32[..., 4], receives the calls as in `nfa_calls`, with callees numbered by first occurrence.
+        callee_positions: int32[2, callees], receives the new number of each callee, and the old number of each new one.
 
     Returns:
-        `(states, calls, callees)`, how many there are; the first is `AMBIGUOUS`, `TOO_MANY`, or `FULL` on failure.
+        The numbers `(states, calls, callees)`; on failure the first is `AMBIGUOUS`, `TOO_MANY` or `FULL`.
     """
     size, width = first.shape[1] - 2, targets.shape[1]
     for state in range(size):
         scratch[0, state] = first[0, state + 1] - first[0, state] + first[2, state + 1] - first[2, state]
     scratch[0, final] = 1
-    for place in range(len(slots)):
-        slots[place] = -1
-    for place in range(callee_positions.shape[1]):
-        callee_positions[0, place] = -1
-    # State -1 stands for the start, which has one successor; others have one by class, then one by call.
+    for i in range(len(slots)):
+        slots[i] = -1
+    for i in range(callee_positions.shape[1]):
+        callee_positions[0, i] = -1
+    # State -1 is a virtual state whose one successor is the start; others have a successor per class, then per call.
     items[0, 0], items[0, 1], items[1, 0], moves[0] = 0, 1, 0, 0
-    # Literals would be of other types than the variables they are put into, for which helpers are compiled again.
+    # Literals have other types than the variables, so the helpers would be compiled twice.
     stop, states, count, number = np.int64(1), np.int64(0), np.int64(0), np.int64(0)
     made_calls, named, mark = 0, 0, 0
     for state in range(-1, len(targets)):
@@ -265,24 +265,25 @@ def _sort_by_source(table, kind, first, rows):
 
 @kernel
 def sort_moves(edges, runs, texts, epsilon, calls, classes, first, edge_rows, epsilon_rows, call_rows):
-    """Sort what leads on by where it begins, and find the bytes that no edge tells apart.
+    """Sort edges, epsilon moves and calls by source, and compute the byte classes.
 
     Args:
         edges: int32[edges, 5], `(source, first byte, last byte, target, operation)`.
-        runs: int32[runs, 3], `(source, first new state, length)`: more edges, through states numbered in a row.
+        runs: int32[runs, 3], `(source, first new state, length)`: further edges, through consecutive states.
         texts: uint8[...], the bytes of all runs.
-        epsilon: int32[silent moves, 2], `(source, target)`.
-        calls: int32[calls, 4], `(source, number of the callee, target, operation)`.
+        epsilon: int32[epsilon moves, 2], `(source, target)`.
+        calls: int32[calls, 4], `(source, callee number, target, operation)`.
         classes: uint8[256], zeros, receives the class of each byte.
-        first: int32[3, NFA states + 2], zeros, receives where the edges, silent moves and calls of each state begin.
-        edge_rows: int32[edges + bytes of runs, 5], receives the edges by source, with classes for bytes.
-        epsilon_rows: int32[silent moves, 2], receives the silent moves by source.
+        first: int32[3, NFA states + 2], zeros, receives the index of the first edge, epsilon move and call of each
+            state.
+        edge_rows: int32[edges + bytes of runs, 5], receives the edges by source, with byte classes.
+        epsilon_rows: int32[epsilon moves, 2], receives the epsilon moves by source.
         call_rows: int32[calls, 4], receives the calls by source.
     """
-    # Literals would be of three types, for which the helpers are compiled three times.
-    of_edges, of_silent, of_calls = np.int64(0), np.int64(1), np.int64(2)
+    # Literals have three types, so the helpers would be compiled three times.
+    of_edges, of_epsilon, of_calls = np.int64(0), np.int64(1), np.int64(2)
     _count(edges, of_edges, first)
-    _count(epsilon, of_silent, first)
+    _count(epsilon, of_epsilon, first)
     _count(calls, of_calls, first)
     for e in range(len(edges)):
         classes[edges[e, 1]] = 1
@@ -305,7 +306,7 @@ def sort_moves(edges, runs, texts, epsilon, calls, classes, first, edge_rows, ep
         for state in range(first.shape[1] - 2):
             first[kind, state + 2] += first[kind, state + 1]
     _sort_by_source(edges, of_edges, first, edge_rows)
-    _sort_by_source(epsilon, of_silent, first, epsilon_rows)
+    _sort_by_source(epsilon, of_epsilon, first, epsilon_rows)
     _sort_by_source(calls, of_calls, first, call_rows)
     byte = 0
     for r in range(len(runs)):
@@ -324,7 +325,7 @@ def sort_moves(edges, runs, texts, epsilon, calls, classes, first, edge_rows, ep
 def expand_runs(
     edges: NDArray[np.int32], runs: NDArray[np.int32], texts: NDArray[np.uint8]
 ) -> NDArray[np.int32]:
-    """int32[..., 5]: edges, and those of runs; see `prepare`."""
+    """Return the edges and the edges of runs, as int32[..., 5]; see `sort_moves`."""
     source, first, lengths = runs.T
     at = np.arange(len(texts), dtype=np.int32) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     targets = np.repeat(first, lengths) + at
@@ -334,7 +335,7 @@ def expand_runs(
 
 
 def byte_classes(edges: NDArray[np.int32]) -> tuple[NDArray[np.uint8], int]:
-    """uint8[256], the class of each byte, and how many there are: bytes that no edge tells apart share one."""
+    """Return the class of each byte, uint8[256], and the number of classes; bytes with equal edges share a class."""
     begins = np.zeros(257, np.uint8)
     begins[edges[:, 1]] = begins[edges[:, 2] + 1] = 1
     begins[0] = 0

@@ -1,4 +1,4 @@
-"""A nondeterministic automaton over bytes under construction, with calls and one counter."""
+"""Nondeterministic byte automata under construction, with calls and one counter."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ from structkit.automaton.core.dfa import RuleKey
 __all__ = ["Nfa"]
 
 _TABLE = partial(array, "i")
-"""An empty table."""
+"""Makes an empty table."""
 
 
 @dataclass(slots=True)
 class Nfa:
-    """The automaton under construction. The start is state 0.
+    """A nondeterministic automaton under construction. The start is state 0.
+
+    Tables are flat arrays, because thousands of small objects are slow to allocate and to collect.
 
     Attributes:
-        size: How many states there are.
-        edges: Five numbers each: source, first byte, last byte, target, operation. One flat array, for thousands of
-            small objects would be slow to make and to collect.
-        runs: Three numbers for each text that leads from a state through new ones: source, the first of these, and
-            how many bytes of `run_bytes` are its own, in their order.
-        epsilon: Two numbers each: a state, and one that is reached from it without a byte.
-        calls: Four numbers each: source, number of the callee, target, operation.
-        callees: The number of each.
-        final: The one state at which the rule ends.
-        min_count: Rounds that the counted repetition needs.
-        max_count: Rounds that it allows.
+        size: The number of states.
+        edges: Rows of `source, first byte, last byte, target, operation`.
+        runs: Rows of `source, first new state, length`: a path through consecutive new states. The runs consume the
+            bytes of `run_bytes` in order.
+        run_bytes: The bytes of all runs.
+        epsilon: Rows of `source, target`: moves without a byte.
+        calls: Rows of `source, callee number, target, operation`.
+        callees: The number of each callee.
+        final: The only final state.
+        min_count: Minimum iterations of the counted repetition.
+        max_count: Maximum iterations; `None` if unbounded.
     """
 
     size: int = 1
@@ -50,7 +52,7 @@ class Nfa:
 
     @property
     def edge_table(self) -> NDArray[np.int32]:
-        """int32[edges, 5], without those of the runs."""
+        """int32[edges, 5], without the edges of runs."""
         return _numbers(self.edges, 5)
 
     @property
@@ -65,12 +67,12 @@ class Nfa:
 
     @property
     def all_edges(self) -> NDArray[np.int32]:
-        """int32[edges, 5], those of the runs included."""
+        """int32[edges, 5], including the edges of runs."""
         return determinize.expand_runs(self.edge_table, self.run_table, self.run_text)
 
     @property
     def epsilon_table(self) -> NDArray[np.int32]:
-        """int32[silent moves, 2]."""
+        """int32[epsilon moves, 2]."""
         return _numbers(self.epsilon, 2)
 
     @property
@@ -85,23 +87,30 @@ class Nfa:
 
     @property
     def table_lengths(self) -> tuple[int, ...]:
-        """How long the tables are, as they are kept."""
+        """The lengths of the flat tables."""
         return len(self.edges), len(self.runs), len(self.epsilon), len(self.calls), len(self.run_bytes)
 
     def append_copies(
         self, lengths_before: tuple[int, ...], fragment: range, ends: tuple[int, int], count: int
     ) -> None:
-        """Add `count` more what was added since the tables were so long: the states `fragment`, between `ends`."""
-        edges, runs, silent, calls, run_bytes = lengths_before
+        """Append `count` copies of a fragment: the rows added since the tables had `lengths_before`.
+
+        Args:
+            lengths_before: `table_lengths` before the fragment was added.
+            fragment: The states of the fragment.
+            ends: The state before the fragment and its last state.
+            count: The number of copies.
+        """
+        edges, runs, epsilon, calls, run_bytes = lengths_before
         _add_copies(self.edges, edges, 5, (0, 3), fragment, ends, count)
         _add_copies(self.runs, runs, 3, (0, 1), fragment, ends, count)
-        _add_copies(self.epsilon, silent, 2, (0, 1), fragment, ends, count)
+        _add_copies(self.epsilon, epsilon, 2, (0, 1), fragment, ends, count)
         _add_copies(self.calls, calls, 4, (0, 2), fragment, ends, count)
         self.run_bytes += self.run_bytes[run_bytes:] * count
         self.size += len(fragment) * count
 
     def epsilon_closure(self, states: Iterable[int]) -> set[int]:
-        """The states reached from `states` without a byte, themselves included."""
+        """Return the states reachable from `states` without a byte, including `states`."""
         after: dict[int, list[int]] = {}
         for source, target in _rows(self.epsilon, 2):
             after.setdefault(source, []).append(target)
@@ -115,17 +124,17 @@ class Nfa:
         return reached
 
     def is_entered(self, states: Set[int], excluded: Set[int]) -> bool:
-        """Whether a byte, a call, or a silent move that leaves no state of `excluded` leads to one of the states."""
+        """Return whether an edge, a call, or an epsilon move from outside `excluded` enters one of the states."""
         targets = {*self.edges[3::5], *self.calls[2::4]}
         targets.update(target for source, target in _rows(self.epsilon, 2) if source not in excluded)
         inside = any(not states.isdisjoint(range(first, first + n)) for _, first, n in _rows(self.runs, 3))
         return inside or not states.isdisjoint(targets)
 
     def set_operation(self, sources: Set[int], operation: int) -> None:
-        """Give the operation to every edge and call that leaves `sources`; none of them is inside of a run."""
-        runs, texts, begin = array("i"), bytearray(), 0
+        """Set the operation of every edge and call from `sources`, none of which is inside a run."""
+        runs, texts, start = array("i"), bytearray(), 0
         for source, first, length in _rows(self.runs, 3):
-            text, begin = self.run_bytes[begin : begin + length], begin + length
+            text, start = self.run_bytes[start : start + length], start + length
             if source in sources:
                 self.edges.extend((source, text[0], text[0], first, operation))
                 source, first, text = first, first + 1, text[1:]
@@ -148,16 +157,16 @@ def _add_copies(
     ends: tuple[int, int],
     count: int,
 ) -> None:
-    """Add the rows of a fragment `count` more, each copy from where the one before it ends.
+    """Append `count` copies of a fragment's rows; each copy starts where the previous one ends.
 
     Args:
-        rows: All rows of a table, one after the other.
-        fragment_start: Where those of the fragment begin; they are the last.
-        width: Numbers in a row.
-        columns: Which of them are states.
-        fragment: The states of the fragment; each copy has as many, numbered on. Other states stay what they are.
-        ends: The state that the fragment leaves, which is not its own, and its last.
-        count: How many copies.
+        rows: A flat table.
+        fragment_start: Index of the fragment's first row, which extends to the end of the table.
+        width: The row length.
+        columns: The columns that contain states.
+        fragment: The states of the fragment. Copies get the next numbers; other states are unchanged.
+        ends: The state before the fragment, which is not part of it, and its last state.
+        count: The number of copies.
 
     >>> edges = array("i", [7, 1, 97, 2, 1, 98])
     >>> _add_copies(edges, 3, 3, (0, 1), range(2, 3), (1, 2), 2)
@@ -175,7 +184,7 @@ def _add_copies(
 
 
 def _numbers(flat: array[int], width: int) -> NDArray[np.int32]:
-    """A copy as a table: an array that is looked at cannot grow."""
+    """Return a copy of a flat table; a view would prevent the `array` from growing."""
     return np.array(flat, np.int32).reshape(-1, width)
 
 

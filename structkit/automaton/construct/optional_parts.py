@@ -1,8 +1,9 @@
-"""Many parts of which each may be left out, such as the optional properties of an object.
+"""Runs of many optional parts, such as the optional properties of an object.
 
-After each of them another set of parts may follow: those behind it. If each began with states of its own, all of these
-would be members of each of those sets. So parts that begin alike share a trie, and a state of it also says from which
-part on; there is one for each part below a node of the trie, which makes as many as the texts have bytes.
+After each part, any of the later parts may follow. With separate start states per part, the subset construction would
+put the start states of all later parts into each of these sets. Therefore parts share a trie of their literal prefixes.
+A state is a trie node and the first part that may still follow; there is one for each part below a node, at most as
+many as the prefixes have bytes.
 """
 
 from __future__ import annotations
@@ -17,35 +18,35 @@ from structkit.regex.nodes import ListPart, LiteralText, Node, Seq
 __all__ = ["Emitter", "group_optional", "optional_run"]
 
 _MIN_RUN_LENGTH = 128
-"""Parts that are as soon written out one by one: up to so many a kernel is quicker than a trie of Python's."""
+"""Maximum length of a run that is emitted part by part: for short runs the kernel is faster than a trie in Python."""
 
 
 class Emitter(Protocol):
-    """What adds states to an automaton."""
+    """Adds states and moves to an automaton under construction."""
 
     def state(self) -> int:
-        """A new state."""
+        """Add a state and return it."""
         ...
 
     def link(self, source: int, target: int) -> None:
-        """A way without a byte."""
+        """Add an epsilon move."""
         ...
 
     def edge(self, source: int, byte: int, target: int) -> None:
-        """A way with a byte."""
+        """Add a move by one byte."""
         ...
 
     def text(self, value: str, start: int) -> int:
-        """A way with a text; the state where it ends."""
+        """Add a path that reads a text; return its end."""
         ...
 
     def emit(self, node: Node, start: int) -> int:
-        """A way with the texts of a node; the state where it ends."""
+        """Add a fragment that reads the texts of a node; return its end."""
         ...
 
 
 def group_optional(parts: Sequence[ListPart]) -> Iterator[Sequence[ListPart]]:
-    """The parts; those together that stand together, may be left out and begin with a text, if they are many."""
+    """Yield the parts in order, with each long run of optional parts that start with a literal in one group."""
     if len(parts) <= _MIN_RUN_LENGTH:
         yield from ([part] for part in parts)
         return
@@ -66,17 +67,17 @@ def optional_run(
     none_written: int | None,
     some_written: int | None,
 ) -> int:
-    """Emit parts that may be left out, with a separator between any two that are written.
+    """Emit optional parts, with a separator between any two that are written.
 
     Args:
         emitter: Adds the states.
         run: The parts.
-        separator: What stands between them.
-        none_written: The state where no part before them was written, if there is one.
-        some_written: The state where one was, if there is one.
+        separator: The text between two parts.
+        none_written: The state in which no earlier part was written, if there is one.
+        some_written: The state in which an earlier part was written, if there is one.
 
     Returns:
-        The state after one of them, or one before them, was written.
+        The state after one of these or an earlier part was written.
     """
     entries, ends = _any_of(emitter, run)
     after = emitter.state()
@@ -93,7 +94,7 @@ def optional_run(
 
 
 def _any_of(emitter: Emitter, run: Sequence[ListPart]) -> tuple[list[int], list[int]]:
-    """For each part the state from which it or one behind it can be written, and the state after it."""
+    """Return, for each part, the state from which it or a later part can be written, and the state after it."""
     texts = [_literal_prefix(part.node) for part in run]
     entries = [emitter.state() for _ in run]
     ends = [-1] * len(run)
@@ -120,11 +121,11 @@ def _any_of(emitter: Emitter, run: Sequence[ListPart]) -> tuple[list[int], list[
 
 
 def _literal_prefix(node: Node) -> bytes:
-    """The text that a node begins with."""
+    """Return the literal that a node starts with; empty if there is none."""
     first = node.parts[0] if isinstance(node, Seq) and node.parts else node
     return first.utf8 if isinstance(first, LiteralText) else b""
 
 
 def _without_prefix(node: Node) -> Node:
-    """The node without that text."""
+    """Return the node without its literal prefix."""
     return Seq(node.parts[1:]) if isinstance(node, Seq) else Seq(())

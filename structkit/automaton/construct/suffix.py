@@ -1,10 +1,10 @@
-"""The automaton of the parts of a source.
+"""Suffix automata: the substrings of a source text.
 
-A text that was read stands at some places of the source, and all that matters is at which: they are a state. The sets
-of places that occur are nested or disjoint, for whether a quote may begin somewhere is told by the characters beside,
-so a set is known by its first place and its size, and there are at most two states for each character (Blumer et al.
-1985). Within a character, of which only some bytes are known, the state before it is part of what a state is known by.
-The places of a text are neighbours in a suffix array (Manber and Myers 1990) of the places at which quotes begin.
+A state is the set of positions in the source where the text read so far ends. These sets are nested or disjoint,
+because the characters next to a position determine whether a quote may start there. Therefore the first position and
+the size identify a set, and there are at most two states per character (Blumer et al. 1985). Inside a multi-byte
+character the previous state is part of the identity. The positions of a text are contiguous in a suffix array (Manber
+and Myers 1990) of the positions at which quotes start.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["suffix_dfa"]
 
 @lru_cache(maxsize=2)
 def suffix_dfa(node: Substring, limits: Limits) -> Dfa:
-    """The automaton of the parts of a source, as they are spelled.
+    """Return the automaton of the substrings of a source, in the encoding of `node`.
 
     Raises:
         LimitExceeded: The source is too long.
@@ -66,36 +66,36 @@ def _states(
     width: int,
     limits: Limits,
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """The transitions of each state, and whether a quote may end there."""
+    """Return the transitions of each state, and whether a quote may end there."""
     starts = starts[np.argsort(_ranks(codes)[starts], kind="stable")]
-    least, most = _minima(starts), min(limits.states, limits.transitions // width)
-    room = min(most + 1, len(codes) + len(codes) // 4 + 64)
+    range_minima, max_states = _minima(starts), min(limits.states, limits.transitions // width)
+    capacity = min(max_states + 1, len(codes) + len(codes) // 4 + 64)
     while True:
-        targets, final = np.full((room, width), DEAD, np.int32), np.zeros(room, bool)
-        slots = np.full(2 << room.bit_length(), -1, np.int32)
+        targets, final = np.full((capacity, width), DEAD, np.int32), np.zeros(capacity, bool)
+        slots = np.full(2 << capacity.bit_length(), -1, np.int32)
         states = suffix_states(
             codes,
             starts,
-            least,
+            range_minima,
             ends,
             continuation,
-            most,
-            np.zeros((room, 6), np.int32),
+            max_states,
+            np.zeros((capacity, 6), np.int32),
             slots,
             targets,
             final,
         )
         if states == kernels.TOO_MANY:
-            limit = "states" if most == limits.states else "transitions"
+            limit = "states" if max_states == limits.states else "transitions"
             what = f"the automaton of quotes from a source of {len(codes):,} bytes; quote from a part of it"
             raise LimitExceeded(limit, getattr(limits, limit), what)
         if states != kernels.FULL:
             return targets[:states].copy(), final[:states]
-        room = min(most + 1, 2 * room)
+        capacity = min(max_states + 1, 2 * capacity)
 
 
 def _ranks(codes: NDArray[np.int16]) -> NDArray[np.int64]:
-    """int64[bytes + 1]: the place of each suffix in their order; those that are equal up to a break share one."""
+    """Return the rank of each suffix, as int64[bytes + 1]; suffixes that are equal up to a break share a rank."""
     ranks: NDArray[np.int64] = codes.astype(np.int64) + 1
     length = 1
     while length < len(codes):
@@ -111,7 +111,7 @@ def _ranks(codes: NDArray[np.int16]) -> NDArray[np.int64]:
 
 
 def _minima(starts: NDArray[np.int32]) -> NDArray[np.int32]:
-    """int32[levels, starts]: the least of the `1 << level` starts from each on."""
+    """Return a sparse table, int32[levels, starts]: the minimum of the `1 << level` starts from each start on."""
     levels = [starts]
     while 2 << (len(levels) - 1) <= len(starts):
         half = 1 << (len(levels) - 1)

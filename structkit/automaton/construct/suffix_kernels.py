@@ -1,8 +1,8 @@
-"""Finds the states of quotes; compiled by numba and cached on disk."""
+"""Kernels of suffix automata, compiled by numba and cached on disk."""
 
 from __future__ import annotations
 
-# One name a line would make the arguments of a kernel longer than its body.
+# Formatting off: one parameter per line would make the signatures longer than the bodies.
 # fmt: off
 import numpy as np
 
@@ -14,7 +14,7 @@ __all__ = ["suffix_states"]
 
 @inlined
 def _equal_range_end(codes, starts, start, stop, depth):
-    """The end of the run of starts, from `start` on, after which the same byte follows."""
+    """Return the end of the run of starts, from `start` on, with the same next byte."""
     code = codes[starts[start] + depth]
     low, high = start + 1, stop
     while low < high:
@@ -28,7 +28,7 @@ def _equal_range_end(codes, starts, start, stop, depth):
 
 @inlined
 def _range_min(range_minima, start, stop):
-    """The least of the starts from `start` to before `stop`."""
+    """Return the minimum of `starts[start:stop]`."""
     level = 0
     while (2 << level) <= stop - start:
         level += 1
@@ -37,7 +37,7 @@ def _range_min(range_minima, start, stop):
 
 @inlined
 def _may_end(starts, ends, start, stop, depth):
-    """Whether one of the places is an end."""
+    """Return whether a quote may end at one of the positions."""
     for i in range(start, stop):
         end = ends[starts[i] + depth]
         if end != 1:
@@ -47,23 +47,24 @@ def _may_end(starts, ends, start, stop, depth):
 
 @kernel
 def suffix_states(codes, starts, range_minima, ends, continuation, max_states, found, slots, targets, final):
-    """Number the sets of places at which texts stand, breadth first.
+    """Number the sets of end positions of texts, breadth first.
 
     Args:
-        codes: int16[bytes + 1], the class of each byte, -1 where no quote goes on; the last is such.
-        starts: int32[starts], where quotes begin, in the order of the suffixes there.
-        range_minima: int32[levels, starts], the least of the `1 << level` starts from each on.
+        codes: int16[bytes + 1], the class of each byte, -1 where no quote continues, as in the last entry.
+        starts: int32[starts], the positions at which quotes start, in the order of their suffixes.
+        range_minima: int32[levels, starts], the minimum of the `1 << level` starts from each start on.
         ends: uint8[bytes + 1], whether a quote may end there: 2 yes, 1 not there, 0 nowhere after the same text.
         continuation: bool[bytes + 1], whether the byte is not the first of a character.
-        max_states: How many states there may be.
-        found: int32[room, 6], zeros; receives for each state its first start, the one after its last, the bytes read,
-            and its key: the first place, the number of places, and within a character the state before, else -1.
-        slots: int32[a power of 2, more than the room], -1.
-        targets: int32[room, classes], `DEAD`; receives the transitions.
-        final: bool[room], receives whether a quote may end.
+        max_states: The maximum number of states.
+        found: int32[capacity, 6], zeros; receives for each state its first start, the end of its range of starts, the
+            number of bytes read, and its key: the first position, the number of positions, and inside a character the
+            previous state, else -1.
+        slots: int32[a power of 2 above the capacity], all -1.
+        targets: int32[capacity, classes], `DEAD`; receives the transitions.
+        final: bool[capacity], receives whether a quote may end.
 
     Returns:
-        The number of states; `TOO_MANY` or `FULL` if there is no room.
+        The number of states, `TOO_MANY` or `FULL`.
     """
     found[0, 1] = len(starts)
     found[0, 3] = -1

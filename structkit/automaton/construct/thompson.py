@@ -1,4 +1,4 @@
-"""Regex nodes as a nondeterministic automaton (Thompson 1968)."""
+"""Thompson's construction: regex nodes to nondeterministic automata (Thompson 1968)."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from structkit.regex.nodes import (
 __all__ = ["build_nfa", "is_large"]
 
 _UNROLL = 64
-"""NFA states that a bounded repetition may be copied into; larger ones are counted instead."""
+"""Maximum NFA states of an unrolled repetition; larger repetitions are counted."""
 
 _MIN_TRIE_TEXTS = 8
-"""Texts to choose from that are sooner written apart than found to begin alike."""
+"""Maximum number of alternative literals that are emitted one by one; more share a trie."""
 
 _COPIED = 20
-"""States of copies from which on it is quicker to move those of the first copy than to emit each."""
+"""Minimum number of copied states for which shifting the rows of the first copy is faster than emitting each copy."""
 
 
 CompilePart: TypeAlias = Callable[[Intersection | Substring], Dfa]
-"""Compiles a combination, or a quote, to a deterministic automaton; calls are written out."""
+"""Compiles an intersection, a difference or a quote to a deterministic automaton with inlined calls."""
 
 
 def build_nfa(
@@ -63,8 +63,8 @@ def build_nfa(
         compile_part: Compiles the parts of the node that are embedded as deterministic automata.
         count: Whether one large repetition may use the counter.
         limits: Bounds `nfa_states`.
-        rules: What calls stand for where all must be written out, because the automaton is to be multiplied with
-            another; then nothing is counted. `None` keeps calls, and makes calls of further large repetitions.
+        rules: The rules to inline, for an automaton that takes part in a product; then no repetition is counted. With
+            `None`, calls are kept, and further large repetitions become calls.
 
     Raises:
         LimitExceeded: The automaton would be larger than `limits.nfa_states`.
@@ -84,29 +84,29 @@ def build_nfa(
 
 
 def is_large(node: Node, limits: Limits) -> bool:
-    """Whether a node is a repetition that is counted rather than copied out, alone or with a text behind it."""
+    """Return whether a node is a counted repetition (not an unrolled one), alone or followed by a literal."""
     if isinstance(node, Seq) and len(node.parts) == 2 and isinstance(node.parts[1], LiteralText):
         node = node.parts[0]
     return isinstance(node, Repeat) and _Sizes(limits).is_large(node)
 
 
 class _Sizes:
-    """About how many states nodes take."""
+    """Estimates of the number of states of nodes."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._known: dict[int, tuple[Node, int]] = {}  # the node is kept, so that its id stays its own
+        self._known: dict[int, tuple[Node, int]] = {}  # the reference to the node keeps its id unique
 
     def is_large(self, node: Repeat) -> bool:
         if node.min_count > self.limits.iterations:
             raise LimitExceeded(
                 "iterations", self.limits.iterations, f"a repetition of at least {node.min_count}"
             )
-        rounds = node.min_count if node.max_count is None else node.max_count
-        return rounds > 1 and rounds * self.of(node.part) > _UNROLL
+        iterations = node.min_count if node.max_count is None else node.max_count
+        return iterations > 1 and iterations * self.of(node.part) > _UNROLL
 
     def of(self, node: Node) -> int:
-        """About how many states the node takes; counted repetitions take none, for they are rules."""
+        """Return the estimated number of states of a node; calls take one."""
         known = self._known.get(id(node))
         if known is not None:
             return known[1]
@@ -115,8 +115,8 @@ class _Sizes:
                 size = len(value)
             case Seq(parts) | Choice(parts):
                 size = sum(map(self.of, parts))
-            case Repeat(part, least, most):
-                size = self.of(part) * max(least, 1 if most is None else most)
+            case Repeat(part, min_count, max_count):
+                size = self.of(part) * max(min_count, 1 if max_count is None else max_count)
             case SeparatedList(parts, separator):
                 size = sum(
                     (self.of(p.node) + len(separator)) * min(max(p.min_count, p.max_count or 1), _UNROLL)
@@ -135,7 +135,7 @@ class _Sizes:
 
 
 class _Builder:
-    """Adds fragments to one automaton; each `emit` returns the state at which the fragment ends."""
+    """Adds fragments to an automaton; each emitting method returns the end state of its fragment."""
 
     def __init__(
         self, limits: Limits, rules: Mapping[str, Node] | None, compile_part: CompilePart, *, count: bool
@@ -157,7 +157,7 @@ class _Builder:
         return state
 
     def emit(self, node: Node, start: int) -> int:
-        if type(node) is LiteralText:  # most nodes are one of these two
+        if type(node) is LiteralText:  # fast paths for the two most frequent nodes
             return self.text(node.value, start)
         if type(node) is Seq:
             for part in node.parts:
@@ -182,8 +182,8 @@ class _Builder:
                 return self.call_rule(node, start)
             case Substring() if self.rules is None:
                 return self.call_rule(node, start)
-            case Intersection(right=Repeat() as rounds, negate=False) if self.rules is None and self.is_large(
-                rounds
+            case Intersection(right=Repeat() as length, negate=False) if self.rules is None and self.is_large(
+                length
             ):
                 return self.call_rule(node, start)
             case Intersection() | Substring():
@@ -201,7 +201,7 @@ class _Builder:
         return self.byte_run(value.encode(errors="surrogateescape"), start) if value else start
 
     def byte_run(self, text: bytes, start: int) -> int:
-        """Lead through new states, numbered in a row; returns the last one."""
+        """Add a path of consecutive new states; return the last one."""
         nfa = self.nfa
         first, nfa.size = nfa.size, nfa.size + len(text)
         if nfa.size > self.limits.nfa_states:
@@ -211,7 +211,7 @@ class _Builder:
         return nfa.size - 1
 
     def alternatives(self, parts: tuple[Node, ...], start: int) -> int:
-        """Any of the parts; of many texts those that begin alike share the states of their beginning, as a trie."""
+        """Emit a choice; if there are many literals, they share a trie."""
         end = self.state()
         texts = [part.utf8 for part in parts if isinstance(part, LiteralText)]
         if shared := len(texts) > _MIN_TRIE_TEXTS:
@@ -225,7 +225,7 @@ class _Builder:
         return end
 
     def trie(self, texts: list[bytes], root: int, end: int) -> None:
-        """Texts in their order: each leaves the one before it where the two differ."""
+        """Emit the trie of sorted texts: each text branches from the previous one where they differ."""
         before, path = b"", [root]
         for text in texts:
             shared = next(
@@ -240,7 +240,7 @@ class _Builder:
             before = text
 
     def chars(self, ranges: tuple[tuple[int, int], ...], start: int) -> int:
-        """Spellings with equal ends share the states of those ends, so that large classes stay small."""
+        """Emit a character class; encodings with equal suffixes share states, so that large classes stay small."""
         end = self.state()
         states: dict[tuple[tuple[int, int], ...], int] = {(): end}
         for sequence in byte_sequences(ranges):
@@ -267,7 +267,7 @@ class _Builder:
     def repeat(self, node: Repeat, start: int) -> int:
         if self.rules is not None or not self.is_large(node):
             return self.unroll(node, start)
-        if _remembers(node.part):  # a rule of its own would not know the texts seen before it
+        if _has_distinct(node.part):  # a separate rule would have its own set of seen texts
             return self.repeat_inline(node, start)
         return self.call_rule(node, start)
 
@@ -277,7 +277,7 @@ class _Builder:
         return end
 
     def repeat_inline(self, node: Repeat, start: int) -> int:
-        """A large repetition in its own place: counted if the counter is free, else copied out."""
+        """Emit a large repetition without a call: counted if the counter is free, else unrolled."""
         counted = self.count(node, start) if self.counter_allowed and self.exit_state is None else None
         if counted is None:
             return self.unroll(node, start)
@@ -285,44 +285,44 @@ class _Builder:
         return counted
 
     def unroll(self, node: Repeat, start: int) -> int:
-        part, least, most = node.part, node.min_count, node.max_count
-        copies = least if most is not None else max(least - 1, 0)
+        part, min_count, max_count = node.part, node.min_count, node.max_count
+        copies = min_count if max_count is not None else max(min_count - 1, 0)
         start = self.emit_copies(lambda entry: self.emit(part, entry), start, copies)
-        if most is None:
+        if max_count is None:
             loop = self.state()
             self.link(start, loop)
             end = self.emit(part, loop)
             self.link(end, loop)
-            return end if least else loop
+            return end if min_count else loop
         end = self.state()
 
-        def maybe(entry: int) -> int:
+        def emit_optional(entry: int) -> int:
             self.link(entry, end)
             inner = self.state()
             self.link(entry, inner)
             return self.emit(part, inner)
 
-        self.link(self.emit_copies(maybe, start, most - least), end)
+        self.link(self.emit_copies(emit_optional, start, max_count - min_count), end)
         return end
 
     def emit_copies(self, emit: Callable[[int], int], start: int, count: int) -> int:
-        """Emit a fragment several times, each from where the one before it ends; returns where the last one does."""
+        """Emit a fragment `count` times in sequence; return the end of the last copy."""
         nfa = self.nfa
         for more in range(count - 1, -1, -1):
-            first, lengths, counted = nfa.size, nfa.table_lengths, self.exit_state
+            first, lengths, exit_state = nfa.size, nfa.table_lengths, self.exit_state
             end = emit(start)
-            own = range(first, nfa.size)
-            # Where the fragment took the rule's counter, the next one will be another.
-            if more * len(own) >= _COPIED and end in own and self.exit_state == counted:
-                if nfa.size + more * len(own) > self.limits.nfa_states:
+            fragment = range(first, nfa.size)
+            # If the fragment took the rule's counter, the next copy differs.
+            if more * len(fragment) >= _COPIED and end in fragment and self.exit_state == exit_state:
+                if nfa.size + more * len(fragment) > self.limits.nfa_states:
                     raise LimitExceeded("nfa_states", self.limits.nfa_states, "the automaton of a rule")
-                nfa.append_copies(lengths, own, (start, end), more)
-                return end + more * len(own)
+                nfa.append_copies(lengths, fragment, (start, end), more)
+                return end + more * len(fragment)
             start = end
         return start
 
     def count(self, node: Repeat, start: int) -> int | None:
-        """Emit the repetition as one loop under the rule's counter; `None` if its rounds cannot be told apart."""
+        """Emit the repetition as a loop with the rule's counter; `None` if its iterations are ambiguous."""
         loop, first, leave = self.state(), self.state(), self.state()
         self.link(start, loop)
         end = self.emit(node.part, first)
@@ -341,7 +341,7 @@ class _Builder:
         return leave
 
     def separated_list(self, parts: tuple[ListPart, ...], separator: str, start: int) -> int:
-        """Two tracks run side by side, before and after the first written part, so that size stays linear."""
+        """Emit two parallel paths, before and after the first written part, so that the size is linear."""
         nothing: int | None = start
         written: int | None = None
         for run in group_optional([part for part in parts if part.max_count != 0]):
@@ -369,7 +369,7 @@ class _Builder:
         return end
 
     def any_order(self, node: AnyOrder, start: int) -> int:
-        """A loop over the entries, under the rule's counter; the keys themselves see to it that none comes twice."""
+        """Emit a loop over the entries with the rule's counter; keys are distinct texts, so none is repeated."""
         if self.rules is not None or not self.counter_allowed or self.exit_state is not None:
             raise SchemaError("keys in any order cannot be combined with a pattern or a negation")
         entry, after, leave = self.state(), self.state(), self.state()
@@ -387,18 +387,18 @@ class _Builder:
         return leave
 
     def list_part(self, part: ListPart, separator: str, entry: int) -> int:
-        """A written part and its repetitions."""
+        """Emit a part of a list and its repetitions."""
         end = self.emit(part.node, entry)
         if part.min_count <= 1 and part.max_count is None:
             self.link(self.text(separator, end), entry)
         elif part.max_count != 1:
-            most = None if part.max_count is None else part.max_count - 1
-            again = seq(LiteralText(separator), part.node)
-            end = self.repeat(Repeat(again, max(part.min_count - 1, 0), most), end)
+            max_count = None if part.max_count is None else part.max_count - 1
+            following = seq(LiteralText(separator), part.node)
+            end = self.repeat(Repeat(following, max(part.min_count - 1, 0), max_count), end)
         return end
 
     def embed(self, dfa: Dfa, start: int) -> int:
-        """Copy a deterministic automaton in, with an edge for each run of bytes of one class."""
+        """Embed a deterministic automaton, with an edge for each run of bytes of one class."""
         end = self.state()
         if dfa.is_empty:
             return end
@@ -416,9 +416,9 @@ class _Builder:
         return end
 
 
-def _remembers(node: Node) -> bool:
-    """Whether a repeated part holds a unique text of the rule that it stands in."""
-    return isinstance(node, Distinct) or (isinstance(node, Seq) and any(map(_remembers, node.parts)))
+def _has_distinct(node: Node) -> bool:
+    """Return whether a repeated part contains a distinct text of its rule."""
+    return isinstance(node, Distinct) or (isinstance(node, Seq) and any(map(_has_distinct, node.parts)))
 
 
 def _runs(classes: list[int]) -> list[tuple[int, int, int]]:

@@ -1,4 +1,4 @@
-"""UTF-8: ranges of code points as sequences of byte ranges (RFC 3629, section 4)."""
+"""UTF-8 encoding of code point ranges as sequences of byte ranges (RFC 3629, section 4)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LAST_OF_LENGTH = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)
 
 @lru_cache(maxsize=512)
 def byte_sequences(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[ByteRange, ...], ...]:
-    """The UTF-8 spellings of code point ranges, each a sequence of byte ranges.
+    """Return the UTF-8 encodings of code point ranges as sequences of byte ranges.
 
-    Surrogates have no spelling and are left out.
+    Surrogates have no encoding and are left out.
 
     >>> byte_sequences(((0x20, 0x7E), (0xE9, 0xE9)))
     (((32, 126),), ((195, 195), (169, 169)))
@@ -25,7 +25,7 @@ def byte_sequences(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[ByteRange
 
 
 def _split(low: int, high: int) -> Iterator[tuple[ByteRange, ...]]:
-    """Cut a range until the first and the last code point of each piece differ only in full trailing bytes."""
+    """Split a range into pieces whose first and last code point differ only in full trailing bytes."""
     pending = [(low, high)]
     while pending:
         low, high = pending.pop()
@@ -44,7 +44,7 @@ def _split(low: int, high: int) -> Iterator[tuple[ByteRange, ...]]:
 
 
 def _uneven(low: int, high: int) -> int | None:
-    """The last code point of a first piece of the range, or `None` if the range is one byte sequence."""
+    """Return the last code point of the first piece of a range, or `None` if the range is one byte sequence."""
     for bits in (6, 12, 18):
         trailing = (1 << bits) - 1
         if low & ~trailing != high & ~trailing:

@@ -1,13 +1,13 @@
 """Deterministic automata over bytes, with calls of other rules and one counter.
 
-A `Dfa` is the automaton of one rule. Bytes that no state tells apart share a class. A transition is one number,
-`next_state << BITS | operation`; `DEAD` where there is none. The operations drive the rule's counter, which counts
-the rounds of one large repetition so that it need not be unrolled:
+A `Dfa` is the automaton of one rule. Bytes that no state distinguishes share a class. A transition is one number,
+`next_state << OPERATION_BITS | operation`, or `DEAD` if there is none. Operations update the rule's counter, which
+counts the iterations of one large repetition, so that it need not be unrolled:
 
-- `KEEP`: nothing;
-- `TICK`: a round begins: allowed while fewer than `most` have begun;
-- a larger number: so many rounds begin, or must follow from here; allowed if no more than `most` have begun then;
-- `LEAVE`: the repetition is over: allowed once `least` rounds have begun.
+- `NO_OP`: no effect.
+- `ENTER`: an iteration starts; allowed if fewer than `max_count` iterations have started.
+- n > `ENTER`: n iterations start, or must follow from here; allowed if the count stays at most `max_count`.
+- `EXIT`: the repetition ends; allowed if at least `min_count` iterations have started.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ __all__ = [
 ]
 
 RuleKey: TypeAlias = str | Repeat | Distinct | Intersection | Substring
-"""What a call names: a rule of the target, or a node that became a rule of its own: a large repetition, alone or
-within a pattern, a unique text, or a quote."""
+"""The callee of a call: a rule of the target, or a node that became a separate rule: a large repetition, alone or in a
+pattern, a distinct text, or a quote."""
 
 _NO_CALLS: NDArray[np.int32] = np.empty((0, 4), np.int32)
 
@@ -49,7 +49,7 @@ NO_OP, ENTER, EXIT = 0, kernels.ENTER, kernels.EXIT
 
 
 def node_of(rules: Rules, key: RuleKey | None) -> Node:
-    """What a call of the key stands for; `None` is the start."""
+    """Return the node of a callee; `None` is the start."""
     match key:
         case None:
             return rules.start
@@ -67,12 +67,12 @@ class Dfa:
 
     Attributes:
         classes: uint8[256], the class of each byte.
-        targets: int32[states, classes], `next_state << BITS | operation` or `DEAD`.
-        final: bool[states], whether the rule may end here (once `min_count` rounds are done).
-        calls: int32[calls, 4], `(state, place of the callee in callees, state after it, operation)`, ordered by state.
-        callees: What the calls name, in the order in which they do.
-        min_count: Rounds that the counted repetition needs; 0 without one.
-        max_count: Rounds that it allows; `None` for any number.
+        targets: int32[states, classes], `next_state << OPERATION_BITS | operation` or `DEAD`.
+        final: bool[states], whether the rule may end here (if at least `min_count` iterations have started).
+        calls: int32[calls, 4], `(state, index in callees, state after the call, operation)`, ordered by state.
+        callees: The callees, in the order of their first calls.
+        min_count: Minimum iterations of the counted repetition; 0 without one.
+        max_count: Maximum iterations; `None` if unbounded.
     """
 
     classes: NDArray[np.uint8]
@@ -93,7 +93,7 @@ class Dfa:
 
     @property
     def distinct(self) -> NDArray[np.bool_]:
-        """bool[callees]: whether the texts of each are unique."""
+        """bool[callees], whether the texts of each callee must be distinct."""
         return np.array([isinstance(key, Distinct) for key in self.callees], bool)
 
     @property
@@ -102,7 +102,7 @@ class Dfa:
         return not self.final.any()
 
     def accepts(self, text: bytes) -> bool:
-        """Whether the rule holds `text`; for automata without calls and counter.
+        """Return whether the automaton accepts `text`; for automata without calls and counter.
 
         >>> from structkit.automaton.construct.compile_rule import regular_dfa
         >>> from structkit.regex.nodes import LiteralText
@@ -121,40 +121,40 @@ class Dfa:
 def sort_callees(
     calls: NDArray[np.int32], callees: tuple[RuleKey, ...]
 ) -> tuple[NDArray[np.int32], tuple[RuleKey, ...]]:
-    """Calls, and what they name, numbered in the order in which they name it."""
+    """Return the calls and callees, with the callees in the order of their first calls; unused callees are removed."""
     order = list(dict.fromkeys(calls[:, 1].tolist()))
     if order == list(range(len(callees))):
         return calls.copy(), callees
-    places = np.empty(len(callees), np.int32)
-    places[order] = np.arange(len(order))
-    calls[:, 1] = places[calls[:, 1]]
-    return calls.copy(), tuple(callees[place] for place in order)
+    ranks = np.empty(len(callees), np.int32)
+    ranks[order] = np.arange(len(order))
+    calls[:, 1] = ranks[calls[:, 1]]
+    return calls.copy(), tuple(callees[callee] for callee in order)
 
 
 def intersection(left: Dfa, right: Dfa, max_states: int, *, negate: bool = False) -> Dfa | None:
-    """Texts of `left` that are in `right` (not in `right` with `negate`); `None` past `max_states`.
+    """Return the intersection, or the difference if `negate`; `None` if it needs more than `max_states` states.
 
-    Both must be without calls, and `left` without a counter; that of `right` counts on. The result is trimmed.
+    Both automata must have no calls, and `left` no counter. The result has the counter of `right` and is trimmed.
     """
     classes, of = np.empty(256, np.uint8), np.empty((2, 256), np.uint8)
     width = kernels.common_byte_classes(left.classes, right.classes, classes, of)
-    room = 64 + len(left.final) + len(right.final)
+    capacity = 64 + len(left.final) + len(right.final)
     while True:
-        room = max(1, min(room, max_states))
+        capacity = max(1, min(capacity, max_states))
         pairs, targets, final = (
-            np.empty(room, np.int64),
-            np.empty((room, width), np.int32),
-            np.empty(room, bool),
+            np.empty(capacity, np.int64),
+            np.empty((capacity, width), np.int32),
+            np.empty(capacity, bool),
         )
-        slots = np.empty(2 << room.bit_length(), np.int32)
+        slots = np.empty(2 << capacity.bit_length(), np.int32)
         states = kernels.product(
             left.targets, left.final, right.targets, right.final, of, negate, slots, pairs, targets, final
         )
         if states != kernels.FULL:
             break
-        if room >= max_states:
+        if capacity >= max_states:
             return None
-        room *= 4
+        capacity *= 4
     return trim(
         Dfa(
             classes,
@@ -167,17 +167,20 @@ def intersection(left: Dfa, right: Dfa, max_states: int, *, negate: bool = False
 
 
 def iterations_to_end(dfa: Dfa) -> NDArray[np.int32]:
-    """int32[states]: the fewest rounds that begin on a way from each to an end; `FAR` where there is none."""
-    rounds = np.where(dfa.final, 0, UNREACHABLE).astype(np.int32)
-    kernels.min_iterations(dfa.targets, rounds)
-    return rounds
+    """Return the minimum iterations that start on a path from each state to an end, as int32[states].
+
+    States without such a path have `UNREACHABLE`.
+    """
+    iterations = np.where(dfa.final, 0, UNREACHABLE).astype(np.int32)
+    kernels.min_iterations(dfa.targets, iterations)
+    return iterations
 
 
 def trim(dfa: Dfa) -> Dfa:
-    """An automaton without calls, without the states from which no end can be reached; but the start stays."""
-    rounds = iterations_to_end(dfa)
-    if rounds.max(initial=0) < UNREACHABLE:
+    """Remove the states of a call-free automaton that cannot reach an end, except the start."""
+    iterations = iterations_to_end(dfa)
+    if iterations.max(initial=0) < UNREACHABLE:
         return dfa
     targets, final = dfa.targets.copy(), dfa.final.copy()
-    states = kernels.compact(targets, final, rounds)
+    states = kernels.compact(targets, final, iterations)
     return replace(dfa, targets=targets[:states].copy(), final=final[:states].copy())

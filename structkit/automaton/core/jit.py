@@ -1,13 +1,14 @@
-"""How the loops that must be fast are compiled: by numba, once on a machine, and cached on disk.
+"""Decorators that compile kernels with numba, once per machine, with a cache on disk.
 
-The first use waits for that, so kernels are written to be compiled fast (`python -m benchmarks.startup` measures it):
+The first use waits for the compilation, so kernels are written to compile fast (`python -m benchmarks.startup` measures
+this):
 
-- They allocate nothing and return numbers; who calls them brings the arrays, and larger ones if they were too small.
-  Allocating, filling, slicing and returning arrays takes numba far longer to compile than loops over them.
-- Who calls a helper brings numbers of the same types each time, made int64 by `np.int64(...)` if need be. For each
-  combination of types it is compiled anew, and a literal such as 0 has a type of its own.
-- No reference is counted and no wrapper is made that nobody calls: a fifth of the time.
-- What is called in one place alone is inlined: an array argument costs as much as some lines of code.
+- Kernels allocate nothing and return numbers. The caller passes the arrays, and larger ones if they are too small.
+  Allocating, filling, slicing and returning arrays takes far longer to compile than loops over arrays.
+- Calls of a helper pass the same types, converted by `np.int64(...)` if necessary. A helper is compiled once per
+  combination of argument types, and a literal such as 0 has its own type.
+- Reference counting and unused wrappers are off, which saves a fifth of the time.
+- A function with one call site is inlined: an array argument costs as much as several lines of code.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ kernel = _lean(cache=True)
 """Compile a function that Python calls."""
 
 helper = _lean(no_cpython_wrapper=True)
-"""Compile a function that kernels call in several places; it is kept with them on disk."""
+"""Compile a function that kernels call in multiple places; it is cached on disk with each kernel."""
 
 inlined = _lean(inline="always")
-"""Make a function, which one kernel calls in one place, a part of that."""
+"""Inline a function that one kernel calls in one place."""

@@ -1,8 +1,8 @@
-"""The automaton's loops that must be fast, compiled by numba and cached on disk."""
+"""Kernels of the automaton, compiled by numba and cached on disk."""
 
 from __future__ import annotations
 
-# One name a line would make the arguments of a kernel longer than its body.
+# Formatting off: one parameter per line would make the signatures longer than the bodies.
 # fmt: off
 # ruff: noqa: D417
 import numpy as np
@@ -28,24 +28,24 @@ __all__ = [
 ]
 
 UNREACHABLE = 1 << 29
-"""No end can be reached. Distances that are larger are told as one less."""
+"""Distance without a path to an end. Larger finite distances are clamped to `UNREACHABLE - 1`."""
 
 AT_END = -(1 << 30)
-"""The hop of a state at which the rule ends."""
+"""The first step of a state at which the rule ends."""
 
 
 OPERATION_BITS = 6
-"""The bits of a transition that say what it does to the counter; see `structkit.automaton.core.dfa`."""
+"""The number of low bits of a transition that contain its operation; see `structkit.automaton.core.dfa`."""
 
 OPERATION_MASK = (1 << OPERATION_BITS) - 1
-"""The operation of a transition."""
+"""The bits of a transition's operation."""
 
 ENTER, EXIT = 1, OPERATION_MASK
 
 
 @helper
 def apply_operation(count, operation, min_count, max_count):
-    """The counter after an operation, or -1 if it is forbidden."""
+    """Return the counter after an operation, or -1 if the operation is forbidden."""
     if operation == 0:
         return count
     if operation == EXIT:
@@ -57,17 +57,17 @@ def apply_operation(count, operation, min_count, max_count):
 
 @kernel
 def run_bytes(row, targets, classes, rule, byte_only, min_count, max_count, state, count, text, position):
-    """Read bytes from one frame for as long as nothing else can happen.
+    """Read bytes from one frame while byte transitions are the only moves.
 
     Args:
-        byte_only: bool[states], whether nothing but a byte leaves the state.
+        byte_only: bool[states], whether byte transitions are the state's only moves.
         state: The frame's state.
         count: The frame's counter.
         text: uint8[...], the bytes.
-        position: The first one to read.
+        position: Index of the first byte to read.
 
     Returns:
-        `(the first byte not read, state, count)`.
+        `(index of the first byte not read, state, count)`.
     """
     inside = rule[state]
     while position < len(text):
@@ -87,18 +87,18 @@ def write_rule(
     dfa_targets, dfa_final, calls, callees, distinct, rule_number, first_state, first_transition, first_call,
     row, targets, rule, final, has_moves, byte_only, call_first, call_rule, call_next, call_operation, call_distinct,
 ):
-    """Write the automaton of a rule into the arrays of all; see `structkit.automaton.core.tables`.
+    """Write the automaton of a rule into the arrays of all rules; see `structkit.automaton.core.tables`.
 
     Args:
         dfa_targets: int32[states, classes].
         dfa_final: bool[states].
-        calls: int32[calls, 4], `(state, callee, state after it, operation)`, ordered.
-        callees: int32[callees], the number of the rule that each is.
-        distinct: bool[callees], whether its texts are unique.
+        calls: int32[calls, 4], `(state, callee, state after the call, operation)`, ordered by state.
+        callees: int32[callees], the rule number of each callee.
+        distinct: bool[callees], whether the texts of each callee must be distinct.
         rule_number: The number of the rule.
-        first_state: The number of its first state.
-        first_transition: Where its transitions begin.
-        first_call: Where its calls begin.
+        first_state: The number of the rule's first state.
+        first_transition: The index of the rule's first transition.
+        first_call: The index of the rule's first call.
     """
     states, width = dfa_targets.shape
     call = 0
@@ -113,27 +113,27 @@ def write_rule(
             target = dfa_targets[state, klass]
             targets[row[at] + klass] = target + (first_state << OPERATION_BITS) if target >= 0 else target
             has_moves[at] |= target >= 0
-        silent = True
+        call_free = True
         while call < len(calls) and calls[call, 0] == state:
             call_rule[first_call + call] = callees[calls[call, 1]]
             call_next[first_call + call] = first_state + calls[call, 2]
             call_operation[first_call + call] = calls[call, 3]
             call_distinct[first_call + call] = distinct[calls[call, 1]]
             call += 1
-            silent = False
+            call_free = False
         call_first[at + 1] = first_call + call
-        byte_only[at] = silent and has_moves[at] and not final[at]
+        byte_only[at] = call_free and has_moves[at] and not final[at]
 
 
 @kernel
 def min_iterations(targets, iterations):
-    """The fewest rounds that begin on a way from each state to one that has 0 at first (Bellman 1958).
+    """Compute the minimum iterations that start on a path from each state to an end (Bellman 1958).
 
-    Sweeps from the last state to the first: most transitions lead to later states, so few sweeps settle all.
+    Sweeps run from the last state to the first: most transitions lead to later states, so few sweeps are needed.
 
     Args:
-        targets: int32[states, classes], `next_state << BITS | operation`, negative where there is none.
-        iterations: int32[states], 0 or `FAR`, receives the rounds; `FAR` where there is no way.
+        targets: int32[states, classes], `next_state << OPERATION_BITS | operation`, negative without a transition.
+        iterations: int32[states], 0 at ends, else `UNREACHABLE`; receives the result, `UNREACHABLE` without a path.
     """
     changed = True
     while changed:
@@ -155,18 +155,18 @@ def min_iterations(targets, iterations):
 
 @kernel
 def compact(targets, final, iterations):
-    """Leave out the states of an automaton from which there is no way to the end, in place; but the start stays.
+    """Remove the states of an automaton that cannot reach an end, in place; the start is kept.
 
     Args:
-        targets: int32[states, classes], the transitions, numbered anew.
-        final: bool[states].
-        iterations: int32[states], `FAR` where there is no way; receives the new numbers, -1 for the states left out.
+        targets: int32[states, classes], the transitions, renumbered in place.
+        final: bool[states], renumbered in place.
+        iterations: int32[states], `UNREACHABLE` for states to remove; receives the new numbers, -1 if removed.
 
     Returns:
-        How many states there are then.
+        The number of remaining states.
     """
     kept = 0
-    begins = iterations[0] < UNREACHABLE
+    start_reaches_end = iterations[0] < UNREACHABLE
     for state in range(len(iterations)):
         if iterations[state] < UNREACHABLE or state == 0:
             iterations[state] = kept
@@ -180,30 +180,30 @@ def compact(targets, final, iterations):
         final[number] = final[state]
         for klass in range(targets.shape[1]):
             target = targets[state, klass]
-            after = iterations[target >> OPERATION_BITS] if target >= 0 and begins else -1
+            after = iterations[target >> OPERATION_BITS] if target >= 0 and start_reaches_end else -1
             targets[number, klass] = after << OPERATION_BITS | target & OPERATION_MASK if after >= 0 else -1
     return kept
 
 
 TOO_MANY = -2
-"""What `subset.determinise` answers when there would be too many states."""
+"""Return value of kernels whose result would have too many states."""
 
 FULL = -3
-"""What `product` and `subset.determinise` answer when the tables that they were given are too small."""
+"""Return value of kernels whose output arrays are too small."""
 
 
 @kernel
 def common_byte_classes(left, right, classes, class_pairs):
-    """Find the bytes that neither of two automata tells apart.
+    """Compute the common refinement of the byte classes of two automata.
 
     Args:
         left: uint8[256], the class of each byte in the first automaton.
-        right: uint8[256], that in the second one.
-        classes: uint8[256], receives the class of each byte in both.
-        class_pairs: uint8[2, 256], receives the first and the second one's class of each of these.
+        right: uint8[256], the class of each byte in the second automaton.
+        classes: uint8[256], receives the common class of each byte.
+        class_pairs: uint8[2, 256], receives the class in the first and in the second automaton of each common class.
 
     Returns:
-        How many classes there are.
+        The number of common classes.
     """
     found = 0
     for byte in range(256):
@@ -219,28 +219,28 @@ def common_byte_classes(left, right, classes, class_pairs):
 
 @kernel
 def product(left, left_final, right, right_final, class_pairs, negate, slots, pairs, targets, final):
-    """The pairs of states that two automata reach together (Rabin and Scott 1959).
+    """Compute the product of two automata, the pairs of states reached together (Rabin and Scott 1959).
 
     Args:
         left: int32[states, classes], the transitions of the first automaton.
         left_final: bool[states].
-        right: int32[states, classes], those of the second one; its counter counts on.
+        right: int32[states, classes], the transitions of the second automaton, whose operations are kept.
         right_final: bool[states].
-        class_pairs: uint8[2, 256], the class that each class of the product is in either.
+        class_pairs: uint8[2, 256], the class in each automaton of each class of the product.
         negate: Whether the second automaton must not accept.
-        slots: int32[a power of 2, more than the pairs], scratch.
-        pairs: int64[pairs], receives each pair: the first one's state times one more than the second one has, plus the
-            second one's counted from 1, or 0 where it has none.
+        slots: int32[a power of 2 above the number of pairs], scratch.
+        pairs: int64[pairs], receives each pair as `left_state * (len(right) + 1) + right_state + 1`; `right_state` is
+            -1 if the second automaton is dead.
         targets: int32[pairs, classes], receives the transitions.
-        final: bool[pairs], receives whether each is final.
+        final: bool[pairs], receives whether each pair is final.
 
     Returns:
-        How many pairs there are, or `FULL`.
+        The number of pairs, or `FULL`.
     """
     side = np.int64(len(right) + 1)
     found = 1
-    for place in range(len(slots)):
-        slots[place] = -1
+    for i in range(len(slots)):
+        slots[i] = -1
     pairs[0] = 1
     slots[_slot(pairs[0], slots, pairs)] = 0
     for current in range(len(pairs)):
@@ -268,7 +268,7 @@ def product(left, left_final, right, right_final, class_pairs, negate, slots, pa
 
 @helper
 def _slot(pair, slots, pairs):
-    """The slot of a pair in a table of open addressing, or the empty one where it belongs."""
+    """Return the slot of a pair in a hash table with open addressing, or the empty slot for it."""
     slot = ((pair * np.int64(0x9E3779B97F4A7C1)) >> np.int64(20)) & (len(slots) - 1)
     while slots[slot] >= 0 and pairs[slots[slot]] != pair:
         slot = (slot + 1) & (len(slots) - 1)

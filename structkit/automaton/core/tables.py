@@ -1,4 +1,4 @@
-"""The arrays of an automaton, which grow when rules are built. What was handed out before stays as it was."""
+"""The arrays of an automaton, which grow as rules are built. Earlier `Tables` stay valid and unchanged."""
 
 from __future__ import annotations
 
@@ -17,32 +17,31 @@ __all__ = ["UNBUILT", "TableBuilder", "Tables", "extract_dfa"]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 _STATES, _TRANSITIONS, _CALLS, _RULES = 256, 4_096, 64, 8
-"""What there is room for at first: enough for most targets until the first mask."""
+"""Initial capacities: enough for the first mask of most targets."""
 
 UNBUILT = -1
-"""The start of a rule that was not built yet."""
+"""The start of a rule that is not built."""
 
 
 class Tables(NamedTuple):
-    """The automata of the rules side by side; states are numbered through all that are built.
+    """The concatenated automata of all built rules; states are numbered across rules.
 
     Attributes:
-        row: int32[states], where the state's transitions begin in `targets`.
-        targets: int32[...], `next_state << BITS | operation` by byte class, or `DEAD`; see the module `dfa`.
+        row: int32[states], index of the state's first transition in `targets`.
+        targets: int32[...], `next_state << OPERATION_BITS | operation` by byte class, or `DEAD`; see the module `dfa`.
         classes: uint8[rules, 256], the class of each byte in each rule.
-        rule: int32[states], the rule that the state belongs to.
+        rule: int32[states], the rule of the state.
         final: bool[states], whether the rule may end here.
-        has_moves: bool[states], whether any byte leaves the state.
-        byte_only: bool[states], whether nothing but a byte leaves the state: no rule is called, and its own does not
-            end.
-        call_first: int32[states + 1], where the state's calls begin in the four arrays below.
+        has_moves: bool[states], whether the state has a byte transition.
+        byte_only: bool[states], whether byte transitions are the only moves: the state has no calls and is not final.
+        call_first: int32[states + 1], index of the state's first call in the four arrays below.
         call_rule: int32[calls], the rule called.
-        call_next: int32[calls], the state after it.
-        call_operation: int32[calls].
-        call_distinct: bool[calls], whether what is called is a unique text.
-        start: int32[rules], the first state of each rule; `UNBUILT` where there is none yet.
-        min_count: int32[rules], the rounds that the rule's counter needs.
-        max_count: int32[rules], the rounds that it allows, -1 for any number.
+        call_next: int32[calls], the state after the call.
+        call_operation: int32[calls], the operation on the counter.
+        call_distinct: bool[calls], whether the called text must be distinct.
+        start: int32[rules], the first state of each rule; `UNBUILT` if it is not built.
+        min_count: int32[rules], minimum iterations of the rule's counter.
+        max_count: int32[rules], maximum iterations, -1 if unbounded.
     """
 
     row: NDArray[np.int32]
@@ -62,7 +61,7 @@ class Tables(NamedTuple):
     max_count: NDArray[np.int32]
 
     def width(self, first: int, stop: int) -> int:
-        """The byte classes of the rule that has the states from `first` to before `stop`."""
+        """Return the number of byte classes of the rule with the states `first` to `stop - 1`."""
         end = self.row[stop] if stop < len(self.row) else len(self.targets)
         return int(end - self.row[first]) // (stop - first)
 
@@ -73,13 +72,13 @@ class Tables(NamedTuple):
         dead_ends: NDArray[np.bool_],
         nonaccepting_rules: Collection[int],
     ) -> Tables:
-        """The tables in which some texts cannot be written.
+        """Return the tables without some calls, transitions and ends.
 
         Args:
-            removed_calls: bool[calls], those that are not made.
-            blocked: bool[states], the states to which no byte leads.
-            dead_ends: bool[states], those that nothing leaves.
-            nonaccepting_rules: The rules that do not end.
+            removed_calls: bool[calls], the calls to remove.
+            blocked: bool[states], the states whose incoming transitions are removed.
+            dead_ends: bool[states], the states whose outgoing transitions and calls are removed.
+            nonaccepting_rules: The rules whose states become non-final.
         """
         kept = ~(removed_calls | np.repeat(dead_ends, np.diff(self.call_first)))
         first = np.concatenate([[0], np.cumsum(kept)])[self.call_first].astype(np.int32)
@@ -101,9 +100,9 @@ class Tables(NamedTuple):
 
 
 class TableBuilder:
-    """What `Tables` are cut from: larger arrays, filled up to where the rules built so far end.
+    """Over-allocated arrays of which `Tables` are slices.
 
-    Those that have as many entries are the rows of one array, for there is much to be asked of the system otherwise.
+    Arrays of equal length are rows of one array, to save allocations.
     """
 
     def __init__(self) -> None:
@@ -112,7 +111,7 @@ class TableBuilder:
         self._are_states = np.empty((3, _STATES), np.bool_)
         self._of_calls = np.empty((3, _CALLS), np.int32)
         self._unique_calls = np.empty(_CALLS, np.bool_)
-        # Rules that are not built are compared, and stored, with those that are.
+        # Zeros, because entries of unbuilt rules are compared and stored too.
         self._of_rules = np.zeros((2, _RULES), np.int32)
         self._classes = np.zeros((_RULES, 256), np.uint8)
         self._sizes = 0, 0, 0
@@ -122,10 +121,10 @@ class TableBuilder:
         """Add a rule.
 
         Args:
-            rule: Its number.
-            dfa: Its automaton.
-            callees: The numbers of those that it calls.
-            rules: How many there are, as far as is known.
+            rule: The number of the rule.
+            dfa: The automaton of the rule.
+            callees: The numbers of the rules that it calls.
+            rules: The number of rules known so far.
         """
         base, offset, called = self._sizes
         states, width = dfa.targets.shape
@@ -137,18 +136,18 @@ class TableBuilder:
         )
         self._reach(last, transitions, last_call, rules)
         row, rule_of, call_first = self._of_states
-        final, live, quiet = self._are_states
+        final, has_moves, byte_only = self._are_states
         call_rule, call_next, call_operation = self._of_calls
-        least, most = self._of_rules
+        min_count, max_count = self._of_rules
         kernels.write_rule(
             dfa.targets, dfa.final, calls, np.array(callees, np.int32), dfa.distinct, rule, base, offset, called,
-            row, self._targets, rule_of, final, live, quiet,
+            row, self._targets, rule_of, final, has_moves, byte_only,
             call_first, call_rule, call_next, call_operation, self._unique_calls,
         )  # fmt: skip
         self._classes[rule] = dfa.classes
-        least[rule] = dfa.min_count
-        most[rule] = -1 if dfa.max_count is None else dfa.max_count
-        # Not changed in place: one who still walks the smaller tables must not enter the new rule.
+        min_count[rule] = dfa.min_count
+        max_count[rule] = -1 if dfa.max_count is None else dfa.max_count
+        # A new array, because readers of the smaller tables must not enter the new rule.
         start = np.empty(rules, np.int32)
         start[: len(self._start)] = self._start
         start[len(self._start) :] = UNBUILT
@@ -160,20 +159,20 @@ class TableBuilder:
             self._classes[:rules],
             rule_of[:last],
             final[:last],
-            live[:last],
-            quiet[:last],
+            has_moves[:last],
+            byte_only[:last],
             call_first[: last + 1],
             call_rule[:last_call],
             call_next[:last_call],
             call_operation[:last_call],
             self._unique_calls[:last_call],
             start,
-            least[:rules],
-            most[:rules],
+            min_count[:rules],
+            max_count[:rules],
         )
 
     def _reach(self, states: int, transitions: int, calls: int, rules: int) -> None:
-        """Have room for so many."""
+        """Grow the arrays to at least these capacities."""
         if transitions > len(self._targets):
             self._targets = _grow(self._targets, transitions)
         if states >= self._of_states.shape[1]:
@@ -191,22 +190,22 @@ class TableBuilder:
 
 
 def extract_dfa(tables: Tables, rule: int, first: int, stop: int) -> Dfa:
-    """The automaton of a rule that calls no other, with states of its own: those from `first` to before `stop`."""
+    """Return the automaton of a rule without calls, from its states `first` to `stop - 1`, renumbered from 0."""
     width = tables.width(first, stop)
     row = int(tables.row[first])
     targets = tables.targets[row : row + (stop - first) * width].reshape(-1, width)
-    most = int(tables.max_count[rule])
+    max_count = int(tables.max_count[rule])
     return Dfa(
         tables.classes[rule].copy(),
         np.where(targets < 0, targets, targets - (first << OPERATION_BITS)).astype(np.int32),
         tables.final[first:stop].copy(),
         min_count=int(tables.min_count[rule]),
-        max_count=None if most < 0 else most,
+        max_count=None if max_count < 0 else max_count,
     )
 
 
 def _grow(array: NDArray[Scalar], size: int) -> NDArray[Scalar]:
-    """An array that is longer, and begins with the given one; what follows is anything."""
+    """Return a longer array that starts with the given one; the rest is uninitialized."""
     length = array.shape[-1]
     larger = np.empty((*array.shape[:-1], max(size, 2 * length)), array.dtype)
     larger[..., :length] = array

@@ -1,4 +1,4 @@
-"""How long a text of a rule need be: known from its node, without its automaton."""
+"""Upper bounds on the length of a shortest text of a rule, computed from its node, without its automaton."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ from structkit.regex.substring import END, encode_source
 __all__ = ["DISTINCT_MARGIN", "LengthBounds"]
 
 DISTINCT_MARGIN = 3
-"""Bytes, or tokens, more than the shortest that a unique text may need to differ from those seen: three digits, say."""
+"""Extra bytes or tokens for a distinct text to differ from the texts seen before; an estimate, such as three digits."""
 
 _FREE_TEXT = free_text_body(0, None)
 
 
 class LengthBounds:
-    """For each rule the bytes that are enough for one of its texts, `FAR` if it has none.
+    """For each rule, a number of bytes that is enough for one of its texts; `UNREACHABLE` if it has none.
 
-    Only what must be in a text is looked at, and of alternatives the first that has a text: so few other rules are,
-    and the bytes are not always the fewest. With unique texts, which must differ, they are an estimate.
+    Only required parts are examined, and of alternatives the first with a text, so that few other rules are needed. The
+    results are upper bounds; with distinct texts, which must differ, they are estimates.
 
     Args:
         rules: The rules.
-        product: The bytes of a shortest text of an intersection or a difference.
-        cardinality: Counts texts, where a rule needs several unique ones; without it there are enough.
+        product: Returns the length of a shortest text of an intersection or a difference, in bytes.
+        cardinality: Counts the texts of rules that need multiple distinct texts; `None` assumes that there are enough.
 
     Attributes:
-        shortage: The first rule found with fewer unique texts than it needs: its name, what it needs, and what there
-            are.
+        shortage: The first rule found with fewer distinct texts than it needs, as `(name, needed, available)`.
 
-    >>> lengths = LengthBounds(Rules(RuleRef("a"), {"a": Choice((Seq((LiteralText("("), RuleRef("a"))), LiteralText("x")))}), lambda node: 0)
+    >>> node = Choice((Seq((LiteralText("("), RuleRef("a"))), LiteralText("x")))
+    >>> lengths = LengthBounds(Rules(RuleRef("a"), {"a": node}), lambda node: 0)
     >>> lengths.of("a")
     1
     """
@@ -67,7 +67,7 @@ class LengthBounds:
         self._lengths: dict[RuleKey, int] = {}
 
     def of(self, key: RuleKey) -> int:
-        """The bytes that are enough for a text of what a call names."""
+        """Return the bytes that are enough for a text of a callee."""
         missing: set[str] = set()
         if isinstance(key, str):
             if key not in self._lengths:
@@ -77,7 +77,7 @@ class LengthBounds:
                     self._lengths[key] = common
                     return common
                 length = self._of_node(node, missing)
-                if length < UNREACHABLE and not self._is_short(key):  # most often
+                if length < UNREACHABLE and not self._is_short(key):  # the common case
                     self._lengths[key] = length
                 else:
                     self._find([key])
@@ -89,7 +89,7 @@ class LengthBounds:
         return self._of_node(key, set())
 
     def _find(self, rules: Iterable[str]) -> None:
-        """Find the bytes of rules and of those they need: each is looked at again once others are known."""
+        """Compute the bounds of rules and of the rules they need; a rule is retried once other bounds are known."""
         stuck: dict[str, set[str]] = {}
         pending = list(rules)
         while pending:
@@ -106,22 +106,22 @@ class LengthBounds:
                     self._lengths[current] = length
                 else:
                     stuck[current] = missing
-                    pending += sorted(missing)  # in any process the same
+                    pending += sorted(missing)  # the same order in every process
             pending = [at for at, missing in stuck.items() if any(rule in self._lengths for rule in missing)]
             for at in pending:
                 del stuck[at]
-        # The rest wait for each other, so none has a text.
+        # The remaining rules depend on each other, so none has a text.
         self._lengths.update(dict.fromkeys(stuck, UNREACHABLE))
 
     def _is_short(self, rule: str) -> bool:
-        """Whether a rule needs more unique texts than there are."""
+        """Return whether a rule needs more distinct texts than it has."""
         found = None if self._counts is None else find_shortage(self._rules.rules[rule], self._counts)
         if found is not None:
             self.shortage = self.shortage or (rule, *found)
         return found is not None
 
     def _of_node(self, node: Node, missing: set[str]) -> int:
-        """The bytes of a node, or `FAR`; then `missing` receives the rules of which none is known yet."""
+        """Return the bound of a node, or `UNREACHABLE`; `missing` receives the rules whose bounds are not known yet."""
         match node:
             case LiteralText():
                 return len(node.utf8)
@@ -138,27 +138,27 @@ class LengthBounds:
                 return UNREACHABLE if known is None else known
             case Distinct(inner):
                 return _sum((self._of_node(inner, missing), DISTINCT_MARGIN))
-            case Seq(parts):  # all are looked at, so that what is missing is known at once
+            case Seq(parts):  # examines all parts, to collect all missing rules at once
                 return _sum([self._of_node(part, missing) for part in parts])
             case Choice(parts):
                 return self._of_any(parts, missing)
-            case Repeat(part, least):
-                return _times(least, self._of_node(part, missing)) if least else 0
+            case Repeat(part, min_count):
+                return _times(min_count, self._of_node(part, missing)) if min_count else 0
             case SeparatedList(parts, separator):
                 needed = [part for part in parts if part.min_count]
                 each = (_times(part.min_count, self._of_node(part.node, missing)) for part in needed)
                 return _sum((*each, len(separator.encode()) * max(0, sum(p.min_count for p in needed) - 1)))
-            case AnyOrder(entries, separator, least):
-                if not least:
+            case AnyOrder(entries, separator, min_count):
+                if not min_count:
                     return 0
                 counting = [entry for entry in entries if entry.counted]
                 each = (
                     _sum((self._of_node(e.key, missing), self._of_node(e.value, missing))) for e in counting
                 )
-                cheapest = (*sorted(each), *[UNREACHABLE] * least)[:least]
-                return _sum((*cheapest, len(separator.encode()) * (least - 1)))
+                cheapest = (*sorted(each), *[UNREACHABLE] * min_count)[:min_count]
+                return _sum((*cheapest, len(separator.encode()) * (min_count - 1)))
             case Intersection(left, Choice(texts), negate=True) if left == _FREE_TEXT and _are_texts(texts):
-                # Of as many numbers as there are excluded texts, and one more, one is none of them.
+                # Of the numbers from 0 to the number of excluded texts, at least one is not excluded.
                 return len(str(len(texts))) + 1
             case Intersection():
                 return self._product(node)
@@ -176,7 +176,7 @@ class LengthBounds:
 
 @lru_cache(maxsize=256)
 def _common_length(node: Node) -> int | None:
-    """The bytes of a rule that many targets have, such as free text; `None` if that is not known from it alone."""
+    """Return the bound of a node that many targets share, such as free text; `None` if it depends on other rules."""
     missing: set[str] = set()
     length = LengthBounds(Rules(node, {}), lambda product: UNREACHABLE)._of_node(node, missing)
     return None if length >= UNREACHABLE or missing or min_distinct(node) else length
@@ -196,7 +196,7 @@ def _are_texts(parts: tuple[Node, ...]) -> bool:
 
 
 def _sum(lengths: Sequence[int]) -> int:
-    """A sum that is `FAR` only where a part is: a long text is not the same as none."""
+    """Return the sum, which is `UNREACHABLE` only if a part is; larger finite sums are clamped."""
     return UNREACHABLE if UNREACHABLE in lengths else min(UNREACHABLE - 1, sum(lengths))
 
 

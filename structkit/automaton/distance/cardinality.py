@@ -1,4 +1,4 @@
-"""How many texts there are, as far as that matters: unique texts need as many as must be written."""
+"""Number of texts of a rule, up to a limit: distinct texts need as many as must be written."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from structkit.regex.substring import END, encode_source
 __all__ = ["Cardinality", "find_shortage", "min_distinct"]
 
 _MAX_TRANSITIONS = 20_000
-"""Transitions of an automaton that is taken to have texts enough: to count them would take longer than it is worth."""
+"""Maximum transitions of an automaton whose texts are counted; larger ones are assumed to have enough texts."""
 
 
 def find_shortage(node: Node, cardinality: Cardinality) -> tuple[int, int] | None:
-    """How many unique texts a rule needs, and how many there are, if these are fewer.
+    """Return `(needed, available)` if a rule needs more distinct texts than it has, else `None`.
 
-    All are counted together, so it is not seen that two that must be there have but one text between them and others
-    more than one; nor that the sets among the texts are few.
+    The texts of all parts are counted together. Some shortages are therefore not found: two required parts that share
+    one text while other parts have more than one, and equal sets written in different orders.
     """
     needed = min_distinct(node)
     if needed < 2:
         return None
-    there = 0
-    for key in dict.fromkeys(_uniques(node)):
-        there += cardinality.of(key, needed)
-        if there >= needed:
+    available = 0
+    for key in dict.fromkeys(_required_distinct(node)):
+        available += cardinality.of(key, needed)
+        if available >= needed:
             return None
-    return needed, there
+    return needed, available
 
 
 class Cardinality:
-    """Counts the texts of rules. Where an automaton does not tell two ways to read a text apart, both count.
+    """Counts the texts of rules. A text with multiple paths through an automaton is counted once per path.
 
     Args:
-        automaton: The automaton of a rule, by what calls it.
+        automaton: Returns the automaton of a callee.
 
     >>> from structkit.automaton.construct.compile_rule import regular_dfa
     >>> from structkit.regex.nodes import LiteralText, choice
@@ -62,10 +62,10 @@ class Cardinality:
         self._open: set[RuleKey] = set()
 
     def of(self, key: RuleKey, limit: int) -> int:
-        """How many texts there are of what a call names, but no more than `limit`."""
-        if isinstance(key, Distinct) and isinstance(key.node, LiteralText):  # a declared key, say
+        """Return the number of texts of a callee, at most `limit`."""
+        if isinstance(key, Distinct) and isinstance(key.node, LiteralText):  # such as a declared key
             return 1
-        # Recursion has texts enough, or none at all, which is found elsewhere.
+        # A recursive rule has infinitely many texts, or none, which is detected elsewhere.
         if key in self._open or (isinstance(key, Substring) and _has_many_quotes(key, limit)):
             return limit
         self._open.add(key)
@@ -75,45 +75,45 @@ class Cardinality:
             self._open.discard(key)
 
     def _count_paths(self, dfa: Dfa, limit: int) -> int:
-        """The ways from the start to an end; the counter is left out, so that a loop has as many as are wanted."""
+        """Count the paths from the start to an end, up to `limit`; a loop counts as `limit`, ignoring the counter."""
         if np.count_nonzero(dfa.targets != DEAD) + len(dfa.calls) > _MAX_TRANSITIONS:
             return limit
-        on = self._steps(dfa, limit)
-        ways: dict[int, int] = {}
-        entered, open_ = {0}, [(0, iter(on[0]))]
+        successors = self._successors(dfa, limit)
+        paths: dict[int, int] = {}
+        entered, open_ = {0}, [(0, iter(successors[0]))]
         while open_:
             state, steps = open_[-1]
             after = next(steps, None)
             if after is None:
                 open_.pop()
-                found = int(dfa.final[state]) + sum(times * ways[to] for to, times in on[state].items())
-                ways[state] = min(limit, found)
+                following = sum(count * paths[to] for to, count in successors[state].items())
+                paths[state] = min(limit, int(dfa.final[state]) + following)
             elif after not in entered:
                 entered.add(after)
-                open_.append((after, iter(on[after])))
-            elif after not in ways:
+                open_.append((after, iter(successors[after])))
+            elif after not in paths:
                 return limit
-        return ways[0]
+        return paths[0]
 
-    def _steps(self, dfa: Dfa, limit: int) -> list[dict[int, int]]:
-        """For each state where it leads, and in how many ways."""
+    def _successors(self, dfa: Dfa, limit: int) -> list[dict[int, int]]:
+        """Return, for each state, its successors and the number of steps to each."""
         sizes = np.bincount(dfa.classes, minlength=dfa.targets.shape[1]).tolist()
-        on: list[dict[int, int]] = [{} for _ in range(len(dfa.final))]
+        successors: list[dict[int, int]] = [{} for _ in range(len(dfa.final))]
         for state, column in np.argwhere(dfa.targets != DEAD).tolist():
             after = int(dfa.targets[state, column]) >> OPERATION_BITS
-            on[state][after] = on[state].get(after, 0) + sizes[column]
+            successors[state][after] = successors[state].get(after, 0) + sizes[column]
         known: dict[RuleKey, int] = {}
         for state, callee, after, _ in dfa.calls.tolist():
             key = dfa.callees[callee]
             if key not in known:
                 known[key] = self.of(key, limit)
             if known[key]:
-                on[state][after] = on[state].get(after, 0) + known[key]
-        return on
+                successors[state][after] = successors[state].get(after, 0) + known[key]
+        return successors
 
 
 def _has_many_quotes(node: Substring, limit: int) -> bool:
-    """Whether the quotes from one place on are enough: each is of another length."""
+    """Return whether there are at least `limit` quotes from the first start, which all differ in length."""
     found = encode_source(node)
     if not len(found.starts):
         return False
@@ -123,7 +123,7 @@ def _has_many_quotes(node: Substring, limit: int) -> bool:
 
 
 def min_distinct(node: Node) -> int:
-    """The fewest unique texts that must be written."""
+    """Return the minimum number of distinct texts of the rule that must be written."""
     match node:
         case Distinct():
             return 1
@@ -131,40 +131,40 @@ def min_distinct(node: Node) -> int:
             return sum(map(min_distinct, parts))
         case Choice(parts):
             return _min_distinct_of(parts)
-        case Repeat(part, least):
-            return least * min_distinct(part) if least else 0
+        case Repeat(part, min_count):
+            return min_count * min_distinct(part) if min_count else 0
         case SeparatedList(parts):
             return sum(part.min_count * min_distinct(part.node) for part in parts if part.min_count)
-        case AnyOrder(_, _, least):
-            return least
+        case AnyOrder(_, _, min_count):
+            return min_count
         case _:
             return 0
 
 
 def _min_distinct_of(parts: tuple[Node, ...]) -> int:
-    """The least that any of the parts needs; mostly one needs nothing, and others are not looked at."""
-    least: int | None = None
+    """Return the minimum over the parts; most often a part needs none, and the others are not examined."""
+    fewest: int | None = None
     for part in parts:
         needed = min_distinct(part)
         if not needed:
             return 0
-        least = needed if least is None else min(least, needed)
-    return least or 0
+        fewest = needed if fewest is None else min(fewest, needed)
+    return fewest or 0
 
 
-def _uniques(node: Node) -> Iterator[Distinct]:
-    """Those from which the needed ones are taken."""
+def _required_distinct(node: Node) -> Iterator[Distinct]:
+    """Yield the distinct texts that may count towards `min_distinct`."""
     match node:
         case Distinct():
             yield node
         case Seq(parts) | Choice(parts):
             for part in parts:
-                yield from _uniques(part)
-        case Repeat(part, least) if least:
-            yield from _uniques(part)
+                yield from _required_distinct(part)
+        case Repeat(part, min_count) if min_count:
+            yield from _required_distinct(part)
         case SeparatedList(parts):
             for each in parts:
                 if each.min_count:
-                    yield from _uniques(each.node)
+                    yield from _required_distinct(each.node)
         case AnyOrder(entries):
             yield from (entry.key for entry in entries)

@@ -1,11 +1,11 @@
-"""The shortest ways to the ends of rules; compiled by numba and cached on disk.
+"""Kernels for the shortest distance from each state to the end of its rule, compiled by numba and cached on disk.
 
-All arrays are those of `Automaton`; see there for shapes and meaning.
+For arrays without a description see `Automaton` and `Tables`.
 """
 
 from __future__ import annotations
 
-# One name a line would make the arguments of a kernel longer than its body.
+# Formatting off: one parameter per line would make the signatures longer than the bodies.
 # fmt: off
 # ruff: noqa: SIM110 (numba compiles plain loops to faster code than generators)
 import numpy as np
@@ -13,26 +13,29 @@ import numpy as np
 from structkit.automaton.core.jit import helper, inlined, kernel
 from structkit.automaton.core.kernels import AT_END, ENTER, EXIT, OPERATION_BITS, OPERATION_MASK, UNREACHABLE
 
-__all__ = ["BYTES_PER_ITERATION", "CALL_COLUMNS", "CALL_FIRST", "DISTANCE", "FIRST_STEP", "ROW", "RULE", "RULE_COLUMNS", "STATE_COLUMNS", "distances", "measure"]
+__all__ = [
+    "BYTES_PER_ITERATION", "CALL_COLUMNS", "CALL_FIRST", "DISTANCE", "FIRST_STEP", "ROW", "RULE", "RULE_COLUMNS",
+    "STATE_COLUMNS", "distances", "measure",
+]
 
 ROW, RULE, CALL_FIRST, KNOWN, DISTANCE, FIRST_STEP = range(6)
-"""Of each state where its transitions begin, its rule, where its calls begin, what is known of its distance already
-(else `FAR`), its distance, and the first step of a shortest way: a byte, `-1 - call`, or `END`."""
+"""Rows of `of_states`: index of the state's first transition, its rule, index of its first call, its initial distance
+(`UNREACHABLE` if unknown), its distance, and the first step of a shortest path: a byte, `-1 - call`, or `AT_END`."""
 
 CALL_RULE, CALL_NEXT, CALL_OPERATION = range(3)
-"""Of each call the rule, the state after it, and the operation."""
+"""Rows of `of_calls`: the rule called, the state after the call, and the operation."""
 
 START, STOP, MIN_COUNT, WIDTH, BYTES_PER_ITERATION = range(5)
-"""Of each rule its first state, the one after its last, the rounds it needs, its byte classes, and the bytes of one
-round of its counted repetition, 0 without one."""
+"""Rows of `of_rules`: the first state, the last state plus one, the minimum iterations, the number of byte classes, and
+the bytes of one iteration of the counted repetition, 0 without one."""
 
 STATE_COLUMNS, CALL_COLUMNS, RULE_COLUMNS = FIRST_STEP + 1, CALL_OPERATION + 1, BYTES_PER_ITERATION + 1
-"""How many numbers there are of each. One array holds them all, for each argument of a kernel takes its time."""
+"""The number of rows of each array. Values share an array, because each kernel argument adds call overhead."""
 
 
 @helper
 def _any(flags):
-    # Numba's own `any` takes far longer to compile, as slices do.
+    # Numba's `any`, like slices, takes far longer to compile.
     for flag in flags:
         if flag:
             return True
@@ -41,19 +44,19 @@ def _any(flags):
 
 @helper
 def _call_distance(of_states, of_rules, callee, return_state):
-    """The bytes from a call to the end of the caller; `FAR` only where there is no end, however far it is."""
-    inside, behind = of_states[DISTANCE, of_rules[START, callee]], of_states[DISTANCE, return_state]
-    least, each = of_rules[MIN_COUNT, callee], of_rules[BYTES_PER_ITERATION, callee]
-    if inside >= UNREACHABLE or behind >= UNREACHABLE or (least > 0 and each >= UNREACHABLE):
+    """Return the bytes from a call to the end of the caller; `UNREACHABLE` only if there is no path."""
+    inside, after = of_states[DISTANCE, of_rules[START, callee]], of_states[DISTANCE, return_state]
+    min_count, each = of_rules[MIN_COUNT, callee], of_rules[BYTES_PER_ITERATION, callee]
+    if inside >= UNREACHABLE or after >= UNREACHABLE or (min_count > 0 and each >= UNREACHABLE):
         return UNREACHABLE
-    return min(UNREACHABLE - 1, inside + least * each + behind)
+    return min(UNREACHABLE - 1, inside + min_count * each + after)
 
 
 @inlined
 def _sweep(targets, leading, final, of_states, of_calls, of_rules, first_byte):
-    """Lower the distances to what those of the next states allow, until nothing changes (Bellman 1958).
+    """Relax the distances until they are stable (Bellman 1958).
 
-    Sweeps from the last state to the first: rules are numbered breadth first, so that few sweeps settle all.
+    Sweeps run from the last state to the first: rules are numbered breadth first, so few sweeps are needed.
     """
     changed = True
     while changed:
@@ -84,9 +87,9 @@ def _sweep(targets, leading, final, of_states, of_calls, of_rules, first_byte):
 
 @inlined
 def _index_moves(targets, states, of_states, of_rules, leading):
-    """Of each state note the byte classes that lead on, of neighbours with the same target the first, then -1.
+    """List, for each state, the byte classes with transitions, one per run of equal targets, then -1.
 
-    Most states of most rules have one such class, or few: so a sweep does not look at the others again.
+    Most states have few such classes, and sweeps skip the others.
     """
     for state in range(states):
         row, rule = of_states[ROW, state], of_states[RULE, state]
@@ -94,8 +97,9 @@ def _index_moves(targets, states, of_states, of_rules, leading):
         before = np.int64(-1)
         for klass in range(of_rules[WIDTH, rule]):
             target = np.int64(targets[row + klass])
-            # Where no rounds are needed the way does without them: there may be no room for another one.
-            if target != before and target >= 0 and not (of_rules[MIN_COUNT, rule] == 0 and 0 < target & OPERATION_MASK < EXIT):
+            # Without a minimum, the path avoids iterations, because the counter may be at its maximum.
+            iterates = of_rules[MIN_COUNT, rule] == 0 and 0 < target & OPERATION_MASK < EXIT
+            if target != before and target >= 0 and not iterates:
                 leading[at] = klass
                 at += 1
             before = target
@@ -105,7 +109,7 @@ def _index_moves(targets, states, of_states, of_rules, leading):
 
 @inlined
 def _min_iteration_bytes(targets, of_states, of_calls, of_rules, rule):
-    """The fewest bytes by which a round of the rule's counted repetition makes a way longer."""
+    """Return the minimum number of bytes that an iteration of the rule's counted repetition adds to a path."""
     shortest = np.int64(UNREACHABLE)
     for state in range(of_rules[START, rule], of_rules[STOP, rule]):
         end = of_states[DISTANCE, state]
@@ -113,8 +117,11 @@ def _min_iteration_bytes(targets, of_states, of_calls, of_rules, rule):
             continue
         for klass in range(of_rules[WIDTH, rule]):
             target = targets[of_states[ROW, state] + klass]
-            if target >= 0 and target & OPERATION_MASK == ENTER and of_states[DISTANCE, target >> OPERATION_BITS] < UNREACHABLE:
-                shortest = min(shortest, max(of_states[DISTANCE, target >> OPERATION_BITS] + 1 - end, 0))
+            if target < 0 or target & OPERATION_MASK != ENTER:
+                continue
+            far = of_states[DISTANCE, target >> OPERATION_BITS]
+            if far < UNREACHABLE:
+                shortest = min(shortest, max(far + 1 - end, 0))
         for call in range(of_states[CALL_FIRST, state], of_states[CALL_FIRST, state + 1]):
             if of_calls[CALL_OPERATION, call] == ENTER:
                 far = _call_distance(of_states, of_rules, of_calls[CALL_RULE, call], of_calls[CALL_NEXT, call])
@@ -125,14 +132,14 @@ def _min_iteration_bytes(targets, of_states, of_calls, of_rules, rule):
 
 @inlined
 def _distinct_iteration_bytes(of_states, of_calls, call_distinct, of_rules, seen, rule):
-    """Bytes that are enough for each of the rounds that must be there, where each calls another unique text.
+    """Return an upper bound on the bytes per required iteration if each iteration calls another distinct text.
 
-    As many as the dearest of the cheapest that are needed: the keys that an object must have, in any order, are all
-    written once, and one of them may hold the object again. -1 if no round calls a unique text.
+    The bound is the maximum cost among the cheapest required callees: the required keys of an object in any order are
+    each written once, and the value of one may contain the object again. -1 if no iteration calls a distinct text.
     """
     for callee in range(len(seen)):
         seen[callee] = False
-    dearest = np.int64(-1)
+    highest = np.int64(-1)
     first, last = of_states[CALL_FIRST, of_rules[START, rule]], of_states[CALL_FIRST, of_rules[STOP, rule]]
     for _ in range(of_rules[MIN_COUNT, rule]):
         cheapest = np.int64(-1)
@@ -147,48 +154,49 @@ def _distinct_iteration_bytes(of_states, of_calls, call_distinct, of_rules, seen
         if nearest < 0:
             break
         seen[nearest] = True
-        dearest = cheapest
-    return dearest
+        highest = cheapest
+    return highest
 
 
 @helper
 def _distances(targets, final, of_states, of_calls, call_distinct, of_rules, first_byte, seen, leading):
-    """What `distances` does."""
-    unique = _any(call_distinct)
+    """Implement `distances`."""
+    has_distinct = _any(call_distinct)
     states, rules = len(final), len(seen)
     _index_moves(targets, states, of_states, of_rules, leading)
     for r in range(rules):
-        of_rules[BYTES_PER_ITERATION, r] = UNREACHABLE if unique and of_rules[MIN_COUNT, r] > 0 else 0
+        of_rules[BYTES_PER_ITERATION, r] = UNREACHABLE if has_distinct and of_rules[MIN_COUNT, r] > 0 else 0
     for state in range(states):
         of_states[DISTANCE, state] = of_states[KNOWN, state]
-    agreed = False
-    while not agreed:
-        if not unique:
+    stable = False
+    while not stable:
+        if not has_distinct:
             for state in range(states):
                 of_states[DISTANCE, state] = of_states[KNOWN, state]
         _sweep(targets, leading, final, of_states, of_calls, of_rules, first_byte)
-        agreed = True
+        stable = True
         for r in range(rules):
             if of_rules[MIN_COUNT, r] == 0:
                 continue
             each = np.int64(-1)
-            if unique:
+            if has_distinct:
                 each = _distinct_iteration_bytes(of_states, of_calls, call_distinct, of_rules, seen, r)
             if each < 0:
                 each = _min_iteration_bytes(targets, of_states, of_calls, of_rules, r)
-            if (each < of_rules[BYTES_PER_ITERATION, r]) if unique else (each > of_rules[BYTES_PER_ITERATION, r]):
+            before = of_rules[BYTES_PER_ITERATION, r]
+            if (each < before) if has_distinct else (each > before):
                 of_rules[BYTES_PER_ITERATION, r] = each
-                agreed = False
+                stable = False
 
 
 @kernel
 def distances(targets, final, of_states, of_calls, call_distinct, of_rules, first_byte, seen, leading):
-    """The fewest bytes from each state to the end of its rule, calls included and the counter left out.
+    """Compute the fewest bytes from each state to the end of its rule, with calls and without the counter.
 
-    Where a counted rule must do its rounds, each adds its bytes; those follow from the distances and the distances of
-    callers from them, so the whole is repeated until they agree. With unique texts rounds are bounded from above,
-    coming from `FAR`, so that a shortest way never enters a rule for which it is too long by itself (Knuth 1977); else
-    they are bounded from below.
+    A rule with a minimum of iterations adds the bytes of each. The bytes per iteration depend on the distances, and the
+    distances of callers depend on them, so both are computed until they are stable. With distinct texts the bytes per
+    iteration decrease from `UNREACHABLE`, so that a shortest path never enters a rule recursively in a way that makes
+    the path longer (Knuth 1977); without, they increase from 0.
 
     Args:
         targets: int32[transitions].
@@ -196,7 +204,7 @@ def distances(targets, final, of_states, of_calls, call_distinct, of_rules, firs
         of_states: int32[STATES, states + 1], receives the distances and the first steps.
         of_calls: int32[CALLS, calls].
         call_distinct: bool[calls].
-        of_rules: int32[RULES, rules], receives the bytes of one round.
+        of_rules: int32[RULES, rules], receives the bytes of one iteration.
         first_byte: uint8[rules, 256], a byte of each class.
         seen: bool[rules], scratch.
         leading: int32[transitions], scratch.
@@ -209,18 +217,18 @@ def measure(
     targets, width, classes, dfa_final, calls, callee_distinct, lengths, dfa_min_count,
     final, of_states, of_calls, distinct, of_rules, first_byte, seen, leading,
 ):
-    """Find the distances of one rule; each rule that it calls is a state of its own, whose distance is given.
+    """Compute the distances of one rule; each callee is represented by an extra state with a given distance.
 
     Args:
         targets: int32[transitions].
-        width: The byte classes.
+        width: The number of byte classes.
         classes: uint8[256], the class of each byte.
         dfa_final: bool[states].
-        calls: int32[calls, 4], `(state, callee, state after it, operation)`.
-        callee_distinct: bool[callees], whether its texts are unique.
-        lengths: int32[callees], the bytes of a text of each, `FAR` if it has none.
-        dfa_min_count: The rounds that the rule's counter needs.
-        final: bool[states + callees], zeros; it and those that follow become what `distances` has.
+        calls: int32[calls, 4], `(state, callee, state after the call, operation)`.
+        callee_distinct: bool[callees], whether the texts of each callee must be distinct.
+        lengths: int32[callees], the bytes of a text of each callee, `UNREACHABLE` if it has none.
+        dfa_min_count: The minimum iterations of the rule's counter.
+        final: bool[states + callees], zeros; this and the following arrays become the arguments of `distances`.
         of_states: int32[STATES, states + callees + 1], zeros.
         of_calls: int32[CALLS, calls].
         distinct: bool[calls].
@@ -230,7 +238,7 @@ def measure(
         leading: int32[transitions].
 
     Returns:
-        The farthest distance; at least `FAR` if the rule's end cannot be reached from a state, or a callee has no text.
+        The maximum distance; at least `UNREACHABLE` if a state cannot reach the rule's end, or a callee has no text.
     """
     states = len(dfa_final)
     for state in range(states):

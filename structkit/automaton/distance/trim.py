@@ -1,4 +1,4 @@
-"""One rule's automaton without the ways that lead nowhere, and how far its states are from the rule's end."""
+"""Trimming of a rule's automaton to the states that reach the rule's end, and the distances of these states."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ __all__ = ["MAX_CACHED_TRANSITIONS", "TrimmedRule", "first_bytes", "measure_rule
 _FROM_LAST = np.arange(255, -1, -1, dtype=np.uint8)
 
 MAX_CACHED_TRANSITIONS = 500_000
-"""Transitions of an automaton about which nothing is remembered, for what it is made of is its target's own."""
+"""Maximum transitions of an automaton whose result is cached; larger automata are specific to their target."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TrimmedRule:
-    """A rule's automaton from whose states the rule's end can be reached.
+    """A rule's automaton in which all states reach the rule's end.
 
     Attributes:
         dfa: The automaton.
-        distance: int32[states], bytes that lead from each state to the end of the rule, the counter left out.
-        first_step: int32[states], the first step of such a way: a byte, `-1 - call`, or `kernels.END`.
-        bytes_per_iteration: The bytes of one round of the counted repetition.
+        distance: int32[states], the fewest bytes from each state to the end of the rule, ignoring the counter.
+        first_step: int32[states], the first step of a shortest path: a byte, `-1 - call`, or `AT_END`.
+        bytes_per_iteration: The bytes of one iteration of the counted repetition.
     """
 
     dfa: Dfa
@@ -47,19 +47,19 @@ class TrimmedRule:
 
     @property
     def min_length(self) -> int:
-        """The bytes of a text; `FAR` if there is none."""
-        end, least = int(self.distance[0]), self.dfa.min_count
-        if end >= UNREACHABLE or (least and self.bytes_per_iteration >= UNREACHABLE):
+        """The length of a shortest text in bytes; `UNREACHABLE` if there is none."""
+        end, min_count = int(self.distance[0]), self.dfa.min_count
+        if end >= UNREACHABLE or (min_count and self.bytes_per_iteration >= UNREACHABLE):
             return UNREACHABLE
-        return min(UNREACHABLE - 1, end + least * self.bytes_per_iteration)
+        return min(UNREACHABLE - 1, end + min_count * self.bytes_per_iteration)
 
 
 def trim_rule(dfa: Dfa, callee_lengths: Sequence[int] = ()) -> TrimmedRule:
-    """Find the ways to the end of a rule, and leave out the states and calls without one; the start stays.
+    """Remove the transitions and calls that cannot reach the end of a rule.
 
     Args:
         dfa: The rule's automaton.
-        callee_lengths: For each of its callees the bytes of a text, `FAR` if it has none.
+        callee_lengths: For each callee the bytes of a text, `UNREACHABLE` if it has none.
     """
     if not dfa.callees:
         return _cached_trim(dfa) if dfa.targets.size <= MAX_CACHED_TRANSITIONS else measure_rule(dfa, ())[0]
@@ -75,12 +75,12 @@ def trim_rule(dfa: Dfa, callee_lengths: Sequence[int] = ()) -> TrimmedRule:
 
 @lru_cache(maxsize=1024)
 def _cached_trim(dfa: Dfa) -> TrimmedRule:
-    """Such automata were trimmed when they were made."""
+    """Measure a call-free automaton, which is already trimmed."""
     return measure_rule(dfa, ())[0]
 
 
 def measure_rule(dfa: Dfa, callee_lengths: Sequence[int]) -> tuple[TrimmedRule, int]:
-    """The distances of one rule, and the farthest; each that it calls is a state of its own, of a given distance."""
+    """Return the distances of one rule, given the lengths of its callees, and the maximum distance."""
     states, width = dfa.targets.shape
     callees, calls = len(callee_lengths), len(dfa.calls)
     of_states = np.zeros((STATE_COLUMNS, states + callees + 1), np.int32)
@@ -91,13 +91,13 @@ def measure_rule(dfa: Dfa, callee_lengths: Sequence[int]) -> tuple[TrimmedRule, 
         np.empty(calls, np.bool_), of_rules, np.empty((1, 256), np.uint8), np.empty(callees + 1, np.bool_),
         np.empty(states * width, np.int32),
     )  # fmt: skip
-    end, hop = of_states[DISTANCE, :states].copy(), of_states[FIRST_STEP, :states].copy()
-    return TrimmedRule(dfa, end, hop, of_rules.item(BYTES_PER_ITERATION, 0)), farthest
+    distance, first_step = of_states[DISTANCE, :states].copy(), of_states[FIRST_STEP, :states].copy()
+    return TrimmedRule(dfa, distance, first_step, of_rules.item(BYTES_PER_ITERATION, 0)), farthest
 
 
 def first_bytes(classes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """uint8[rules, 256]: a byte of each class of each rule, given the class of each byte."""
+    """Return the first byte of each class of each rule, as uint8[rules, 256], given the class of each byte."""
     bytes_of = np.zeros_like(classes)
-    # Of several bytes of a class the last one stays.
+    # The last assignment wins, so bytes are assigned in descending order.
     bytes_of[np.arange(len(classes))[:, None], classes[:, ::-1]] = _FROM_LAST
     return bytes_of

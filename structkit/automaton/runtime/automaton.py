@@ -1,7 +1,7 @@
-"""All rules of a target: automata that call each other on a stack, each built when it is first called.
+"""The automaton of a target: the automata of its rules, which call each other on a stack and are built lazily.
 
-A text being read is at one or more `Frame`s. A frame is a state with the rule's counter, on top of the frames to
-return to. `Automaton` holds the arrays that the kernels walk; its methods are their meaning, byte by byte.
+A partial text corresponds to one or more `Frame`s. A frame is a state with the rule's counter, on top of the frames to
+return to. `Automaton` contains the arrays that the kernels walk; its methods define their semantics byte by byte.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MAX_SOLE_TEXT_LENGTH = 1_000
 
 
 class Automaton:
-    """The language of rules. Rule 0 is the start; others are numbered as they are found, states as they are built.
+    """The language of a set of rules. Rule 0 is the start; rules are numbered by discovery, states by construction.
 
     What it holds grows, what it accepts does not: a rule that was not called yet is as good as built.
 
@@ -75,7 +75,7 @@ class Automaton:
 
     @property
     def builder(self) -> LazyBuilder:
-        """What builds the rules. If these come from the disk cache, the target is read for it.
+        """The builder of the rules. For rules from the disk cache, the first access parses the target.
 
         Raises:
             StructkitError: As reading and building it does.
@@ -85,7 +85,7 @@ class Automaton:
         return self._builder
 
     def start_state(self, rule: int) -> int:
-        """The first state of a rule, which is built if it was not yet.
+        """Return the first state of a rule; build the rule if necessary.
 
         Raises:
             LimitExceeded: Its automaton would be too large; `link` sees to it that this is known before.
@@ -99,7 +99,7 @@ class Automaton:
         return states[0]
 
     def build_all(self) -> Automaton:
-        """Build all rules that a text can come to; the automaton itself, for chaining."""
+        """Build all reachable rules; return the automaton, for chaining."""
         rule = 0
         while rule < len(self.start):
             self.start_state(rule)
@@ -140,7 +140,7 @@ class Automaton:
         self._states |= places
 
     def dfa(self, rule: int) -> Dfa:
-        """The automaton of a rule that was built and calls no other."""
+        """Return the automaton of a built rule without calls."""
         dfa = self._dfas.get(rule)
         if dfa is None:
             builder = self._builder
@@ -150,13 +150,13 @@ class Automaton:
         return dfa
 
     def has_calls(self, rule: int) -> bool:
-        """Whether a rule that was built calls others."""
+        """Return whether a built rule has calls."""
         return rule in self._calling
 
     def frame(
         self, state: int, count: int = 0, below: Below = None, seen_texts: SeenTexts | None = None
     ) -> Frame:
-        """The frame of these values."""
+        """Return the unique frame with these values."""
         # What is below lives as long as the one above it, so its id is not used for another meanwhile.
         key = (state, count, id(below), seen_texts)
         frame = self.frames.get(key)
@@ -167,21 +167,21 @@ class Automaton:
         return frame
 
     def clear_frames(self) -> None:
-        """Forget the frames. Those in use are made a second time then, and differ from the new: slower, not wrong."""
+        """Clear the frame cache. Frames in use stay valid, but are no longer identical to equal new frames, which is slower."""
         self.frames = {}
         self._frame_sets = {}
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its arrays."""
+        """The size of the arrays in bytes."""
         return sum(array.nbytes for array in self.tables)
 
     def start_frames(self) -> frozenset[Frame]:
-        """Where every text begins."""
+        """Return the frames of the empty text."""
         return self.epsilon_closure([self.frame(self.start_state(0))])
 
     def step(self, frames: Iterable[Frame], byte: int, buffer: bytes = b"") -> frozenset[Frame]:
-        """Where a text is after one more byte; empty if the byte is not allowed.
+        """Return the frames after one more byte; empty if the byte is not allowed.
 
         `buffer` is the text since the first open unique text began, up to and with the byte; see `Reader.read`.
         """
@@ -197,14 +197,14 @@ class Automaton:
         return self.epsilon_closure(moved, buffer)
 
     def is_accepting(self, frames: Iterable[Frame]) -> bool:
-        """Whether the text may end here."""
+        """Return whether the text may end here."""
         for frame in frames:  # noqa: SIM110  # asked at every new state: `any` takes three times as long
             if frame.below is None and self._is_final(frame):
                 return True
         return False
 
     def epsilon_closure(self, frames: Iterable[Frame], buffer: bytes = b"") -> frozenset[Frame]:
-        """Enter the rules that may be called and leave those that may have ended, without a byte."""
+        """Add the frames reachable without a byte, by calling rules and returning from rules."""
         settled: set[Frame] = set()
         pending, most = list(frames), self.limits.parse_states
         while pending:
@@ -236,7 +236,7 @@ class Automaton:
         )
 
     def merge_frames(self, frames: Collection[Frame]) -> frozenset[Frame]:
-        """The frames, those as one that differ only in what is below them; but none that is inside a unique text."""
+        """Merge the frames that differ only in the frames below them, except frames inside a distinct text."""
         if len({frame.state for frame in frames}) == len(frames):
             return frozenset(frames)
         alike: dict[object, list[Frame]] = {}
@@ -280,17 +280,17 @@ class Automaton:
         return self.frame(frame.state, frame.count, frame.below, frame.seen_texts.with_text(text))
 
     def byte_out_degree(self, state: int) -> int:
-        """How many bytes lead on from a state, the counter left as it is."""
+        """Return the number of bytes with a transition that leaves the counter unchanged."""
         return sum(
             len(leaving) for operation, leaving in self._bytes_by_operation(state) if operation == NO_OP
         )
 
     def state_range(self, rule: int) -> tuple[int, int]:
-        """The first state of a rule that was built, and the first one after it."""
+        """Return the first state of a built rule, and its last state plus one."""
         return self._states[rule]
 
     def sole_text(self, rule: int) -> bytes | None:
-        """The text of a rule that has only one, `None` for others."""
+        """Return the text of a rule with exactly one text, `None` for other rules."""
         if rule not in self._only_texts:
             state, text = self.start_state(rule), bytearray()
             while not self.final[state] and len(text) < _MAX_SOLE_TEXT_LENGTH:
@@ -304,7 +304,7 @@ class Automaton:
         return self._only_texts[rule]
 
     def next_bytes(self, frames: Iterable[Frame]) -> Iterator[int]:
-        """The bytes that may come next, some perhaps more than once; unique texts are not looked at."""
+        """Yield the bytes that may come next, possibly with duplicates and ignoring distinct texts."""
         for frame in frames:
             rule = self.rule_of[frame.state]
             for operation, leaving in self._bytes_by_operation(frame.state):
@@ -327,7 +327,7 @@ class Automaton:
         return self._bytes[state]
 
     def sole_byte(self, frames: Iterable[Frame]) -> int | None:
-        """The byte that must come next, or `None` if there are several or none."""
+        """Return the byte that must come next, or `None` if there are multiple or none."""
         only: int | None = None
         for byte in self.next_bytes(frames):
             if only not in (None, byte):
@@ -336,7 +336,7 @@ class Automaton:
         return only
 
     def bytes_used(self) -> set[int]:
-        """The bytes that occur in the rules that were built."""
+        """Return the bytes that occur in the built rules."""
         used: set[int] = set()
         ends = np.append(self.row[1:], len(self.targets))
         for state, (low, high) in enumerate(zip(self.row.tolist(), ends.tolist(), strict=True)):
@@ -345,7 +345,7 @@ class Automaton:
         return used
 
     def apply_operation(self, rule: int, count: int, operation: int) -> int | None:
-        """The counter after an operation, or `None` if it is forbidden."""
+        """Return the counter after an operation, or `None` if the operation is forbidden."""
         if operation == NO_OP:
             return count
         least, most = self.counter_bounds[rule]

@@ -1,7 +1,7 @@
-"""Unique texts: an open one must still be able to become different from those seen before.
+"""Distinct texts: an open text must still have a completion that differs from all texts seen before.
 
-Where there is no end of texts, whatever one begins with, as of free text, it always can. So it need be looked at only
-where it ends.
+If every prefix has infinitely many completions, as in free text, such a completion always exists, and only the end of
+the text must be checked.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MIN_LARGE_RULE_STATES = 256
 
 
 class DistinctTexts:
-    """What is known of the unique texts that the rules of an automaton call; found when it is first asked for."""
+    """Facts about the distinct texts that the rules of an automaton call, computed on first use."""
 
     def __init__(self, automaton: Automaton) -> None:
         self.automaton = automaton
@@ -51,7 +51,7 @@ class DistinctTexts:
         self._requires_distinct: dict[tuple[int, bool], NDArray[np.bool_]] = {}
 
     def is_infinite(self, state: int) -> bool:
-        """Whether a rule can go on from a state in so many ways that there is no end of them.
+        """Return whether a rule has infinitely many completions from a state.
 
         The answer is no, too, where rules are not built yet, and where it would take long to find out.
         """
@@ -59,7 +59,7 @@ class DistinctTexts:
         return bool(self._states(rule, ())[state - self.automaton.state_range(rule)[0]])
 
     def rule_is_infinite(self, rule: int) -> bool:
-        """Whether there is no end of the texts of a rule."""
+        """Return whether a rule has infinitely many texts."""
         return self.automaton.start[rule] != UNBUILT and self.is_infinite(int(self.automaton.start[rule]))
 
     def _states(self, rule: int, callers: tuple[int, ...]) -> NDArray[np.bool_]:
@@ -105,7 +105,7 @@ class DistinctTexts:
         return bool(self._states(rule, callers)[0])
 
     def may_contain_distinct(self, rule: int) -> bool:
-        """Whether a unique text can begin inside a rule, or inside one that it calls, as far as that is known."""
+        """Return whether a distinct text can start in a rule or a rule that it calls; `True` if unknown."""
         known = self._may_contain_distinct.get(rule)
         if known is None:
             known = any(not self._is_built(each) or self._calls(each)[1] for each in self._called([rule]))
@@ -114,12 +114,12 @@ class DistinctTexts:
         return known
 
     def next_distinct_rules(self, rule: int) -> frozenset[int]:
-        """The rules of the next unique texts that can begin inside a rule, or inside one that it calls, if known."""
+        """Return the rules of the next distinct texts that can start in a rule or a rule that it calls, if known."""
         near = islice(self._called([rule]), _MAX_RULES)
         return frozenset(callee for each in near for callee in self._calls(each)[1])
 
     def is_unrestricted(self, rule: int) -> bool:
-        """Whether there is no end of what a unique text of the rule can go on with, as long as it can."""
+        """Return whether every non-final prefix of a text of the rule has infinitely many completions."""
         known = self._unrestricted.get(rule)
         if known is None:
             rules = list(islice(self._called([rule]), _MAX_RULES))
@@ -166,7 +166,7 @@ class DistinctTexts:
         return (automaton.has_moves[first:stop] | calls) & ~self._states(rule, ())
 
     def tables_without_distinct(self, tables: Tables, started: Collection[int] = ()) -> Tables:
-        """The tables without the calls of unique texts, and without the ways to where only these can follow.
+        """Return the tables without calls of distinct texts, and without transitions to states that only these can follow.
 
         Args:
             tables: The automaton's own.
@@ -189,7 +189,7 @@ class DistinctTexts:
         return tables.without(calls, needs, narrow, endless)
 
     def requires_distinct(self, rule: int, *, only_finite: bool) -> NDArray[np.bool_]:
-        """bool[states of the rule]: whether it cannot end before another unique text; the counter is left out.
+        """Return the states, bool[states of the rule], from which the rule cannot end without another distinct text.
 
         Args:
             rule: The rule.
@@ -218,7 +218,7 @@ class DistinctTexts:
         return needs
 
     def upcoming_distinct_rules(self, state: int) -> frozenset[int]:
-        """The rules of the unique texts that may come next in the rule of a state."""
+        """Return the rules of the distinct texts that may come next in the rule of a state."""
         if state not in self._upcoming:
             automaton = self.automaton
             pending, reached = [state], {state}
@@ -249,12 +249,12 @@ class DistinctTexts:
 
 
 def cannot_repeat(unique: DistinctTexts, frame: Frame) -> bool:
-    """Whether no unique text can be repeated where the frame is, nor on the way there from others that it came by."""
+    """Return whether no distinct text can be repeated in the frame, nor on the path by which it was reached."""
     return frame.seen_texts is None and (not frame.inside_distinct or unique.is_infinite(frame.state))
 
 
 def can_still_differ(unique: DistinctTexts, frame: Frame, buffer: bytes) -> bool:
-    """Whether every unique text that is open in the frame's stack can still end as one not seen before."""
+    """Return whether every open distinct text on the frame's stack can still end as a new text."""
     automaton = unique.automaton
     above: list[Frame] = []
     at: Below = frame
@@ -277,7 +277,7 @@ def can_still_differ(unique: DistinctTexts, frame: Frame, buffer: bytes) -> bool
 
 
 def has_unused_text(unique: DistinctTexts, frame: Frame) -> bool:
-    """Whether the rule of a frame can end without another unique text, or there is one that was not seen before.
+    """Return whether the rule of a frame can end without another distinct text, or a new distinct text exists.
 
     A separator, say, must not be written once all texts that may follow it are taken.
     """
@@ -299,7 +299,7 @@ def has_unused_text(unique: DistinctTexts, frame: Frame) -> bool:
 
 
 def forbidden_suffixes(frame: Frame, buffer: bytes) -> list[bytes]:
-    """What the frame's open unique text must not go on with, in order: the rests of those seen that begin alike."""
+    """Return the forbidden completions of the frame's open distinct text, sorted: suffixes of texts seen before."""
     begun = len(buffer) - (frame.seen_texts.open_start or 0) if frame.seen_texts else 0
     return [text[begun:] for text in _texts_with_prefix(frame, buffer)]
 

@@ -1,4 +1,4 @@
-"""The rules of a target on their way into tables: numbered as they are found, each built when it is first called."""
+"""Lazy construction of the rules of a target: rules are numbered by discovery and built when first called."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["LazyBuilder"]
 
 
 class LazyBuilder:
-    """Builds rules one by one. Rule 0 is the start, and built at once.
+    """Builds rules one by one. Rule 0 is the start and is built immediately.
 
     Attributes:
         rules: The rules.
@@ -46,11 +46,11 @@ class LazyBuilder:
 
     @property
     def shortage(self) -> tuple[str, int, int] | None:
-        """A rule with fewer unique texts than it needs, as `Lengths.short` says it."""
+        """A rule with fewer distinct texts than it needs; see `LengthBounds.shortage`."""
         return self._lengths.shortage
 
     def build(self, rule: int) -> Tables:
-        """Build a rule, unless it was built before; the arrays with it.
+        """Build a rule if necessary; return the arrays that include it.
 
         Raises:
             LimitExceeded: Its automaton would be too large.
@@ -73,7 +73,7 @@ class LazyBuilder:
         return number
 
     def replay(self, tables: Tables) -> bool:
-        """Build the rules of the arrays in their order, so that each has the number that it has there.
+        """Build the rules of stored arrays in the stored order, so that rule numbers are equal.
 
         Returns whether all numbers are known; some may not be if the arrays are those of another target.
 
@@ -88,7 +88,7 @@ class LazyBuilder:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything that decides what the built rules accept, and how far their ends are."""
+        """A hash of everything that determines the language and the distances of the built rules."""
         digest = hashlib.blake2b(digest_size=16)
         for array in self.tables:
             digest.update(array.tobytes())

@@ -1,4 +1,4 @@
-"""Texts read against an automaton, run by run where nothing but bytes is around a frame."""
+"""Reading of texts with an automaton; a kernel reads runs in which byte transitions are the only moves."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Reader:
         self.unique = DistinctTexts(automaton)
 
     def read(self, frames: frozenset[Frame], kept: bytes, text: bytes) -> tuple[frozenset[Frame], bytes]:
-        """Where a text is after more bytes, and the text kept for the unique texts that are open then."""
+        """Return the frames after more bytes, and the buffered text of the distinct texts that are open then."""
         if not self.automaton.has_distinct:
             after = self._read(frames, text)
             if not self.automaton.has_distinct:  # else a rule was built on the way that has unique texts
@@ -100,7 +100,7 @@ class Reader:
         return read, frame if read == at else automaton.frame(state, count, frame.below, frame.seen_texts)
 
     def accepts(self, text: bytes) -> bool:
-        """Whether the automaton holds the text.
+        """Return whether the automaton accepts the text.
 
         >>> from structkit.automaton.link import link
         >>> from structkit.regex.nodes import Choice, RuleRef, Rules, Seq, LiteralText

@@ -1,4 +1,4 @@
-"""The shortest ways to the end of the language: what a guide falls back on when few tokens are left."""
+"""Shortest completions in bytes, which a guide uses when few tokens are left."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["ShortestPaths", "shortest_length", "shortest_text"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ShortestPaths:
-    """The shortest way from each state to the end of its rule.
+    """The shortest path from each state to the end of its rule.
 
     Attributes:
         automaton: The automaton, all of whose rules are built.
@@ -54,7 +54,7 @@ class ShortestPaths:
 
     @classmethod
     def build(cls, automaton: Automaton) -> ShortestPaths:
-        """The shortest ways of an automaton; all rules are built for it."""
+        """Compute the shortest paths of an automaton; builds all rules."""
         tables = automaton.build_all().tables
         states, rules = len(tables.row), range(len(tables.start))
         width = np.array([tables.width(*automaton.state_range(rule)) for rule in rules], np.int32)
@@ -73,7 +73,7 @@ class ShortestPaths:
         return cls(automaton, end, hop, of_rules[BYTES_PER_ITERATION], first_byte, width, stop)
 
     def steps_to_iteration(self, rule: int) -> Mapping[int, int]:
-        """For the states of a rule in which no round begins the first step of a shortest way to one, if there is."""
+        """Return, for states without a step that starts an iteration, the first step of a shortest path to such a state."""
         known = self._iteration_steps.get(rule)
         if known is None:
             known = self._iteration_steps[rule] = _find_iteration_steps(self, rule)
@@ -81,7 +81,7 @@ class ShortestPaths:
 
 
 def shortest_length(shortest: ShortestPaths, frame: Frame, cache: dict[FrameSet, int] | None = None) -> int:
-    """About the fewest bytes that lead from a frame to the end of the language; for `cache` see `fewest`."""
+    """Return the approximate minimum number of bytes from a frame to the end of the language."""
     automaton = shortest.automaton
 
     def length(at: Frame) -> int:
@@ -93,7 +93,7 @@ def shortest_length(shortest: ShortestPaths, frame: Frame, cache: dict[FrameSet,
 
 
 def shortest_text(shortest: ShortestPaths, frame: Frame) -> bytes:
-    """A text of the fewest bytes, or nearly, that leads from a frame to the end of the language."""
+    """Return a text of (approximately) minimum length from a frame to the end of the language."""
     automaton = shortest.automaton
     text = bytearray()
     at: Frame | None = frame

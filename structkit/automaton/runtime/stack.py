@@ -1,8 +1,8 @@
-"""Where a text being read is: a state of a rule, its counter, and the frames to return to.
+"""Stack frames of a partial text: a state of a rule, its counter, and the frames to return to.
 
-Where a text can be read in several ways that have come to the same state, the frames to return to are the only
-difference: they are put below one frame, as in a graph-structured stack (Tomita 1987). Ways that each level doubles
-so stay a few frames, however deep.
+If multiple parses of a text reach the same state, they differ only in the frames to return to. These are put below one
+frame, as in a graph-structured stack (Tomita 1987). Therefore ambiguity that doubles at each level needs only a few
+frames at any depth.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Below", "Frame", "FrameSet", "SeenTexts", "min_stack_cost", "return_
 
 
 class Frame:
-    """A state of a rule, the rounds its counter has seen, and the frame to return to when the rule ends.
+    """A state of a rule, the value of its counter, and the frame to return to when the rule ends.
 
     Made by `Automaton.frame`, which makes equal frames one object: comparing two is comparing their identity,
     however deep the stack. Not to be changed.
@@ -49,7 +49,7 @@ class Frame:
 
 
 class FrameSet:
-    """Frames to return to, any of which may be. Made by `Automaton.fork`, as frames are; none is inside a unique text.
+    """Alternative frames to return to, none of which is inside a distinct text. Interned by `Automaton`, like frames.
 
     Attributes:
         frames: The frames.
@@ -67,7 +67,7 @@ Below: TypeAlias = Frame | FrameSet | None
 
 
 def return_frames(frame: Frame) -> tuple[Frame, ...]:
-    """The frames that a frame may return to."""
+    """Return the frames that a frame may return to."""
     below = frame.below
     if below is None:
         return ()
@@ -75,7 +75,7 @@ def return_frames(frame: Frame) -> tuple[Frame, ...]:
 
 
 def stack_frames(frame: Frame) -> Iterator[Frame]:
-    """A frame and all that are below it, each once."""
+    """Yield a frame and all frames below it, each once."""
     seen: set[FrameSet] = set()
     pending: list[Below] = [frame]
     while pending:
@@ -89,7 +89,7 @@ def stack_frames(frame: Frame) -> Iterator[Frame]:
 
 
 def min_stack_cost(top: Below, cost: Callable[[Frame], int], cache: dict[FrameSet, int] | None = None) -> int:
-    """The least sum of what frames cost on a way from `top` to the end of the stack.
+    """Return the minimum sum of frame costs on a path from `top` to the end of the stack.
 
     Args:
         top: Where it begins.
@@ -119,7 +119,7 @@ def min_stack_cost(top: Below, cost: Callable[[Frame], int], cache: dict[FrameSe
 
 @dataclass(frozen=True, slots=True)
 class SeenTexts:
-    """The unique texts that one entry of a rule has seen, and where the open one begins in the text kept for it.
+    """The distinct texts seen since a rule was entered, and the start of the open one in the buffered text.
 
     Attributes:
         texts: The texts, in order.
@@ -130,18 +130,18 @@ class SeenTexts:
     open_start: int | None = None
 
     def contains(self, text: bytes | None) -> bool:
-        """Whether the text was seen; `None` never is."""
+        """Return whether the text was seen; `False` for `None`."""
         if text is None:
             return False
         at = bisect_left(self.texts, text)
         return at < len(self.texts) and self.texts[at] == text
 
     def with_text(self, text: bytes) -> SeenTexts:
-        """The memory with one more text, and none open."""
+        """Return a copy with one more text, and none open."""
         at = bisect_left(self.texts, text)
         return SeenTexts(self.texts if self.contains(text) else (*self.texts[:at], text, *self.texts[at:]))
 
     def with_prefix(self, prefix: bytes) -> tuple[bytes, ...]:
-        """The texts seen that begin so."""
+        """Return the texts seen that start with a prefix."""
         # No text of a JSON value has the byte 255: UTF-8 never does.
         return self.texts[bisect_left(self.texts, prefix) : bisect_left(self.texts, prefix + b"\xff")]

@@ -1,12 +1,12 @@
-"""The disk cache: named arrays under a content address. The only file that writes.
+"""The disk cache: named arrays under a content address. No other module writes files.
 
-A file is `MAGIC`, the CRC-32 of the rest, a hash of the key, the shapes of the arrays, whose names and dtypes a reader
-has to know, and the arrays, those of each dtype at a multiple of eight bytes. It is written to a temporary file and
-moved to its name, so that no reader sees half of one. A file that does not match its checksum or its key is deleted and
-made again. The source of structkit is part of every key, so no file of another version is read.
+A file consists of `MAGIC`, the CRC-32 of the rest, a hash of the key, the shapes of the arrays, and the arrays, where
+each dtype starts at a multiple of eight bytes. The reader knows the names and dtypes. A file is written to a temporary
+name and then moved, so that readers never see an incomplete file. A file that does not match its checksum or key is
+deleted and written again. The source of structkit is part of every key, so files of other versions are not read.
 
-The contents of a file that passes its checksum are trusted. So the folder is created with mode 0700, and a folder that
-another user owns or can write to is not used.
+The contents of a file with a valid checksum are trusted. Therefore the folder is created with mode 0700, and a folder
+that another user owns or can write to is not used.
 """
 
 from __future__ import annotations
@@ -33,59 +33,59 @@ __all__ = ["ArrayLayout", "address_of", "folder", "load", "remove", "save", "sou
 Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
 
 ArrayLayout: TypeAlias = Mapping[str, tuple[str, int]]
-"""What a file holds, in this order: of each array, by its name, the dtype and the number of dimensions, one or two.
+"""The dtype and the number of dimensions (one or two) of each array of a file, by name and in file order.
 
-Arrays of one dtype follow each other: those are cut from one.
+Arrays of the same dtype must be adjacent, because they are slices of one array.
 """
 
 _SIZES = {"bool": 1, "int32": 4, "uint32": 4, "uint8": 1}
-"""The bytes of a number of each dtype."""
+"""The item size of each dtype in bytes."""
 
 SOURCE_PARTS = (
     *("automaton", "guide", "index", "lowering", "regex", "schema", "targets", "vocabulary"),
     *("compile.py", "errors.py", "frozen.py", "limits.py", "unenforced.py"),
 )
-"""The parts of structkit whose source decides what is kept."""
+"""The parts of structkit whose source determines the contents of cache files."""
 
 _MAGIC = b"structkit-cache\n"
 _HEAD = struct.Struct("<16sI16s4x")
 """`MAGIC`, the checksum, and the hash of the key."""
 
 _ADDRESS = 16
-"""Bytes of that hash, which is the address."""
+"""Size of the key's hash, which is the address, in bytes."""
 
 _CHECKED = 20
-"""Bytes before those that the checksum is of."""
+"""Offset of the first byte that the checksum covers."""
 
 _SHAPE = struct.Struct("<qq")
-"""The dimensions of an array; the second one is 1 if there is none."""
+"""The dimensions of an array; the second is 1 for a one-dimensional array."""
 
 _ALIGNED = 8
-"""Compiled code reads arrays where they lie, and those that are not aligned more slowly."""
+"""Alignment in bytes: kernels read the arrays in place, and unaligned arrays are slower."""
 
 _MAX_FILE_BYTES = 1 << 27
-"""Bytes of one file; what is larger is made again sooner than it is read."""
+"""Maximum size of a file in bytes; computing a larger one again is faster than reading it."""
 
 _OTHERS_WRITE = 0o022
-"""The mode bits that let the group or others write."""
+"""The mode bits that allow the group or others to write."""
 
 _BINARY = getattr(os, "O_BINARY", 0)
-"""On Windows files are texts unless one says so."""
+"""On Windows, files are opened in text mode without this flag."""
 
 _TOUCH_AFTER_SECONDS = 3600.0
-"""Seconds after which a file that is read is marked as used once more."""
+"""Minimum age of a file's modification time, in seconds, to update it when the file is read."""
 
 _SIZE_CHECK_INTERVAL = 64
-"""Of so many files one, told by its name, makes its writer look how large the folder is."""
+"""One of this many writes, selected by the file name, checks the size of the folder."""
 
 _log = logging.getLogger("structkit")
 
 
 @lru_cache(maxsize=1)
 def source_hash() -> str | None:
-    """A hash of the source that decides what is kept, of Python's version and of interegular, which reads patterns.
+    """Return a hash of the source of `SOURCE_PARTS`, the version of Python, and interegular, which parses patterns.
 
-    `None` where there is no source to read, as in a zip file; then nothing is kept.
+    `None` if the source cannot be read, for example in a zip file; then nothing is cached.
     """
     root = Path(__file__).parents[2]
     patterns = find_spec("interegular")
@@ -106,7 +106,7 @@ def source_hash() -> str | None:
 
 
 def folder() -> Path:
-    """Where the cache lives: `STRUCTKIT_CACHE_DIR`, or the platform's cache folder.
+    """Return the folder of the cache: `STRUCTKIT_CACHE_DIR`, or the platform's cache folder.
 
     >>> folder().is_absolute()
     True
@@ -122,17 +122,17 @@ def folder() -> Path:
 
 
 def address_of(*key: str) -> str:
-    """The address under which to keep what a key and structkit's source decide; empty if nothing can be kept."""
+    """Return the address of a key, which also depends on structkit's source; empty if nothing can be cached."""
     source = source_hash()
     if source is None:
         return ""
-    # It is asked for with each target, so the hash that needs nothing but itself.
+    # BLAKE2 needs no OpenSSL, which matters because every target computes an address.
     text = "\n".join((source, *key)).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=_ADDRESS).hexdigest()
 
 
 def load(address: str, layout: ArrayLayout) -> dict[str, NDArray[np.generic]] | None:
-    """The arrays stored under an address, or `None` if there are none; a damaged file is deleted."""
+    """Return the arrays stored under an address, or `None`; a damaged file is deleted."""
     path = _path(address)
     if not _is_private(Path(path).parent):
         return None
@@ -147,7 +147,7 @@ def load(address: str, layout: ArrayLayout) -> dict[str, NDArray[np.generic]] | 
         return None
     arrays = _parse(address, layout, content)
     if arrays is None:
-        _log.debug("the cache file %s is damaged; it is deleted and made again", path)
+        _log.debug("deleted the damaged cache file %s; it will be written again", path)
         remove(address)
         return None
     if time.time() - about.st_mtime > _TOUCH_AFTER_SECONDS:
@@ -157,11 +157,10 @@ def load(address: str, layout: ArrayLayout) -> dict[str, NDArray[np.generic]] | 
 
 
 def save(address: str, layout: ArrayLayout, arrays: Arrays, max_bytes: int) -> bool:
-    """Store the arrays of a form under an address.
+    """Store arrays under an address; return whether they were stored.
 
-    Now and then the files unused for longest are removed, until all take at most `max_bytes` bytes.
-
-    Returns whether it was stored: a folder that cannot be written is no error, only no cache.
+    A folder that cannot be written to is not an error. Some writes check the size of the folder, and remove the least
+    recently used files until the rest takes at most `max_bytes` bytes.
     """
     path = Path(_path(address))
     if not _is_private(path.parent):
@@ -179,20 +178,20 @@ def save(address: str, layout: ArrayLayout, arrays: Arrays, max_bytes: int) -> b
         return False
     try:
         _write(path, content)
-        # To look at every file takes longer than to write one. A file that takes much room is looked at at once.
+        # Scanning the folder takes longer than writing a file, so only large files always trigger it.
         if (
             len(content) > max_bytes // _SIZE_CHECK_INTERVAL
             or int(path.name[:8], 16) % _SIZE_CHECK_INTERVAL == 0
         ):
             _shrink(path.parent, max_bytes)
     except OSError as error:
-        _log.debug("nothing is cached on disk: %s", error)
+        _log.debug("cannot write to the disk cache: %s", error)
         return False
     return True
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file beside its place and move it there; tempfile would take as long as all the rest."""
+    """Write a temporary file in the same folder and move it; `tempfile` would double the duration."""
     new = f"{path.parent}{os.sep}.new-{os.getpid()}-{os.urandom(8).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
     try:
@@ -210,14 +209,14 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def remove(address: str) -> None:
-    """Remove what is stored under an address."""
+    """Remove the file of an address."""
     with contextlib.suppress(OSError):
         Path(_path(address)).unlink(missing_ok=True)
 
 
 def _is_private(cache: Path) -> bool:
-    """Whether only this user can write to the cache folder; one that does not exist yet is created so."""
-    if sys.platform == "win32":  # the folder lies in the user's profile, and modes say nothing
+    """Return whether only this user can write to the cache folder, or it does not exist yet."""
+    if sys.platform == "win32":  # the folder is in the user's profile, and modes have no meaning
         return True
     try:
         about = cache.stat()
@@ -232,8 +231,8 @@ def _is_private(cache: Path) -> bool:
 @lru_cache(maxsize=1)
 def _warn_once() -> None:
     _log.warning(
-        "the cache folder %s is not used, because other users own it or can write to it; run `chmod 700` on it, or set "
-        "STRUCTKIT_CACHE_DIR to a folder of your own",
+        "the cache folder %s is not used, because another user owns it or can write to it; run `chmod 700` on it, or "
+        "set STRUCTKIT_CACHE_DIR to a private folder",
         folder(),
     )
 
@@ -246,12 +245,12 @@ def _parse(address: str, layout: ArrayLayout, content: bytearray) -> dict[str, N
     end = _HEAD.size + len(layout) * _SHAPE.size
     if len(content) < end:
         return None
-    whole = memoryview(content)
-    magic, checksum, named = _HEAD.unpack_from(content)
-    if magic != _MAGIC or named.hex() != address or zlib.crc32(whole[_CHECKED:]) != checksum:
+    view = memoryview(content)
+    magic, checksum, key_hash = _HEAD.unpack_from(content)
+    if magic != _MAGIC or key_hash.hex() != address or zlib.crc32(view[_CHECKED:]) != checksum:
         return None
     arrays: dict[str, NDArray[np.generic]] = {}
-    shapes = _SHAPE.iter_unpack(whole[_HEAD.size : end])
+    shapes = _SHAPE.iter_unpack(view[_HEAD.size : end])
     current, rest, at = "", np.empty(0), 0
     for (name, (dtype, dimensions)), (rows, columns) in zip(layout.items(), shapes, strict=True):
         if dtype != current:

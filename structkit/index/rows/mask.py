@@ -1,7 +1,7 @@
-"""Allowed tokens, as little of them as is set: what is held is written to again and again, and memory is slow.
+"""Sparse token masks.
 
-A page of fresh memory costs as much as a short walk over the trie, so a mask of a few tokens is a few words, and one
-that is nearly another's is what it does not have in common with that.
+Allocating a page of memory costs as much as a short walk over the trie. Therefore a mask of a few tokens is stored as
+a few words, and a mask similar to another mask as the words that differ.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NO_VALUES: NDArray[np.uint32] = np.empty(0, np.uint32)
 
 
 class Mask:
-    """Packed bits, bit t % 32 of word t // 32 for token t; not to be changed.
+    """An immutable mask: bit t % 32 of word t // 32 is set if token t is allowed.
 
     Attributes:
         bits: uint32[ceil(vocabulary.size / 32)], perhaps those of another mask; `None` for zeros.
@@ -43,27 +43,27 @@ class Mask:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory."""
+        """The size in bytes."""
         return 400 + 12 * len(self.words) + (0 if self.bits is None else self.bits.nbytes)
 
     @property
     def word_count(self) -> int:
-        """The words that are set."""
+        """The number of words that are set."""
         return len(self.words) if self.bits is None else int(np.count_nonzero(self._overlay(self.bits)))
 
     def or_into(self, out: NDArray[np.uint32]) -> None:
-        """Set the bits in another mask."""
+        """Set the bits of this mask in `out`."""
         values = out[self.words] | self.values
         if self.bits is not None:
             out |= self.bits
         out[self.words] = values
 
     def any(self) -> bool:
-        """Whether a token is allowed."""
+        """Return whether any token is allowed."""
         return bool((self.values if self.bits is None else self._overlay(self.bits)).any())
 
     def tokens(self) -> list[int]:
-        """The tokens, if no other mask's are told."""
+        """Return the tokens of a mask without a base mask."""
         if not len(self.words):
             return []
         at, bits = np.nonzero(np.unpackbits(self.values.view(np.uint8), bitorder="little").reshape(-1, 32))
@@ -71,11 +71,11 @@ class Mask:
         return tokens
 
     def dense(self, words: int) -> NDArray[np.uint32]:
-        """uint32[words]: all words."""
+        """Return all words, as uint32[words]."""
         return self._overlay(np.zeros(words, np.uint32) if self.bits is None else self.bits)
 
     def sparse_words(self) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-        """int64[k] and uint32[k]: the places of the words that are set, in order, and what they are."""
+        """Return the indices of the words that are set, int64[k] ascending, and their values, uint32[k]."""
         if self.bits is None:
             order = np.argsort(self.words)
             return self.words[order], self.values[order]
@@ -91,7 +91,7 @@ class Mask:
 
 
 def sparse_mask(words: NDArray[np.int64], values: NDArray[np.uint32], size: int) -> Mask:
-    """The mask of `size` words of which some are set."""
+    """Return a mask of `size` words, of which some are set."""
     if len(words) <= MAX_SPARSE_WORDS:
         return Mask(None, words, values)
     bits = np.zeros(size, np.uint32)
@@ -101,7 +101,7 @@ def sparse_mask(words: NDArray[np.int64], values: NDArray[np.uint32], size: int)
 
 
 def union(masks: Sequence[Mask]) -> tuple[Mask, ...]:
-    """The masks, or what is as quickly written: a few words beside free text are that text with other words.
+    """Return masks with the same union that are faster to write: small masks are merged into a dense one.
 
     >>> wide, narrow = Mask(np.full(4, 6, np.uint32)), Mask(None, np.array([2]), np.array([1], np.uint32))
     >>> [(mask.words.tolist(), mask.values.tolist()) for mask in union([narrow, wide])]

@@ -1,4 +1,4 @@
-"""Rows of rules that call no other: the same for all targets, and told from each other where that is quicker."""
+"""Rows of call-free rules, shared by all targets; the masks of similar states are stored as differences."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LAST = 16
 
 
 class RegularRows:
-    """Makes the rows of the rules of an automaton that call no other.
+    """Computes the rows of the call-free rules of an automaton.
 
     The rows are held in caches that all automata over a vocabulary share.
 
@@ -75,7 +75,7 @@ class RegularRows:
         self.made = 0
 
     def row(self, frame: Frame, key: RowKey) -> Row:
-        """The row of a frame whose rule calls no other, without the frames below it. `key` is the index's own."""
+        """Return the row of a frame in a call-free rule, independent of the frames below it. `key` is the index's key."""
         rule = self._automaton.rule_of[frame.state]
         dfa = self._automaton.dfa(rule)
         self._share(dfa.fingerprint)
@@ -85,7 +85,7 @@ class RegularRows:
         return self._counted(rule, dfa, state, frame, (dfa.fingerprint, (-1, state, *key[2:])))
 
     def save(self) -> None:
-        """Save the wide rows on disk; the others are sooner made than read."""
+        """Save the dense rows to the disk cache; computing other rows is faster than reading them."""
         shared: dict[bytes, dict[RowKey, Row]] = {owner: {} for owner in self._on_file}
         for (owner, key), row in self._shared.items().items():
             if owner in shared and is_dense(row, self._vocabulary.mask_words):

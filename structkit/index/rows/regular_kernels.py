@@ -1,6 +1,6 @@
-"""The loops for rules that call no other, compiled by numba and cached on disk; slowly in `tests/index/plain_twins.py`.
+"""Kernels for call-free rules, compiled by numba and cached on disk. Reference code: `tests/index/plain_twins.py`.
 
-All arrays are those of `Trie` and `Automaton`, or of a rule's own `Dfa`; see there for shapes and meaning.
+For arrays without a description see `Trie`, `Automaton`, and `Dfa`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def walk_counted(
     row, targets, classes, final, tokens, state, rule,
     mask, words, values, iterations, exit_nodes, exit_iterations, max_costs, states, path_iterations, first, seen,
 ):
-    """Like `walk` from the start of every token and without a budget, for all counts at once.
+    """Like `walk` from the trie's root and without a budget, for all values of the counter.
 
     For rules that call no other, whose tokens take one way each: it depends on the counter only how far they get.
 
@@ -99,7 +99,7 @@ def diff_masks(
     row, targets, classes, final, tokens, state, other, rule,
     base_mask, slots, words, values, changed_exit_nodes, states, other_states,
 ):
-    """Tell the mask of a state from that of another state of a rule that calls no other and counts nothing.
+    """Compute the difference between the masks of two states of a call-free rule without a counter.
 
     Args:
         base_mask: uint32[ceil(tokens / 32)], the mask of `other`.
@@ -159,7 +159,7 @@ def diff_masks(
 
 @kernel
 def dominant_successor(targets, classes, state, min_bytes, sizes):
-    """The state to which most bytes lead, at least `min_bytes` of them, and from that one too; -1 if there is none.
+    """Return the state that most bytes lead to, at least `min_bytes`, also from itself; -1 if there is none.
 
     Args:
         targets: int32[states, classes], the transitions of a rule.
@@ -190,7 +190,7 @@ def dominant_successor(targets, classes, state, min_bytes, sizes):
 
 @kernel
 def subautomaton(targets, classes, final, state, numbers, order, table):
-    """The automaton that is reached from a state, its states numbered as a walk in order of bytes finds them.
+    """Extract the automaton reachable from a state; states are numbered breadth first in byte order.
 
     Args:
         targets: int32[states, classes], the transitions of a rule.
@@ -228,7 +228,7 @@ def subautomaton(targets, classes, final, state, numbers, order, table):
 
 @kernel
 def is_equivalent(targets, final, seen, other, state, number, order):
-    """Whether the tokens that a state allows are those that another one does, and take the same ways.
+    """Return whether two states allow the same tokens with the same operations.
 
     Args:
         targets: int32[states, classes], the transitions of a rule.

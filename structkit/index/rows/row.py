@@ -1,4 +1,4 @@
-"""Rows, the memory that holds them, and their form on disk."""
+"""Rows, their caches, and their form on disk."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NO_EXIT_NODES: NDArray[np.int32] = np.empty(0, np.int32)
 
 
 class Row(NamedTuple):
-    """What a frame allows.
+    """The tokens that a frame allows.
 
     Attributes:
         mask: The allowed tokens.
@@ -57,7 +57,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CountedRow:
-    """What a state of a counted rule allows, for all counts at once; see `kernels.rounds`.
+    """The tokens that a state of a counted rule allows, for all values of the counter; see `walk_counted`.
 
     Attributes:
         iterations: int16[tokens] or int32, twice the rounds that a token begins, plus 1 if it leaves the repetition;
@@ -85,7 +85,7 @@ class CountedRow:
         )
 
     def row(self, required: int, remaining: float, tokens_per_iteration: int, words: int) -> Row:
-        """What is allowed if so many rounds are still needed, and no more than `remaining` may begin.
+        """Return the row if `required` iterations are still needed and at most `remaining` may start.
 
         Args:
             required: Rounds still needed.
@@ -121,7 +121,7 @@ R = TypeVar("R", Row, CountedRow)
 
 
 class RowCache(Generic[K, R]):
-    """Rows by key, bounded by bytes; those unused for longest go first, in two generations.
+    """A cache of rows, bounded in bytes; evicts approximately the least recently used rows, in two generations.
 
     Args:
         max_bytes: The bytes.
@@ -138,7 +138,7 @@ class RowCache(Generic[K, R]):
         return len(self._young) + len(self._old)
 
     def get(self, key: K) -> R | None:
-        """The row, if it is still held."""
+        """Return the row of a key, or `None`."""
         row = self._young.get(key)
         if row is None and self._old:
             row = self._old.get(key)
@@ -147,7 +147,7 @@ class RowCache(Generic[K, R]):
         return row
 
     def put(self, key: K, row: R) -> None:
-        """Keep a row."""
+        """Store a row."""
         with self._lock:
             if key not in self._young:
                 self._young[key] = row
@@ -156,20 +156,20 @@ class RowCache(Generic[K, R]):
                     self._old, self._young, self._nbytes = self._young, {}, 0
 
     def items(self) -> dict[K, R]:
-        """The rows, the older ones first."""
+        """Return the rows, older rows first."""
         with self._lock:
             return self._old | self._young
 
 
 @lru_cache(maxsize=4)
 def shared_rows(vocabulary: Vocabulary, max_bytes: int) -> RowCache[SharedKey, Row]:
-    """The rows of rules that call no other, such as the text of strings: one cache for all targets."""
+    """Return the cache, shared by all targets, of the rows of call-free rules, such as the text of strings."""
     return RowCache(max_bytes)
 
 
 @lru_cache(maxsize=4)
 def shared_counted_rows(vocabulary: Vocabulary, max_bytes: int) -> RowCache[SharedKey, CountedRow]:
-    """What such rules allow for all counts at once: one cache for all targets."""
+    """Return the cache, shared by all targets, of the counted rows of call-free rules."""
     return RowCache(max_bytes)
 
 
@@ -198,14 +198,14 @@ _WIDE = 8
 
 
 def is_dense(row: Row, words: int) -> bool:
-    """Whether a row, with a mask of `words`, takes much room on disk, as that of free text does."""
+    """Return whether a row, with a mask of `words`, is large on disk, such as a row of free text."""
     return _WIDE * row.mask.word_count > words
 
 
 def pack(
     rows: Mapping[RowKey, Row], exit_lists: Sequence[NDArray[np.int32]] = ()
 ) -> dict[str, NDArray[np.generic]]:
-    """Rows, and the lists of exits that their keys name, as arrays; see `ROWS`."""
+    """Pack rows, and the lists of exit nodes that their keys refer to, into arrays; see `ROWS_LAYOUT`."""
     nothing = [np.empty(0, np.int64)] * len(exit_lists)
     masks = [row.mask.sparse_words() for row in rows.values()]
     words = [places for places, _ in masks] + nothing
@@ -227,7 +227,7 @@ def pack(
 
 
 class PackedRows:
-    """Rows as they lie on disk; each is unpacked when it is asked for.
+    """Rows in their form on disk; a row is unpacked on access.
 
     Args:
         arrays: Those of `ROWS`.
@@ -245,7 +245,7 @@ class PackedRows:
         return len(self._rows)
 
     def get(self, key: RowKey) -> Row | None:
-        """The row of a key, if it is here."""
+        """Return the row of a key, or `None`."""
         if len(self._rows) <= _MAX_LINEAR_SEARCH:  # then a list is searched sooner
             state = key[1]
             numbers = [number for number, row in enumerate(self._rows.tolist()) if row[1] == state]
@@ -257,12 +257,12 @@ class PackedRows:
         return None
 
     def unpacked(self) -> dict[RowKey, Row]:
-        """All rows."""
+        """Unpack all rows."""
         keys = ((exits, state, least, most) for exits, state, least, most, *_ in self._rows.tolist())
         return {key: self._unpacked(number) for number, key in enumerate(keys) if key[1] != _LIST}
 
     def exit_lists(self) -> list[NDArray[np.int32]]:
-        """The lists of exits that keys name."""
+        """The lists of exit nodes that keys refer to."""
         numbers = np.flatnonzero(self._rows[:, 1] == _LIST).tolist()
         return [self._unpacked(number).exit_nodes for number in numbers]
 
@@ -275,5 +275,5 @@ class PackedRows:
 
 
 def concatenate(parts: Sequence[NDArray[np.int64] | NDArray[np.int32]]) -> NDArray[np.int32]:
-    """int32[...]: arrays one after the other."""
+    """Concatenate arrays to int32[...]."""
     return np.concatenate(parts).astype(np.int32) if parts else np.empty(0, np.int32)

@@ -1,4 +1,4 @@
-"""Arrays that kernels write on, used again: to ask the system for a megabyte takes half as long as a short walk."""
+"""Reusable output arrays of kernels: allocating a megabyte takes half as long as a short walk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Scratch", "ScratchPool", "scratch_pool"]
 
 
 class Scratch:
-    """What one walk at a time writes on; but for the mask and `missing` it may hold anything before.
+    """The arrays of one walk. The mask and `missing` start as zeros; other contents are arbitrary.
 
     Args:
         vocabulary: What is walked.
@@ -57,7 +57,7 @@ class Scratch:
         self.missing = np.zeros(64, bool)
 
     def take_mask(self, word_count: int) -> Mask:
-        """The mask of which a walk set so many words; zeros are left."""
+        """Return the mask of which a walk set `word_count` words, and reset the array to zeros."""
         if word_count > MAX_SPARSE_WORDS:
             bits, self.mask = self.mask, np.zeros_like(self.mask)
             bits.setflags(write=False)
@@ -65,14 +65,14 @@ class Scratch:
         return Mask(None, self.words[:word_count].copy(), self.values[:word_count].copy())
 
     def missing_flags(self, rules: int) -> NDArray[np.bool_]:
-        """bool[`rules` + 1 or more], false: which rules are missing, and in the last place whether any is."""
+        """Return flags, bool[at least `rules` + 1], all false: the missing rules, and in the last entry whether any is."""
         if len(self.missing) <= rules:
             self.missing = np.zeros(2 * rules, bool)
         return self.missing
 
 
 class ScratchPool:
-    """Scratches that nobody uses; as many are made as there are walks at once.
+    """A pool of unused `Scratch` objects, one per concurrent walk.
 
     >>> from structkit.testing import byte_vocabulary
     >>> pool = ScratchPool(byte_vocabulary())
@@ -87,18 +87,18 @@ class ScratchPool:
         self._free: list[Scratch] = []
 
     def acquire(self) -> Scratch:
-        """One that nobody else uses."""
+        """Return an unused scratch."""
         try:
             return self._free.pop()
         except IndexError:
             return Scratch(self._vocabulary)
 
     def release(self, scratch: Scratch) -> None:
-        """Give one back, its mask and `missing` as they were."""
+        """Return a scratch to the pool, with its mask and `missing` reset."""
         self._free.append(scratch)
 
 
 @lru_cache(maxsize=4)
 def scratch_pool(vocabulary: Vocabulary) -> ScratchPool:
-    """The scratches for walks over a vocabulary, whatever the target."""
+    """Return the pool for walks over a vocabulary, shared by all targets."""
     return ScratchPool(vocabulary)

@@ -1,9 +1,8 @@
-"""How many tokens lead from each state to the end of its rule: for rules as they are built, then for all, exactly.
+"""Token distances: the number of tokens from each state to the end of its rule, first bounded, then exact.
 
-While few tokens are needed and many are left it is enough to know a number that suffices. For a rule that calls no
-other it is exact from the beginning. For others it is the bytes of a short text, since every byte is a token; that
-does not ask for the rules they call. Once tokens run out all rules are built, and the tokens of the shortest texts
-counted.
+While many tokens are left, an upper bound is enough. The distances of call-free rules are exact from the start. For
+other rules the bound is the length of a short text in bytes, as every byte is a token, which does not require building
+the rules that they call. When tokens become scarce, all rules are built, and the tokens of shortest texts are counted.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ __all__ = ["TokenDistance"]
 
 
 class TokenDistance:
-    """The tokens that surely lead from the states of an automaton to the ends of their rules.
+    """Upper bounds on the tokens from the states of an automaton to the ends of their rules.
 
     Args:
         automaton: The automaton.
@@ -56,14 +55,14 @@ class TokenDistance:
 
     @property
     def distances(self) -> NDArray[np.int32]:
-        """int32[2, at least as many as states and as rules]: from each state to its rule's end, and per round."""
+        """int32[2, ...], by state the tokens to the end of its rule, and by rule the tokens per iteration."""
         if self._measured_rules < len(self._automaton.built) and not self.is_exact:
             with self._automaton.lock:
                 self._measure_new_rules()
         return self._distances
 
     def pending(self, frame: Frame) -> int:
-        """The tokens that the rounds take which the frame's counter still needs, and that an open unique text may."""
+        """Return the tokens of the iterations that the frame's counter still needs, and the margin of an open distinct text."""
         rule = self._automaton.rule_of[frame.state]
         rounds = self._automaton.counter_bounds[rule][0] - frame.count
         memory = frame.seen_texts
@@ -72,11 +71,11 @@ class TokenDistance:
 
     @cached_property
     def shortest(self) -> ShortestPaths:
-        """The shortest way to each rule's end, in bytes; all rules are built for it."""
+        """The shortest paths to the end of each rule, in bytes; builds all rules."""
         return ShortestPaths.build(self._automaton)
 
     def make_exact(self) -> None:
-        """Build all rules and count their tokens."""
+        """Build all rules and compute their exact distances."""
         with self._automaton.lock:
             if not self.is_exact:
                 self._distances = _exact_distances(self.shortest, self._vocabulary)

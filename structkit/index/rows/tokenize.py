@@ -1,6 +1,6 @@
-"""How texts are spelled in tokens, and how many they need at least; compiled by numba and cached on disk.
+"""Kernels for shortest tokenizations and token distances, compiled by numba and cached on disk.
 
-All arrays are those of `Trie` and `Automaton`; see there for shapes and meaning.
+For arrays without a description see `Trie` and `Automaton`.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def min_tokens(
     row, targets, classes, rule, call_first, call_rule, call_next, call_operation, call_distinct, start, stop, min_count,
     first_byte, width, distance, first_step, order, tokens, roots, stack, remaining,
 ):
-    """The tokens that surely lead from each state to the end of its rule.
+    """Compute upper bounds on the tokens from each state to the end of its rule.
 
     Args:
         distance: int32[states], from `distances`.
@@ -158,7 +158,7 @@ def min_tokens(
 
 @kernel
 def trie_path(trie_byte, trie_end, text, nodes):
-    """Find the trie nodes along a text, as far as the trie goes.
+    """Find the trie nodes along a text, up to the end of the longest matching token prefix.
 
     Args:
         nodes: int32[bytes], receives the nodes.
@@ -177,7 +177,7 @@ def trie_path(trie_byte, trie_end, text, nodes):
 
 @kernel
 def tokenize(trie_byte, trie_end, trie_first, trie_ids, text, costs, ends, tokens):
-    """Spell a text in the fewest tokens.
+    """Compute the fewest tokens that spell a text.
 
     Args:
         costs: int64[bytes + 1], scratch: the fewest tokens from each byte on.

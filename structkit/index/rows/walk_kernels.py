@@ -1,7 +1,7 @@
-"""The loops that must be fast, compiled by numba and cached on disk. `tests/index/plain_twins.py` says the same slowly.
+"""Kernels that walk the trie, compiled by numba and cached on disk. Reference code: `tests/index/plain_twins.py`.
 
-All arrays are those of `Trie` and `Automaton`; see there for shapes and meaning. Within one walk, frames live in the
-rows of an arena and name each other by position.
+For arrays without a description see `Trie` and `Automaton`. During a walk, frames are rows of an arena and refer to
+each other by index.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def walk(
     call_first, call_rule, call_next, call_operation, call_distinct, start, min_count, max_count, token_distances,
     nodes, state, count, remaining, arena, salt, mask, words, values, exit_nodes, signatures, missing,
 ):
-    """Mark the tokens that a frame allows, read on from the given trie nodes.
+    """Mark the tokens that a frame allows, continuing from the given trie nodes.
 
     Args:
         byte_only: bool[states], whether nothing but a byte leaves the state.
@@ -347,7 +347,7 @@ def walk(
 
 @kernel
 def group_by_signature(signatures, mask, group_of, representatives, slots):
-    """Number the signs of the tokens in the mask.
+    """Group the tokens of a mask by signature.
 
     Args:
         group_of: int32[tokens], receives for each token in the mask the number of its sign, from 0.

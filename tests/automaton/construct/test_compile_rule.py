@@ -38,12 +38,12 @@ _LETTER = CharClass(((0x61, 0x7A),))
 
 
 @given(nodes, texts)
-def test_automaton_is_fullmatch(node: Node, text: str) -> None:
+def test_automaton_equals_fullmatch(node: Node, text: str) -> None:
     assert regular_dfa(node).accepts(text.encode()) == matches(node, text)
 
 
 @given(plain_nodes, texts)
-def test_linked_rules_are_fullmatch(node: Node, text: str) -> None:
+def test_linked_rules_equal_fullmatch(node: Node, text: str) -> None:
     automaton = _linked(node)
     assert (automaton is not None and Reader(automaton).accepts(text.encode())) == matches(node, text)
 
@@ -58,18 +58,18 @@ def _linked(node: Node) -> Automaton | None:
 @pytest.mark.parametrize(
     ("low", "high"), [(0, 0x10FFFF), (0x7F, 0x800), (0xD7FF, 0xE000), (0xFFFF, 0x10000), (0xE9, 0x2FA1)]
 )
-def test_utf8_ranges_hold_exactly_their_code_points(low: int, high: int) -> None:
+def test_utf8_ranges_contain_exactly_their_code_points(low: int, high: int) -> None:
     sequences = byte_sequences(((low, high),))
     for code in {low - 1, low, low + 1, 0x7F, 0x80, 0x7FF, 0x800, 0xFFFF, 0x10000, high - 1, high, high + 1}:
         if not 0 <= code <= 0x10FFFF or 0xD800 <= code <= 0xDFFF:
             continue
-        spelling = chr(code).encode()
-        held = sum(
-            len(spelling) == len(sequence)
-            and all(a <= byte <= b for byte, (a, b) in zip(spelling, sequence, strict=True))
+        encoding = chr(code).encode()
+        count = sum(
+            len(encoding) == len(sequence)
+            and all(a <= byte <= b for byte, (a, b) in zip(encoding, sequence, strict=True))
             for sequence in sequences
         )
-        assert held == (low <= code <= high)
+        assert count == (low <= code <= high)
 
 
 def test_language_is_not_leftmost_first() -> None:
@@ -84,28 +84,27 @@ def test_multiples(of: int) -> None:
     assert not dfa.accepts(b"00") and not dfa.accepts(b"")
 
 
-@pytest.mark.parametrize(("least", "most"), [(0, 200), (70, 100), (100, 100), (99, None)])
+@pytest.mark.parametrize(("min_count", "max_count"), [(0, 200), (70, 100), (100, 100), (99, None)])
 @pytest.mark.parametrize("end", ["!", ""])
-def test_counted_repetition(least: int, most: int | None, end: str) -> None:
-    node = Seq(
-        (LiteralText("<"), Repeat(Choice((_LETTER, LiteralText("éé"))), least, most), LiteralText(end))
-    )
+def test_counted_repetition(min_count: int, max_count: int | None, end: str) -> None:
+    item = Choice((_LETTER, LiteralText("éé")))
+    node = Seq((LiteralText("<"), Repeat(item, min_count, max_count), LiteralText(end)))
     dfa = rule_dfa(node, Limits())
     assert len(dfa.final) < 20, "counts are not unrolled"
     automaton = link(Rules(node, {}))
     expected = re.compile(pattern(node))
-    for rounds in (0, 1, 69, 70, 99, 100, 101, 199, 200, 201, 500):
-        for text in ("<" + "x" * rounds + end, "<" + "éé" * rounds + end, "<" + "x" * rounds + "é" + end):
+    for n in (0, 1, 69, 70, 99, 100, 101, 199, 200, 201, 500):
+        for text in ("<" + "x" * n + end, "<" + "éé" * n + end, "<" + "x" * n + "é" + end):
             assert Reader(automaton).accepts(text.encode()) == bool(expected.fullmatch(text)), text
 
 
-def test_ambiguous_rounds_are_unrolled() -> None:
+def test_ambiguous_iterations_are_unrolled() -> None:
     node = Repeat(Choice((LiteralText("a"), LiteralText("aa"), LiteralText("aaa"))), 50, 60)
     automaton = link(Rules(node, {}))
     assert [Reader(automaton).accepts(b"a" * n) for n in (49, 50, 180, 181)] == [False, True, True, False]
 
 
-def test_recursion_has_no_depth() -> None:
+def test_recursion_depth_is_unlimited() -> None:
     nested = Rules(
         RuleRef("a"),
         {"a": Choice((LiteralText("x"), Seq((LiteralText("("), RuleRef("a"), LiteralText(")")))))},
@@ -124,19 +123,19 @@ def test_recursion_has_no_depth() -> None:
         Rules(Seq((LiteralText("a"), RuleRef("b"))), {"b": NEVER}),
     ],
 )
-def test_empty_language_is_refused(rules: Rules) -> None:
+def test_empty_language_is_rejected(rules: Rules) -> None:
     with pytest.raises(UnsatisfiableSchema):
         link(rules)
 
 
-def test_dead_ends_are_cut() -> None:
+def test_dead_ends_are_removed() -> None:
     automaton = link(
         Rules(Choice((LiteralText("ab"), Seq((LiteralText("ac"), RuleRef("never"))))), {"never": NEVER})
     )
     assert not automaton.step(automaton.step(automaton.start_frames(), ord("a")), ord("c"))
 
 
-def test_limits_are_named() -> None:
+def test_errors_name_the_limit() -> None:
     with pytest.raises(LimitExceeded, match="states=50"):
         rule_dfa(Choice(tuple(LiteralText(f"{n}:{n * n}") for n in range(100))), Limits(states=50))
     with pytest.raises(LimitExceeded, match="nfa_states=1000"):
@@ -148,18 +147,20 @@ def test_limits_are_named() -> None:
         )
 
 
-@pytest.mark.parametrize("least", [0, 30, 90])
-@pytest.mark.parametrize("most", [None, 90, 100_000])
-def test_pattern_with_large_lengths_is_counted(least: int, most: int | None) -> None:
+@pytest.mark.parametrize("min_count", [0, 30, 90])
+@pytest.mark.parametrize("max_count", [None, 90, 100_000])
+def test_pattern_with_large_lengths_is_counted(min_count: int, max_count: int | None) -> None:
     letter = CharClass(((0x61, 0x7A), (0xE9, 0xE9)))
     body = Intersection(
-        Repeat(Choice((LiteralText("ab"), LiteralText("éé"), LiteralText("c")))), Repeat(letter, least, most)
+        Repeat(Choice((LiteralText("ab"), LiteralText("éé"), LiteralText("c")))),
+        Repeat(letter, min_count, max_count),
     )
     automaton = link(Rules(Seq((LiteralText('"'), body, LiteralText('"'))), {}))
-    assert len(automaton.row) < 200 + 5 * least, "only the rounds that are needed are written out"
-    for rounds in (0, 29, 30, 44, 45, 89, 90, 91, 2000):
-        for text in ("c" * rounds, "ab" * rounds, "éé" * rounds, "c" * rounds + "a"):
-            fits = not text.endswith("a") and least <= len(text) and (most is None or len(text) <= most)
+    assert len(automaton.row) < 200 + 5 * min_count, "only the required iterations are unrolled"
+    for n in (0, 29, 30, 44, 45, 89, 90, 91, 2000):
+        for text in ("c" * n, "ab" * n, "éé" * n, "c" * n + "a"):
+            in_range = min_count <= len(text) and (max_count is None or len(text) <= max_count)
+            fits = not text.endswith("a") and in_range
             assert Reader(automaton).accepts(f'"{text}"'.encode()) == fits
 
 
@@ -180,48 +181,48 @@ def test_pattern_with_large_lengths_is_counted(least: int, most: int | None) -> 
 @example(Seq((Repeat(LiteralText("a")), LiteralText("b" * 12))), 0, 50)
 @example(Choice((Repeat(LiteralText("a")), LiteralText("b" * 80), LiteralText("é" * 50))), 31, 8)
 @example(Repeat(Seq((LiteralText("a"), Repeat(LiteralText("b" * 70), 0, 1)))), 0, 60)
-def test_a_pattern_of_bounded_length_has_no_dead_ends(node: Node, least: int, room: int | None) -> None:
-    bounded = Intersection(
-        node, Repeat(CharClass(((0, 0x10FFFF),)), least, None if room is None else least + room)
-    )
+def test_a_pattern_of_bounded_length_has_no_dead_ends(node: Node, min_count: int, slack: int | None) -> None:
+    max_count = None if slack is None else min_count + slack
+    bounded = Intersection(node, Repeat(CharClass(((0, 0x10FFFF),)), min_count, max_count))
     try:
         regular_dfa(node)
-    except LimitExceeded:  # by itself, bounded or not
+    except LimitExceeded:  # the pattern alone is too large
         reject()
     try:
-        automaton, written_out = _linked(bounded), regular_dfa(bounded)
+        automaton, unrolled = _linked(bounded), regular_dfa(bounded)
     except LimitExceeded as error:
         if error.limit != "product_states":
             raise
         reject()
-    assert (automaton is None) == written_out.is_empty
+    assert (automaton is None) == unrolled.is_empty
     if automaton is None:
         return
-    places = {(automaton.start_frames(), 0): b""}
-    waiting = list(places)
-    for frames, state in waiting:
-        row, text = written_out.targets[state, written_out.classes], places[frames, state]
+    reached = {(automaton.start_frames(), 0): b""}
+    pending = list(reached)
+    for frames, state in pending:
+        row, text = unrolled.targets[state, unrolled.classes], reached[frames, state]
         assert set(automaton.next_bytes(frames)) == set(np.flatnonzero(row != DEAD).tolist()), text
-        assert automaton.is_accepting(frames) == written_out.final[state], text
+        assert automaton.is_accepting(frames) == unrolled.final[state], text
         for target, byte in zip(*np.unique(row, return_index=True), strict=True):
             after = automaton.step(frames, byte), int(target) >> OPERATION_BITS
-            if target != DEAD and after not in places and len(places) < 500:
-                places[after] = text + bytes((byte,))
-                waiting.append(after)
+            if target != DEAD and after not in reached and len(reached) < 500:
+                reached[after] = text + bytes((byte,))
+                pending.append(after)
 
 
-@pytest.mark.parametrize(("least", "most"), [(0, 30), (2, 30), (25, 40), (30, None), (0, 1000)])
+@pytest.mark.parametrize(("min_count", "max_count"), [(0, 30), (2, 30), (25, 40), (30, None), (0, 1000)])
 @pytest.mark.parametrize("declared", [False, True])
-def test_many_unique_texts_are_counted_and_differ(least: int, most: int | None, declared: bool) -> None:
+def test_many_distinct_texts_are_counted_and_differ(
+    min_count: int, max_count: int | None, declared: bool
+) -> None:
     item = Distinct(Seq((LiteralText("<"), Repeat(_LETTER, 1, None), LiteralText(">"))))
     parts = (ListPart(LiteralText("k"), 0, 1),) if declared else ()
-    node = Seq(
-        (LiteralText("["), SeparatedList((*parts, ListPart(item, least, most)), ","), LiteralText("]"))
-    )
+    items = SeparatedList((*parts, ListPart(item, min_count, max_count)), ",")
+    node = Seq((LiteralText("["), items, LiteralText("]")))
     automaton = link(Rules(RuleRef("set"), {"set": node}))
     names = [f"<{chr(97 + i // 26)}{chr(97 + i % 26)}>" for i in range(60)]
     for count in (0, 1, 2, 3, 24, 25, 26, 30, 31, 40, 41, 60):
-        fits = least <= count and (most is None or count <= most)
+        fits = min_count <= count and (max_count is None or count <= max_count)
         assert Reader(automaton).accepts(f"[{','.join(names[:count])}]".encode()) == fits, count
         if declared:
             assert Reader(automaton).accepts(f"[{','.join(['k', *names[:count]])}]".encode()) == fits, count

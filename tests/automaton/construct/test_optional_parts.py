@@ -27,23 +27,23 @@ _parts = st.builds(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 @given(parts=st.lists(_parts, min_size=1, max_size=8), separator=st.sampled_from([",", "a", ""]))
-def test_parts_that_share_a_trie_are_those_written_out_one_by_one(
+def test_parts_in_a_trie_equal_parts_emitted_one_by_one(
     monkeypatch: pytest.MonkeyPatch, parts: list[ListPart], separator: str
 ) -> None:
     node = SeparatedList(tuple(parts), separator)
     monkeypatch.setattr(optional_parts, "_MIN_RUN_LENGTH", 1)
     shared = build_rule(node, Limits())
     monkeypatch.setattr(optional_parts, "_MIN_RUN_LENGTH", 1_000)
-    apart = build_rule(node, Limits())
-    assert _within(shared, apart) and _within(apart, shared)
+    separate = build_rule(node, Limits())
+    assert _is_subset(shared, separate) and _is_subset(separate, shared)
 
 
-def _within(left: Dfa, right: Dfa) -> bool:
+def _is_subset(left: Dfa, right: Dfa) -> bool:
     rest = intersection(left, right, 100_000, negate=True)
     return rest is not None and rest.is_empty
 
 
-def test_the_states_of_many_parts_are_as_many_as_their_bytes() -> None:
+def test_many_parts_take_one_state_per_byte() -> None:
     parts = tuple(ListPart(LiteralText(f'"key{number}": 1'), 0, 1) for number in range(2_000))
     automaton = link(Rules(SeparatedList(parts, ", "), {}), Limits(nfa_states=60_000))
     reader = Reader(automaton)

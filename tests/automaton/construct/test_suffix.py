@@ -1,4 +1,4 @@
-"""The automaton of quotes against all parts of a source, tried one by one."""
+"""Suffix automata compared with all substrings of a source."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TEXTS = st.one_of(
 
 
 def parts(source: str, *, words: bool) -> set[str]:
-    """The quotes, as their definition says."""
+    """Return the quotes of a source by definition."""
     found = set()
     for start in range(len(source)):
         for end in range(start + 1, len(source) + 1):
@@ -50,7 +50,7 @@ def parts(source: str, *, words: bool) -> set[str]:
 
 
 def _cuts(source: str, at: int) -> bool:
-    """Whether a word goes on across a place."""
+    """Return whether a word continues across a position."""
     return 0 < at < len(source) and not {at} <= set(np.flatnonzero(_open(source)).tolist())
 
 
@@ -70,8 +70,8 @@ def _open(source: str) -> list[bool]:
     return [*opened, True]
 
 
-def words_of(dfa: Any, most: int = 3_000) -> set[bytes]:
-    """All texts of an automaton without cycles."""
+def words_of(dfa: Any, max_words: int = 3_000) -> set[bytes]:
+    """Return all texts of an automaton without cycles."""
     found, pending = set(), [(0, b"")]
     while pending:
         state, text = pending.pop()
@@ -81,7 +81,7 @@ def words_of(dfa: Any, most: int = 3_000) -> set[bytes]:
             target = int(dfa.targets[state, dfa.classes[byte]])
             if target >= 0:
                 pending.append((target >> OPERATION_BITS, text + bytes((byte,))))
-        assert len(found) <= most
+        assert len(found) <= max_words
     return found
 
 
@@ -89,14 +89,14 @@ def words_of(dfa: Any, most: int = 3_000) -> set[bytes]:
 @example("1\\\\1\n", True)
 @example("1\u2014\u20141\u2003", True)
 @settings(max_examples=300, deadline=None)
-def test_it_holds_the_parts_of_the_source_and_nothing_else(source: str, words: bool) -> None:
+def test_the_automaton_accepts_exactly_the_substrings(source: str, words: bool) -> None:
     expected = parts(source, words=words)
     raw = {part.encode() for part in expected}
-    spelled = {json.dumps(part, ensure_ascii=False)[1:-1].encode() for part in expected}
+    escaped = {json.dumps(part, ensure_ascii=False)[1:-1].encode() for part in expected}
     assert words_of(suffix_dfa(Substring(source, words), LIMITS)) == raw
-    assert words_of(suffix_dfa(Substring(source, words, json_escaped=True), LIMITS)) == spelled
-    whole = words_of(suffix_dfa(string_tail(Substring(source, words)), LIMITS))  # type: ignore[arg-type]
-    assert whole == {part + b'"' for part in spelled}
+    assert words_of(suffix_dfa(Substring(source, words, json_escaped=True), LIMITS)) == escaped
+    tails = words_of(suffix_dfa(string_tail(Substring(source, words)), LIMITS))  # type: ignore[arg-type]
+    assert tails == {part + b'"' for part in escaped}
     for part in list(expected)[:5]:
         at = find(source, part, whole_words=words)
         assert source[at:].startswith(part)
@@ -106,7 +106,7 @@ def test_it_holds_the_parts_of_the_source_and_nothing_else(source: str, words: b
 
 @given(TEXTS, st.booleans())
 @settings(max_examples=100, deadline=None)
-def test_the_shortest_text_is_known_without_the_automaton(source: str, words: bool) -> None:
+def test_the_length_bound_is_exact_for_quotes(source: str, words: bool) -> None:
     node = Substring(source, words, json_escaped=True, with_end_quote=True)
     lengths = LengthBounds(Rules(RuleRef("q"), {"q": node}), lambda node: 0)
     texts = [len(json.dumps(part, ensure_ascii=False).encode()) - 1 for part in parts(source, words=words)]
@@ -115,11 +115,12 @@ def test_the_shortest_text_is_known_without_the_automaton(source: str, words: bo
 
 @given(TEXTS, st.booleans(), st.integers(0, 4), st.integers(1, 6))
 @settings(max_examples=100, deadline=None)
-def test_lengths_are_held(source: str, words: bool, least: int, more: int) -> None:
-    node = raw_intersection([Substring(source, words)], least, least + more)
-    expected = {p.encode() for p in parts(source, words=words) if least <= len(p) <= least + more}
-    made = regular_dfa(node, LIMITS)
-    assert (words_of(made) if not made.is_empty else set()) == expected
+def test_quotes_of_bounded_length(source: str, words: bool, min_length: int, more: int) -> None:
+    node = raw_intersection([Substring(source, words)], min_length, min_length + more)
+    quotes = parts(source, words=words)
+    expected = {quote.encode() for quote in quotes if min_length <= len(quote) <= min_length + more}
+    dfa = regular_dfa(node, LIMITS)
+    assert (words_of(dfa) if not dfa.is_empty else set()) == expected
 
 
 @given(TEXTS)
@@ -135,11 +136,11 @@ def test_repeated_and_long_sources_are_small() -> None:
         for words in (True, False):
             dfa = suffix_dfa(Substring(source, words, json_escaped=True, with_end_quote=True), LIMITS)
             assert len(dfa.final) <= 2 * len(source) + 2
-            whole = source.strip() if words else source
-            assert dfa.accepts(whole.encode() + b'"') and not dfa.accepts(whole.encode() + b'a"')
+            quote = source.strip() if words else source
+            assert dfa.accepts(quote.encode() + b'"') and not dfa.accepts(quote.encode() + b'a"')
 
 
-def test_what_is_too_long_is_refused() -> None:
+def test_too_long_sources_are_rejected() -> None:
     module.suffix_dfa.cache_clear()
     with pytest.raises(LimitExceeded, match="quotes from a source of 3,001 bytes; quote from a part of it"):
         suffix_dfa(Substring("ab " * 1_000), Limits(states=500))
@@ -147,7 +148,7 @@ def test_what_is_too_long_is_refused() -> None:
         suffix_dfa(Substring("ab " * 1_000), Limits(transitions=500))
 
 
-def test_lengths_beside_a_quote_are_counted() -> None:
+def test_the_length_of_a_quote_is_counted() -> None:
     source = "".join(chr(97 + i * i % 23) for i in range(3_000))
     node = string_tail(raw_intersection([Substring(source, whole_words=False)], 0, 2_000))
     assert isinstance(node, Intersection) and isinstance(node.right, type(string_tail(Repeat(ANY, 0, 2_000))))

@@ -26,26 +26,26 @@ def _emitted(node: Node, rules: Rules | None, *, copied: bool, limits: Limits) -
 
 
 @given(plain_nodes, bounds, bounds, st.sampled_from([40, 100_000]))
-def test_copies_are_what_would_be_emitted(
-    node: Node, inner: tuple[int, int | None], outer: tuple[int, int | None], most: int
+def test_copies_equal_emitted_fragments(
+    node: Node, inner: tuple[int, int | None], outer: tuple[int, int | None], nfa_states: int
 ) -> None:
-    for least, more in (inner, outer):
-        node = Repeat(Seq((node, LiteralText("b"))), least, None if more is None else least + more)
-    limits = Limits(nfa_states=most)
+    for min_count, more in (inner, outer):
+        node = Repeat(Seq((node, LiteralText("b"))), min_count, None if more is None else min_count + more)
+    limits = Limits(nfa_states=nfa_states)
     for rules in (None, Rules(node, {})):
         emitted = _emitted(node, rules, copied=False, limits=limits)
         assert _emitted(node, rules, copied=True, limits=limits) == emitted
 
 
 @given(recursive_rules, st.integers(1, 9))
-def test_copies_of_calls_call_the_same(rules: Rules, times: int) -> None:
+def test_copies_of_calls_have_the_same_callees(rules: Rules, times: int) -> None:
     node = Repeat(rules.start, times, 2 * times)
     limits = Limits()
     emitted = _emitted(node, None, copied=False, limits=limits)
     assert _emitted(node, None, copied=True, limits=limits) == emitted
 
 
-def test_too_many_copies_are_not_made() -> None:
+def test_too_many_copies_are_rejected() -> None:
     node = Repeat(Repeat(Repeat(Seq((RuleRef("a"), LiteralText("b"))), 999, 999), 999, 999), 999, 999)
     with pytest.raises(LimitExceeded, match="nfa_states"):
         nfa_of(node, Limits(), {"a": LiteralText("a")})

@@ -34,35 +34,35 @@ def _trimmed(dfa: Dfa) -> Dfa:
 
 
 @given(nodes)
-def test_kernel_determinises_as_the_plain_twin(node: Node) -> None:
+def test_determinize_equals_the_simple_one(node: Node) -> None:
     try:
         nfa = compile_rule.nfa_of(node, LIMITS, count=True)
-        made = compile_rule._determinise(nfa, LIMITS)
+        dfa = compile_rule._determinise(nfa, LIMITS)
     except compile_rule.AmbiguousIteration:
         with pytest.raises(compile_rule.AmbiguousIteration):
             plain.determinise(nfa)
-    except LimitExceeded:  # the twin would take minutes
+    except LimitExceeded:  # the simple implementation would take minutes
         reject()
     else:
-        assert _equal(made, _trimmed(plain.determinise(nfa)))
+        assert _equal(dfa, _trimmed(plain.determinise(nfa)))
 
 
 @given(recursive_rules)
-def test_kernel_determinises_calls_as_the_plain_twin(rules: Rules) -> None:
+def test_determinize_with_calls_equals_the_simple_one(rules: Rules) -> None:
     for node in (rules.start, *rules.rules.values()):
         nfa = compile_rule.nfa_of(node, LIMITS, count=True)
         assert _equal(compile_rule._determinise(nfa, LIMITS), _trimmed(plain.determinise(nfa)))
 
 
 @given(nodes, nodes, st.booleans())
-def test_kernel_multiplies_as_the_plain_twin(left: Node, right: Node, negate: bool) -> None:
+def test_product_equals_the_simple_one(left: Node, right: Node, negate: bool) -> None:
     try:
         one, other = compile_rule.regular_dfa(left), compile_rule.regular_dfa(right)
     except LimitExceeded:
         reject()
     assume(len(one.final) * len(other.final) < 20_000)
-    made = intersection(one, other, 100_000, negate=negate)
-    assert made is not None and _equal(made, trim(plain.product(one, other, negate=negate)))
+    dfa = intersection(one, other, 100_000, negate=negate)
+    assert dfa is not None and _equal(dfa, trim(plain.product(one, other, negate=negate)))
 
 
 def test_many_states_grow_the_tables() -> None:
@@ -70,32 +70,30 @@ def test_many_states_grow_the_tables() -> None:
     assert len(dfa.final) == 4001 and dfa.accepts(b"abcdefgh" * 500)
 
 
-def test_tables_that_are_too_small_are_made_larger() -> None:
+def test_too_small_tables_are_enlarged() -> None:
     ab = Choice((LiteralText("a"), LiteralText("b")))
-    node = Seq(
-        (Repeat(ab, 0, None), LiteralText("a"), Repeat(ab, 9, 9))
-    )  # the states know the last ten letters
+    node = Seq((Repeat(ab, 0, None), LiteralText("a"), Repeat(ab, 9, 9)))  # a state per last ten letters
     nfa = compile_rule.nfa_of(node, LIMITS)
-    made = compile_rule._determinise(nfa, LIMITS)
-    assert len(made.final) == 2**10 > nfa.size + 64
-    assert _equal(made, _trimmed(plain.determinise(nfa)))
+    dfa = compile_rule._determinise(nfa, LIMITS)
+    assert len(dfa.final) == 2**10 > nfa.size + 64
+    assert _equal(dfa, _trimmed(plain.determinise(nfa)))
     with pytest.raises(LimitExceeded, match="states"):
         compile_rule._determinise(nfa, Limits(states=500))
 
 
-@pytest.mark.parametrize("most", [0, 1, 13 * 17 - 1, 13 * 17, 10_000])
-def test_products_are_made_up_to_a_limit(most: int) -> None:
+@pytest.mark.parametrize("max_states", [0, 1, 13 * 17 - 1, 13 * 17, 10_000])
+def test_products_above_the_limit_are_rejected(max_states: int) -> None:
     left, right = (
         compile_rule.regular_dfa(Repeat(LiteralText("a" * length), 0, None)) for length in (13, 17)
     )
-    made = intersection(left, right, most)
-    assert (made is not None) == (most >= 13 * 17)
-    if made is not None:
-        assert _equal(made, trim(plain.product(left, right, negate=False)))
+    dfa = intersection(left, right, max_states)
+    assert (dfa is not None) == (max_states >= 13 * 17)
+    if dfa is not None:
+        assert _equal(dfa, trim(plain.product(left, right, negate=False)))
 
 
 @given(recursive_rules, st.text('ab0é",[]()', max_size=12))
-def test_reading_many_bytes_is_reading_one_after_the_other(rules: Rules, text: str) -> None:
+def test_reading_many_bytes_equals_reading_one_by_one(rules: Rules, text: str) -> None:
     try:
         automaton = link(rules)
     except UnsatisfiableSchema:

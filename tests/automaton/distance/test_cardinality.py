@@ -31,8 +31,8 @@ class MaybeTagged(BaseModel):
     tags: Annotated[frozenset[Quoted], Field(min_length=2)] | None
 
 
-def at_least(least: int, kind: object) -> object:
-    return Annotated[kind, Field(min_length=least)]
+def at_least(min_length: int, kind: object) -> object:
+    return Annotated[kind, Field(min_length=min_length)]
 
 
 TYPES = [
@@ -47,23 +47,26 @@ TYPES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "there"), TYPES)
-def test_no_more_different_texts_are_asked_for_than_there_are(kind: object, there: int) -> None:
-    cursor = sk.compile(at_least(there, kind), byte_vocabulary(), source="a").cursor()
+@pytest.mark.parametrize(("kind", "available"), TYPES)
+def test_requiring_more_distinct_texts_than_available_is_rejected(kind: object, available: int) -> None:
+    cursor = sk.compile(at_least(available, kind), byte_vocabulary(), source="a").cursor()
     assert cursor.min_tokens_to_end() < 500
-    with pytest.raises(sk.UnsatisfiableSchema, match=f"only {there}; ask for fewer, or allow more at `\\$`"):
-        sk.compile(at_least(there + 1, kind), byte_vocabulary(), source="a")
+    with pytest.raises(
+        sk.UnsatisfiableSchema,
+        match=f"only {available} (is|are) possible; require fewer, or allow more at `\\$`",
+    ):
+        sk.compile(at_least(available + 1, kind), byte_vocabulary(), source="a")
 
 
-@pytest.mark.parametrize(("source", "there"), [("abc", 6), ("aaaa", 4), ("aba", 5), ("a\ud800b", 2)])
-def test_quotes_are_counted_by_what_they_say(source: str, there: int) -> None:
+@pytest.mark.parametrize(("source", "available"), [("abc", 6), ("aaaa", 4), ("aba", 5), ("a\ud800b", 2)])
+def test_quotes_are_counted_by_text(source: str, available: int) -> None:
     kind = set[Annotated[str, sk.Quote(words=False)]]
-    sk.compile(at_least(there, kind), byte_vocabulary(), source=source)
+    sk.compile(at_least(available, kind), byte_vocabulary(), source=source)
     with pytest.raises(sk.UnsatisfiableSchema):
-        sk.compile(at_least(there + 1, kind), byte_vocabulary(), source=source)
+        sk.compile(at_least(available + 1, kind), byte_vocabulary(), source=source)
 
 
-def test_a_json_schema_is_refused_too() -> None:
+def test_a_json_schema_with_too_few_texts_is_rejected() -> None:
     items = {"type": "string", "pattern": "^[ab]$"}
     for schema in (
         {"type": "array", "items": items, "uniqueItems": True, "minItems": 3},
@@ -74,20 +77,20 @@ def test_a_json_schema_is_refused_too() -> None:
             sk.compile(schema, byte_vocabulary())
 
 
-def test_the_prompt_decides() -> None:
+def test_quotes_are_counted_in_the_prompt() -> None:
     model = RandomModel(seed=0)
     assert sk.extract(model, "a b", Tagged).tags <= {"a", "b", "a b"}
-    with pytest.raises(sk.UnsatisfiableSchema, match=r"there is only 1; .* at `\$\.tags`"):
+    with pytest.raises(sk.UnsatisfiableSchema, match=r"only 1 is possible; .* at `\$\.tags`"):
         sk.extract(model, "a", Tagged)
 
 
-def test_where_there_is_another_way_it_is_taken() -> None:
+def test_a_shortage_leaves_the_other_alternatives() -> None:
     assert sk.extract(RandomModel(seed=0), "a", MaybeTagged).tags is None
     assert sk.extract(RandomModel(seed=0), "a", dict[Literal["x"], Tagged]) == {}
 
 
 @given(plain_nodes)
-def test_counts_are_those_of_all_texts(node: Node) -> None:
+def test_counts_are_at_least_the_number_of_texts(node: Node) -> None:
     dfa = regular_dfa(node)
     texts = sum(dfa.accepts(bytes(text)) for length in range(4) for text in product(b"ab01", repeat=length))
     assert Cardinality(lambda key: dfa).of(Distinct(node), 5) >= min(5, texts)
