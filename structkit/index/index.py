@@ -107,7 +107,7 @@ class Index:
 
     @property
     def token_distances(self) -> NDArray[np.int32]:
-        """int32[2, ...], upper bounds: tokens from each state to the end of its rule, and tokens per iteration of each rule."""
+        """int32[2, ...], upper bounds on the tokens from each state to its rule's end, and per iteration of each rule."""
         return self._token_distance.distances
 
     @property
@@ -143,7 +143,7 @@ class Index:
         return row
 
     def continuation_row(self, exit_nodes: NDArray[np.int32], frame: Frame) -> Row:
-        """Return the row of a frame for the tokens that enter it at the given trie nodes, after the rule above ended."""
+        """Return the row of a frame for the tokens that enter it at the given trie nodes from the rule above."""
         key = self._key(self._number(exit_nodes), frame)
         row = self.rows.get(key)
         if row is None:
@@ -230,7 +230,7 @@ class Index:
         return _NEVER if tokens >= UNREACHABLE else tokens + self._token_distance.pending(frame)
 
     def pending_tokens(self, frame: Frame) -> int:
-        """Return the tokens of the iterations that the frame's counter still needs, and the margin of an open distinct text."""
+        """Return the tokens of the iterations that the frame still needs, plus the margin of an open distinct text."""
         return self._token_distance.pending(frame)
 
     def tokenize(self, text: bytes) -> tuple[int, ...] | None:

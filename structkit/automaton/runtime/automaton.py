@@ -167,7 +167,7 @@ class Automaton:
         return frame
 
     def clear_frames(self) -> None:
-        """Clear the frame cache. Frames in use stay valid, but are no longer identical to equal new frames, which is slower."""
+        """Clear the frame cache. Frames in use stay valid but differ from equal new frames, which is slower."""
         self.frames = {}
         self._frame_sets = {}
 

@@ -166,7 +166,7 @@ class DistinctTexts:
         return (automaton.has_moves[first:stop] | calls) & ~self._states(rule, ())
 
     def tables_without_distinct(self, tables: Tables, started: Collection[int] = ()) -> Tables:
-        """Return the tables without calls of distinct texts, and without transitions to states that only these can follow.
+        """Return the tables without calls of distinct texts, and without transitions to states that require one.
 
         Args:
             tables: The automaton's own.

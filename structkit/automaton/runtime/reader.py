@@ -104,8 +104,8 @@ class Reader:
 
         >>> from structkit.automaton.link import link
         >>> from structkit.regex.nodes import Choice, RuleRef, Rules, Seq, LiteralText
-        >>> nested = Rules(RuleRef("a"), {"a": Choice((LiteralText("x"), Seq((LiteralText("("), RuleRef("a"), LiteralText(")")))))})
-        >>> Reader(link(nested)).accepts(b"((x))")
+        >>> nested = Choice((LiteralText("x"), Seq((LiteralText("("), RuleRef("a"), LiteralText(")")))))
+        >>> Reader(link(Rules(RuleRef("a"), {"a": nested}))).accepts(b"((x))")
         True
         """
         return self.automaton.is_accepting(self.read(self.automaton.start_frames(), b"", text)[0])

@@ -73,7 +73,7 @@ class ShortestPaths:
         return cls(automaton, end, hop, of_rules[BYTES_PER_ITERATION], first_byte, width, stop)
 
     def steps_to_iteration(self, rule: int) -> Mapping[int, int]:
-        """Return, for states without a step that starts an iteration, the first step of a shortest path to such a state."""
+        """Return, for states from which no iteration starts directly, the first step of a shortest path to one."""
         known = self._iteration_steps.get(rule)
         if known is None:
             known = self._iteration_steps[rule] = _find_iteration_steps(self, rule)

@@ -101,7 +101,7 @@ def sparse_mask(words: NDArray[np.int64], values: NDArray[np.uint32], size: int)
 
 
 def union(masks: Sequence[Mask]) -> tuple[Mask, ...]:
-    """Return masks with the same union that are faster to write: small masks are merged into a dense one.
+    """Return masks with the same union that are faster to write: a sparse mask is merged into a dense one.
 
     >>> wide, narrow = Mask(np.full(4, 6, np.uint32)), Mask(None, np.array([2]), np.array([1], np.uint32))
     >>> [(mask.words.tolist(), mask.values.tolist()) for mask in union([narrow, wide])]

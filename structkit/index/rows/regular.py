@@ -75,7 +75,7 @@ class RegularRows:
         self.made = 0
 
     def row(self, frame: Frame, key: RowKey) -> Row:
-        """Return the row of a frame in a call-free rule, independent of the frames below it. `key` is the index's key."""
+        """Return the row of a frame in a call-free rule; `key` is the key of the row in the index."""
         rule = self._automaton.rule_of[frame.state]
         dfa = self._automaton.dfa(rule)
         self._share(dfa.fingerprint)

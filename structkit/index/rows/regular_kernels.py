@@ -159,7 +159,7 @@ def diff_masks(
 
 @kernel
 def dominant_successor(targets, classes, state, min_bytes, sizes):
-    """Return the state that most bytes lead to, at least `min_bytes`, also from itself; -1 if there is none.
+    """Return the state that most bytes lead to, at least `min_bytes`, also from that state; -1 if there is none.
 
     Args:
         targets: int32[states, classes], the transitions of a rule.
@@ -228,7 +228,7 @@ def subautomaton(targets, classes, final, state, numbers, order, table):
 
 @kernel
 def is_equivalent(targets, final, seen, other, state, number, order):
-    """Return whether two states allow the same tokens with the same operations.
+    """Return whether two states allow the same tokens along corresponding paths.
 
     Args:
         targets: int32[states, classes], the transitions of a rule.

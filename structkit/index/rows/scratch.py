@@ -65,7 +65,7 @@ class Scratch:
         return Mask(None, self.words[:word_count].copy(), self.values[:word_count].copy())
 
     def missing_flags(self, rules: int) -> NDArray[np.bool_]:
-        """Return flags, bool[at least `rules` + 1], all false: the missing rules, and in the last entry whether any is."""
+        """Return false flags, bool[at least `rules` + 1], for the missing rules; the last one is for any of them."""
         if len(self.missing) <= rules:
             self.missing = np.zeros(2 * rules, bool)
         return self.missing

@@ -62,7 +62,7 @@ class TokenDistance:
         return self._distances
 
     def pending(self, frame: Frame) -> int:
-        """Return the tokens of the iterations that the frame's counter still needs, and the margin of an open distinct text."""
+        """Return the tokens of the iterations that the frame still needs, plus the margin of an open distinct text."""
         rule = self._automaton.rule_of[frame.state]
         rounds = self._automaton.counter_bounds[rule][0] - frame.count
         memory = frame.seen_texts

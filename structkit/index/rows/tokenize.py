@@ -89,8 +89,8 @@ def _min_tokens_from(
 @kernel
 def min_tokens(
     trie_byte, trie_end, trie_first,
-    row, targets, classes, rule, call_first, call_rule, call_next, call_operation, call_distinct, start, stop, min_count,
-    first_byte, width, distance, first_step, order, tokens, roots, stack, remaining,
+    row, targets, classes, rule, call_first, call_rule, call_next, call_operation, call_distinct,
+    start, stop, min_count, first_byte, width, distance, first_step, order, tokens, roots, stack, remaining,
 ):
     """Compute upper bounds on the tokens from each state to the end of its rule.
 
@@ -135,14 +135,16 @@ def min_tokens(
                     if target >= 0 and target & OPERATION_MASK == ENTER:
                         needs = _min_tokens_from(
                             trie_byte, trie_end, trie_first,
-                            row, targets, classes, rule, call_rule, call_next, call_distinct, start, min_count, first_step, tokens,
+                            row, targets, classes, rule, call_rule, call_next, call_distinct,
+                            start, min_count, first_step, tokens,
                             np.int64(state), np.int64(first_byte[r, klass]), roots, stack, remaining,
                         )
                         shortest = min(shortest, needs - tokens[0, state])
                 for call in range(call_first[state], call_first[state + 1]):
                     if call_operation[call] == ENTER:
                         callee = call_rule[call]
-                        needs = _sum(np.int64(tokens[0, start[callee]]), np.int64(min_count[callee] * tokens[1, callee]))
+                        iterations = np.int64(min_count[callee] * tokens[1, callee])
+                        needs = _sum(np.int64(tokens[0, start[callee]]), iterations)
                         needs = _sum(needs, np.int64(DISTINCT_MARGIN * call_distinct[call]))
                         needs = _sum(needs, np.int64(tokens[0, call_next[call]]))
                         if call_distinct[call]:
@@ -158,7 +160,7 @@ def min_tokens(
 
 @kernel
 def trie_path(trie_byte, trie_end, text, nodes):
-    """Find the trie nodes along a text, up to the end of the longest matching token prefix.
+    """Find the trie nodes along a text, as far as it is a prefix of a token.
 
     Args:
         nodes: int32[bytes], receives the nodes.

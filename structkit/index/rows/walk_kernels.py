@@ -75,8 +75,8 @@ def _signature(arena, frame, salt):
 @helper
 def _epsilon_closure(
     arena, bottom, top, low, high,
-    has_moves, final, rule, call_first, call_rule, call_next, call_operation, call_distinct, start, min_count, max_count, token_distances,
-    missing,
+    has_moves, final, rule, call_first, call_rule, call_next, call_operation, call_distinct,
+    start, min_count, max_count, token_distances, missing,
 ):
     """Enter the rules that may be called and leave those that may have ended, without a byte.
 
@@ -136,7 +136,8 @@ def _epsilon_closure(
             if back == top:
                 top += 1
             need = max(min_count[r] - after, 0)
-            inner_rest = min(UNREACHABLE, rest + token_distances[0, back_state] + need * token_distances[1, r] + DISTINCT_MARGIN * call_distinct[call])
+            inner_rest = rest + token_distances[0, back_state] + need * token_distances[1, r]
+            inner_rest = min(UNREACHABLE, inner_rest + DISTINCT_MARGIN * call_distinct[call])
             inner = _intern(
                 arena, bottom, top, np.int64(start[callee]), np.int64(0), back, np.int64(inner_rest)
             )
@@ -169,7 +170,9 @@ def _move(arena, bottom, low, high, byte, row, targets, classes, rule, min_count
             continue
         if top + 2 >= len(arena) or end + 2 >= len(arena):
             return OVERFLOW, end
-        position = _intern(arena, bottom, top, target >> OPERATION_BITS, count, arena[frame, BELOW], arena[frame, REMAINING])
+        position = _intern(
+            arena, bottom, top, target >> OPERATION_BITS, count, arena[frame, BELOW], arena[frame, REMAINING]
+        )
         if position == top:
             top += 1
             arena[end, ACTIVE] = position
@@ -185,7 +188,8 @@ def _min_tokens(arena, low, high, rule, min_count, token_distances):
         frame = arena[i, ACTIVE]
         state = arena[frame, STATE]
         pending = max(min_count[rule[state]] - arena[frame, COUNT], 0)
-        needed = min(needed, arena[frame, REMAINING] + token_distances[0, state] + pending * token_distances[1, rule[state]])
+        iterations = pending * token_distances[1, rule[state]]
+        needed = min(needed, arena[frame, REMAINING] + token_distances[0, state] + iterations)
     return needed
 
 
@@ -249,7 +253,7 @@ def walk(
     found = 0
     filled = 0
     worst = 0
-    root, one = np.int64(0), np.int64(1)  # literals would be of other types, for which `_epsilon_closure` is compiled again
+    root, one = np.int64(0), np.int64(1)  # literals have other types, for which helpers would be compiled again
     arena[0, STATE] = state
     arena[0, COUNT] = count
     arena[0, BELOW] = -1
@@ -294,7 +298,9 @@ def walk(
             top, high, ended = bottom, low, False
             if only >= 0:  # and there is nothing but bytes around it
                 target = targets[leaving + classes[inside, byte]]
-                after = apply_operation(arena[only, COUNT], target & OPERATION_MASK, min_count[inside], max_count[inside])
+                after = apply_operation(
+                    arena[only, COUNT], target & OPERATION_MASK, min_count[inside], max_count[inside]
+                )
                 if after < 0:
                     continue
                 if byte_only[target >> OPERATION_BITS]:
