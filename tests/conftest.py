@@ -1,4 +1,4 @@
-"""What every test runs under: few threads, no network, an empty cache, and hypothesis without deadlines."""
+"""Environment of all tests: few threads, no network, an empty cache, and hypothesis without deadlines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-# Before anything imports torch, numba or tokenizers: they read these once.
+# Set before torch, numba or tokenizers are imported, because they read the variables once.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -17,7 +17,7 @@ os.environ["STRUCTKIT_CACHE_DIR"] = _cache.name
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-# Two cores shared with others are slow now and then; that is no failure of a law.
+# Shared machines are sometimes slow, which must not fail a property test.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")

@@ -1,4 +1,4 @@
-"""Random languages for property tests: Regex nodes over a small alphabet, and rules that call each other."""
+"""Strategies for random languages: regex nodes over a small alphabet, and rules that call each other."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _leaves = st.one_of(
 )
 
 
-def _bounds(most: int) -> st.SearchStrategy[tuple[int, int | None]]:
-    return st.tuples(st.integers(0, most), st.none() | st.integers(0, most)).map(
+def _bounds(max_count: int) -> st.SearchStrategy[tuple[int, int | None]]:
+    return st.tuples(st.integers(0, max_count), st.none() | st.integers(0, max_count)).map(
         lambda pair: (pair[0], None if pair[1] is None else pair[0] + pair[1])
     )
 
@@ -68,14 +68,14 @@ texts: st.SearchStrategy[str] = st.text(ALPHABET + ",", max_size=8)
 
 
 def matches(node: Node, text: str) -> bool:
-    """Whether the node holds the text, by Python's `re`."""
+    """Return whether the node matches the text, using Python's `re`."""
     if isinstance(node, Intersection):
         return matches(node.left, text) and matches(node.right, text) != node.negate
     return re.fullmatch(pattern(node), text, re.DOTALL) is not None
 
 
 def pattern(node: Node) -> str:
-    """A plain node as a pattern for `re`, written as naively as can be."""
+    """Return a plain node as a pattern for `re`, by a direct translation."""
     match node:
         case LiteralText(value):
             return re.escape(value)
@@ -87,8 +87,8 @@ def pattern(node: Node) -> str:
             return "".join(f"(?:{pattern(part)})" for part in parts)
         case Choice(parts):
             return "(?:" + "|".join(map(pattern, parts)) + ")" if parts else "(?!)"
-        case Repeat(part, least, most):
-            return f"(?:{pattern(part)}){{{least},{'' if most is None else most}}}"
+        case Repeat(part, min_count, max_count):
+            return f"(?:{pattern(part)}){{{min_count},{'' if max_count is None else max_count}}}"
         case SeparatedList(parts, separator):
             return _joined(
                 [(pattern(p.node), p.min_count, p.max_count) for p in parts], re.escape(separator), False
@@ -100,14 +100,15 @@ def pattern(node: Node) -> str:
 def _joined(parts: list[tuple[str, int, int | None]], separator: str, written: bool) -> str:
     if not parts:
         return ""
-    (node, least, most), rest = parts[0], parts[1:]
+    (node, min_count, max_count), rest = parts[0], parts[1:]
     options = []
-    if least == 0:
+    if min_count == 0:
         options.append(_joined(rest, separator, written))
-    if most != 0:
-        again = f"(?:{separator}(?:{node})){{{max(least - 1, 0)},{'' if most is None else most - 1}}}"
+    if max_count != 0:
+        bounds = f"{max(min_count - 1, 0)},{'' if max_count is None else max_count - 1}"
+        following = f"(?:{separator}(?:{node})){{{bounds}}}"
         lead = separator if written else ""
-        options.append(f"{lead}(?:{node}){again}{_joined(rest, separator, True)}")
+        options.append(f"{lead}(?:{node}){following}{_joined(rest, separator, True)}")
     return "(?:" + "|".join(options) + ")"
 
 
@@ -199,15 +200,15 @@ _starts: st.SearchStrategy[Node] = st.recursive(
     max_leaves=6,
 )
 recursive_rules: st.SearchStrategy[Rules] = st.builds(
-    lambda start, late: Rules(start, _RULES, lazy=frozenset(late)),
+    lambda start, lazy: Rules(start, _RULES, lazy=frozenset(lazy)),
     _starts,
     st.sets(st.sampled_from(sorted(_RULES))),
 )
-"""Rules that call each other, counted and recursive, some of them built late and some without any text."""
+"""Rules that call each other, counted and recursive, some of them lazy and some without any text."""
 
 
 def vocabulary(*extra: bytes) -> Vocabulary:
-    """All single bytes and a few longer tokens; the end is token 300."""
+    """Return a vocabulary of all single bytes and some longer tokens; the end token is 300."""
     longer = (
         b"ab",
         b"ba",

@@ -1,4 +1,4 @@
-"""Texts read under a guide, byte by byte."""
+"""Reading of texts with a cursor, byte by byte."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["reads"]
 
 
 def reads(cursor: sk.Cursor, text: bytes) -> bool:
-    """Whether the cursor, whose tokens are bytes, takes a text; it may be in the middle of a value then."""
+    """Return whether a cursor over byte tokens accepts a text as a prefix of a value."""
     try:
         for byte in text:
             cursor.advance(byte)

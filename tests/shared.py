@@ -1,4 +1,4 @@
-"""Where the public corpora lie that some tests compare with; those tests skip where it is not."""
+"""Location of the public corpora that some tests compare with; without them these tests are skipped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-"""The checkout."""
+"""The root of the repository."""
 
 SHARED = Path(os.environ.get("STRUCTKIT_SHARED", ROOT.parent / "shared"))
 """The folder of shared data: `STRUCTKIT_SHARED`, or `../shared` beside the checkout."""

@@ -1,4 +1,4 @@
-"""Guides from the disk cache, as another process would find them, against guides that were compiled."""
+"""Guides from the disk cache, as in a new process, compared with compiled guides."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _forget() -> None:
-    """Forget what a process that begins does not know."""
+def _clear_caches() -> None:
+    """Clear the caches in memory, as in a new process."""
     for cache in (
         row.shared_rows,
         row.shared_counted_rows,
@@ -93,7 +93,7 @@ def _answers(cursor: Cursor, budget: int | None) -> object:
 
 
 def _walk(one: Cursor, other: Cursor, steps: int, chance: random.Random, *, budgets: bool = False) -> None:
-    """Let two cursors take the same tokens, and compare what they say."""
+    """Advance two cursors by the same tokens and compare their answers."""
     for step in range(steps):
         budget = chance.choice([None, 1, 4, 30, 300]) if budgets else None
         assert _answers(one, budget) == _answers(other, budget), one.token_ids
@@ -120,7 +120,7 @@ def _compare(target: AnyTarget, seed: int, order: str = "declared", *, budgets: 
         _walk(first.cursor(), cold.cursor(), chance.randrange(20), chance)
         first.save()
     for _ in range(2):
-        _forget()
+        _clear_caches()
         warm = _compiled(target, cache=True, order=order)
         assert warm.index._packed is not None
         cold = _compiled(target, cache=False, order=order)
@@ -132,13 +132,13 @@ def _compare(target: AnyTarget, seed: int, order: str = "declared", *, budgets: 
 
 @pytest.mark.parametrize("order", ["declared", "any"])
 @pytest.mark.parametrize("target", TARGETS, ids=str)
-def test_a_kept_guide_says_the_same(target: AnyTarget, order: str) -> None:
+def test_a_cached_guide_gives_the_same_answers(target: AnyTarget, order: str) -> None:
     _compare(target, len(str(target)), order, budgets=True)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, schemas, st.integers(0, 1000), st.sampled_from(["declared", "any"]))
-def test_kept_guides_of_random_schemas_say_the_same(
+def test_cached_guides_of_random_schemas_give_the_same_answers(
     schema: object, other: object, seed: int, order: str
 ) -> None:
     if not isinstance(schema, dict):
@@ -149,20 +149,20 @@ def test_kept_guides_of_random_schemas_say_the_same(
         reject()
 
 
-def test_types_whose_automata_begin_alike_are_kept_apart(folder: Path) -> None:
+def test_types_with_the_same_first_rules_are_distinguished(folder: Path) -> None:
     targets: list[AnyTarget] = [list[list[int]], list[list[str]], list[set[bool]], list[list[list[int]]]]
     for _ in range(2):
         for target in targets:
-            _forget()
+            _clear_caches()
             guide, cold = _compiled(target, cache=True), _compiled(target, cache=False)
             for seed in range(3):
                 _walk(guide.cursor(), cold.cursor(), 20, random.Random(seed))
             guide.save()
-    _forget()
+    _clear_caches()
     assert _compiled(targets[-1], cache=True).index._packed is not None
 
 
-def test_a_kept_guide_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cached_guide_is_not_parsed_or_built(monkeypatch: pytest.MonkeyPatch) -> None:
     guide = _compiled(TREE, cache=True)
     text = b'{"v": "a", "sub": [{"v": "b"}]}'
     cursor = guide.cursor()
@@ -170,19 +170,19 @@ def test_a_kept_guide_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         cursor.fill_mask(np.empty(V.mask_words, np.uint32))
         cursor.advance(byte)
     guide.save()
-    _forget()
+    _clear_caches()
     for name in ("read_target", "link", "LazyBuilder"):
         monkeypatch.setattr(sys.modules["structkit.compile"], name, None)
-    again = _compiled(TREE, cache=True).cursor()
+    cached = _compiled(TREE, cache=True).cursor()
     for byte in text:
-        again.fill_mask(np.empty(V.mask_words, np.uint32))
-        again.advance(byte)
-    assert again.is_accepting and again.guide.index.unsaved_rows == 0
+        cached.fill_mask(np.empty(V.mask_words, np.uint32))
+        cached.advance(byte)
+    assert cached.is_accepting and cached.guide.index.unsaved_rows == 0
 
 
-def test_a_rule_that_was_not_kept_is_built_and_kept_then() -> None:
+def test_a_rule_missing_from_the_cache_is_built_and_saved() -> None:
     _compiled(TREE, cache=True)
-    _forget()
+    _clear_caches()
     guide = _compiled(TREE, cache=True)
     before = len(guide.automaton.built)
     cursor = guide.cursor()
@@ -190,13 +190,13 @@ def test_a_rule_that_was_not_kept_is_built_and_kept_then() -> None:
         cursor.advance(byte)
     assert len(guide.automaton.built) > before
     guide.save()
-    _forget()
+    _clear_caches()
     assert len(_compiled(TREE, cache=True).automaton.built) == len(guide.automaton.built)
 
 
-def test_a_schema_that_is_changed_later_is_the_one_that_was_compiled() -> None:
+def test_changing_a_schema_after_compilation_has_no_effect() -> None:
     _compiled(TREE, cache=True)
-    _forget()
+    _clear_caches()
     schema = json.loads(json.dumps(TREE))
     guide = _compiled(schema, cache=True)
     schema["$defs"]["tree"]["properties"]["sub"] = {"type": "null"}
@@ -220,7 +220,7 @@ def test_a_schema_that_is_changed_later_is_the_one_that_was_compiled() -> None:
     ],
     ids=str,
 )
-def test_targets_that_differ_are_kept_apart(one: AnyTarget, other: AnyTarget) -> None:
+def test_similar_targets_are_distinguished(one: AnyTarget, other: AnyTarget) -> None:
     _compiled(one, cache=True)
     for target in (other, one):
         try:
@@ -232,7 +232,7 @@ def test_targets_that_differ_are_kept_apart(one: AnyTarget, other: AnyTarget) ->
             _walk(_compiled(target, cache=True).cursor(), cold.cursor(), 8, random.Random(0))
 
 
-def test_a_limit_is_not_hidden_by_a_guide_of_other_limits() -> None:
+def test_limits_apply_despite_a_cached_guide_with_other_limits() -> None:
     schema = {"type": "string", "pattern": "^(a|b)*a(a|b){9}$"}
     compile(schema, V)
     with pytest.raises(LimitExceeded):
@@ -254,13 +254,13 @@ def test_nothing_is_written_without_the_cache(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_what_reading_returned_is_kept_under_the_same_address(folder: Path) -> None:
+def test_a_parsed_target_has_the_same_address(folder: Path) -> None:
     for target in (TREE, JsonSchema(TREE), read_target(TREE)):
         compile(target, V)
     assert len(list(folder.glob("*.cache"))) == 1
 
 
-def test_another_process_finds_the_guide_and_builds_the_same_rules(folder: Path) -> None:
+def test_another_process_loads_the_guide_and_builds_the_same_rules(folder: Path) -> None:
     code = (
         "import json, sys, numpy as np, structkit as sk\n"
         "from tests.test_warm import TREE, V, LIMITS\n"
@@ -271,5 +271,5 @@ def test_another_process_finds_the_guide_and_builds_the_same_rules(folder: Path)
         "print(cursor.is_accepting)\n"
     )
     _compiled(TREE, cache=True)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "True"]
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["True", "True"]

@@ -107,7 +107,7 @@ class Index:
 
     @property
     def token_distances(self) -> NDArray[np.int32]:
-        """int32[2, ...], upper bounds on the tokens from each state to its rule's end, and per iteration of each rule."""
+        """int32[2, ...], upper bounds on the tokens from each state to its rule's end, and per iteration of a rule."""
         return self._token_distance.distances
 
     @property

@@ -1,4 +1,4 @@
-"""What the kernels of `structkit/index` compute, said slowly and readably."""
+"""Simple reference implementations of the kernels of `structkit/index`."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ __all__ = ["split", "walk"]
 def walk(
     automaton: Automaton, vocabulary: Vocabulary, nodes: NDArray[np.int32], frame: Frame
 ) -> tuple[NDArray[np.uint32], list[int]]:
-    """The tokens a frame allows, read on from trie nodes, and the nodes inside tokens at which its rule can end.
+    """Return the tokens that a frame allows from trie nodes, and the nodes inside tokens at which its rule can end.
 
-    The frame's own stack is left out: a token that leaves the rule is allowed up to there only, and where it left
-    is one of the exits.
+    The frames below are ignored: a token that exits the rule is not in the mask, and the node at which it exits is
+    one of the exit nodes.
     """
     trie = vocabulary.trie
     mask = np.zeros(vocabulary.mask_words, np.uint32)
     exits: list[int] = []
-    for begin in nodes.tolist():
-        alone = frozenset([automaton.frame(frame.state, frame.count)])
-        at = {int(trie.depth[begin]): automaton.epsilon_closure(alone) if begin else alone}
-        if begin and automaton.is_accepting(at[int(trie.depth[begin])]) and trie.child_count[begin]:
-            exits.append(begin)
-        node, last = begin + 1, int(trie.end[begin])
+    for start in nodes.tolist():
+        frames = frozenset([automaton.frame(frame.state, frame.count)])
+        at = {int(trie.depth[start]): automaton.epsilon_closure(frames) if start else frames}
+        if start and automaton.is_accepting(at[int(trie.depth[start])]) and trie.child_count[start]:
+            exits.append(start)
+        node, last = start + 1, int(trie.end[start])
         while node < last:
             depth = int(trie.depth[node])
             at[depth] = automaton.step(at[depth - 1], int(trie.byte[node]))
             if not at[depth]:
-                node = int(trie.end[node])  # no longer token can be allowed either
+                node = int(trie.end[node])  # skip the longer tokens
                 continue
             if automaton.is_accepting(at[depth]) and trie.child_count[node]:
                 exits.append(node)
@@ -44,7 +44,7 @@ def walk(
 
 
 def split(vocabulary: Vocabulary, text: bytes) -> int | None:
-    """The fewest tokens that spell a text, by dynamic programming from its end; `None` if none do."""
+    """Return the fewest tokens that spell a text, by dynamic programming from its end; `None` if there are none."""
     tokens = {token for token in vocabulary.tokens if token}
     costs: list[int | None] = [0]
     for begin in range(len(text) - 1, -1, -1):

@@ -37,11 +37,11 @@ _ANY = link(Rules(LiteralText("a"), {}))
 
 
 def _reached(automaton: Automaton, text: str) -> list[Frame]:
-    """The frames along the way of the longest beginning of the text that the automaton reads."""
-    frames, kept = automaton.start_frames(), b""
+    """Return the frames along the longest prefix of the text that the automaton reads."""
+    frames, buffer = automaton.start_frames(), b""
     found = list(frames)
     for byte in text.encode():
-        frames, kept = Reader(automaton).read(frames, kept, bytes((byte,)))
+        frames, buffer = Reader(automaton).read(frames, buffer, bytes((byte,)))
         found += frames
     return found
 
@@ -54,7 +54,7 @@ def _linked(rules: Rules) -> Automaton | None:
 
 
 @given(recursive_rules, st.text('ab0é",[]()', max_size=12))
-def test_kernel_walks_as_the_plain_twin(rules: Rules, text: str) -> None:
+def test_walk_equals_the_simple_one(rules: Rules, text: str) -> None:
     automaton = _linked(rules)
     if automaton is None:
         return
@@ -69,10 +69,10 @@ def test_kernel_walks_as_the_plain_twin(rules: Rules, text: str) -> None:
             assert (after.mask.dense(len(mask)) == mask).all() and after.exit_nodes.tolist() == exits
 
 
-@pytest.mark.parametrize("room", [0, 1, 3])
-def test_masks_of_more_words_than_there_is_room_for(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scratch, "MAX_SPARSE_WORDS", room)
-    tokens = vocabulary(f"of a vocabulary of its own, for room {room}".encode())
+@pytest.mark.parametrize("max_words", [0, 1, 3])
+def test_masks_with_more_words_than_a_sparse_mask(max_words: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch, "MAX_SPARSE_WORDS", max_words)
+    tokens = vocabulary(f"a separate vocabulary for {max_words} words".encode())
     automaton = link(
         Rules(
             seq(LiteralText('{"'), RuleRef("key"), LiteralText("1}")),
@@ -80,24 +80,24 @@ def test_masks_of_more_words_than_there_is_room_for(room: int, monkeypatch: pyte
         )
     )
     guide = Guide(automaton, tokens)
-    cursor, plainly = guide.cursor(), ReferenceCursor(automaton, tokens)
-    found, wanted = np.empty((2, tokens.mask_words), np.uint32)
+    cursor, reference = guide.cursor(), ReferenceCursor(automaton, tokens)
+    actual, expected = np.empty((2, tokens.mask_words), np.uint32)
     for byte in '{"abé"1}'.encode():
-        cursor.fill_mask(found)
-        plainly.fill_mask(wanted)
-        assert (found == wanted).all()
+        cursor.fill_mask(actual)
+        reference.fill_mask(expected)
+        assert (actual == expected).all()
         cursor.advance(byte)
-        plainly.advance(byte)
+        reference.advance(byte)
 
 
 @pytest.mark.parametrize("end", ["", '"'])
-@pytest.mark.parametrize(("least", "most"), [(0, 90), (80, 90), (85, None), (70, 70)])
-def test_a_counted_row_is_that_of_its_own_walk(end: str, least: int, most: int | None) -> None:
+@pytest.mark.parametrize(("min_count", "max_count"), [(0, 90), (80, 90), (85, None), (70, 70)])
+def test_a_counted_row_equals_its_walk(end: str, min_count: int, max_count: int | None) -> None:
     part = Choice((CharClass(((0x61, 0x62), (0xE9, 0x1F600))), LiteralText("0ab")))
-    automaton = link(Rules(seq(Repeat(part, least, most), LiteralText(end)), {}))
+    automaton = link(Rules(seq(Repeat(part, min_count, max_count), LiteralText(end)), {}))
     index = Index(automaton, V)
-    assert automaton.dfa(0).max_count == most
-    for count in range(0, 90 if most is None else most + 1):
+    assert automaton.dfa(0).max_count == max_count
+    for count in range(0, 90 if max_count is None else max_count + 1):
         for state in range(len(automaton.row)):
             frame = automaton.frame(state, count)
             row, walked = index.row(frame), index.row_within_budget(None, frame, 1 << 40, 0, None)
@@ -110,13 +110,13 @@ def test_a_counted_row_is_that_of_its_own_walk(end: str, least: int, most: int |
     "separated",
     [LiteralText("ab"), seq(LiteralText("0"), Repeat(CharClass(((0x61, 0x62),)), 2, 12)), LiteralText("é")],
 )
-def test_a_row_of_a_pattern_that_must_go_on_is_that_of_its_own_walk(separated: Node) -> None:
+def test_a_row_of_a_pattern_with_required_iterations_equals_its_walk(separated: Node) -> None:
     letter = CharClass(((0x61, 0x62),))
     pattern = seq(Repeat(letter, 1, None), Repeat(seq(LiteralText(","), separated)))
     automaton = link(Rules(Intersection(pattern, Repeat(CharClass(((0, 0x10FFFF),)), 2, 90)), {}))
-    index, most = Index(automaton, V), automaton.counter_bounds[0][1]
+    index, max_count = Index(automaton, V), automaton.counter_bounds[0][1]
     assert automaton.max_increments[0] > 1
-    for count in range(most + 1):
+    for count in range(max_count + 1):
         for state in range(len(automaton.row)):
             frame = automaton.frame(state, count)
             row, walked = index.row(frame), index.row_within_budget(None, frame, 1 << 40, 0, None)
@@ -125,16 +125,17 @@ def test_a_row_of_a_pattern_that_must_go_on_is_that_of_its_own_walk(separated: N
             assert row.max_cost_after == walked.max_cost_after or not row.mask.any()
 
 
-@pytest.mark.parametrize("most", [None, 90])
+@pytest.mark.parametrize("max_count", [None, 90])
 @pytest.mark.parametrize("words", [1, 2])
-def test_the_row_after_a_word_is_that_of_its_own_walk(words: int, most: int | None) -> None:
-    """Words counted without a counter: after each is another state, whose tokens take the same ways."""
+def test_the_row_after_a_word_equals_its_walk(words: int, max_count: int | None) -> None:
+    """Words are counted without the counter: each word leads to another state with equivalent tokens."""
     word, space = Repeat(CharClass(((0x61, 0x7A), (0xE9, 0x2FF))), 1, None), Repeat(LiteralText(","), 1, None)
     counted = seq(Repeat(seq(*(word, space) * words), 0, 24 // words), word)
-    node = counted if most is None else Intersection(counted, Repeat(CharClass(((0, 0x10FFFF),)), 0, most))
+    length = Repeat(CharClass(((0, 0x10FFFF),)), 0, max_count)
+    node = counted if max_count is None else Intersection(counted, length)
     automaton = link(Rules(node, {}))
     index = Index(automaton, V)
-    assert len(automaton.row) > 64 and (automaton.dfa(0).max_count is None) == (most is None)
+    assert len(automaton.row) > 64 and (automaton.dfa(0).max_count is None) == (max_count is None)
     in_words = {}
     for state in range(len(automaton.row)):
         frame = automaton.frame(state, 3)
@@ -144,11 +145,11 @@ def test_the_row_after_a_word_is_that_of_its_own_walk(words: int, most: int | No
         assert row.max_cost_after >= walked.max_cost_after
         if automaton.step([frame], ord("a")) == {frame}:
             in_words[state] = id(row.mask)
-    assert most is not None or (len(in_words) == 25 and len(set(in_words.values())) < 10)
+    assert max_count is not None or (len(in_words) == 25 and len(set(in_words.values())) < 10)
 
 
 @given(st.frozensets(st.text('ab0é"', min_size=1, max_size=5), max_size=6))
-def test_rows_told_from_each_other_are_those_of_the_plain_twin(names: frozenset[str]) -> None:
+def test_rows_stored_as_differences_equal_the_simple_ones(names: frozenset[str]) -> None:
     automaton = link(Rules(free_text_except(names), {}))
     index = Index(automaton, SMALL)
     for state in range(len(automaton.row)):
@@ -160,7 +161,7 @@ def test_rows_told_from_each_other_are_those_of_the_plain_twin(names: frozenset[
 
 
 @given(recursive_rules, st.text('ab0é",[]()', max_size=12))
-def test_needed_tokens_lead_to_an_end(rules: Rules, text: str) -> None:
+def test_upper_bounds_are_at_least_the_shortest_completion(rules: Rules, text: str) -> None:
     automaton = _linked(rules)
     if automaton is None or automaton.build_all().has_distinct:
         return
@@ -175,7 +176,7 @@ def test_needed_tokens_lead_to_an_end(rules: Rules, text: str) -> None:
 
 
 @given(texts)
-def test_split_is_the_plain_twin(text: str) -> None:
+def test_tokenize_equals_the_simple_one(text: str) -> None:
     tokens = Index(_ANY, V).tokenize(text.encode())
     assert (None if tokens is None else len(tokens)) == plain.split(V, text.encode())
     assert tokens is None or b"".join(V.tokens[token] for token in tokens) == text.encode()

@@ -47,15 +47,15 @@ def _linked(rules: Rules) -> Automaton | None:
     recursive_rules,
     st.binary(max_size=0) | st.sampled_from([b"[0]", b"((a))", b"a", b'"', b"[[0,0]]", b"([a,b])"]),
 )
-def test_what_is_built_late_accepts_the_same(rules: Rules, text: bytes) -> None:
-    late, soon = _linked(rules), _linked(replace(rules, lazy=frozenset()))
-    assert (late is None) == (soon is None)
-    if late is not None and soon is not None:
-        assert Reader(late).accepts(text) == Reader(soon).accepts(text)
+def test_lazy_rules_accept_the_same_texts(rules: Rules, text: bytes) -> None:
+    lazy, eager = _linked(rules), _linked(replace(rules, lazy=frozenset()))
+    assert (lazy is None) == (eager is None)
+    if lazy is not None and eager is not None:
+        assert Reader(lazy).accepts(text) == Reader(eager).accepts(text)
 
 
 @given(recursive_rules)
-def test_a_length_is_known_where_there_is_a_text_and_is_enough_for_one(rules: Rules) -> None:
+def test_length_bounds_are_at_least_the_shortest_length(rules: Rules) -> None:
     automaton = _linked(replace(rules, lazy=frozenset()))
     if automaton is None:
         return
@@ -64,16 +64,16 @@ def test_a_length_is_known_where_there_is_a_text_and_is_enough_for_one(rules: Ru
     for number, key in enumerate(automaton.builder.keys):
         if key is None:
             continue
-        least = int(automaton.min_count[number]) * int(shortest.bytes_per_iteration[number])
-        exact = int(shortest.distance[automaton.start[number]]) + least
-        assert exact < UNREACHABLE, "what has no text is not called"
+        iterations = int(automaton.min_count[number]) * int(shortest.bytes_per_iteration[number])
+        exact = int(shortest.distance[automaton.start[number]]) + iterations
+        assert exact < UNREACHABLE, "rules without texts are not called"
         if "set" not in str(key) and "few" not in str(key) and not isinstance(key, Distinct):
             assert exact <= lengths.of(key) < UNREACHABLE
     for name in ("endless", "hope", "tree", "set", "few", "odd"):
         assert (lengths.of(name) >= UNREACHABLE) == (name == "endless")
 
 
-def test_a_rule_is_built_when_it_is_called() -> None:
+def test_a_lazy_rule_is_built_when_it_is_called() -> None:
     rules = Rules(
         RuleRef("a"),
         {"a": Seq((LiteralText("("), Repeat(RuleRef("b"), 0, 1), LiteralText(")"))), "b": LiteralText("x")},
@@ -88,7 +88,7 @@ def test_a_rule_is_built_when_it_is_called() -> None:
     assert Reader(automaton.build_all()).accepts(b"(x)")
 
 
-def test_a_rule_that_is_not_late_is_built_even_if_only_a_late_one_calls_it() -> None:
+def test_an_eager_rule_is_built_even_if_only_a_lazy_rule_calls_it() -> None:
     large = Repeat(Seq((Repeat(LETTERS), LiteralText("a"), Repeat(LETTERS, 18, 18))))
     rules = Rules(
         Seq((LiteralText("("), RuleRef("a"))),
@@ -99,7 +99,7 @@ def test_a_rule_that_is_not_late_is_built_even_if_only_a_late_one_calls_it() -> 
         link(rules, Limits(states=10_000))
 
 
-def test_a_late_rule_without_a_text_is_never_called() -> None:
+def test_a_lazy_rule_without_texts_is_never_called() -> None:
     nothing = Intersection(LiteralText("a"), LiteralText("b"))
     optional = Rules(Seq((LiteralText("x"), Repeat(RuleRef("a"), 0, 1))), {"a": nothing}, lazy=frozenset("a"))
     automaton = link(optional)
@@ -112,7 +112,7 @@ def test_a_late_rule_without_a_text_is_never_called() -> None:
         )
 
 
-def test_the_length_of_other_texts_needs_no_automaton() -> None:
+def test_the_length_bound_of_free_text_with_exceptions_needs_no_automaton() -> None:
     def fails(node: Intersection) -> int:
         raise AssertionError(node)
 
@@ -128,7 +128,7 @@ def test_plain_patterns_have_small_automata(node: Node) -> None:
         assert len(regular_dfa(node).final) <= max(2 * characters, 4096)
 
 
-def test_a_definition_is_not_built_before_it_is_come_to() -> None:
+def test_a_definition_is_not_built_before_it_is_reached() -> None:
     definitions = {
         f"D{number}": {
             "type": "object",
@@ -144,7 +144,7 @@ def test_a_definition_is_not_built_before_it_is_come_to() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "late"),
+    ("schema", "lazy"),
     [
         ({"pattern": "^[a-z]+-[0-9]+$"}, True),
         ({"pattern": "^[a-z]+-[0-9]+$", "maxLength": 30}, True),
@@ -153,14 +153,14 @@ def test_a_definition_is_not_built_before_it_is_come_to() -> None:
         ({"pattern": "^" + "[a-z]?-" * 100 + "$", "maxLength": 150}, False),
     ],
 )
-def test_only_patterns_that_stay_small_wait(schema: dict[str, object], late: bool) -> None:
+def test_only_patterns_with_small_automata_are_lazy(schema: dict[str, object], lazy: bool) -> None:
     text = {"type": "string", **schema}
     rules = read_target({"type": "object", "properties": {"a": text}, "additionalProperties": False}).rules()
-    assert ("#$.a" in rules.lazy) == late
+    assert ("#$.a" in rules.lazy) == lazy
 
 
-def test_many_constants_that_begin_alike_do_not_wait() -> None:
-    # After a few letters too many of them are left, so they stand in one rule.
+def test_many_constants_with_common_prefixes_are_not_lazy() -> None:
+    # After a few letters too many constants are possible, so they are in one rule.
     values = [f"{'a' * min(number, 60)}{number:05}" for number in range(4_000)]
     schema = {"properties": {"a": {"type": "object", "properties": {"v": {"enum": values}}}}}
     rules = read_target(schema).rules()

@@ -1,4 +1,4 @@
-"""Ways to read a text that differ only in where they return to are one, however deep they hold each other."""
+"""Parses of a text that differ only in the frames to return to are merged, at any depth."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.languages import recursive_rules, vocabulary
 V = vocabulary(b"(0", b"a)", b"b)b)", b"((", b"a)b)a)")
 
 DEEP = 12
-"""Levels: pydantic tries both models at each, so it takes twice as long for one more."""
+"""Nesting levels: pydantic tries both models at each level, so each level doubles the duration."""
 
 
 class Plus(BaseModel):
@@ -60,7 +60,7 @@ class Wide(BaseModel):
         (Open, "next", [{"a": 1, "z": 1}, {"b": [1], "z": 1}]),
     ],
 )
-def test_ways_to_read_do_not_multiply_with_depth(
+def test_parses_do_not_multiply_with_depth(
     target: type[BaseModel],
     key: str,
     rests: list[dict[str, Any]],
@@ -87,30 +87,28 @@ def test_the_language_is_the_same(target: Any) -> None:
     assert report.ok, str(report)
 
 
-class Apart(Automaton):
-    """Every way to read a text for itself."""
+class Unmerged(Automaton):
+    """An automaton that does not merge frames."""
 
     def merge_frames(self, frames: Collection[Frame]) -> frozenset[Frame]:
         return frozenset(frames)
 
 
 @given(recursive_rules, st.none() | st.integers(0, 8), st.data())
-def test_masks_are_those_of_every_way_for_itself(
-    rules: Rules, extra: int | None, data: st.DataObject
-) -> None:
+def test_masks_equal_those_of_unmerged_frames(rules: Rules, extra: int | None, data: st.DataObject) -> None:
     try:
         automaton = link(rules)
     except UnsatisfiableSchema:
         return
-    apart = Apart(automaton.builder.tables, automaton.limits, automaton.builder)
-    merged, plain = Guide(automaton, V).cursor(), Guide(apart, V).cursor()
+    unmerged = Unmerged(automaton.builder.tables, automaton.limits, automaton.builder)
+    merged, plain = Guide(automaton, V).cursor(), Guide(unmerged, V).cursor()
     budget = None if extra is None else merged.min_tokens_to_end() + extra
     for _ in range(7):
         try:
             assert _answers(merged) == _answers(plain)
             allowed = _allowed(merged, budget)
-            assert budget is None or _holds(allowed, plain, budget)
-        except LimitExceeded:  # the ways are too many, but not for the guide
+            assert budget is None or _is_valid(allowed, plain, budget)
+        except LimitExceeded:  # too many frames without merging
             break
         if not allowed:
             break
@@ -128,17 +126,17 @@ def _answers(cursor: Cursor) -> tuple[list[int], bool, int]:
 
 
 def _allowed(cursor: Cursor, budget: int | None) -> list[int]:
-    """The allowed tokens, without the end token."""
+    """Return the allowed tokens, without the end token."""
     mask = np.zeros(V.mask_words, np.uint32)
     cursor.fill_mask(mask, budget)
     tokens: list[int] = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
     return [token for token in tokens if token not in V.eos_token_ids]
 
 
-def _holds(allowed: list[int], cursor: Cursor, budget: int) -> bool:
-    """Whether the allowed tokens are some of those that fit, and are not none if any fits.
+def _is_valid(allowed: list[int], cursor: Cursor, budget: int) -> bool:
+    """Return whether the allowed tokens fit the budget, and are not empty if any token fits.
 
-    Which of them depends on the way to an end that is known, and that may differ.
+    The tokens may differ, because they depend on the completion that was found.
     """
     if allowed:
         return all(_fits(cursor, token, budget) for token in allowed)

@@ -46,11 +46,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _guide() -> Guide:
     shared_rows.cache_clear()
-    kept = load_guide(ADDRESS, V)
-    if kept is None:
+    stored = load_guide(ADDRESS, V)
+    if stored is None:
         return Guide(link(RULES), V, address=ADDRESS)
-    automaton = Automaton(kept.tables, Limits(), lambda: LazyBuilder(RULES, Limits()))
-    return Guide(automaton, V, address=ADDRESS, guide_file=kept)
+    automaton = Automaton(stored.tables, Limits(), lambda: LazyBuilder(RULES, Limits()))
+    return Guide(automaton, V, address=ADDRESS, guide_file=stored)
 
 
 def _masks(guide: Guide, text: bytes) -> list[bytes]:
@@ -63,22 +63,22 @@ def _masks(guide: Guide, text: bytes) -> list[bytes]:
     return masks
 
 
-def test_what_was_saved_is_read_and_says_the_same(folder: Path) -> None:
+def test_a_saved_guide_has_the_same_masks(folder: Path) -> None:
     guide = _guide()
     masks = _masks(guide, TEXT)
     guide.save()
     assert len(list(folder.glob("*.cache"))) == 2, "one file for the guide, one for the text rule"
-    again = _guide()
+    loaded = _guide()
     assert load_guide(ADDRESS, V) is not None
-    assert _masks(again, TEXT) == masks
-    assert again.index.unsaved_rows == 0
+    assert _masks(loaded, TEXT) == masks
+    assert loaded.index.unsaved_rows == 0
 
 
 def test_precompute_saves_every_mask() -> None:
     assert _guide().precompute() > 15
-    again = _guide()
-    _masks(again, TEXT)
-    assert again.index.unsaved_rows == 0
+    loaded = _guide()
+    _masks(loaded, TEXT)
+    assert loaded.index.unsaved_rows == 0
 
 
 def _truncated(content: bytes) -> bytes:
@@ -96,7 +96,7 @@ def _foreign(content: bytes) -> bytes:
 @pytest.mark.parametrize(
     "damage", [_truncated, _flipped, _foreign, lambda content: b"", lambda content: content + b"x"]
 )
-def test_damaged_files_are_made_again(folder: Path, damage: object) -> None:
+def test_damaged_files_are_replaced(folder: Path, damage: object) -> None:
     guide = _guide()
     masks = _masks(guide, TEXT)
     guide.save()
@@ -104,22 +104,22 @@ def test_damaged_files_are_made_again(folder: Path, damage: object) -> None:
         path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
     assert load_guide(ADDRESS, V) is None
     assert not (folder / f"{ADDRESS}.cache").exists()
-    again = _guide()
-    assert _masks(again, TEXT) == masks
-    again.save()
+    rebuilt = _guide()
+    assert _masks(rebuilt, TEXT) == masks
+    rebuilt.save()
     assert load_guide(ADDRESS, V) is not None
 
 
-def test_files_under_a_wrong_name_are_not_believed(folder: Path) -> None:
+def test_files_with_a_wrong_name_are_rejected(folder: Path) -> None:
     _guide().precompute()
     first, second = sorted(folder.glob("*.cache"))
-    kept = first.read_bytes()
+    content = first.read_bytes()
     first.write_bytes(second.read_bytes())
-    second.write_bytes(kept)
+    second.write_bytes(content)
     assert load_guide(ADDRESS, V) is None
 
 
-def test_cache_is_bounded_and_the_oldest_file_goes(folder: Path) -> None:
+def test_the_cache_is_bounded_and_removes_the_oldest_file(folder: Path) -> None:
     addresses = [store.address_of(f"key {number}") for number in range(5)]
     for number, address in enumerate(addresses):
         store.save(address, FORM, {"a": np.zeros(1000, np.int32)}, 10_000)
@@ -130,15 +130,15 @@ def test_cache_is_bounded_and_the_oldest_file_goes(folder: Path) -> None:
     assert sum(path.stat().st_size for path in folder.glob("*")) <= 10_000
 
 
-def test_small_files_are_bounded_too(folder: Path) -> None:
+def test_many_small_files_are_bounded(folder: Path) -> None:
     for number in range(600):
-        # Not `address_of`, for with the source it would depend on chance when the folder is looked at.
+        # With `address_of`, the writes that check the folder would depend on the source of structkit.
         address = hashlib.blake2b(b"%d" % number, digest_size=16).hexdigest()
         store.save(address, FORM, {"a": np.zeros(10, np.int32)}, 10_000)
     assert sum(path.stat().st_size for path in folder.glob("*")) <= 30_000
 
 
-def test_what_is_read_counts_as_used(folder: Path) -> None:
+def test_reading_a_file_updates_its_modification_time(folder: Path) -> None:
     store.save(ADDRESS, FORM, {"a": np.zeros(1, np.int32)}, 10_000)
     path = folder / f"{ADDRESS}.cache"
     os.utime(path, (1, 1))
@@ -146,7 +146,7 @@ def test_what_is_read_counts_as_used(folder: Path) -> None:
     assert path.stat().st_mtime > 1
 
 
-def test_folder_that_cannot_be_written_is_no_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_folder_is_not_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "file").write_text("")
     monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(folder / "file"))
     guide = _guide()
@@ -154,7 +154,7 @@ def test_folder_that_cannot_be_written_is_no_error(folder: Path, monkeypatch: py
     assert store.load(ADDRESS, FORM) is None
 
 
-def test_two_writers_leave_a_whole_file(folder: Path) -> None:
+def test_two_writers_leave_one_complete_file(folder: Path) -> None:
     for value in (1, 2):
         assert store.save(ADDRESS, FORM, {"a": np.full(3, value, np.int32)}, 10_000)
     read = store.load(ADDRESS, FORM)
@@ -164,19 +164,19 @@ def test_two_writers_leave_a_whole_file(folder: Path) -> None:
 
 def test_files_of_another_version_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert store.save(ADDRESS, FORM, {"a": np.zeros(1, np.int32)}, 10_000)
-    monkeypatch.setattr(store, "source_hash", lambda: "of another version")
+    monkeypatch.setattr(store, "source_hash", lambda: "another version")
     assert store.load(store.address_of("a test"), FORM) is None
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="modes say nothing there")
-def test_the_folder_is_made_for_this_user_only(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="file modes have no meaning on Windows")
+def test_the_folder_is_created_for_this_user_only(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new = folder / "deep" / "new"
     monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(new))
     assert store.save(ADDRESS, FORM, {"a": np.zeros(1, np.int32)}, 10_000)
     assert new.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="modes say nothing there")
+@pytest.mark.skipif(sys.platform == "win32", reason="file modes have no meaning on Windows")
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, None])
 def test_a_folder_that_others_can_write_to_is_not_used(
     folder: Path, mode: int | None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -201,7 +201,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(
     assert store.load(ADDRESS, FORM) is not None
 
 
-def test_every_maker_is_there() -> None:
+def test_the_hashed_source_files_exist() -> None:
     root = Path(store.__file__).parents[2]
     assert all((root / name).exists() for name in store.SOURCE_PARTS)
     assert len(store.source_hash() or "") == 64

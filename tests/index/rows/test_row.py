@@ -1,4 +1,4 @@
-"""The memory that holds rows: bounded, and what is in use stays."""
+"""The cache of rows: bounded, and rows in use are not evicted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _row(words: int) -> Row:
     st.lists(st.tuples(st.booleans(), st.integers(0, 20), st.integers(0, 100)), max_size=200),
     st.integers(1, 20_000),
 )
-def test_memory_is_bounded_and_what_was_used_last_stays(
+def test_the_cache_is_bounded_and_keeps_recently_used_rows(
     uses: list[tuple[bool, int, int]], limit: int
 ) -> None:
     cache: RowCache[int, Row] = RowCache(limit)
@@ -34,12 +34,12 @@ def test_memory_is_bounded_and_what_was_used_last_stays(
         if row is not None:
             used = [(other, each) for other, each in used if other != key] + [(key, row)]
             largest = max(largest, row.nbytes)
-        held = cache.items()
-        assert sum(each.nbytes for each in held.values()) <= limit + 2 * largest
-        assert len(held) <= len(cache)
+        cached = cache.items()
+        assert sum(each.nbytes for each in cached.values()) <= limit + 2 * largest
+        assert len(cached) <= len(cache)
         recent = 0
         for other, each in reversed(used):
             recent += each.nbytes
             if 2 * recent > limit:
                 break
-            assert held[other] is each
+            assert cached[other] is each
