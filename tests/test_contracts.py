@@ -1,7 +1,7 @@
-"""The contracts, as a user reads them, against oracles that know nothing of the library's inside.
+"""The public contracts, compared with oracles that are independent of the implementation.
 
-A text is a member of a type if `json.dumps` would write it so and pydantic, being strict, reads it. All members
-up to a length are listed, and a mask must hold exactly the tokens that lead towards one that tokens can spell.
+A text is a member of a type if `json.dumps` writes it and pydantic in strict mode accepts it. All members up to a
+length are listed, and a mask must contain exactly the tokens after which tokens can spell a member.
 """
 
 from __future__ import annotations
@@ -42,11 +42,8 @@ class Pair(BaseModel):
     b: Literal["x", "xy"] | None
 
 
-# ---------------------------------------------------------------- section 3, word for word
-
-
 def allowed(cursor: sk.Cursor, budget: int | None = None) -> set[int]:
-    """The tokens of a mask, read as section 3 says: bit t % 32 of word t // 32."""
+    """Return the tokens of a mask: token t is bit t % 32 of word t // 32."""
     size = cursor.guide.vocabulary.size
     out = np.full(-(-size // 32), 0xFFFFFFFF, np.uint32)
     cursor.fill_mask(out, budget)
@@ -90,7 +87,7 @@ def test_types_are_inferred() -> None:
     assert_type(sk.extract(model(), "", {"type": "null"}), object)
 
 
-def test_async_equals_sync_and_leaves_the_loop_running() -> None:
+def test_async_equals_sync_and_does_not_block_the_loop() -> None:
     def result() -> sk.Result[list[int]]:
         return sk.generate(
             testing.RandomModel(seed=3), "x", list[int], temperature=1.0, seed=4, max_tokens=60
@@ -124,7 +121,7 @@ def test_many_async_calls_on_one_model() -> None:
     assert asyncio.run(many()) == [1] * 20
 
 
-def test_visible_steps() -> None:
+def test_schema_and_regex_of_a_model() -> None:
     assert (
         sk.to_json_schema(Person)["required"] == ["name", "age", "job"]
         or "name" in sk.to_json_schema(Person)["properties"]
@@ -133,7 +130,7 @@ def test_visible_steps() -> None:
     assert not re.fullmatch(sk.to_regex(Person), '{"name": "Ana", "age": 3')
 
 
-def test_vocabulary_by_hand() -> None:
+def test_vocabulary_from_token_bytes() -> None:
     vocabulary = sk.Vocabulary(tokens=[b"a", b"b", b"ab"], eos_token_ids={7})
     assert vocabulary.size == 8
     assert vocabulary.tokens[2] == b"ab"
@@ -159,14 +156,14 @@ def test_mask_of_more_than_one_word() -> None:
     "out",
     [np.zeros(1, np.int32), np.zeros(2, np.uint32), np.zeros(1, np.uint64), np.zeros((1, 1), np.uint32)],
 )
-def test_mask_of_the_wrong_kind_is_refused(out: Any) -> None:
+def test_masks_of_wrong_shape_or_dtype_are_rejected(out: Any) -> None:
     cursor = sk.compile(bool, sk.Vocabulary(tokens=[b"true", b"false"], eos_token_ids={2})).cursor()
     with pytest.raises(ValueError, match=r"uint32\[1\]"):
         cursor.fill_mask(out)
 
 
 @pytest.mark.parametrize("token", [0, 2, 3, 4, 5, 6, 31, 32, 1_000_000, -1, -2, 2**40])
-def test_refused_token_changes_nothing(token: int) -> None:
+def test_rejected_tokens_leave_the_cursor_unchanged(token: int) -> None:
     vocabulary = sk.Vocabulary(tokens=[b"t", b"rue", b"x", None, b""], eos_token_ids={5})
     cursor = sk.compile(bool, vocabulary, cache=False).cursor()
     cursor.advance(0)
@@ -193,13 +190,13 @@ def test_forced_bytes_fork_and_rollback() -> None:
     assert other.token_ids == cursor.token_ids and allowed(other) == allowed(cursor)
     other.advance(ord('"'))
     assert other.forced_bytes() == b', "age": '
-    with pytest.raises(ValueError, match="take back"):
+    with pytest.raises(ValueError, match="cannot roll back 1000"):
         other.rollback(1000)
-    with pytest.raises(ValueError, match="take back"):
+    with pytest.raises(ValueError, match="cannot roll back -1"):
         other.rollback(-1)
 
 
-def test_random_model_has_a_default_seed_and_repeats_itself() -> None:
+def test_random_model_has_a_default_seed_and_is_reproducible() -> None:
     def texts(model: testing.RandomModel) -> list[str]:
         return [sk.generate(model, "", Person, max_tokens=60, temperature=0.7, seed=9).text for _ in range(3)]
 
@@ -207,14 +204,11 @@ def test_random_model_has_a_default_seed_and_repeats_itself() -> None:
     assert texts(testing.RandomModel(seed=0)) != texts(testing.RandomModel(seed=1))
 
 
-def test_scripted_model_runs_out_with_an_error() -> None:
+def test_exhausted_scripted_model_raises() -> None:
     model = testing.ScriptedModel(["1"])
     assert sk.extract(model, "", int) == 1
     with pytest.raises(sk.ModelError, match="add one"):
         sk.extract(model, "", int)
-
-
-# ---------------------------------------------------------------- laws by brute force
 
 
 class Color(enum.Enum):
@@ -237,14 +231,14 @@ AB = Annotated[str, Field(pattern="^[ab]*$")]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Case:
-    """A target and its members, by hand.
+    """A target and its explicitly listed members.
 
     Args:
         target: The target.
-        members: Its texts: all of them, or all up to `longest` bytes.
-        longest: For an infinite target.
-        closing: For an infinite target: from any prefix a member is at most so many bytes away.
-        differ: Whether items must differ.
+        members: The texts of the target: all of them, or all up to `longest` bytes.
+        longest: The maximum length of the members, for an infinite target.
+        closing: The maximum number of bytes from a prefix to a member, for an infinite target.
+        differ: Whether items must be distinct.
     """
 
     target: Any
@@ -269,7 +263,7 @@ def words(alphabet: str, length: int) -> tuple[str, ...]:
 
 @cache
 def joined(item: Callable[[int], Iterable[str]], length: int) -> tuple[str, ...]:
-    """Items of a whole length, with `, ` between them; one at least."""
+    """Return one or more items, separated by `, `, of the given total length."""
     longer = (
         f"{a}, {b}" for n in range(1, length - 2) for a in item(n) for b in joined(item, length - n - 2)
     )
@@ -305,7 +299,7 @@ def trees(length: int) -> Iterable[str]:
 
 
 def anything(length: int) -> Iterable[str]:
-    """JSON without objects over the characters of `FEW`."""
+    """Return JSON texts without objects over the characters of `FEW`."""
     atoms = [text for text in words("01", length) if text and str(int(text)) == text]
     return [*atoms, *quoted("[]a, 01")(length), *listed(anything)(length)]
 
@@ -393,7 +387,7 @@ LAWS = [
 
 @cache
 def fewest(case: Case, vocabulary: sk.Vocabulary) -> dict[bytes, int]:
-    """For each prefix of a member the fewest tokens that lead to a member, `FAR` if none do."""
+    """Return, for each prefix of a member, the fewest tokens to a member, `FAR` if there are none."""
     tokens = {token for token in vocabulary.tokens if token}
     lengths = sorted({len(token) for token in tokens})
     need: dict[bytes, int] = {}
@@ -401,15 +395,15 @@ def fewest(case: Case, vocabulary: sk.Vocabulary) -> dict[bytes, int]:
         text = member.encode()
         left = [0] * (len(text) + 1)
         for at in range(len(text) - 1, -1, -1):
-            ways = (left[at + n] for n in lengths if text[at : at + n] in tokens and at + n <= len(text))
-            left[at] = min(min(ways, default=FAR) + 1, FAR)
+            costs = (left[at + n] for n in lengths if text[at : at + n] in tokens and at + n <= len(text))
+            left[at] = min(min(costs, default=FAR) + 1, FAR)
         for at, count in enumerate(left):
             need[text[:at]] = min(need.get(text[:at], FAR), count)
     return need
 
 
 def expected(need: dict[bytes, int], vocabulary: sk.Vocabulary, prefix: bytes, budget: int = FAR) -> set[int]:
-    """The tokens after which a member can be completed with fewer than `budget` more, and the ends."""
+    """Return the tokens after which fewer than `budget` tokens complete a member, and the end tokens."""
     tokens = {
         t for t, token in enumerate(vocabulary.tokens) if token and need.get(prefix + token, FAR) < budget
     }
@@ -420,19 +414,19 @@ def compiled(case: Case, vocabulary: sk.Vocabulary, need: dict[bytes, int]) -> s
     if need[b""] == FAR:
         with pytest.raises(sk.VocabularyError, match="no sequence of tokens spells"):
             sk.compile(case.target, vocabulary, cache=False)
-        pytest.skip("this vocabulary cannot spell any member, and that was said")
+        pytest.skip("this vocabulary cannot spell any member")
     return sk.compile(case.target, vocabulary, cache=False).cursor()
 
 
 def prefixes(
-    case: Case, vocabulary: sk.Vocabulary, need: dict[bytes, int], most: int
+    case: Case, vocabulary: sk.Vocabulary, need: dict[bytes, int], max_prefixes: int
 ) -> Iterator[tuple[bytes, list[int]]]:
-    """What tokens can write, breadth first, as far as the members are known."""
+    """Yield the prefixes that tokens can write, breadth first, as far as the members are known."""
     known = case.longest - case.closing - vocabulary.max_token_length
     seen: set[bytes] = {b""}
     pending: list[tuple[bytes, list[int]]] = [(b"", [])]
     for prefix, path in pending:
-        if len(prefix) > known or len(seen) > most:
+        if len(prefix) > known or len(seen) > max_prefixes:
             return
         yield prefix, path
         for token in sorted(expected(need, vocabulary, prefix) - set(vocabulary.eos_token_ids)):
@@ -443,10 +437,10 @@ def prefixes(
 
 
 @pytest.mark.parametrize(("case", "vocabulary"), LAWS)
-def test_mask_is_what_can_be_completed(case: Case, vocabulary: sk.Vocabulary) -> None:
+def test_masks_equal_brute_force(case: Case, vocabulary: sk.Vocabulary) -> None:
     need = fewest(case, vocabulary)
     start = compiled(case, vocabulary, need)
-    for prefix, path in prefixes(case, vocabulary, need, most=60):
+    for prefix, path in prefixes(case, vocabulary, need, max_prefixes=60):
         cursor = start.fork()
         for token in path:
             cursor.advance(token)
@@ -459,31 +453,33 @@ def test_mask_is_what_can_be_completed(case: Case, vocabulary: sk.Vocabulary) ->
 
 
 @pytest.mark.parametrize(("case", "vocabulary"), LAWS)
-def test_budget_leaves_a_way_and_only_ways(case: Case, vocabulary: sk.Vocabulary) -> None:
+def test_masks_with_a_budget_are_sound_and_not_empty(case: Case, vocabulary: sk.Vocabulary) -> None:
     need = fewest(case, vocabulary)
     start = compiled(case, vocabulary, need)
-    for prefix, path in prefixes(case, vocabulary, need, most=20):
+    for prefix, path in prefixes(case, vocabulary, need, max_prefixes=20):
         cursor = start.fork()
         for token in path:
             cursor.advance(token)
-        least = cursor.min_tokens_to_end()
-        # With items that must differ `tokens_to_end` may tell a little too much, as it says; it never tells too little.
-        assert need[prefix] <= least if case.differ else need[prefix] == least, prefix
-        for budget in range(least + 3):
+        min_tokens = cursor.min_tokens_to_end()
+        # With distinct items `min_tokens_to_end` is an upper bound.
+        assert need[prefix] <= min_tokens if case.differ else need[prefix] == min_tokens, prefix
+        for budget in range(min_tokens + 3):
             mask, exact = allowed(cursor, budget), expected(need, vocabulary, prefix, budget)
             assert mask <= exact, (prefix, budget)
-            assert cursor.fits(budget) == (least <= budget), (prefix, budget)
-            assert mask or budget < least, (prefix, budget)
+            assert cursor.fits(budget) == (min_tokens <= budget), (prefix, budget)
+            assert mask or budget < min_tokens, (prefix, budget)
 
 
 @pytest.mark.parametrize(("case", "vocabulary"), LAWS)
-def test_every_budget_is_met_or_refused_with_the_true_least(case: Case, vocabulary: sk.Vocabulary) -> None:
+def test_every_budget_is_kept_or_rejected_with_the_exact_minimum(
+    case: Case, vocabulary: sk.Vocabulary
+) -> None:
     need = fewest(case, vocabulary)
     compiled(case, vocabulary, need)
-    least = need[b""]
+    min_tokens = need[b""]
     adapter: Any = None if isinstance(case.target, (sk.Regex, sk.Choice)) else TypeAdapter(case.target)
-    for budget in range(least):
-        with pytest.raises(sk.BudgetTooSmall, match=f"pass max_tokens={least}") as caught:
+    for budget in range(min_tokens):
+        with pytest.raises(sk.BudgetTooSmall, match=f"pass max_tokens={min_tokens}") as caught:
             sk.generate(
                 testing.RandomModel(vocabulary=vocabulary),
                 "a",
@@ -491,7 +487,7 @@ def test_every_budget_is_met_or_refused_with_the_true_least(case: Case, vocabula
                 max_tokens=budget,
                 include_schema=False,
             )
-        assert (caught.value.needed, caught.value.budget) == (least, budget)
+        assert (caught.value.needed, caught.value.budget) == (min_tokens, budget)
     for extra in (0, 1, 2, 5):
         for seed in range(2):
             model = testing.RandomModel(seed, vocabulary)
@@ -499,12 +495,12 @@ def test_every_budget_is_met_or_refused_with_the_true_least(case: Case, vocabula
                 model,
                 "a",
                 case.target,
-                max_tokens=least + extra,
+                max_tokens=min_tokens + extra,
                 include_schema=False,
                 temperature=1.0,
                 seed=seed,
             )
-            assert len(result.token_ids) == result.usage.generated_tokens <= least + extra
+            assert len(result.token_ids) == result.usage.generated_tokens <= min_tokens + extra
             assert len(result.text) > case.longest or result.text in case.members
             assert adapter is None or adapter.validate_json(result.text) == result.value
 
@@ -520,13 +516,13 @@ def test_every_budget_is_met_or_refused_with_the_true_least(case: Case, vocabula
         set[frozenset[bool]],
     ],
 )
-def test_many_unique_texts_within_a_tight_budget(target: Any) -> None:
+def test_many_distinct_texts_within_a_tight_budget(target: Any) -> None:
     vocabulary = testing.small_vocabulary()
-    least = sk.compile(target, vocabulary, cache=False).cursor().min_tokens_to_end()
+    min_tokens = sk.compile(target, vocabulary, cache=False).cursor().min_tokens_to_end()
     for seed in range(6):
         model = testing.RandomModel(seed, vocabulary)
-        result = sk.generate(model, "a", target, max_tokens=least + seed, temperature=1.0, seed=seed)
-        assert result.usage.generated_tokens <= least + seed
+        result = sk.generate(model, "a", target, max_tokens=min_tokens + seed, temperature=1.0, seed=seed)
+        assert result.usage.generated_tokens <= min_tokens + seed
         assert TypeAdapter(target).validate_json(result.text) == result.value
 
 
@@ -538,7 +534,7 @@ def test_many_unique_texts_within_a_tight_budget(target: Any) -> None:
         (set[Literal["a"] | Annotated[int, Field(ge=1, le=2)]], b'[2, "a", 1'),
     ],
 )
-def test_no_separator_follows_the_last_unique_text_that_there_is(target: Any, text: bytes) -> None:
+def test_no_separator_follows_the_last_available_distinct_text(target: Any, text: bytes) -> None:
     cursor = sk.compile(target, testing.byte_vocabulary(), cache=False).cursor()
     for byte in text:
         cursor.advance(byte)

@@ -1,4 +1,4 @@
-"""Values that must differ from each other: floats in sets and as keys, and what models hold in sets."""
+"""Distinct values: floats in sets and as keys, and models in sets."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Truth(BaseModel, frozen=True):
     value: bool | int
 
 
-class Held(BaseModel, frozen=True):
+class Number(BaseModel, frozen=True):
     value: float
 
 
-Several = Annotated[set[float], Field(min_length=2)]
-Either = Annotated[set[int | float], Field(min_length=2)]
+Floats = Annotated[set[float], Field(min_length=2)]
+Numbers = Annotated[set[int | float], Field(min_length=2)]
 
 edges = st.sampled_from([5e-324, 1e22, 1e16, 1e-7, 1e-4, 9007199254740993.0, 0.1 + 0.2])
 values = (st.floats(-1e308, 1e308, exclude_min=True, exclude_max=True) | edges).filter(bool)
@@ -43,44 +43,44 @@ def _guide(target: Any) -> Guide:
     return sk.compile(target, byte_vocabulary(), cache=False)
 
 
-def _holds(target: Any, text: str) -> bool:
+def _accepts(target: Any, text: str) -> bool:
     cursor = _guide(target).cursor()
     return reads(cursor, text.encode()) and cursor.is_accepting
 
 
 @given(values)
 def test_the_dump_of_a_float_is_in_the_language(value: float) -> None:
-    for target, held in (
+    for target, container in (
         (set[float], {value}),
         (set[float | None], {value, None}),
         (set[tuple[float, str]], {(value, "a")}),
-        (set[Held], {Held(value=value)}),
+        (set[Number], {Number(value=value)}),
         (dict[float, int], {value: 1}),
     ):
-        text = dump(TypeAdapter(target), held)
-        assert _holds(target, text), text
+        text = dump(TypeAdapter(target), container)
+        assert _accepts(target, text), text
 
 
-@pytest.mark.parametrize("target", [Several, Either])
+@pytest.mark.parametrize("target", [Floats, Numbers])
 @given(st.lists(values, min_size=2, max_size=4), st.integers(15, 17))
-def test_where_items_are_counted_no_two_are_equal(target: Any, found: list[float], figures: int) -> None:
-    texts = [*map(repr, found), repr(float(f"{found[0]:.{figures - 1}e}")), f"{found[0]:.{figures}g}"]
+def test_no_two_items_are_equal_if_items_are_counted(target: Any, items: list[float], digits: int) -> None:
+    texts = [*map(repr, items), repr(float(f"{items[0]:.{digits - 1}e}")), f"{items[0]:.{digits}g}"]
     text = f"[{', '.join(texts)}]"
-    if _holds(target, text):
+    if _accepts(target, text):
         assert len(set(json.loads(text))) == len(texts)
 
 
 @pytest.mark.parametrize("text", ["[1, 1.0]", "[0.1, 0.10000000000000001]", "[1e+16, 10000000000000000]"])
-def test_equal_numbers_in_two_spellings(text: str) -> None:
-    assert not _holds(Several, text)
-    assert not _holds(Either, text)
-    assert not _holds(Annotated[set[Any], Field(min_length=2)], text)
+def test_equal_numbers_in_different_notations(text: str) -> None:
+    assert not _accepts(Floats, text)
+    assert not _accepts(Numbers, text)
+    assert not _accepts(Annotated[set[Any], Field(min_length=2)], text)
 
 
-def test_equal_models_in_two_spellings() -> None:
-    moments = '[{"at": "2024-01-01T00:00:00Z"}, {"at": "2024-01-01T01:00:00+01:00"}]'
-    assert not _holds(Annotated[set[Moment], Field(min_length=2)], moments)
-    several = Annotated[set[Moment], Field(min_length=2)]
-    assert _holds(several, moments.replace("01:00:00+01:00", "01:00:00Z"))
-    assert not _holds(Annotated[set[Truth], Field(min_length=2)], '[{"value": 1}, {"value": true}]')
-    assert _holds(Annotated[set[Truth], Field(min_length=2)], '[{"value": 2}, {"value": true}]')
+def test_equal_models_in_different_notations() -> None:
+    text = '[{"at": "2024-01-01T00:00:00Z"}, {"at": "2024-01-01T01:00:00+01:00"}]'
+    moments = Annotated[set[Moment], Field(min_length=2)]
+    assert not _accepts(moments, text)
+    assert _accepts(moments, text.replace("01:00:00+01:00", "01:00:00Z"))
+    assert not _accepts(Annotated[set[Truth], Field(min_length=2)], '[{"value": 1}, {"value": true}]')
+    assert _accepts(Annotated[set[Truth], Field(min_length=2)], '[{"value": 2}, {"value": true}]')

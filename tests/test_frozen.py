@@ -18,14 +18,14 @@ from structkit.schema.ir.nodes import Array, Note, Property, String
         Choice((LiteralText("a"), LiteralText("b"))),
     ],
 )
-def test_a_copy_is_equal_and_knows_nothing_of_the_hash(value: object) -> None:
+def test_a_copy_is_equal_and_has_no_cached_hash(value: object) -> None:
     hash(value)
     for other in (copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
-        assert not hasattr(other, "_hash")  # that of a string is another in each process
+        assert not hasattr(other, "_hash")  # hashes of strings differ between processes
         assert other == value and hash(other) == hash(value) and repr(other) == repr(value)
 
 
 def test_a_copy_of_the_empty_language_is_itself() -> None:
-    whole = Intersection(LiteralText("a"), NEVER)
-    for other in (copy.copy(whole), copy.deepcopy(whole), pickle.loads(pickle.dumps(whole))):
+    node = Intersection(LiteralText("a"), NEVER)
+    for other in (copy.copy(node), copy.deepcopy(node), pickle.loads(pickle.dumps(node))):
         assert other.right is NEVER

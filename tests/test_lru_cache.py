@@ -1,4 +1,4 @@
-"""The bounded cache, against a list of what was used last."""
+"""The LRU cache compared with a list of the recently used keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from structkit.lru_cache import LruCache
 
 
 @given(st.integers(1, 4), st.lists(st.tuples(st.booleans(), st.integers(0, 6))))
-def test_what_was_used_longest_ago_is_dropped(size: int, steps: list[tuple[bool, int]]) -> None:
+def test_the_least_recently_used_key_is_evicted(size: int, steps: list[tuple[bool, int]]) -> None:
     cache: LruCache[int, int | None] = LruCache(size)
     used: list[int] = []
     for at, (store, key) in enumerate(steps):
@@ -33,7 +33,7 @@ def test_a_value_may_be_none() -> None:
     assert "a" in cache and cache.get("a") is None
 
 
-def test_threads_share_it() -> None:
+def test_threads_can_share_a_cache() -> None:
     cache: LruCache[int, int] = LruCache(8)
 
     def use(seed: int) -> None:
@@ -46,6 +46,6 @@ def test_threads_share_it() -> None:
     assert len(cache) == 8
 
 
-def test_it_holds_something() -> None:
+def test_the_maximum_size_is_at_least_one() -> None:
     with pytest.raises(ValueError, match="max_size must be at least 1"):
         LruCache(0)

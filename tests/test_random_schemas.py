@@ -1,4 +1,4 @@
-"""Random JSON Schemas, all the way to the automaton, against `jsonschema`: nothing loose, nothing strict."""
+"""Automata of random JSON Schemas compared with `jsonschema`: neither too loose nor too strict."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIMITS = Limits(schema_nodes=50_000, nfa_states=30_000)
 
 
 def _plain(value: object) -> object:
-    """The value with whole numbers as integers: a whole number is written without a fraction."""
+    """Return the value with integral floats as integers, because integers are written without a fraction."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
@@ -48,14 +48,14 @@ def test_a_text_is_written_if_and_only_if_it_is_valid(
         valid = is_valid(validator, value)
         written = automaton is not None and Reader(automaton).accepts(text)
         assert written <= valid, text
-        # Unique items and constants are written in one way; keys that are counted, or must be there, in one order.
-        spelled = json.dumps(schema)
-        if not any(word in spelled for word in ("uniqueItems", "Properties", "propertyNames", ".0")):
+        # Unique items and constants have one notation; keys that are counted or required have one order.
+        keywords = json.dumps(schema)
+        if not any(word in keywords for word in ("uniqueItems", "Properties", "propertyNames", ".0")):
             assert written == valid, text
 
 
 def _harder(schema: object) -> object:
-    """The schema with a pattern that no regular language says."""
+    """Return the schema with each pattern `a` replaced by a pattern that is not a regular language."""
     if isinstance(schema, list):
         return [_harder(each) for each in schema]
     if isinstance(schema, dict):
@@ -68,7 +68,7 @@ def _harder(schema: object) -> object:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, schemas, st.lists(json_values, min_size=1, max_size=8))
-def test_a_lenient_reading_forbids_nothing_and_explains_itself(
+def test_a_lenient_schema_allows_all_valid_values_and_is_explained(
     schema: object, other: object, values: list[object]
 ) -> None:
     if not isinstance(schema, dict):
@@ -96,8 +96,8 @@ def test_a_lenient_reading_forbids_nothing_and_explains_itself(
         pass
     except (UnsupportedKeyword, PatternError):
         assert automaton is None or not explained.enforced, str(explained)
-    spelled = json.dumps(schema)
-    if any(word in spelled for word in ("uniqueItems", "Properties", "propertyNames", ".0")):
+    keywords = json.dumps(schema)
+    if any(word in keywords for word in ("uniqueItems", "Properties", "propertyNames", ".0")):
         reject()
     validator = Draft202012Validator(schema)
     for value in map(_plain, values):

@@ -1,4 +1,4 @@
-"""What a schema means does not depend on how it is spelled."""
+"""Equivalent schemas have equal languages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SPELLINGS = [
 
 
 def read(target: AnyTarget, limits: Limits = LIMITS) -> Automaton | None:
-    """The automaton of a target whose keys come in any order, `None` if it holds nothing."""
+    """Return the automaton of a target with keys in any order, `None` if its language is empty."""
     try:
         return link(read_target(target, limits=limits).rules(order="any", limits=limits), limits)
     except sk.UnsatisfiableSchema:
@@ -41,7 +41,7 @@ def read(target: AnyTarget, limits: Limits = LIMITS) -> Automaton | None:
 
 
 def has_constant_number(schema: object, *, constant: bool = False) -> bool:
-    """Whether a number stands in a `const` or an `enum`."""
+    """Return whether a `const` or an `enum` contains a number."""
     if isinstance(schema, dict):
         return any(
             has_constant_number(value, constant=constant or key in ("const", "enum"))
@@ -52,20 +52,19 @@ def has_constant_number(schema: object, *, constant: bool = False) -> bool:
     return constant and isinstance(schema, int | float) and not isinstance(schema, bool)
 
 
-def first_difference(left: Automaton, right: Automaton, most: int = 600) -> bytes | None:
-    """The shortest text that one of the automata holds and the other does not, `None` if there is none.
+def first_difference(left: Automaton, right: Automaton, max_pairs: int = 600) -> bytes | None:
+    """Return the shortest text that exactly one of the automata accepts, `None` if there is none.
 
-    Pairs of the places at which a text can be are compared, breadth first, until there are no more or `most`: with
-    recursion there is no end of them.
+    Compares pairs of frame sets breadth first, up to `max_pairs`, because recursive rules have infinitely many.
     """
     start = left.start_frames(), right.start_frames()
     texts = {start: b""}
     queue = deque([start])
-    while queue and len(texts) < most:
+    while queue and len(texts) < max_pairs:
         pair = queue.popleft()
         if left.is_accepting(pair[0]) != right.is_accepting(pair[1]):
             return texts[pair]
-        for byte in telling_bytes((left, pair[0]), (right, pair[1])):
+        for byte in representative_bytes((left, pair[0]), (right, pair[1])):
             following = left.step(pair[0], byte), right.step(pair[1], byte)
             if following not in texts and (following[0] or following[1]):
                 texts[following] = texts[pair] + bytes((byte,))
@@ -73,11 +72,11 @@ def first_difference(left: Automaton, right: Automaton, most: int = 600) -> byte
     return None
 
 
-def telling_bytes(*places: tuple[Automaton, frozenset[Frame]]) -> set[int]:
-    """One byte of every kind that the automata tell apart there."""
+def representative_bytes(*positions: tuple[Automaton, frozenset[Frame]]) -> set[int]:
+    """Return one byte of each common byte class of the frames' rules."""
     rows = [
         automaton.classes[rule]
-        for automaton, frames in places
+        for automaton, frames in positions
         for rule in {int(automaton.rule[frame.state]) for frame in frames}
     ]
     return set({kind: byte for byte, kind in enumerate(zip(*rows, strict=True))}.values())
@@ -85,12 +84,12 @@ def telling_bytes(*places: tuple[Automaton, frozenset[Frame]]) -> set[int]:
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, st.sampled_from(SPELLINGS))
-def test_two_spellings_are_one_language(schema: object, spell: Any) -> None:
-    # A constant is written as it stands in the schema: 1 is not written 1.0, which a range of numbers allows.
+def test_equivalent_schemas_have_equal_languages(schema: object, spell: Any) -> None:
+    # A constant is written as in the schema: 1 is not written as 1.0, which a range of numbers allows.
     if not isinstance(schema, dict) or "$ref" in json.dumps(schema) or has_constant_number(schema):
         reject()
-    # How a number is spelled depends on what is said of it: 1.00 and 1E0 are written where it is any number, not where
-    # it is an integer, or one of two ranges that a double negation makes one of.
+    # The notation of a number depends on its constraints: 1.00 and 1E0 are allowed for unconstrained numbers, but not
+    # for integers, nor for ranges that a double negation splits.
     if re.search("integer|imum|multipleOf", json.dumps(schema)) and '"not"' in json.dumps(spell(schema)):
         reject()
     try:
@@ -113,7 +112,7 @@ def test_a_difference_is_found() -> None:
 @pytest.mark.parametrize(
     ("schema", "value", "valid"),
     [
-        # What a choice removed stays removed where one of the choice's sides is needed.
+        # Values that `oneOf` excludes stay excluded if one of its sides is required.
         ({"oneOf": [{}, {"if": {"enum": [{"xa": "ab"}]}, "else": True}]}, {"xa": "ab", "b": 2.5}, False),
         (
             {"not": {"minProperties": 3, "if": {"patternProperties": {"b$": {"type": "string"}}}, "then": {}}},
@@ -125,7 +124,7 @@ def test_a_difference_is_found() -> None:
             {"a": "xa"},
             False,
         ),
-        # What an array contains may be one of its first items, which are not under `items`.
+        # The item that `contains` requires may be a prefix item, to which `items` does not apply.
         (
             {"type": "array", "contains": {"type": "null"}, "prefixItems": [True], "items": {"type": "string"}},
             [None],
@@ -155,7 +154,7 @@ def test_negations_of_negations(schema: dict[str, object], value: object, valid:
     assert (automaton is not None and Reader(automaton).accepts(json.dumps(value).encode())) == valid
 
 
-def test_what_only_undeclared_keys_can_break_holds_nothing_when_closed() -> None:
+def test_a_negation_that_only_undeclared_keys_satisfy_is_empty_when_closed() -> None:
     schema = {"type": "object", "not": {"additionalProperties": {"type": "null"}}}
     assert read(schema) is not None
     assert read(sk.JsonSchema(schema, additional="closed")) is None
@@ -172,13 +171,13 @@ def test_what_only_undeclared_keys_can_break_holds_nothing_when_closed() -> None
         },
     ],
 )
-def test_a_lenient_reading_of_arrays_succeeds(schema: dict[str, object]) -> None:
+def test_lenient_array_schemas_are_read(schema: dict[str, object]) -> None:
     automaton = read(sk.JsonSchema(schema, strict=False))
     assert automaton is not None
     assert Reader(automaton).accepts(b"[1, 2]")
 
 
-def test_forms_told_apart_by_a_tag_grow_by_their_number() -> None:
+def test_tagged_alternatives_grow_linearly() -> None:
     tags = [f"v{number}" for number in range(20)]
     forms = [
         {
@@ -193,7 +192,7 @@ def test_forms_told_apart_by_a_tag_grow_by_their_number() -> None:
     assert not Reader(automaton).accepts(b'{"tag": "v7", "key of v8": 0}')
 
 
-def test_none_of_many_texts() -> None:
+def test_negation_of_many_texts() -> None:
     words = [f"w{number}" for number in range(2_000)]
     automaton = read({"type": "string", "not": {"enum": words}})
     assert automaton is not None

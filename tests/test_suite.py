@@ -1,4 +1,4 @@
-"""The JSON Schema Test Suite down to the automaton: `suite.txt` lists what is not right, case by case, and shrinks."""
+"""The JSON Schema Test Suite, compiled to automata: `suite.txt` lists the failing cases and may only shrink."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ METASCHEMAS = {
 }
 
 HEADER = f"""\
-# The required tests of the JSON Schema Test Suite, draft 2020-12. Every case that is not listed below is right: a valid
-# instance can be written, an invalid one cannot.
+# The required tests of the JSON Schema Test Suite, draft 2020-12. Every case that is not listed below passes: a valid
+# instance can be written, an invalid instance cannot.
 #
-#   refused      the schema of the group is refused, and why; its cases are not asked
+#   refused      the schema of the group is rejected, with the reason; its cases are not run
 #   too strict   a valid instance cannot be written
-#   too loose    an invalid instance can be written; the test fails at any such case
+#   too loose    an invalid instance can be written; the test fails for any such case
 #
-# An instance is written as json.dumps(instance, ensure_ascii=False). It counts as written if order="declared" or
-# order="any" writes it, as the suite lists keys in any order. Most of what is "too strict" is meant: formats are
-# asserted; the keys of unique items are written in one order. Most of what is refused refers to documents that are not
-# in the suite's folder; the metaschemas are given.
+# An instance is written as json.dumps(instance, ensure_ascii=False). It passes if order="declared" or order="any"
+# allows it, because the suite lists keys in any order. Most "too strict" cases are intended: formats are asserted, and
+# the keys of unique items have one order. Most rejected schemas refer to documents outside the suite's folder; the
+# metaschemas are provided.
 #
-# To keep what became better: {COMMAND}
+# To record improvements: {COMMAND}
 """
 
 Place = tuple[str, ...]
-"""A file and the description of a group in it; for a case, its description too."""
+"""A file and the description of a group in it; for a case, also the description of the case."""
 
 
-def test_every_case_is_as_good_as_it_was() -> None:
+def test_no_case_regresses() -> None:
     if not SUITE.exists():
         pytest.skip(f"the JSON Schema test suite is not at {SUITE}")
     groups: dict[Place, dict[str, object]] = {
@@ -58,22 +58,22 @@ def test_every_case_is_as_good_as_it_was() -> None:
     found = {place: word for name, group in groups.items() for place, word in _failures(name, group)}
     assert not [place for place, word in found.items() if word == "too loose"]
     text = _text(groups, found)
-    kept = RATCHET.read_text(encoding="utf-8")
-    before = _read(kept)
-    # A group that is no longer refused may have cases that are too strict.
+    recorded = RATCHET.read_text(encoding="utf-8")
+    before = _read(recorded)
+    # A group that was rejected before may have cases that are too strict.
     worse = [place for place in found if place not in before and place[:2] not in before]
-    assert not worse, f"worse than {RATCHET.name} says"
+    assert not worse, f"regressions compared with {RATCHET.name}"
     if os.environ.get("STRUCTKIT_UPDATE_SUITE"):
         RATCHET.write_text(text, encoding="utf-8")
     else:
-        assert text == kept, f"not worse, but not what {RATCHET.name} says; keep it with: {COMMAND}"
+        assert text == recorded, f"improvements missing in {RATCHET.name}; record them with: {COMMAND}"
 
 
 def _failures(name: Place, group: Mapping[str, object]) -> Iterator[tuple[Place, str]]:
-    """What is not right in a group."""
+    """Yield the failures of a group."""
     schema, cases = group["schema"], group["tests"]
     assert isinstance(cases, list)
-    if isinstance(schema, bool):  # a target is a dict
+    if isinstance(schema, bool):  # targets must be dicts
         schema = {} if schema else {"not": {}}
     assert isinstance(schema, dict)
     try:
@@ -89,7 +89,7 @@ def _failures(name: Place, group: Mapping[str, object]) -> Iterator[tuple[Place,
 
 
 def _automaton(schema: Mapping[str, object], order: Order) -> Automaton | None:
-    """`None` if no text satisfies the schema."""
+    """Return the automaton of a schema, `None` if no text satisfies it."""
     try:
         return link(read_target(JsonSchema(schema, resources=METASCHEMAS)).rules(order=order))
     except UnsatisfiableSchema:
@@ -102,7 +102,7 @@ def _reason(error: StructkitError) -> str:
 
 
 def _text(groups: Mapping[Place, Mapping[str, object]], failures: Mapping[Place, str]) -> str:
-    """The ratchet's file: how many cases of each of the suite's files are right, and then all that are not."""
+    """Return the contents of the ratchet file: passing cases per file of the suite, then all failures."""
     total, right = dict[str, int](), dict[str, int]()
     for name, group in groups.items():
         cases = group["tests"]
@@ -110,10 +110,10 @@ def _text(groups: Mapping[Place, Mapping[str, object]], failures: Mapping[Place,
         wrong = len(cases) if name in failures else sum(place[:2] == name for place in failures)
         total[name[0]] = total.get(name[0], 0) + len(cases)
         right[name[0]] = right.get(name[0], 0) + len(cases) - wrong
-    whole = len(groups) - len({place[:2] for place in failures})
+    complete = len(groups) - len({place[:2] for place in failures})
     lines = [
         f"{sum(right.values())} of {sum(total.values())} cases are right",
-        f"{whole} of {len(groups)} groups are right in every case",
+        f"{complete} of {len(groups)} groups are right in every case",
         "",
     ]
     lines += [f"{file}: {right[file]} of {total[file]}" for file in total]
@@ -122,5 +122,5 @@ def _text(groups: Mapping[Place, Mapping[str, object]], failures: Mapping[Place,
 
 
 def _read(text: str) -> set[Place]:
-    """The places that the file lists."""
+    """Return the places listed in the file."""
     return {tuple(line.split(" | ")[:-1]) for line in text.splitlines() if " | " in line}

@@ -1,4 +1,4 @@
-"""Every type of the zoo: what pydantic accepts can be written, what is written pydantic accepts."""
+"""Types of the zoo: pydantic accepts exactly the texts that can be written."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.zoo.specimen import dump
 
 WALKS = 200
 LONG = 24
-"""Bytes after which a walk closes what it can."""
-AGAIN = 10
-"""Walks whose values are dumped and read again."""
+"""Bytes after which a walk prefers closing brackets."""
+ROUND_TRIPS = 10
+"""Number of walks whose values are dumped and read again."""
 
 NAMES = list(ZOO)
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -43,7 +43,7 @@ def _pydantic_accepts(adapter: TypeAdapter[Any], text: str) -> bool:
     try:
         adapter.validate_json(text)
     except (ValidationError, ValueError, OverflowError, TypeError):
-        # epoch.Number overflows, and a constraint that a value cannot have is a TypeError.
+        # Numbers of epochs may overflow, and pydantic raises TypeError for constraints that do not apply to a value.
         return False
     return True
 
@@ -65,7 +65,7 @@ def test_dumps_of_accepted_values_are_in_the_language(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_refused_texts_are_not_in_the_language(name: str) -> None:
+def test_rejected_texts_are_not_in_the_language(name: str) -> None:
     specimen = ZOO[name]
     adapter = specimen.adapter
     assert not all(_pydantic_accepts(adapter, text) for text in specimen.refuses)
@@ -74,7 +74,7 @@ def test_refused_texts_are_not_in_the_language(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if ZOO[name].fails])
-def test_what_is_checked_after_is_rejected_and_not_mended(name: str) -> None:
+def test_validators_reject_values_without_repair(name: str) -> None:
     specimen = ZOO[name]
     assert specimen.checked
     assert not sk.explain(specimen.target).enforced
@@ -98,12 +98,12 @@ def test_random_walks_validate(name: str) -> None:
             json.loads(text)
             continue
         value = adapter.validate_json(text)
-        if dumps and seed < AGAIN:
-            assert _accepts(name, again := dump(adapter, value)), (text, again)
+        if dumps and seed < ROUND_TRIPS:
+            assert _accepts(name, dumped := dump(adapter, value)), (text, dumped)
 
 
 def _walk(cursor: Cursor, chance: random.Random) -> str:
-    """A text of the language, one byte after the other; a budget ends what does not end by itself."""
+    """Return a random text of the language; a budget ends long texts."""
     written = bytearray()
     mask = np.zeros(cursor.guide.vocabulary.mask_words, np.uint32)
     longest = None
@@ -126,7 +126,7 @@ def _walk(cursor: Cursor, chance: random.Random) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_printed_regex_is_the_language(name: str) -> None:
+def test_the_printed_regex_equals_the_language(name: str) -> None:
     specimen = ZOO[name]
     printed = sk.to_regex(specimen.target)
     if "\n" in printed:
@@ -135,7 +135,7 @@ def test_printed_regex_is_the_language(name: str) -> None:
     for text in specimen.written():
         assert pattern.fullmatch(text), text
     for text in specimen.refuses:
-        # A pattern cannot say that items or keys differ, so it may hold more.
+        # A pattern cannot require items or keys to differ, so it may match more texts.
         assert not pattern.fullmatch(text) or _repeats(text), text
 
 
@@ -149,7 +149,7 @@ def _repeats(text: str) -> bool:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_says_why(name: str) -> None:
+def test_rejected_types_have_an_error_message(name: str) -> None:
     with pytest.raises((sk.UnsupportedKeyword, sk.SchemaError)) as caught:
         sk.to_regex(REFUSED[name].target)
     assert REFUSED[name].error in str(caught.value)
