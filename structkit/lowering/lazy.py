@@ -12,6 +12,7 @@ from structkit.schema.ir.nodes import (
     Array,
     Boolean,
     Const,
+    Format,
     Integer,
     Null,
     Number,
@@ -120,8 +121,8 @@ def _is_simple_itself(node: Schema) -> bool:
         case String(format=None):
             free = String(min_length=node.min_length, max_length=node.max_length)
             return node == free and node.min_length <= MAX_LAZY_LENGTH
-        case String(format=name):
-            return name in KNOWN_FORMATS and node == String(format=name)
+        case String(format=Format() as given):
+            return given.name in KNOWN_FORMATS and node == String(format=given)
         case Integer():
             ends = [end for end in (node.minimum, node.maximum) if end is not None]
             return is_small(node) and all(abs(end) < _DIGITS for end in ends)

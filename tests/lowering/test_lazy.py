@@ -21,6 +21,7 @@ from structkit.schema.ir.nodes import (
     Array,
     Const,
     Document,
+    Format,
     Integer,
     Object,
     Property,
@@ -97,8 +98,8 @@ def test_what_is_postponed_counts_as_lowered() -> None:
     "value",
     [
         String(patterns=("^a$",)),
-        String(format="unheard-of"),
-        String(format='python:date {"low": "2024-01-01", "high": "2023-01-01"}'),
+        String(format=Format("unheard-of")),
+        String(format=Format("python:date", (("high", "2023-01-01"), ("low", "2024-01-01")))),
         String(min_length=1_000),
         Integer(multiple_of=3),
         Integer(maximum=10**30),

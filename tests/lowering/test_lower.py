@@ -31,6 +31,7 @@ from structkit.schema.ir.nodes import (
     Bound,
     Const,
     Document,
+    Format,
     Integer,
     Never,
     Null,
@@ -415,7 +416,7 @@ MANY = tuple(Property(str(number), Null(), required=False) for number in range(9
         (Array((Array((Never("no"),), min_items=1),), min_items=1), UnsatisfiableSchema, r"no at `\$\[0\]\[0\]`"),
         (Union((Integer(minimum=2, maximum=1),)), UnsatisfiableSchema, "no value"),
         (Array(items=String(patterns=("(a",))), PatternError, r"not closed at `\$\[\]`"),
-        (Object((Property("a b", String(format="color")),)), UnsupportedKeyword, r'format.*at `\$\["a b"\]`'),
+        (Object((Property("a b", String(format=Format("color"))),)), UnsupportedKeyword, r'format.*at `\$\["a b"\]`'),
         (Object((Property("\ud800", Null()),)), SchemaError, "surrogate"),
         (Number(minimum=Bound(Decimal("1e9999"))), UnsupportedKeyword, "minimum"),
         (Object(MANY, max_properties=50), UnsupportedKeyword, "maxProperties"),
@@ -427,7 +428,9 @@ def test_errors_say_where(schema: Schema, error: type[Exception], message: str) 
 
 
 def test_an_unknown_format_of_a_json_schema_says_nothing() -> None:
-    assert lower(Document(String(format="color"), bounded=False)) == lower(Document(String(), bounded=False))
+    assert lower(Document(String(format=Format("color")), bounded=False)) == lower(
+        Document(String(), bounded=False)
+    )
 
 
 def test_too_many_nodes() -> None:

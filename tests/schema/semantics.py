@@ -89,9 +89,9 @@ def _string(node: String, value: str) -> bool:
         raise NotImplementedError("JSON in a string")
     if len(value) < node.min_length or (node.max_length is not None and len(value) > node.max_length):
         return False
-    if node.format is not None and not FORMATS.conforms(value, node.format):
+    if node.format is not None and not FORMATS.conforms(value, node.format.name):
         return False
-    if any(FORMATS.conforms(value, name) for name in node.forbidden_formats):
+    if any(FORMATS.conforms(value, each.name) for each in node.forbidden_formats):
         return False
     if any(re.search(_to_python(pattern), value) for pattern in node.forbidden):
         return False

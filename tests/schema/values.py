@@ -9,6 +9,7 @@ import uuid
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor
+from typing import Any
 
 from hypothesis import reject
 from hypothesis import strategies as st
@@ -111,10 +112,8 @@ def _strings(node: String) -> Values:
     if node.content is not None:
         return _of(node.content, {}).map(json.dumps)
     if node.format is not None:
-        kind, _, arguments = node.format.partition(" ")
-        return (
-            _decimals(**json.loads(arguments or "{}")) if kind == "python:decimal" else FORMATS[node.format]
-        )
+        arguments: dict[str, Any] = dict(node.format.arguments)
+        return _decimals(**arguments) if node.format.name == "python:decimal" else FORMATS[str(node.format)]
     strategy: st.SearchStrategy[str] = st.text(
         st.characters(exclude_categories=["Cs"]),
         min_size=node.min_length,
@@ -125,11 +124,9 @@ def _strings(node: String) -> Values:
     return strategy
 
 
-def _decimals(
-    max_digits: int = 9, decimal_places: int = 3, bounds: dict[str, str] | None = None
-) -> st.SearchStrategy[str]:
+def _decimals(max_digits: int = 9, decimal_places: int = 3, **bounds: str) -> st.SearchStrategy[str]:
     limit = Decimal(10 ** max(max_digits - decimal_places, 0)) - Decimal(10) ** -decimal_places
-    ends = {key: Decimal(value) for key, value in (bounds or {}).items()}
+    ends = {key: Decimal(value) for key, value in bounds.items()}
     low, high = ends.get("ge", ends.get("gt", -limit)), ends.get("le", ends.get("lt", limit))
     numbers = st.decimals(low, high, places=decimal_places)
     return numbers.filter(lambda number: number not in (ends.get("gt"), ends.get("lt"))).map(
@@ -184,18 +181,18 @@ FORMATS: dict[str, Values] = {
     "python:date": DATES.map(datetime.date.isoformat),
     "python:time": TIMES.map(datetime.time.isoformat),
     "python:datetime": st.datetimes().map(datetime.datetime.isoformat),
-    'python:datetime {"zone": "naive"}': st.datetimes().map(datetime.datetime.isoformat),
-    'python:datetime {"zone": "aware"}': st.datetimes().map(lambda when: f"{when.isoformat()}+02:30"),
+    "python:datetime(zone='naive')": st.datetimes().map(datetime.datetime.isoformat),
+    "python:datetime(zone='aware')": st.datetimes().map(lambda when: f"{when.isoformat()}+02:30"),
     "python:timedelta": st.integers(0, 999).map(lambda days: f"P{days}DT5S"),
     "python:uuid": UUIDS.map(str),
-    'python:uuid {"version": 4}': st.uuids(version=4).map(str),
-    'python:uuid {"version": 7}': UUIDS.map(
+    "python:uuid(version=4)": st.uuids(version=4).map(str),
+    "python:uuid(version=7)": UUIDS.map(
         lambda value: str(uuid.UUID(int=value.int & ~(0xF << 76) & ~(3 << 62) | 7 << 76 | 2 << 62))
     ),
-    'python:ip-address {"version": 4}': st.integers(0, 2**32 - 1).map(
+    "python:ip-address(version=4)": st.integers(0, 2**32 - 1).map(
         lambda number: str(ipaddress.IPv4Address(number))
     ),
-    'python:ip-address {"version": 6}': st.integers(0, 2**128 - 1).map(
+    "python:ip-address(version=6)": st.integers(0, 2**128 - 1).map(
         lambda number: str(ipaddress.IPv6Address(number))
     ),
 }

@@ -129,8 +129,8 @@ def decimal_strings(
     canonical: bool = False,
     max_digits: int | None = None,
     decimal_places: int | None = None,
-    bounds: Mapping[str, str] | None = None,
     multiple_of: str | None = None,
+    **bounds: str,
 ) -> Node:
     """Decimals in fixed point.
 
@@ -138,15 +138,14 @@ def decimal_strings(
         canonical: Whether each number is written in one way only: without zeros at the end of its fraction.
         max_digits: The most digits, zeros before the first other one not counted if they stand before the point.
         decimal_places: The most digits after the point.
-        bounds: `ge`, `gt`, `le`, `lt`.
         multiple_of: What must divide it.
+        bounds: `ge`, `gt`, `le`, `lt`.
 
     >>> from structkit.automaton.construct.compile_rule import regular_dfa
-    >>> price = regular_dfa(decimal_strings(max_digits=4, decimal_places=2, bounds={"ge": "0"}))
+    >>> price = regular_dfa(decimal_strings(max_digits=4, decimal_places=2, ge="0"))
     >>> [price.accepts(text) for text in (b"12.50", b"123", b"1.234", b"-1")]
     [True, False, False, False]
     """
-    bounds = bounds or {}
     low, high = (_bound(bounds, *names) for names in (("ge", "gt"), ("le", "lt")))
     schema = Number(low, high, None if multiple_of is None else Decimal(multiple_of))
     shape = _shape(max_digits, decimal_places)
@@ -155,14 +154,14 @@ def decimal_strings(
     return Intersection(shape, numbers(schema, bounded=False, canonical=canonical), lookahead=_END)
 
 
-def float_keys(*, distinct_values: bool = False, bounds: Mapping[str, str] | None = None) -> Node:
+def float_keys(*, distinct_values: bool = False, **bounds: str) -> Node:
     """Floats as keys, as `repr` writes them.
 
     Args:
         distinct_values: Whether there must be several, so that no two texts may be the same float.
         bounds: `ge`, `gt`, `le`, `lt`.
     """
-    low, high = (_bound(bounds or {}, *names) for names in (("ge", "gt"), ("le", "lt")))
+    low, high = (_bound(bounds, *names) for names in (("ge", "gt"), ("le", "lt")))
     figures = DISTINCT_DIGITS if distinct_values else ROUND_TRIP_DIGITS
     return numbers(Number(low, high), bounded=True, canonical=True, precision=figures)
 

@@ -43,7 +43,7 @@ class AutomatonOracle:
         required = (*(String(patterns=(pattern,)) for pattern in node.patterns), String(format=node.format))
         banned = (
             *(String(patterns=(pattern,)) for pattern in node.forbidden),
-            *(String(format=name) for name in node.forbidden_formats),
+            *(String(format=each) for each in node.forbidden_formats),
         )
         answers = [self._decided(part, lambda dfa: dfa.accepts(encoded)) for part in required]
         for part in banned:
@@ -58,7 +58,9 @@ class AutomatonOracle:
 
     def _decided(self, node: String, query: Callable[[Dfa], bool | None]) -> bool | None:
         """What the automaton says; it says no only if that of all texts that the formats may mean does too."""
-        if any(map(needs_source, (node.format or "", *node.forbidden_formats))):
+        if (node.format is not None and needs_source(node.format)) or any(
+            map(needs_source, node.forbidden_formats)
+        ):
             return None
         answer = self._asked(node, query, widened=False)
         if answer is False and uncertain_formats(node):

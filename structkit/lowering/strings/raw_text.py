@@ -13,7 +13,7 @@ from structkit.regex.charset import ANY
 from structkit.regex.json_string import QUOTE, escape, raw_intersection
 from structkit.regex.nodes import NEVER, Intersection, Node, Repeat, choice, seq
 from structkit.regex.pattern.parse import parse
-from structkit.schema.ir.nodes import String
+from structkit.schema.ir.nodes import Format, String
 
 __all__ = ["format_body", "raw_language", "uncertain_formats"]
 
@@ -46,14 +46,16 @@ def raw_language(
     return raw_intersection(languages, schema.min_length, schema.max_length)
 
 
-def uncertain_formats(schema: String) -> list[str]:
+def uncertain_formats(schema: String) -> list[Format]:
     """The formats of which more texts may be valid than those that are written.
 
-    >>> uncertain_formats(String(format="date")), uncertain_formats(String(format="hostname"))
-    ([], ['hostname'])
+    >>> uncertain_formats(String(format=Format("date"))), uncertain_formats(String(format=Format("hostname")))
+    ([], [Format(name='hostname', arguments=())])
     """
-    names = schema.forbidden_formats if schema.format is None else (schema.format, *schema.forbidden_formats)
-    return [name for name in names if PERMISSIVE_FORMATS.get(name) is not KNOWN_FORMATS.get(name)]
+    formats = (
+        schema.forbidden_formats if schema.format is None else (schema.format, *schema.forbidden_formats)
+    )
+    return [each for each in formats if PERMISSIVE_FORMATS.get(each.name) is not KNOWN_FORMATS.get(each.name)]
 
 
 def _languages(
@@ -64,14 +66,14 @@ def _languages(
 
     yield from map(read, schema.patterns)
     if schema.format is not None and is_known(schema.format):
-        wider = PERMISSIVE_FORMATS.get(schema.format, _every_text)
+        wider = PERMISSIVE_FORMATS.get(schema.format.name, _every_text)
         yield wider() if widened else language(schema.format, canonical=canonical)
     forbidden = [read(pattern) for pattern in schema.forbidden]
-    for name in schema.forbidden_formats:
-        if name not in PERMISSIVE_FORMATS and not widened:
-            message = f"strings that are not of the format {name!r} cannot be asked for; use a pattern"
+    for each in schema.forbidden_formats:
+        if each.name not in PERMISSIVE_FORMATS and not widened:
+            message = f"strings that are not of the format '{each}' cannot be generated; use a pattern"
             raise UnsupportedKeyword("format", message, place=path)
-        forbidden.append(language(name) if widened else PERMISSIVE_FORMATS[name]())
+        forbidden.append(language(each) if widened else PERMISSIVE_FORMATS[each.name]())
     without = choice(forbidden)
     if without is not NEVER:
         yield Intersection(Repeat(ANY), without, negate=True)
@@ -82,6 +84,6 @@ def _every_text() -> Node:
 
 
 @lru_cache(maxsize=128)
-def format_body(name: str, *, canonical: bool = False) -> Node:
-    """The body of a JSON string of a format, and its closing quote."""
-    return seq(escape(language(name, canonical=canonical)), QUOTE)
+def format_body(given: Format, *, canonical: bool = False) -> Node:
+    """Return the body of a JSON string of a format, and its closing quote."""
+    return seq(escape(language(given, canonical=canonical)), QUOTE)

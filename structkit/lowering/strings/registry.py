@@ -1,8 +1,7 @@
-"""Formats by name, those of Python types too: these may have arguments, as `python:date {"low": "2020-01-01"}`."""
+"""The languages of string formats: those of JSON Schema, and those of Python types, which take arguments."""
 
 from __future__ import annotations
 
-import json
 import zoneinfo
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
@@ -24,6 +23,8 @@ from structkit.regex.charset import char_class
 from structkit.regex.nodes import LiteralText, Node, Repeat, choice
 from structkit.regex.pattern.parse import parse
 from structkit.regex.substring import substrings
+from structkit.schema.ir.nodes import Format
+from structkit.schema.markers.quote import QUOTE_FORMAT
 
 __all__ = ["format_names", "has_multiple_spellings", "is_known", "language"]
 
@@ -33,56 +34,47 @@ def format_names() -> list[str]:
     return sorted(KNOWN_FORMATS)
 
 
-def is_known(name: str) -> bool:
+def is_known(given: Format) -> bool:
     """Whether a format has a language.
 
-    >>> is_known("date"), is_known("python:url"), is_known("topic")
+    >>> is_known(Format("date")), is_known(Format("python:url")), is_known(Format("topic"))
     (True, True, False)
     """
-    return name in KNOWN_FORMATS or name.partition(" ")[0] in _PYTHON_FORMATS
+    return given.name in KNOWN_FORMATS or given.name in _PYTHON_FORMATS
 
 
-def has_multiple_spellings(name: str) -> bool:
-    """Whether a format has values that may be written in several ways.
+def has_multiple_spellings(given: Format) -> bool:
+    """Whether some values of a format have more than one spelling.
 
-    >>> has_multiple_spellings('python:datetime {"zone": "aware"}'), has_multiple_spellings("python:date")
+    >>> has_multiple_spellings(Format("python:datetime")), has_multiple_spellings(Format("python:date"))
     (True, False)
     """
-    return name.partition(" ")[0] in _CANONICAL_FORMATS
+    return given.name in _CANONICAL_FORMATS
 
 
-def language(name: str, *, canonical: bool = False) -> Node:
-    """The texts of a format.
+def language(given: Format, *, canonical: bool = False) -> Node:
+    """Return the language of a format.
 
     Args:
-        name: Its name, for a Python type with its arguments as JSON behind a space.
-        canonical: Whether each value is written in one way only, so that different texts are different values.
+        given: A known format.
+        canonical: Whether each value has one spelling only, so that distinct texts are distinct values.
 
-    >>> language('python:hex {"max_bytes": 0}')
+    >>> language(Format("python:hex", (("max_bytes", 0),)))
     LiteralText(value='')
     """
-    # A quote's arguments hold its whole source.
-    return (_language.__wrapped__ if len(name) > _MAX_CACHED_NAME_LENGTH else _language)(name, canonical)
-
-
-_MAX_CACHED_NAME_LENGTH = 1_000
-"""Characters of a name that is not remembered."""
+    # A quote holds its source, which can be long: do not cache it.
+    return (_language.__wrapped__ if given.name == QUOTE_FORMAT else _language)(given, canonical)
 
 
 @lru_cache(maxsize=256)
-def _language(name: str, canonical: bool) -> Node:
+def _language(given: Format, canonical: bool) -> Node:
+    name = given.name
     if name in KNOWN_FORMATS:
         return KNOWN_FORMATS[name]()
-    kind, _, text = name.partition(" ")
-    given = json.loads(text) if text else {}
-    arguments = {key: _frozen(value) for key, value in given.items()}
-    return (_CANONICAL_FORMATS.get(kind, _PYTHON_FORMATS[kind]) if canonical else _PYTHON_FORMATS[kind])(
-        **arguments
-    )
-
-
-def _frozen(value: object) -> object:
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+    build = _PYTHON_FORMATS[name]
+    if canonical:
+        build = _CANONICAL_FORMATS.get(name, build)
+    return build(**dict(given.arguments))
 
 
 def _uuid(version: int | None = None) -> Node:

@@ -34,7 +34,7 @@ from structkit.regex.nodes import (
 from structkit.regex.size_bound import is_small_string
 from structkit.regex.substring import encode_source
 from structkit.regex.walk import exceeds_size, referenced_rules
-from structkit.schema.ir.nodes import Schema, String
+from structkit.schema.ir.nodes import Format, Schema, String
 from structkit.schema.markers.quote import QUOTE_FORMAT, with_source
 
 __all__ = ["MAX_LAZY_LENGTH", "StringLowerer", "StringLowering"]
@@ -101,19 +101,19 @@ class StringLowerer:
         canonical = lowering.canonical if canonical is None else canonical
         if schema.content is not None:
             return self._embedded(schema, schema.content, path, excluded)
-        name = schema.format
-        if name is not None and name.startswith(QUOTE_FORMAT):
-            return self._quote(schema, name, path, excluded)
-        if name is not None and not is_known(name) and lowering.bounded:
+        given = schema.format
+        if given is not None and given.name == QUOTE_FORMAT:
+            return self._quote(schema, given, path, excluded)
+        if given is not None and not is_known(given) and lowering.bounded:
             message = (
-                f"the format {name!r} cannot be enforced; drop it, or use one of {', '.join(format_names())}"
+                f"the format '{given}' cannot be enforced; drop it, or use one of {', '.join(format_names())}"
             )
             raise UnsupportedKeyword("format", message, place=path)
-        if name is not None and is_known(name) and schema == String(format=name) and not excluded:
-            text = format_body(name, canonical=canonical)
+        if given is not None and is_known(given) and schema == String(format=given) and not excluded:
+            text = format_body(given, canonical=canonical)
             if text is NEVER:
                 return NEVER
-            rule = name if not canonical or text == format_body(name) else f"{name} once"
+            rule = str(given) if not canonical or text == format_body(given) else f"{given} once"
             lowering.add(rule, text)
             return seq(QUOTE, RuleRef(rule))
         body = raw_language(
@@ -131,17 +131,17 @@ class StringLowerer:
         # In a rule that calls no other masks are quicker, and shared.
         return seq(QUOTE, lowering.rule(text, path, small=is_small_string(body)))
 
-    def _quote(self, schema: String, name: str, path: str, excluded: Sequence[str]) -> Node:
+    def _quote(self, schema: String, given: Format, path: str, excluded: Sequence[str]) -> Node:
         """A part of a source."""
         lowering = self._lowering
-        name = with_source(name, lowering.source, path)
-        if not encode_source(cast("Substring", string_tail(language(name)))).starts.size:
+        given = with_source(given, lowering.source, path)
+        if not encode_source(cast("Substring", string_tail(language(given)))).starts.size:
             lowering.empty_reason = lowering.empty_reason or (
                 "there is nothing to quote, for the source is empty",
                 path,
             )
             return NEVER
-        schema = replace(schema, format=name)
+        schema = replace(schema, format=given)
         body = raw_language(schema, python=lowering.bounded, limits=lowering.limits, path=path)
         if excluded and body is not NEVER:
             body = Intersection(body, choice(LiteralText(other) for other in excluded), negate=True)

@@ -68,7 +68,7 @@ def _is_integral(schema: Schema) -> bool:
 
 
 def _is_decimal(schema: Schema) -> bool:
-    return isinstance(schema, String) and (schema.format or "").startswith("python:decimal")
+    return isinstance(schema, String) and schema.format is not None and schema.format.name == "python:decimal"
 
 
 def _without_integral_decimals(schema: Schema) -> Schema:

@@ -19,7 +19,7 @@ def intersect_strings(left: String, right: String, path: SchemaPath) -> String:
     if left.format is not None and right.format is not None and left.format != right.format:
         raise UnsupportedKeyword(
             "format",
-            f"the combination of the formats {left.format!r} and {right.format!r} is not supported; keep one",
+            f"the combination of the formats '{left.format}' and '{right.format}' is not supported; keep one",
             place=path.text,
         )
     if left.content is not None and right.content is not None and left.content != right.content:

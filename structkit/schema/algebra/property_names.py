@@ -57,7 +57,7 @@ def complement_strings(node: String) -> list[String]:
     if node.format is not None:
         found.append(replace(allowed, forbidden_formats=(node.format,)))
         allowed = replace(allowed, format=node.format)
-    for name in node.forbidden_formats:
-        found.append(replace(allowed, format=name))
-        allowed = replace(allowed, forbidden_formats=(*allowed.forbidden_formats, name))
+    for each in node.forbidden_formats:
+        found.append(replace(allowed, format=each))
+        allowed = replace(allowed, forbidden_formats=(*allowed.forbidden_formats, each))
     return found

@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
+from structkit.schema.ir.nodes import Format
+
 __all__ = [
     "ANNOTATIONS",
     "CHECKED",
     "COMBINING_KEYWORDS",
     "CONTENT",
     "DEPENDENT_KEYWORDS",
+    "FORMAT",
     "FORMATS",
     "IMPLEMENTED",
     "JSON_TYPES",
@@ -185,34 +188,39 @@ FORMATS: frozenset[str] = frozenset(
 )
 """The formats that the specification defines; all other formats are annotations."""
 
-PYTHON_FORMATS: Mapping[str, str | None] = MappingProxyType(
+FORMAT = "structkit:format"
+"""Private keyword of `output.py`: the `name` and the `arguments` of a format of a Python type."""
+
+PYTHON_FORMATS: Mapping[str, Format | None] = MappingProxyType(
     {
         "base64": None,
         "base64url": None,
         "directory-path": None,
-        "email": "python:email",
+        "email": Format("python:email"),
         "file-path": None,
-        "ipv4": 'python:ip-address {"version": 4}',
-        "ipv4interface": 'python:ip-interface {"version": 4}',
-        "ipv4network": 'python:ip-network {"version": 4}',
-        "ipv6": 'python:ip-address {"version": 6}',
-        "ipv6interface": 'python:ip-interface {"version": 6}',
-        "ipv6network": 'python:ip-network {"version": 6}',
-        "ipvanyaddress": 'python:ip-address {"version": 0}',
-        "ipvanyinterface": 'python:ip-interface {"version": 0}',
-        "ipvanynetwork": 'python:ip-network {"version": 0}',
-        "name-email": "python:name-email",
+        "ipv4": Format("python:ip-address", (("version", 4),)),
+        "ipv4interface": Format("python:ip-interface", (("version", 4),)),
+        "ipv4network": Format("python:ip-network", (("version", 4),)),
+        "ipv6": Format("python:ip-address", (("version", 6),)),
+        "ipv6interface": Format("python:ip-interface", (("version", 6),)),
+        "ipv6network": Format("python:ip-network", (("version", 6),)),
+        "ipvanyaddress": Format("python:ip-address", (("version", 0),)),
+        "ipvanyinterface": Format("python:ip-interface", (("version", 0),)),
+        "ipvanynetwork": Format("python:ip-network", (("version", 0),)),
+        "name-email": Format("python:name-email"),
         "password": None,
         "path": None,
-        "regex": "regex",
-        "zoneinfo": "python:zone",
-        **{f"uuid{version}": f'python:uuid {{"version": {version}}}' for version in (1, 3, 4, 5, 6, 7, 8)},
+        "regex": Format("regex"),
+        "zoneinfo": Format("python:zone"),
+        **{
+            f"uuid{version}": Format("python:uuid", (("version", version),))
+            for version in (1, 3, 4, 5, 6, 7, 8)
+        },
     }
 )
 """Formats that pydantic emits, and the formats that replace them.
 
-`None` means that the format is ignored: it allows every string, or other keywords describe the type. Formats that
-structkit defines begin with `python:`.
+`None` means that the format is ignored: it allows every string, or other keywords describe the type.
 """
 
 CONTENT = "structkit:content"

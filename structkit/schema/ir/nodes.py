@@ -23,6 +23,8 @@ __all__ = [
     "Const",
     "Contains",
     "Document",
+    "Format",
+    "FormatArgument",
     "Integer",
     "Never",
     "Note",
@@ -118,6 +120,31 @@ class Number(_Node):
     not_multiple_of: tuple[Decimal, ...] = ()
 
 
+FormatArgument: TypeAlias = str | int | tuple[str, ...]
+
+
+@frozen
+class Format:
+    """A string format: a name of JSON Schema, or a private `python:` name with arguments, sorted by name.
+
+    >>> str(Format("date")), str(Format.of("python:date", {"low": "2020-01-01", "high": None}))
+    ('date', "python:date(low='2020-01-01')")
+    """
+
+    name: str
+    arguments: tuple[tuple[str, FormatArgument], ...] = ()
+
+    @classmethod
+    def of(cls, name: str, arguments: Mapping[str, FormatArgument | None]) -> Format:
+        """Return the format with those arguments that are not `None`."""
+        return cls(name, tuple(sorted((key, value) for key, value in arguments.items() if value is not None)))
+
+    def __str__(self) -> str:
+        if not self.arguments:
+            return self.name
+        return f"{self.name}({', '.join(f'{key}={value!r}' for key, value in self.arguments)})"
+
+
 @cached_hash
 @frozen
 class String(_Node):
@@ -126,10 +153,10 @@ class String(_Node):
     min_length: int = 0
     max_length: int | None = None
     patterns: tuple[str, ...] = ()
-    format: str | None = None
+    format: Format | None = None
     forbidden: tuple[str, ...] = ()
     """Patterns that the string must not match."""
-    forbidden_formats: tuple[str, ...] = ()
+    forbidden_formats: tuple[Format, ...] = ()
     """Formats that the string must not have."""
     content: Schema | None = None
     """The schema of the JSON document inside the string."""

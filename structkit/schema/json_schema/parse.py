@@ -27,6 +27,7 @@ from structkit.schema.ir.json_values import json_text, shorten_value
 from structkit.schema.ir.keywords import (
     CHECKED,
     COMBINING_KEYWORDS,
+    FORMAT,
     JSON_TYPES,
     TYPE_KEYWORDS,
     UNSUPPORTED,
@@ -344,7 +345,7 @@ class _Parser:
         """Iterate over the nodes of groups of keywords; the schema is their intersection."""
         yield from (self._definition(target, path) for target in self._named(raw, path))
         kinds = parse_type_keyword(raw, path) if "type" in raw else None
-        typed = not TYPE_KEYWORDS.keys().isdisjoint(raw)
+        typed = not TYPE_KEYWORDS.keys().isdisjoint(raw) or (self.python and FORMAT in raw)
         if typed or (kinds is not None and "enum" not in raw and "const" not in raw):
             yield self._parse_types(kinds or JSON_TYPES, raw, path)
         if "enum" in raw or "const" in raw:

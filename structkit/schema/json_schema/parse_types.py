@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypedDict, cast
 
 from structkit.errors import SchemaError, UnsupportedKeyword
 from structkit.limits import Limits
@@ -25,6 +25,7 @@ from structkit.schema.ir.json_values import (
 )
 from structkit.schema.ir.keywords import (
     CONTENT,
+    FORMAT,
     FORMATS,
     JSON_TYPES,
     OPTIONAL,
@@ -40,6 +41,8 @@ from structkit.schema.ir.nodes import (
     Bound,
     Const,
     Contains,
+    Format,
+    FormatArgument,
     Never,
     Note,
     Null,
@@ -161,8 +164,12 @@ def _string(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note |
     )
 
 
-def _string_format(raw: RawSchema, path: SchemaPath, parser: ParseContext) -> str | None:
-    found = _format(_text(raw["format"], "format", path), path, parser) if "format" in raw else None
+def _string_format(raw: RawSchema, path: SchemaPath, parser: ParseContext) -> Format | None:
+    found: Format | None = None
+    if "format" in raw:
+        found = _format(_text(raw["format"], "format", path), path, parser)
+    elif parser.python and FORMAT in raw:
+        found = _private_format(cast("_PrivateFormat", raw[FORMAT]))
     if QUOTE_KEYWORD not in raw:
         return found
     if found is not None:
@@ -170,11 +177,23 @@ def _string_format(raw: RawSchema, path: SchemaPath, parser: ParseContext) -> st
     return quote_format(raw[QUOTE_KEYWORD], path)
 
 
-def _format(name: str, path: SchemaPath, parser: ParseContext) -> str | None:
+class _PrivateFormat(TypedDict):
+    """The value of `structkit:format`."""
+
+    name: str
+    arguments: dict[str, str | int | list[str]]
+
+
+def _private_format(raw: _PrivateFormat) -> Format:
+    arguments: dict[str, FormatArgument | None] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in raw["arguments"].items()
+    }
+    return Format.of(raw["name"], arguments)
+
+
+def _format(name: str, path: SchemaPath, parser: ParseContext) -> Format | None:
     if not parser.python:
-        return name if name in FORMATS else None
-    if name.startswith("python:"):
-        return name
+        return Format(name) if name in FORMATS else None
     if name not in PYTHON_FORMATS:
         raise UnsupportedKeyword(
             "format",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from structkit.errors import SchemaError
+from structkit.schema.ir.nodes import Format
 from structkit.schema.ir.path import SchemaPath
 
 __all__ = ["QUOTE_FORMAT", "QUOTE_KEYWORD", "Quote", "needs_source", "quote_format", "with_source"]
@@ -62,7 +62,7 @@ class Quote:
         return {**described, QUOTE_KEYWORD: self.arguments}
 
     @property
-    def arguments(self) -> dict[str, object]:
+    def arguments(self) -> dict[str, bool | str]:
         """The value of the keyword in a schema."""
         return {"words": self.words} | (
             {} if self.source is None else {"source": _HALVES.sub(_HALF, self.source)}
@@ -86,44 +86,42 @@ class Quote:
         return cls(source, words)
 
 
-def quote_format(raw: object, path: SchemaPath) -> str:
+def quote_format(raw: object, path: SchemaPath) -> Format:
     """Return the format for a value of the keyword.
 
-    >>> quote_format(True, SchemaPath())
-    'python:quote {"words": true}'
+    >>> str(quote_format(True, SchemaPath()))
+    'python:quote(words=True)'
     """
-    return f"{QUOTE_FORMAT} {json.dumps(Quote.read(raw, path.text).arguments)}"
+    return Format.of(QUOTE_FORMAT, Quote.read(raw, path.text).arguments)
 
 
-def needs_source(name: str) -> bool:
-    """Return whether a format is a quote without a source, so that its texts are not known yet.
+def needs_source(given: Format) -> bool:
+    """Return whether a format is a quote without a source, so that its language is unknown.
 
-    >>> needs_source('python:quote {"words": true}'), needs_source("date")
+    >>> needs_source(Format(QUOTE_FORMAT, (("words", True),))), needs_source(Format("date"))
     (True, False)
     """
-    return name.startswith(QUOTE_FORMAT) and "source" not in json.loads(name.partition(" ")[2])
+    return given.name == QUOTE_FORMAT and "source" not in dict(given.arguments)
 
 
-def with_source(name: str, source: str | None, path: str) -> str:
-    """Return the format with `source`, unless it has a source.
+def with_source(given: Format, source: str | None, path: str) -> Format:
+    """Return the format of a quote, with `source` if it has no source.
 
-    >>> with_source('python:quote {"words": true}', "Ana", "$")
-    'python:quote {"words": true, "source": "Ana"}'
+    >>> str(with_source(Format(QUOTE_FORMAT, (("words", True),)), "Ana", "$"))
+    "python:quote(source='Ana', words=True)"
 
     Raises:
         SchemaError: Neither the format nor `source` has a text.
     """
-    given = json.loads(name.partition(" ")[2])
-    if "source" in given:
-        return name
+    if not needs_source(given):
+        return given
     if source is None:
         raise SchemaError(
             "there is no source to quote from; give one as source=..., as Quote(source=...), or in the shell as "
             "--source FILE: only where a model is asked is the prompt the source",
             place=path,
         )
-    # Adjacent surrogate halves would be decoded as one character.
-    return f"{QUOTE_FORMAT} {json.dumps({**given, 'source': _HALVES.sub(_HALF, source)})}"
+    return Format.of(given.name, {**Quote(source).arguments, **dict(given.arguments)})
 
 
 _HALF = "\ud800"

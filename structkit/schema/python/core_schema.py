@@ -192,9 +192,9 @@ def key_schema(names: JsonObject, *, distinct_values: bool = False) -> JsonObjec
     bounds = {name: f"{names[key]}" for key, name in _RANGE.items() if key in names}
     if kind == "integer" and names.keys() <= {"type", "multipleOf", *_RANGE}:
         of = f"{names['multipleOf']}" if "multipleOf" in names else None
-        return format_schema("decimal", decimal_places=0, bounds=bounds or None, multiple_of=of)
+        return format_schema("decimal", decimal_places=0, multiple_of=of, **bounds)
     if kind == "number" and names.keys() <= {"type", *_RANGE}:
-        return format_schema("float-key", bounds=bounds or None, distinct_values=distinct_values or None)
+        return format_schema("float-key", distinct_values=distinct_values or None, **bounds)
     return None
 
 
@@ -247,8 +247,7 @@ def decimal_schema(schema: Core, json_schema: JsonObject) -> JsonObject:
     of = schema.get("multiple_of")
     bounds = {key: str(value) for key, value in schema.items() if key in _RANGE.values()}
     step = None if of is None else str(of)
-    said = {"max_digits": digits, "decimal_places": places, "bounds": bounds or None, "multiple_of": step}
-    text = format_schema("decimal", **said)
+    text = format_schema("decimal", max_digits=digits, decimal_places=places, multiple_of=step, **bounds)
     if (
         (digits or 0) > _EXACT_DIGITS
         or (places or 0) > _EXACT_DIGITS

@@ -210,9 +210,9 @@ class _PythonSchema(GenerateJsonSchema):
         if isinstance(pattern, re.Pattern):
             described["pattern"] = with_flags(pattern)
         if schema.get("to_lower", self._config.str_to_lower):
-            described["format"] = "python:lower"
+            described |= format_schema("lower")
         elif schema.get("to_upper", self._config.str_to_upper):
-            described["format"] = "python:upper"
+            described |= format_schema("upper")
         if schema.get("ascii_only"):
             described["allOf"] = [{"type": "string", "pattern": ASCII}]
         if schema.get("strip_whitespace", self._config.str_strip_whitespace) and (

@@ -6,11 +6,10 @@ Core schemas are read as plain dicts; pydantic itself is not needed.
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Mapping
 from typing import TypeVar
 
-from structkit.schema.ir.keywords import UNSUPPORTED
+from structkit.schema.ir.keywords import FORMAT, UNSUPPORTED
 
 __all__ = ["date_of", "datetime_of", "duration_of", "format_schema", "time_of", "unsupported"]
 
@@ -29,14 +28,13 @@ def unsupported(reason: str) -> JsonObject:
 
 
 def format_schema(kind: str, **arguments: object) -> JsonObject:
-    """A string of a private format; arguments that are `None` are left out.
+    """Return the schema of a string of a private format; arguments that are `None` are left out.
 
-    >>> format_schema("bytes", max_bytes=3, min_bytes=None)
-    {'type': 'string', 'format': 'python:bytes {"max_bytes": 3}'}
+    >>> format_schema("bytes", max_bytes=3, min_bytes=None)["structkit:format"]
+    {'name': 'python:bytes', 'arguments': {'max_bytes': 3}}
     """
     given = {name: value for name, value in arguments.items() if value is not None}
-    text = f" {json.dumps(given, sort_keys=True)}" if given else ""
-    return {"type": "string", "format": f"python:{kind}{text}"}
+    return {"type": "string", FORMAT: {"name": f"python:{kind}", "arguments": given}}
 
 
 def date_of(schema: Core) -> JsonObject:

@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
+from typing import Any
 
 from structkit.schema.ir.keywords import STRIPPED_PATTERN
 from structkit.schema.ir.nodes import (
@@ -20,6 +21,7 @@ from structkit.schema.ir.nodes import (
     Const,
     Contains,
     Document,
+    Format,
     Integer,
     Never,
     Null,
@@ -287,35 +289,40 @@ def _string(node: String) -> str:
     return name + _constraints(_range(node.min_length or None, node.max_length, "character"), *parts)
 
 
-def _format(name: str) -> list[str]:
+def _format(given: Format) -> list[str]:
     """Return the text of a format and the texts of its arguments.
 
-    >>> _format('python:date {"high": "2024-12-31"}')
+    >>> _format(Format("python:date", (("high", "2024-12-31"),)))
     ['date', 'until 2024-12-31']
     """
-    kind, _, text = name.partition(" ")
-    if kind == QUOTE:
+    name = given.name
+    if name == QUOTE:
         return ["string", "copied from the text"]
-    given = json.loads(text) if text else {}
-    found = [_FORMATS.get(kind, kind.removeprefix("python:")).format(given.get("version") or "")]
-    if kind == "python:timedelta":
-        given = {end: f"{given[end] / 1_000_000:g} seconds" for end in given}
-    if "schemes" in given:
-        found.append(" or ".join(f"{scheme}://" for scheme in given["schemes"][:_MAX_SCHEMES]))
-    found += [f"{word} {given[end]}" for end, word in (("low", "from"), ("high", "until")) if end in given]
-    found += [f"{_BOUNDS[end]} {value}" for end, value in given.get("bounds", {}).items()]
-    if given.get("multiple_of") is not None:
-        found.append(f"multiple of {given['multiple_of']}")
+    arguments: dict[str, Any] = dict(given.arguments)
+    found = [_FORMATS.get(name, name.removeprefix("python:")).format(arguments.get("version") or "")]
+    if name == "python:timedelta":
+        arguments = {end: f"{arguments[end] / 1_000_000:g} seconds" for end in arguments}
+    if "schemes" in arguments:
+        found.append(" or ".join(f"{scheme}://" for scheme in arguments["schemes"][:_MAX_SCHEMES]))
+    found += [f"{word} {arguments[key]}" for key, word in _ARGUMENTS.items() if key in arguments]
     for key, unit in (("max_digits", "digit"), ("decimal_places", "decimal place")):
-        found += [_range(None, given[key], unit) or ""] if key in given else []
-    if kind == "python:url":
-        sizes = _range(None, given.get("max_length"), "character")
+        found += [_range(None, arguments[key], unit) or ""] if key in arguments else []
+    if name == "python:url":
+        sizes = _range(None, arguments.get("max_length"), "character")
     else:
-        sizes = _range(given.get("min_bytes"), given.get("max_bytes"), "byte")
+        sizes = _range(arguments.get("min_bytes"), arguments.get("max_bytes"), "byte")
     return [*found, *([sizes] if sizes else [])]
 
 
-_BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+_ARGUMENTS = {
+    "low": "from",
+    "high": "until",
+    "ge": "at least",
+    "gt": "more than",
+    "le": "at most",
+    "lt": "less than",
+    "multiple_of": "multiple of",
+}
 _MAX_SCHEMES = 4
 
 

@@ -16,14 +16,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from structkit.lowering.strings.registry import language
 from structkit.lowering.strings.rfc import KNOWN_FORMATS
+from structkit.schema.ir.nodes import Format
 from tests.regex.oracle import holds
 from tests.shared import SHARED
 
 SUITE = SHARED / "data/json-schema-test-suite/draft2020-12/optional/format"
 
 
-def accepts(name: str, text: str) -> bool:
-    return holds(language(name), text)
+def accepts(given: str | Format, text: str) -> bool:
+    return holds(language(Format(given) if isinstance(given, str) else given), text)
 
 
 @given(st.dates())
@@ -66,8 +67,12 @@ def test_python_datetimes(value: datetime.datetime, zone: str) -> None:
     assert accepts(name, text) == accepts(name, value.isoformat()) == wanted
 
 
-def _zoned(zone: str) -> str:
-    return f'python:datetime {{"zone": "{zone}"}}'
+def _zoned(zone: str) -> Format:
+    return Format("python:datetime", (("zone", zone),))
+
+
+def _uuid(version: int) -> Format:
+    return Format("python:uuid", (("version", version),))
 
 
 @given(st.times())
@@ -81,42 +86,43 @@ def test_python_timedeltas(value: datetime.timedelta) -> None:
     assert accepts("python:timedelta", text)
 
 
-def fitting(name: str) -> st.SearchStrategy[str]:
+def fitting(given: Format) -> st.SearchStrategy[str]:
     """Texts that the format's own pattern makes."""
     from structkit.regex.nodes import Rules
     from structkit.regex.print import format_regex
 
-    return st.from_regex(re.compile(format_regex(Rules(language(name), {})), re.ASCII), fullmatch=True)
+    return st.from_regex(re.compile(format_regex(Rules(language(given), {})), re.ASCII), fullmatch=True)
 
 
 PYTHON = {
-    "python:date": datetime.date,
-    "python:datetime": datetime.datetime,
+    Format("python:date"): datetime.date,
+    Format("python:datetime"): datetime.datetime,
     _zoned("aware"): datetime.datetime,
     _zoned("naive"): datetime.datetime,
-    "python:time": datetime.time,
-    "python:timedelta": datetime.timedelta,
-    "python:uuid": uuid.UUID,
-    **{f'python:uuid {{"version": {version}}}': uuid.UUID for version in (1, 3, 4, 5, 6, 7, 8)},
+    Format("python:time"): datetime.time,
+    Format("python:timedelta"): datetime.timedelta,
+    Format("python:uuid"): uuid.UUID,
+    **{_uuid(version): uuid.UUID for version in (1, 3, 4, 5, 6, 7, 8)},
 }
 
 
-@pytest.mark.parametrize("name", PYTHON)
+@pytest.mark.parametrize("given", PYTHON, ids=str)
 @given(data=st.data())
-def test_pydantic_accepts_whatever_a_python_format_holds(name: str, data: st.DataObject) -> None:
-    text = data.draw(fitting(name))
-    value = TypeAdapter(PYTHON[name]).validate_json(json.dumps(text))
-    if "zone" in name:
-        assert (value.tzinfo is not None) == ("aware" in name)
-    if "version" in name:
-        assert value.version == int(name[-2])
+def test_pydantic_accepts_whatever_a_python_format_holds(given: Format, data: st.DataObject) -> None:
+    text = data.draw(fitting(given))
+    value = TypeAdapter(PYTHON[given]).validate_json(json.dumps(text))
+    arguments = dict(given.arguments)
+    if "zone" in arguments:
+        assert (value.tzinfo is not None) == (arguments["zone"] == "aware")
+    if "version" in arguments:
+        assert value.version == arguments["version"]
 
 
 @given(st.uuids(version=4))
 def test_uuids(value: uuid.UUID) -> None:
-    assert accepts('python:uuid {"version": 4}', str(value)) and accepts("python:uuid", str(value))
+    assert accepts(_uuid(4), str(value)) and accepts("python:uuid", str(value))
     assert accepts("uuid", str(value).upper())
-    assert not accepts('python:uuid {"version": 1}', str(value)) and not accepts("python:uuid", value.hex)
+    assert not accepts(_uuid(1), str(value)) and not accepts("python:uuid", value.hex)
 
 
 @given(st.ip_addresses(v=4).map(str) | st.from_regex(r"\A[0-9]{1,3}(\.[0-9]{1,3}){3}\Z"))

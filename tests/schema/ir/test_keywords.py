@@ -6,6 +6,7 @@ import pytest
 from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
 
 from structkit.schema.ir.keywords import ANNOTATIONS, FORMATS, IMPLEMENTED, PYTHON_FORMATS
+from structkit.schema.ir.nodes import Format
 from tests.schema.reading import read
 from tests.schema.semantics import holds
 
@@ -101,9 +102,9 @@ def test_private_formats_do_not_collide_with_the_specification() -> None:
     changed = {
         name: replacement
         for name, replacement in PYTHON_FORMATS.items()
-        if name in FORMATS and name != replacement
+        if name in FORMATS and replacement != Format(name)
     }
     assert set(changed) == {"email", "ipv4", "ipv6"}
     assert all(
-        replacement is not None and replacement.startswith("python:") for replacement in changed.values()
+        replacement is not None and replacement.name.startswith("python:") for replacement in changed.values()
     )

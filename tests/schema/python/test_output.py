@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, RootModel, ValidationError
 
 from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.schema.ir.nodes import Array, Bound, Const, Integer, Number, Object, Ref, String, Union
+from structkit.schema.ir.nodes import Array, Bound, Const, Format, Integer, Number, Object, Ref, String, Union
 from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.markers.json_style import JsonStyle
 from structkit.schema.python.output import OutputType
@@ -194,7 +194,7 @@ def test_nodes_of_some_types() -> None:
     assert OutputType.of(Annotated[int, Field(gt=0, lt=10, multiple_of=4)]).document.root == Integer(1, 9, 4)
     below, above = (Bound(Decimal(sign * 10**8), exclusive=True) for sign in (-1, 1))
     fixed = Number(below, above, Decimal("1e-7"))
-    assert OutputType.of(Decimal).document.root == Union((fixed, String(format="python:decimal")))
+    assert OutputType.of(Decimal).document.root == Union((fixed, String(format=Format("python:decimal"))))
     assert OutputType.of(dict[str, Any]).document.bounded
     assert isinstance(OutputType.of(Node).document.root, Ref)
     assert not holds(OutputType.of(Shut).document, {"a": 1, "b": 2})
