@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import cast
 
@@ -11,7 +11,7 @@ from typing_extensions import TypeForm
 
 from structkit.errors import SchemaError
 from structkit.functions.call import Call
-from structkit.functions.signature import Signature, read_signature
+from structkit.functions.signature import Signature
 from structkit.limits import Limits
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
 from structkit.schema.markers.json_style import JsonStyle
@@ -40,19 +40,17 @@ class FunctionOutput(OutputType[object]):
         cls,
         signature: Signature,
         *,
-        description: str | None = None,
         policy: JsonStyle = JsonStyle(),  # noqa: B008
         limits: Limits = Limits(),  # noqa: B008
-        texts: StringOracle = UNDECIDED,
+        oracle: StringOracle = UNDECIDED,
     ) -> FunctionOutput:
         """Read the parameters of a function. One that has a default may be left out, as in any call.
 
         Args:
             signature: The function.
-            description: What it does, if not what its docstring says.
             policy: What the call says about how values are written.
             limits: Bounds the size of the schema.
-            texts: Decides what patterns say about names.
+            oracle: Decides what patterns say about names.
 
         Raises:
             SchemaError: A parameter is of a type that no JSON is read as; the error names it.
@@ -64,24 +62,16 @@ class FunctionOutput(OutputType[object]):
         >>> FunctionOutput.read(read_signature(add)).validate('{"a": 2}')
         Call(add(a=2, b=1))
         """
-        said = signature.description if description is None else description
         made = arguments_type(
             signature.name,
             {each.name: (each.annotation, each.required, each.description) for each in signature.parameters},
-            said,
+            signature.description,
         )
         try:
-            read = OutputType.of(made, policy=policy, limits=limits, oracle=texts)
+            read = OutputType.of(made, policy=policy, limits=limits, oracle=oracle)
         except SchemaError as error:
             raise _with_parameter(signature, error, limits) from error
         return cls(read, signature)
-
-    @classmethod
-    def of_function(
-        cls, function: Callable[..., object], *, policy: JsonStyle, limits: Limits, texts: StringOracle
-    ) -> FunctionOutput:
-        """Read a function; see `read`."""
-        return cls.read(read_signature(function), policy=policy, limits=limits, texts=texts)
 
     def serialize(self, value: object, *, exclude_unset: bool = False) -> Iterator[tuple[object, object]]:
         """The arguments of a call, or those given as a dict, as JSON."""

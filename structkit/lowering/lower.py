@@ -20,6 +20,7 @@ from structkit.lowering.lazy import deferrable, is_small
 from structkit.lowering.numbers.floats import DISTINCT_DIGITS, ROUND_TRIP_DIGITS
 from structkit.lowering.numbers.integers import constant_spellings
 from structkit.lowering.numbers.numbers import integral_numbers, numbers, without_multiples
+from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.lowering.strings.strings import StringLowerer
 from structkit.lowering.usage import Usage, usages
 from structkit.regex.json_string import with_separators
@@ -60,6 +61,7 @@ from structkit.schema.ir.nodes import (
     String,
     Union,
 )
+from structkit.schema.json_schema.document_keys import with_document_keys
 from structkit.schema.json_schema.relax_unsupported import keyword_of
 from structkit.schema.markers.json_style import Order, Whitespace
 from structkit.unenforced import Unenforced
@@ -87,6 +89,7 @@ def lower(
     source: str | None = None,
     limits: Limits = Limits(),  # noqa: B008
     notation: Notation = JSON,
+    document_keys: bool = False,
 ) -> Rules:
     """The language of the canonical JSON texts of a document's values.
 
@@ -100,6 +103,7 @@ def lower(
         source: What quotes are taken from that name no source of their own.
         limits: Bounds digits, nodes and patterns.
         notation: How values are spelled.
+        document_keys: Whether `$schema` and `$id` come first where the root allows them and the order is `declared`.
 
     Returns:
         The start and the rules it calls. `text` and its kin are free text and its closing quote, and so is a format
@@ -116,6 +120,8 @@ def lower(
         PatternError: A pattern that cannot be read.
         LimitExceeded: The schema is too large or too deep.
     """
+    if document_keys and order != "any":
+        document = with_document_keys(document, AutomatonOracle(python=document.bounded, limits=limits))
     lowering = _Lowering(document, whitespace or "spaced", order or "declared", strict, source, limits)
     lowering.notation = notation
     try:

@@ -18,7 +18,7 @@ from typing_extensions import TypeForm, Unpack
 
 from structkit.errors import SchemaError
 from structkit.functions.output import FunctionOutput
-from structkit.functions.signature import is_function, reject_callable_object
+from structkit.functions.signature import Signature, is_function, read_signature, reject_callable_object
 from structkit.limits import Limits
 from structkit.lowering.alternatives import alternation, option_text
 from structkit.lowering.lower import lower
@@ -27,7 +27,6 @@ from structkit.regex.nodes import LiteralText, Node, RuleRef, Rules
 from structkit.regex.pattern.parse import parse
 from structkit.schema.ir.json_values import target_hint
 from structkit.schema.ir.nodes import Document
-from structkit.schema.json_schema.document_keys import with_document_keys
 from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.json_schema.validate import check
 from structkit.schema.markers.annotations import annotations_at, has_annotation
@@ -281,12 +280,12 @@ def read_target(
     """
     if isinstance(target, (dict, Mapping)):  # a dict is told several times faster
         target = JsonSchema(target)
+    oracle = AutomatonOracle(python=not isinstance(target, JsonSchema), limits=limits)
     if isinstance(target, JsonSchema):
-        texts = AutomatonOracle(python=False, limits=limits)
         document = parse_schema(
             target.schema,
             limits=limits,
-            oracle=texts,
+            oracle=oracle,
             closed=target.additional == "closed",
             strict=target.strict,
             resources=target.resources,
@@ -299,9 +298,10 @@ def read_target(
     if isinstance(target, Choice):
         return _ChoiceTarget(target)
     given: object = target
-    texts = AutomatonOracle(python=True, limits=limits)
     if is_function(given):
-        return _TypeTarget(FunctionOutput.of_function(given, policy=policy, limits=limits, texts=texts))
+        given = read_signature(given)
+    if isinstance(given, Signature):
+        return _TypeTarget(FunctionOutput.read(given, policy=policy, limits=limits, oracle=oracle))
     if isinstance(given, OutputType):
         return _TypeTarget(given)
     if isinstance(given, (str, bytes, int, float, list, tuple, set)):
@@ -311,7 +311,7 @@ def read_target(
         )
     reject_callable_object(given)
     form = cast("TypeForm[object]", given)
-    return _TypeTarget(OutputType.of(form, policy=policy, limits=limits, oracle=texts))
+    return _TypeTarget(OutputType.of(form, policy=policy, limits=limits, oracle=oracle))
 
 
 def spec_of(target: AnyTarget) -> Regex | Choice[object] | JsonSchema | None:
@@ -334,6 +334,11 @@ class _TypeTarget(Target[object]):
     @property
     def name(self) -> str:
         return self.output.name
+
+    @property
+    def document(self) -> Document:
+        """The schema of the type."""
+        return self.output.document
 
     def json_schema(self) -> dict[str, object]:
         return self.output.json_schema
@@ -394,12 +399,7 @@ class _SchemaTarget(Target[object]):
         return choices_at(self.document, path)
 
     def rules(self, **style: Unpack[RulesOptions]) -> Rules:
-        document = self.document
-        if style.get("order") != "any":
-            document = with_document_keys(
-                document, AutomatonOracle(python=False, limits=style.get("limits", Limits()))
-            )
-        return lower(document, strict=self.spec.strict, **style)
+        return lower(self.document, strict=self.spec.strict, document_keys=True, **style)
 
     def value(self, text: str) -> object:
         value: object = json.loads(text)

@@ -13,12 +13,9 @@ from typing_extensions import Unpack
 from structkit.agent.formats.base import ArgumentsReader, Delimiters, Format
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.generate.output.json_reader import JsonReader
-from structkit.limits import Limits
 from structkit.lowering.containers.notation import PYTHON, is_keyword
 from structkit.lowering.lower import lower
-from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.regex.nodes import Rules
-from structkit.schema.json_schema.document_keys import with_document_keys
 from structkit.schema.markers.json_style import Whitespace
 from structkit.targets.targets import RulesOptions, Target
 
@@ -57,14 +54,9 @@ class PythonicFormat(Format):
 
     def rules(self, tool: PreparedTool, **style: Unpack[RulesOptions]) -> Rules:
         """Return keyword arguments, or a dict after `**` if names are not identifiers."""
-        document = tool.document
         if not tool.is_schema:
-            return lower(document, notation=PYTHON, **style)
-        if style.get("order") != "any":
-            document = with_document_keys(
-                document, AutomatonOracle(python=False, limits=style.get("limits", Limits()))
-            )
-        return lower(document, notation=PYTHON, strict=tool.is_strict, **style)
+            return lower(tool.document, notation=PYTHON, **style)
+        return lower(tool.document, notation=PYTHON, strict=tool.is_strict, document_keys=True, **style)
 
     def arguments_reader(self) -> ArgumentsReader:
         """Return a reader that converts the literals of a call to JSON."""

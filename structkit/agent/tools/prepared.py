@@ -13,10 +13,8 @@ from structkit.agent.tools.context import Context
 from structkit.agent.tools.tool import AnyTool, Tool, as_tool
 from structkit.errors import AgentError, SchemaError, StructkitError, UnsupportedKeyword
 from structkit.functions.call import Call
-from structkit.functions.output import FunctionOutput
 from structkit.functions.signature import read_signature
 from structkit.generate.input.options import CompileSettings
-from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.schema.ir.nodes import Document
 from structkit.targets.targets import AnyTarget, JsonSchema, Target, read_target
 
@@ -169,15 +167,13 @@ def _prepare(tool: Tool[..., object], compile_settings: CompileSettings) -> Prep
         return PreparedTool(tool, given, cast("_HasDocument", given).document)
     function: Callable[..., object] = tool.function
     signature = read_signature(function, name=tool.name, given=Context)
-    output = FunctionOutput.read(
-        signature,
-        description=tool.description,
-        policy=compile_settings.json_style,
-        limits=compile_settings.limits,
-        texts=AutomatonOracle(python=True, limits=compile_settings.limits),
+    if tool.description is not None:
+        signature = replace(signature, description=tool.description)
+    target = read_target(
+        cast("AnyTarget", signature), policy=compile_settings.json_style, limits=compile_settings.limits
     )
-    target = read_target(cast("AnyTarget", output))
-    return PreparedTool(tool, target, output.document, signature.context_type, signature.context_name)
+    document = cast("_HasDocument", target).document
+    return PreparedTool(tool, target, document, signature.context_type, signature.context_name)
 
 
 def _read_schema(

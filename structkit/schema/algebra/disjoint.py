@@ -54,7 +54,7 @@ class _Proof:
 
     def __init__(self, definitions: Mapping[str, Schema], oracle: StringOracle) -> None:
         self._definitions = definitions
-        self._texts = oracle
+        self._oracle = oracle
         self._open: set[tuple[str, str]] = set()
         self._steps = 0
 
@@ -94,7 +94,7 @@ class _Proof:
             case other, Union(branches=branches):
                 return all(self.disjoint(other, branch) for branch in branches)
             case (Const(text=text), other) | (other, Const(text=text)):
-                return contains_value(other, json.loads(text), self._texts) is False
+                return contains_value(other, json.loads(text), self._oracle) is False
             case ((Integer() | Number()), (Integer() | Number())):
                 return isinstance(intersect_numbers(left, right), Never)
             case String(), String():
@@ -113,7 +113,7 @@ class _Proof:
         ):
             return False
         both = string(intersect_strings(left, right, SchemaPath()))
-        return not isinstance(both, String) or self._texts.is_empty(both) is True
+        return not isinstance(both, String) or self._oracle.is_empty(both) is True
 
     def _arrays(self, left: Array, right: Array) -> bool:
         if _ranges_are_disjoint(left.min_items, left.max_items, right.min_items, right.max_items):
@@ -141,7 +141,9 @@ class _Proof:
         """Return the schema of a key, or a superset; `None` if the key is not allowed."""
         if name in declared:
             return declared[name]
-        answers = [(contains_value(group.names, name, self._texts), group.value) for group in node.additional]
+        answers = [
+            (contains_value(group.names, name, self._oracle), group.value) for group in node.additional
+        ]
         if any(answer is None for answer, _ in answers):
             return Anything()
         return next((value for answer, value in answers if answer), None)
