@@ -1,4 +1,4 @@
-"""Many texts to choose from."""
+"""Choices of many texts."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from structkit.schema.markers.json_style import Whitespace
 __all__ = ["alternation", "option_text"]
 
 _LETTERS = 2_000
-"""Letters of texts that begin alike and are written out; more are a rule, built when a text comes to it."""
+"""Largest total length of texts with a common prefix that are written in place; longer ones become lazy rules."""
 
 _LEVELS = 8
-"""Letters by which texts are told apart, one after the other, before the rest is written out however large it is."""
+"""Largest depth of the prefix tree; texts below are written in place, however many."""
 
 
 def alternation(nodes: Iterable[Node], rule: Callable[[Node, str], Node], path: str) -> Node:
-    """Any of the nodes, of which many may be texts.
+    """Return the choice of nodes; many texts become a prefix tree of rules.
 
     Args:
         nodes: The alternatives.
-        rule: Makes a rule of a node that is surely small, under a name, and gives the call.
-        path: For the names of rules.
+        rule: Adds a small node as a rule of a given name and returns the call.
+        path: Prefix of the names of rules.
 
     >>> alternation([LiteralText("no"), LiteralText("yes")], lambda node, name: node, "$")
     Choice(parts=(LiteralText(value='no'), LiteralText(value='yes')))
@@ -39,7 +39,7 @@ def alternation(nodes: Iterable[Node], rule: Callable[[Node, str], Node], path: 
 
 
 def _from(texts: list[str], position: int, level: int, rule: Callable[[Node, str], Node], path: str) -> Node:
-    """The rests, from a position on, of sorted texts that are equal up to there."""
+    """Return the suffixes from `position` of sorted texts that share the prefix before it."""
     few = sum(map(len, texts)) - position * len(texts) <= _LETTERS
     if few or level == _LEVELS:
         rests = choice(LiteralText(text[position:]) for text in texts)
@@ -58,15 +58,15 @@ def _from(texts: list[str], position: int, level: int, rule: Callable[[Node, str
 
 
 def option_text(option: object, whitespace: Whitespace, *, is_raw: bool, path: str) -> str:
-    """What is written for an option of a choice; as it is if it is `is_raw`, else as JSON.
+    """Return the text of an option of a choice: the string itself if `is_raw`, otherwise JSON.
 
     Raises:
-        SchemaError: It is no JSON value, or holds half of a surrogate pair.
+        SchemaError: The option is not a JSON value, or contains an unpaired surrogate.
     """
     separators = (", ", ": ") if whitespace == "spaced" else (",", ":")
     try:
         if is_raw and isinstance(option, str):
-            text = str.__str__(option)  # str() would give the name of a member of a str Enum
+            text = str.__str__(option)  # str() of a member of a str Enum is its name
         else:
             text = json.dumps(option, ensure_ascii=False, allow_nan=False, separators=separators)
         text.encode()

@@ -1,4 +1,4 @@
-"""Definitions of a large document that are lowered when a text first comes to them."""
+"""Select the definitions of a large document that are lowered on first use."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ from structkit.schema.ir.nodes import (
 __all__ = ["deferrable", "is_small"]
 
 _MIN_DOCUMENT_SIZE = 200
-"""Schemas in the definitions of a document of which some are postponed; fewer are as soon lowered as told apart."""
+"""Smallest document, in schemas, whose definitions are deferred; smaller ones are lowered as fast as classified."""
 
 _WORTH = 4
-"""Schemas in a definition that is postponed."""
+"""Smallest definition, in schemas, that is deferred."""
 
 _MAX_DEPTH = 16
-"""Schemas nested in schemas: where a text comes to them the stack may be deep already."""
+"""Largest nesting of a deferred definition: the stack can already be deep when it is lowered."""
 
 _DIGITS = 10**15
-"""What the ends of an integer's range are below, so that its automaton is surely small."""
+"""Exclusive bound of the ends of an integer range whose automaton is small."""
 
 _LETTERS = 100
-"""Characters of a name or a constant."""
+"""Largest length, in characters, of a small name or constant."""
 
 _ALL_LETTERS = 20_000
-"""Characters of the constants of one choice."""
+"""Largest total length, in characters, of the constants of a small choice."""
 
 _MAX_REPETITIONS = 64
-"""Items that are counted."""
+"""Largest count of items of a small array."""
 
 _MAY_BE_LARGE = (Object, Array, Const, Union, Integer, Number)
 
 
 def deferrable(definitions: Mapping[str, Schema], uses: Mapping[str, Usage], max_size: int) -> set[str]:
-    """The definitions that need not be lowered before a text comes to them.
+    """Return the definitions that can be lowered on first use.
 
     Args:
         definitions: The schemas.
-        uses: How they are used.
-        max_size: Schemas that the automaton of one rule may hold and still be built late.
+        uses: Their usages.
+        max_size: Largest rule, in schemas, that is built lazily.
     """
     if sum(use.size for use in uses.values()) < _MIN_DOCUMENT_SIZE:
         return set()
@@ -65,9 +65,9 @@ def deferrable(definitions: Mapping[str, Schema], uses: Mapping[str, Usage], max
 
 
 def is_small(schema: Schema) -> bool:
-    """Whether the automaton of a schema, what is inside it apart, has no more states than its nodes have characters.
+    """Return whether the automaton of a schema, without its subschemas, has at most as many states as characters.
 
-    Patterns, counts and combinations may need any number of states, so what has them is built before it is called.
+    Patterns, counts and combinations can need any number of states; rules that contain them are built eagerly.
 
     >>> is_small(Array(items=Const("1"))), is_small(Array(items=Const("1"), max_items=1_000))
     (True, False)
@@ -100,7 +100,7 @@ def is_small(schema: Schema) -> bool:
 
 
 def _is_simple(schema: Schema) -> bool:
-    """Whether it has texts unless what it refers to has none, nothing in it is refused, and its automata are small."""
+    """Return whether a schema is nonempty (if its references are), supported, and has small automata."""
     level, depth = [schema], 0
     while level and depth <= _MAX_DEPTH:
         if not all(map(_is_simple_itself, level)):
@@ -110,7 +110,7 @@ def _is_simple(schema: Schema) -> bool:
 
 
 def _is_simple_itself(node: Schema) -> bool:
-    """The same, but for what is inside."""
+    """Return whether a schema, without its subschemas, is simple."""
     match node:
         case Object():
             return is_small(node) and not node.any_order and all(p.name.isascii() for p in node.properties)
@@ -137,7 +137,7 @@ def _is_simple_itself(node: Schema) -> bool:
 
 
 def _inside(node: Schema) -> Iterable[Schema]:
-    """What is directly inside of a node that is simple itself; `children` tells the places too, which takes longer."""
+    """Return the direct subschemas of a simple schema. Faster than `children`, which also returns paths."""
     match node:
         case Object(properties=properties, additional=additional):
             return [*(prop.value for prop in properties), *(group.value for group in additional)]
@@ -150,7 +150,7 @@ def _inside(node: Schema) -> Iterable[Schema]:
 
 
 def _differ(branches: Sequence[Schema]) -> bool:
-    """Whether alternatives are told apart by their first character, constants aside."""
+    """Return whether alternatives, except constants, differ in their first character."""
     kinds = [type(branch) for branch in branches if not isinstance(branch, Const | Null | Boolean)]
     if Ref in kinds or Anything in kinds:
         return len(kinds) == 1

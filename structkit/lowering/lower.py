@@ -1,8 +1,8 @@
-"""Schema nodes to rules of regexes over canonical JSON.
+"""Lower schema nodes to rules of regexes over canonical JSON.
 
-JSON is written in one way: the separators of one whitespace style, keys in the order of the schema, every string and
-number in its canonical spelling. So a schema's values are a language of texts, regular but for recursion, and each
-recursive definition becomes a rule that is called.
+Canonical JSON has one spelling: the separators of one whitespace style, keys in the order of the schema, and canonical
+strings and numbers. The texts of a schema are then a regular language, except for recursion: each recursive definition
+becomes a rule that other rules call.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ __all__ = ["lower"]
 _SEPARATORS = {"spaced": (", ", ": "), "compact": (",", ":")}
 
 _MAX_INLINE_NODES = 64
-"""Nodes that a definition used more than once may have and still be copied to where it is used."""
+"""Largest definition, in nodes, that is copied to each of several uses; larger ones become rules."""
 
 _RANGE = 8
-"""Nodes of a number that becomes a rule."""
+"""Largest number, in nodes, that does not become a rule."""
 
 _HEIGHT = 16
-"""Schemas nested in schemas within one rule; deeper ones become rules, so that no later walk recurses far."""
+"""Largest nesting of schemas within one rule. Deeper schemas become rules, which bounds later recursion."""
 
 
 def lower(
@@ -91,24 +91,23 @@ def lower(
     notation: Notation = JSON,
     document_keys: bool = False,
 ) -> Rules:
-    """The language of the canonical JSON texts of a document's values.
+    """Return the language of the canonical JSON texts of a document's values.
 
     Args:
         document: The schema and its definitions.
         whitespace: `spaced`, the default, writes `{"a": 1, "b": [1, 2]}`, `compact` writes `{"a":1,"b":[1,2]}`.
-        order: `declared`, the default, writes keys as the schema lists them; `any` lets them come in any
-            order, but where that would write one value in several ways (in unique items), or where keys are counted
-            besides.
-        strict: Whether what cannot be enforced is an error; else the language is larger than the schema.
-        source: What quotes are taken from that name no source of their own.
+        order: `declared`, the default, writes keys in the order of the schema; `any` allows every order, except inside
+            unique items, where each value has one spelling, and in objects that count their keys.
+        strict: Whether a keyword that cannot be enforced is an error; otherwise the language is larger than the schema.
+        source: The source of quotes that have no source.
         limits: Bounds digits, nodes and patterns.
-        notation: How values are spelled.
+        notation: The spelling of values.
         document_keys: Whether `$schema` and `$id` come first where the root allows them and the order is `declared`.
 
     Returns:
-        The start and the rules it calls. `text` and its kin are free text and its closing quote, and so is a format
-        (`date`); `integer` and `number` are any number and `json` any value; names that begin with `#` are definitions,
-        ranges of numbers, deeply nested parts, and what remembers unique texts.
+        The start and the rules. `text...` is free text and its closing quote; a format (`date`) is a string of that
+        format and its closing quote; `integer`, `number` and `json` are any integer, number and value. Names that begin
+        with `#` are definitions, ranges of numbers, deeply nested parts, and lists of distinct texts.
 
     >>> from structkit.schema.ir.nodes import Document, Null, Object, Property
     >>> lower(Document(Object((Property("a", Null()),)))).start
@@ -116,8 +115,8 @@ def lower(
 
     Raises:
         UnsatisfiableSchema: No value satisfies the schema.
-        UnsupportedKeyword: A keyword, or a value of one, that cannot be enforced.
-        PatternError: A pattern that cannot be read.
+        UnsupportedKeyword: A keyword, or its value, cannot be enforced.
+        PatternError: A pattern cannot be parsed.
         LimitExceeded: The schema is too large or too deep.
     """
     if document_keys and order != "any":
@@ -142,12 +141,12 @@ def lower(
 
 
 def _canonical_rule_name(name: str) -> str:
-    """The rule of a definition, or of any JSON, in which each value is written in one way only."""
+    """Return the name of the rule of a definition, or of any JSON, where each value has one spelling."""
     return f"#{name} once"
 
 
 class _Lowering:
-    """The walk over one document; `rules` fills up as it goes."""
+    """One walk over a document, which fills `rules`."""
 
     def __init__(
         self,
@@ -185,7 +184,7 @@ class _Lowering:
         self.objects = ObjectLowerer(self)
 
     def run(self, root: Schema) -> Node:
-        """The texts of the root; the rules it calls are then in `rules`."""
+        """Return the language of the root and add its rules to `rules`."""
         simple = self.uses and self.order == "declared"
         may_wait = deferrable(self.definitions, self.uses, MAX_LAZY_SIZE) if simple else ()
         for name, use in self.uses.items():
@@ -203,7 +202,7 @@ class _Lowering:
         return start
 
     def arguments(self, root: Schema) -> Node:
-        """The arguments of a call of Python."""
+        """Return the language of the arguments of a Python call."""
         named = keywords_of(Document(root, self.definitions)) if self.strict else None
         if named is None:
             return seq(LiteralText("**"), self.node(root, "$"))
@@ -211,18 +210,18 @@ class _Lowering:
         return self.node(named, "$")
 
     def is_empty(self, name: str) -> bool:
-        """Whether it is known that a definition has no texts."""
+        """Return whether a definition is known to have no text."""
         return name in self.lowered and self.lowered[name][0] is NEVER
 
     def defer(self, name: str, use: Usage) -> None:
-        """Let a definition be a rule that is made when it is asked for."""
+        """Make a definition a rule that is lowered on first use."""
         self.charge(use.size, use.path)
         self.deferred.add(rule := f"#{name}")
         self.lazy.add(rule)
         self.lowered[name] = RuleRef(rule), 0, True, 1
 
     def lower_deferred(self, rule: str) -> None:
-        """Make a rule that was postponed."""
+        """Lower a deferred rule."""
         name = rule[1:]
         self.canonical = self.keywords = False
         self.count = self.depth = self.max_depth = self.size = 0
@@ -231,7 +230,7 @@ class _Lowering:
         self.deferred.discard(rule)
 
     def define(self, name: str, use: Usage) -> None:
-        """Lower a definition once, and decide whether its uses are copies or calls."""
+        """Lower a definition, and choose whether its uses are copies or calls."""
         self.depth = self.max_depth = 0
         self.small, self.size = True, 0
         node = self.node(self.definitions[name], use.path)
@@ -245,7 +244,7 @@ class _Lowering:
         self.small, self.size = True, 0
 
     def node(self, schema: Schema, path: str) -> Node:
-        """The texts of one schema, or of a larger one where that is allowed and it cannot be enforced."""
+        """Lower one schema; if it cannot be enforced and `strict` is false, lower a larger schema."""
         try:
             return self.lower_exact(schema, path)
         except (UnsupportedKeyword, PatternError) as error:
@@ -255,7 +254,7 @@ class _Lowering:
             return self.relax(schema, path)
 
     def relax(self, schema: Schema, path: str) -> Node:
-        """The texts of a schema that asks less."""
+        """Lower the first weaker schema that can be enforced."""
         for larger in relaxations(schema):
             try:
                 return self.lower_exact(larger, path)
@@ -264,20 +263,24 @@ class _Lowering:
         return self.lower_exact(Anything(), path)
 
     def charge(self, count: int, path: str) -> None:
-        """Count what is lowered."""
+        """Count lowered schemas.
+
+        Raises:
+            LimitExceeded: There are more than `limits.regex_nodes`.
+        """
         self.count += count
         if self.count > self.limits.regex_nodes:
             raise LimitExceeded("regex_nodes", self.limits.regex_nodes, "the regex of the schema", place=path)
 
     def lower_exact(self, schema: Schema, path: str) -> Node:
-        """The texts of one schema."""
+        """Lower one schema exactly."""
         self.charge(1, path)
         if isinstance(schema, (Object, Array, Union)):
             return self.nested(schema, path)
         self.small = self.small and is_small(schema)
         self.size += 1
         match schema:
-            case Const(text) if text[0] == '"':  # of all there are the most; in any style it is spelled so
+            case Const(text) if text[0] == '"':  # the most frequent case; equal in all styles
                 return LiteralText(text)
             case String():
                 return self.strings.string(schema, path)
@@ -311,7 +314,7 @@ class _Lowering:
                 return NEVER
 
     def canonical_definition(self, name: str) -> Node:
-        """A definition inside unique items, where each value is written in one way only."""
+        """Return a call of a definition inside unique items, where each value has one spelling."""
         rule = _canonical_rule_name(name)
         if rule not in self.rules:
             self.rules[rule] = NEVER
@@ -319,7 +322,7 @@ class _Lowering:
         return RuleRef(rule)
 
     def nested(self, schema: Object | Array | Union, path: str) -> Node:
-        """Go one level down; every so many levels begin a rule."""
+        """Lower a nested schema; every `_HEIGHT` levels start a rule."""
         outer, plain, size = (self.depth, self.max_depth), self.small, self.size
         self.small, self.size = is_small(schema), 1
         begins_rule = self.depth == _HEIGHT
@@ -338,7 +341,7 @@ class _Lowering:
                 )
                 nodes = [self.node(branch, path) for branch in alternatives]
                 self.small = self.small and have_distinct_starts(nodes)
-                # A constant is far less than another schema.
+                # A constant counts as an eighth of a schema.
                 self.size -= 7 * sum(isinstance(branch, Const) for branch in branches) // 8
                 node = alternation(nodes, partial(self.rule, small=True), path)
         if begins_rule:
@@ -351,7 +354,7 @@ class _Lowering:
         return node
 
     def rule(self, node: Node, path: str, *, small: bool | None = None) -> Node:
-        """A call to `node` under a name of its own."""
+        """Add `node` as a rule with a new name, and return the call."""
         if node is NEVER:
             return node
         name = f"#{path}"
@@ -361,13 +364,13 @@ class _Lowering:
         return RuleRef(name)
 
     def add(self, name: str, node: Node, *, small: bool | None = None) -> None:
-        """Add a rule; it may be built late if it is plain, or if everything lowered for it so far is."""
+        """Add a rule. It is built lazily if `small`, by default if all schemas lowered into it are small."""
         self.rules[name] = node
         if (self.small and self.size <= MAX_LAZY_SIZE) if small is None else small:
             self.lazy.add(name)
 
     def integer(self, schema: Integer, path: str) -> Node:
-        """A whole number; any is a rule, whose masks all targets share, and so is a range."""
+        """Lower an integer. Unbounded integers and large ranges are rules, so that targets share their masks."""
         written = partial(
             integral_numbers,
             schema,
@@ -383,11 +386,11 @@ class _Lowering:
         return RuleRef("integer")
 
     def number(self, schema: Number, path: str) -> Node:
-        """A number; any is a rule, as any whole number is."""
+        """Lower a number; unbounded numbers are a rule, like unbounded integers."""
         if self.canonical or schema != Number():
-            # What is no multiple is told by its digits, so it is written without an exponent.
+            # An excluded multiple is recognized by its digits, so numbers have no exponent.
             once = self.canonical or bool(schema.not_multiple_of)
-            # Where items must differ, no two texts may be the same float.
+            # Where items must differ, no two texts may denote the same float.
             figures = DISTINCT_DIGITS if self.canonical else ROUND_TRIP_DIGITS
             node = numbers(
                 schema, bounded=self.bounded, canonical=once, precision=figures, limits=self.limits, path=path
@@ -399,18 +402,18 @@ class _Lowering:
         return RuleRef("number")
 
     def range_rule(self, node: Node, schema: Integer | Number, path: str) -> Node:
-        """Numbers as a rule, unless they are all there is or soon written: many schemas have the same, built once."""
+        """Make numbers a rule, unless they are the root or small: equal ranges are then built once."""
         if self.canonical or path == "$" or not exceeds_size(node, _RANGE):
             return node
         return self.rule(node, path, small=is_small(schema))
 
     def anything(self) -> Node:
-        """Any JSON value: a rule that calls itself."""
+        """Return a call of the recursive rule of any JSON value."""
         name = _canonical_rule_name("json") if self.canonical else "json"
         if name not in self.rules:
             kinds: list[Schema] = [Number()]
             if self.bounded:
-                # An int of Python has more digits than the whole numbers among its floats.
+                # A Python int can have more digits than an integral float.
                 kinds = disjoint_branches([Integer(), *kinds]) if self.canonical else [*kinds, Integer()]
             self.rules[name] = any_json(
                 RuleRef(name),
@@ -426,7 +429,7 @@ class _Lowering:
         return RuleRef(name)
 
     def array(self, schema: Array, path: str) -> Node:
-        """The items in brackets."""
+        """Lower an array."""
         prefix = [self.items(schema, f"{path}[{index}]", item) for index, item in enumerate(schema.prefix)]
         most = schema.max_items
         if NEVER in prefix:
@@ -459,16 +462,16 @@ class _Lowering:
         return self.rule(array, path) if schema.unique_items else array
 
     def items(self, schema: Array, path: str, item: Schema | None = None) -> Node:
-        """One item, after the prefix if none is given."""
+        """Lower one item, by default an item after the prefix."""
         outer = self.canonical
-        # Pydantic merges equal items, which only matters where there must be several.
+        # Pydantic merges equal items, which matters only if there must be more than one.
         self.canonical = outer or (schema.unique_items and (schema.min_items > 1 or not self.bounded))
         node = self.node(schema.items if item is None else item, path)
         self.canonical = outer
         return Distinct(node) if schema.unique_items and node is not NEVER else node
 
     def contains_item(self, schema: Array, path: str, item: Schema) -> Node:
-        """One item of an array that must contain some; it may be copied to many places."""
+        """Lower one item of an array with `contains`; a large item becomes a rule, because it is copied."""
         node = self.items(schema, f"{path}[]", item)
         return (
             self.rule(node, f"{path}[]")

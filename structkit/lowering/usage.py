@@ -1,4 +1,4 @@
-"""Which definitions of a document are used, in which order they can be lowered, and which are recursive."""
+"""Usage of the definitions of a document: references, lowering order and recursion."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from structkit.schema.ir.path import path_step
 __all__ = ["Usage", "children", "usages"]
 
 _HOLDING = (Object, Array, Union, String)
-"""What may have subschemas."""
+"""Nodes that can have subschemas."""
 
 
 @dataclass(slots=True)
 class Usage:
-    """How a definition is used.
+    """The usage of a definition.
 
     Attributes:
-        path: The schema path of the first reference to it.
-        count: How many references lead to it.
-        recursive: Whether it contains itself, directly or through others.
-        multiple_spellings: Whether some value may be written in several ways: a fraction with or without trailing
-            zeros, a moment
-            with several offsets, additional keys in any order.
-        callees: The definitions that it refers to.
-        size: How many schemas are in it.
+        path: The schema path of the first reference.
+        count: The number of references.
+        recursive: Whether the definition contains itself, directly or through other definitions.
+        multiple_spellings: Whether some value has more than one spelling: a fraction with or without trailing zeros,
+            a datetime with different offsets, additional keys in any order.
+        callees: The referenced definitions.
+        size: The number of schemas in the definition.
     """
 
     path: str
@@ -40,7 +39,7 @@ class Usage:
 
 
 def children(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
-    """The direct subschemas, each with its path.
+    """Yield the direct subschemas, each with its path.
 
     >>> from structkit.schema.ir.nodes import Null
     >>> list(children(Array(items=Null()), "$"))
@@ -70,19 +69,19 @@ def children(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
 
 
 def usages(document: Document, *, any_order: bool = False) -> dict[str, Usage]:
-    """The definitions that the root reaches, each after those it refers to where that is possible.
+    """Return the definitions that the root reaches, each after its callees where possible.
 
-    With `any_order`, declared keys may come in any order too.
+    With `any_order`, declared keys too can be in any order.
 
     >>> document = Document(Ref("a"), {"a": Array(items=Ref("a")), "unused": Ref("a")})
     >>> usages(document)
     {'a': Usage(path='$', count=2, recursive=True, multiple_spellings=False, callees=['a'], size=2)}
 
     Raises:
-        UnresolvedReference: There are definitions, and a reference leads to none of them.
+        UnresolvedReference: A reference names no definition, in a document that has definitions.
     """
     if not document.definitions:
-        return {}  # as of most schemas: there is nothing to refer to
+        return {}  # the most frequent case
     found: dict[str, Usage] = {}
     roots, _ = _references(document.root, "$", document, found)
     read: set[str] = set()
@@ -101,7 +100,7 @@ def usages(document: Document, *, any_order: bool = False) -> dict[str, Usage]:
 
 
 def _has_multiple_spellings(schema: Schema, any_order: bool) -> bool:
-    """Whether the schema itself, without what it refers to, lets a value be written in several ways."""
+    """Return whether some value of a schema, references excluded, has more than one spelling."""
     pending = [schema]
     while pending:
         current = pending.pop()
@@ -120,7 +119,7 @@ def _has_multiple_spellings(schema: Schema, any_order: bool) -> bool:
 
 
 def _spread(order: list[str], usages: dict[str, Usage]) -> None:
-    """Let `several` of a definition hold for those that refer to it; only cycles take more than one round."""
+    """Propagate `multiple_spellings` from callees to callers; only cycles need more than one iteration."""
     changed = True
     while changed:
         changed = False
@@ -135,7 +134,7 @@ def _spread(order: list[str], usages: dict[str, Usage]) -> None:
 def _references(
     schema: Schema, path: str, document: Document, usages: dict[str, Usage]
 ) -> tuple[list[str], int]:
-    """The definitions referred to inside one schema, counted in `usages`; and how many schemas are in it."""
+    """Count the references of one schema in `usages`; return the referenced names and the number of schemas."""
     names: dict[str, None] = {}
     pending, size = [(schema, path)], 0
     while pending:
@@ -152,7 +151,7 @@ def _references(
 
 
 def _callees_first(roots: list[str], usages: dict[str, Usage]) -> list[str]:
-    """Strongly connected components (Tarjan 1972), without recursion; marks the recursive definitions."""
+    """Return definitions callees first and mark recursive ones: Tarjan's algorithm (1972), without recursion."""
     order: list[str] = []
     index: dict[str, int] = {}
     low: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Any JSON value."""
+"""The language of any JSON value."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def any_json(
     max_entries: int | None,
     notation: Notation = JSON,
 ) -> Node:
-    """The texts of any JSON value: the definition of the rule that `value` calls.
+    """Return the body of the rule of any JSON value.
 
     Args:
-        value: A call of the rule itself.
+        value: A call of the rule.
         text: Free text and its closing quote.
         number: Any number.
-        comma: What stands between two items or entries.
-        colon: What stands between a key and its value.
+        comma: Separator of items and entries.
+        colon: Separator of a key and its value.
         distinct_keys: Whether the keys of an object must differ.
-        max_entries: The most entries of an object; `None` for any number.
-        notation: How values are spelled.
+        max_entries: Maximum number of entries of an object; `None` for no maximum.
+        notation: The spelling of values.
     """
     key = seq(QUOTE, text)
     entry = seq(Distinct(key) if distinct_keys else key, LiteralText(colon), value)

@@ -1,4 +1,4 @@
-"""The items of an array that must contain some, or that begins with items of their own."""
+"""Arrays with `contains` or `prefixItems`."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from structkit.schema.ir.nodes import Array, Contains, Schema
 __all__ = ["contains_items", "interleave", "prefix_items"]
 
 _MAX_MATCHING = 5
-"""Different things that one array or object must contain."""
+"""Maximum number of different parts that one array or object must contain."""
 
 _RULES = 1000
-"""Rules for the parts of one array or object that hold some of what must be there."""
+"""Maximum number of rules for the states of one array or object."""
 
 _COPIES = 100
-"""Such parts where they cannot be rules."""
+"""The same maximum where the states cannot be rules."""
 
 _RUN = 16
-"""Items of a prefix that are one rule, so that no later walk recurses far."""
+"""Items of a prefix per rule, which bounds the recursion of later walks."""
 
 
 def prefix_items(
@@ -44,14 +44,14 @@ def prefix_items(
     rule: Callable[[Node, str], Node] | None,
     path: str,
 ) -> Node:
-    """The items of a prefix and what follows them; an item is there only if all before it are.
+    """Return the items of a prefix, then `rest`; an item is present only if all items before it are.
 
     Args:
         prefix: The items.
-        rest: What follows them.
-        min_items: The items that there must be.
-        comma: What stands between two items.
-        rule: Makes a rule of a node, as for `containing`.
+        rest: The language after the prefix.
+        min_items: Minimum number of items.
+        comma: Separator of items.
+        rule: As for `contains_items`.
         path: The schema path, for the names of rules.
 
     >>> prefix_items([LiteralText("1"), LiteralText("2")], EMPTY, 1, comma=",", rule=None, path="$")
@@ -74,18 +74,18 @@ def contains_items(
     rule: Callable[[Node, str], Node] | None,
     path: str,
 ) -> Node:
-    """Between the brackets of an array with `contains`.
+    """Return the language between the brackets of an array with `contains`.
 
     Args:
         schema: The array.
-        item: The texts of one item.
-        comma: What stands between two items.
-        rule: Makes a rule of a node, under a name, and gives the call; `None` where a rule of its own would not know
-            the unique texts that are written before it.
+        item: Lowers one item.
+        comma: Separator of items.
+        rule: Adds a node as a rule of a given name and returns the call; `None` for unique items, because a rule
+            does not see the texts that precede it.
         path: The schema path, for errors.
 
     Raises:
-        UnsupportedKeyword: It is counted in ways that no automaton of a reasonable size holds.
+        UnsupportedKeyword: The counts need too large an automaton.
     """
     first = schema.contains[0]
     begun = bool(schema.prefix)
@@ -117,37 +117,34 @@ def interleave(
     path: str,
     started: bool = False,
 ) -> Node:
-    """All the hits in any order, with others around them, so that they are `min_count` to `max_count` together.
+    """Return lists of `min_count` to `max_count` parts that contain each of `matching`, in any order.
 
     Args:
-        matching: What must be there.
-        other: What may be there besides; `NEVER` for nothing.
-        min_count: The fewest, hits and others.
-        max_count: The most; `None` for any number.
-        comma: What stands between two.
-        rule: Makes a rule of a node, under a name, and gives the call; `None` where a rule of its own would not know
-            the unique texts that are written before it.
-        path: The schema path, for errors and names.
-        started: Whether something is written before.
+        matching: The required parts.
+        other: Any other part; `NEVER` for none.
+        min_count: Minimum number of parts, matching and others.
+        max_count: Maximum number; `None` for no maximum.
+        comma: Separator of parts.
+        rule: As for `contains_items`.
+        path: The schema path, for errors and the names of rules.
+        started: Whether a part precedes the list.
 
     >>> interleave([LiteralText("a")], NEVER, 0, None, comma=",", rule=None, path="$", started=True)
     LiteralText(value=',a')
 
     Raises:
-        UnsupportedKeyword: There would be too many ways to write out.
+        UnsupportedKeyword: There are too many combinations.
     """
     if NEVER in matching:
         return NEVER
     places = max(min_count if max_count is None else max_count, len(matching))
     if len(matching) > _MAX_MATCHING or (places + 1) << len(matching) > (_RULES if rule else _COPIES):
-        message = (
-            "so much that must be contained, and such counts beside it, cannot be enforced; drop one of them"
-        )
+        message = "these required parts together with these counts cannot be enforced; drop one of them"
         raise UnsupportedKeyword("contains", message, place=path)
 
     @cache
     def after(count: int, missing: tuple[Node, ...]) -> Node:
-        """What follows so many."""
+        """Return the language after `count` parts."""
         first = LiteralText(comma if count or started else "")
         if not missing:
             return _rest(
@@ -170,7 +167,7 @@ def interleave(
 
 
 def _rest(other: Node, min_count: int, max_count: int | None, comma: str, first: LiteralText) -> Node:
-    """Others, after all the hits."""
+    """Return the parts after all matching ones."""
     if other is NEVER or max_count == 0:
         return NEVER if min_count else EMPTY
     if first.value:
@@ -179,7 +176,7 @@ def _rest(other: Node, min_count: int, max_count: int | None, comma: str, first:
 
 
 def _unbounded_order(order: Sequence[Node], other: Node, comma: str, first: LiteralText) -> Node:
-    """The hits in one order, with any number of others around them."""
+    """Return the matching parts in one order, with any number of others around them."""
     none = other is NEVER
     before: Node = EMPTY if none else Repeat(seq(other, LiteralText(comma)))
     between: Node = EMPTY if none else Repeat(seq(LiteralText(comma), other))
@@ -190,7 +187,7 @@ def _unbounded_order(order: Sequence[Node], other: Node, comma: str, first: Lite
 def _counted(
     matching: Node, other: Node, min_count: int, max_count: int | None, comma: str, *, started: bool
 ) -> Node:
-    """Others, a hit, others, a hit, and so on."""
+    """Return `min_count` to `max_count` matching parts among any number of others."""
     first = LiteralText(comma if started else "")
     others = Repeat(seq(LiteralText(comma), other))
     none = others if started else SeparatedList((ListPart(other, 0, None),), comma)
@@ -219,7 +216,7 @@ def _bounded(
     path: str,
     started: bool,
 ) -> Node:
-    """`min_count` to `max_count` items of which some are hits: a rule for each number of items and of hits."""
+    """Return `min_count` to `max_count` items with a bounded number of matches: a rule for each pair of counts."""
     needed, allowed = contains.min_count, contains.max_count
     highest = needed if allowed is None else allowed
     if ((min_count if max_count is None else max_count) + 1) * (highest + 1) > (_RULES if rule else _COPIES):
@@ -230,7 +227,7 @@ def _bounded(
 
     @cache
     def after(count: int, hits: int) -> Node:
-        """What follows so many items, of which so many are hits."""
+        """Return the language after `count` items, of which `hits` match."""
         first = LiteralText(comma if count or started else "")
         left = None if max_count is None else max_count - count
         missing = max(needed - hits, 0)

@@ -1,8 +1,8 @@
-r"""Notations of values: JSON, and Python, whose literals are spelled alike but for three names.
+r"""Notations of values: JSON, and Python, whose literals differ from JSON in three names.
 
-A string of canonical JSON is a literal of Python (Language Reference, section 2.4.1) of the same text, for it has
-no other escapes than `\"`, `\\`, `\b`, `\f`, `\n`, `\r`, `\t` and `\u00xx`, which mean the same in both, no surrogates,
-and no raw control characters. So are its numbers, lists and objects, as dicts.
+A string of canonical JSON is a Python literal of the same text (Language Reference, section 2.4.1): it contains no
+surrogates and no raw control characters, and its only escapes, `\"`, `\\`, `\b`, `\f`, `\n`, `\r`, `\t` and `\u00xx`,
+mean the same in both. Numbers, lists and objects (as dicts) are Python literals too.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _NAMES = re.compile(r'"(?:[^"\\]|\\.)*"|true|false|null')
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """How values are spelled.
+    """The spelling of values.
 
     Attributes:
-        true: What is written for true.
-        false: What is written for false.
-        null: What is written for null.
-        python_call: Whether the root is the arguments of a call: `a=1, b=2`, or `**{"a b": 1}` where keywords cannot
-            say it.
+        true: The text of true.
+        false: The text of false.
+        null: The text of null.
+        python_call: Whether the root is the arguments of a call: `a=1, b=2`, or `**{"a b": 1}` where a name is not
+            a valid keyword.
     """
 
     true: str = "true"
@@ -37,7 +37,7 @@ class Notation:
     python_call: bool = False
 
     def render(self, text: str) -> str:
-        """A JSON text.
+        """Return a JSON text in this notation.
 
         >>> PYTHON.render('{"null": [null, true]}')
         '{"null": [None, True]}'
@@ -51,7 +51,7 @@ PYTHON = Notation("True", "False", "None", python_call=True)
 
 
 def is_keyword(name: str) -> bool:
-    """Whether a name can be that of an argument in a call of Python, which normalizes names (PEP 3131).
+    """Return whether a name can be a keyword argument of a Python call. Python normalizes names (PEP 3131).
 
     >>> [is_keyword(name) for name in ("city", "a b", "class", "été")]
     [True, False, False, True]
@@ -60,7 +60,7 @@ def is_keyword(name: str) -> bool:
 
 
 def keywords_of(document: Document) -> Schema | None:
-    """The object whose properties are the arguments of a call; `None` where keywords cannot say all of its values."""
+    """Return the object whose properties are keyword arguments; `None` if some value has other keys."""
     root = document.root
     found = document.definitions[root.name] if isinstance(root, Ref) else root
     if not isinstance(found, Object) or found.additional or found.required_groups:

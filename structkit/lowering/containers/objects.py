@@ -1,4 +1,4 @@
-"""Objects of JSON: declared keys and others, in the order of the schema or in any."""
+"""JSON objects: declared and additional keys, in the order of the schema or in any order."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from structkit.schema.markers.json_style import Order
 __all__ = ["MAX_LAZY_SIZE", "ObjectLowerer"]
 
 MAX_LAZY_SIZE = 500
-"""Schemas that a plain rule may spell out and still be built only when it is called."""
+"""Largest rule, in schemas, that is built lazily."""
 
 _MIN_LARGE_SIZE = 60
-"""Schemas in an object that becomes a rule, so that no automaton holds many of them."""
+"""Largest object, in schemas, that does not become a rule. Rules bound the size of an automaton."""
 
 _PART = 8
-"""Nodes of a value in a large object that becomes a rule of its own, to be built when it is come to."""
+"""Largest value, in nodes, of a large object that does not become a lazy rule."""
 
 
 class ObjectLowering(StringLowering, Protocol):
-    """What objects need of the walk over the whole schema."""
+    """The part of the lowering of a document that objects use."""
 
     strings: StringLowerer
     order: Order
@@ -52,13 +52,13 @@ class ObjectLowering(StringLowering, Protocol):
 
 
 class ObjectLowerer:
-    """The objects of one lowering."""
+    """Lower the objects of one document."""
 
     def __init__(self, lowering: ObjectLowering) -> None:
         self._lowering = lowering
 
     def object(self, schema: Object, path: str) -> Node:
-        """The entries in braces."""
+        """Lower an object."""
         lowering = self._lowering
         unordered = lowering.order == "any" or schema.any_order
         if unordered and not lowering.canonical and (bounds := any_order_bounds(schema)) is not None:
@@ -79,10 +79,10 @@ class ObjectLowerer:
             parts.append(ListPart(entry, int(prop.required)))
         more = self.additional(schema, path)
         count = schema.min_properties, schema.max_properties
-        # Two additional keys could change places, and the value would be written in a second way.
+        # Two additional keys in either order would be two spellings of one value.
         extra = 1 if lowering.canonical else None
         if lowering.canonical and more is not NEVER and count[0] > len(parts) + 1:
-            what = "`minProperties` beside free keys inside `uniqueItems`"
+            what = "`minProperties` with additional keys inside `uniqueItems`"
             raise UnsupportedKeyword(
                 "minProperties", f"{what} cannot be enforced; drop one of them", place=path
             )
@@ -96,11 +96,11 @@ class ObjectLowerer:
                 parts, more, *count, max_additional=extra, comma=lowering.comma, rule=lowering.rule, path=path
             )
         braces = inside if called else seq(LiteralText("{"), inside, LiteralText("}"))
-        # Each entry of a rule remembers its own unique texts.
+        # A rule has its own set of distinct texts.
         return lowering.rule(braces, path) if large or self.needs_distinct_keys(schema) else braces
 
     def value(self, schema: Schema, path: str) -> tuple[Node, bool, int]:
-        """The texts of a property's value, whether it is plain, and its size."""
+        """Return the lowered value of a property, whether it is small, and its size in schemas."""
         lowering = self._lowering
         outer, before = lowering.small, lowering.size
         lowering.small = True
@@ -109,7 +109,7 @@ class ObjectLowerer:
         return node, plain, lowering.size - before
 
     def any_order(self, schema: Object, path: str, min_count: int, max_count: int | None) -> Node:
-        """The entries in any order: a rule of its own, for each entry of a rule remembers its own keys."""
+        """Lower an object with entries in any order, as a rule: a rule has its own set of distinct keys."""
         lowering = self._lowering
         entries: list[AnyOrderEntry] = []
         called = lowering.keywords and path == "$"
@@ -138,11 +138,11 @@ class ObjectLowerer:
         return lowering.rule(inside if called else seq(LiteralText("{"), inside, LiteralText("}")), path)
 
     def additional(self, schema: Object, path: str) -> Node:
-        """One additional entry; `NEVER` where there are none."""
+        """Lower one additional entry; `NEVER` if there are none."""
         return self.groups(schema.additional, schema, path)
 
     def groups(self, groups: Sequence[Additional], schema: Object, path: str) -> Node:
-        """One additional entry of any of the groups."""
+        """Lower one additional entry of any of the groups."""
         lowering = self._lowering
         declared = [prop.name for prop in schema.properties if not prop.also_additional]
         options = []
@@ -154,7 +154,7 @@ class ObjectLowerer:
         return options[0] if len(options) == 1 else choice(options)
 
     def needs_distinct_keys(self, schema: Object) -> bool:
-        """Whether additional keys must differ: always in a Python value, else where one written again would matter."""
+        """Return whether additional keys must differ: in Python values, and where keys are counted or required."""
         lowering = self._lowering
         needed = schema.min_properties > 1 or schema.required_groups
         return bool(schema.additional) and (lowering.bounded or bool(needed))

@@ -1,4 +1,4 @@
-"""The entries of an object: declared ones in their order, then additional ones, and how many there may be."""
+"""The entries of an object: declared entries in order, then additional ones, and their counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from structkit.schema.ir.nodes import Object
 __all__ = ["any_order_bounds", "entries", "entries_with_required"]
 
 _TALLIES = 20_000
-"""Alternatives in the rules that count the entries of one object."""
+"""Maximum number of alternatives in the rules that count the entries of one object."""
 
 _MAX_INLINE_NODES = 64
 """Nodes of an entry that is copied wherever it may stand; a larger one becomes a rule."""
@@ -42,17 +42,17 @@ def entries(
     path: str,
     max_additional: int | None = None,
 ) -> Node:
-    """Between the braces of an object.
+    """Return the language between the braces of an object.
 
     Args:
-        declared: An entry each, required (`min_count` 1) or optional (`min_count` 0).
-        additional: One additional entry; `NEVER` where there are none.
-        min_count: The fewest entries.
-        max_count: The most entries; `None` for any number.
-        comma: What stands between two entries.
-        rule: Makes a rule of a node, under a name, and gives the call.
-        path: The schema path, for errors and names.
-        max_additional: The most additional entries; `None` for any number.
+        declared: The declared entries, required (`min_count` 1) or optional (`min_count` 0).
+        additional: One additional entry; `NEVER` for none.
+        min_count: Minimum number of entries.
+        max_count: Maximum number of entries; `None` for no maximum.
+        comma: Separator of entries.
+        rule: Adds a node as a rule of a given name and returns the call.
+        path: The schema path, for errors and the names of rules.
+        max_additional: Maximum number of additional entries; `None` for no maximum.
 
     >>> parts = [ListPart(LiteralText("a")), ListPart(LiteralText("b"))]
     >>> entries(parts, NEVER, 0, None, comma=", ", rule=lambda node, name: node, path="$")
@@ -80,7 +80,7 @@ def entries(
     parts = (*declared,) if additional is NEVER or high == 0 else (*declared, ListPart(additional, low, high))
     if needed < total or len(parts) > total:
         return SeparatedList(parts, comma)
-    # All are there: one sequence, whose texts merge.
+    # All entries are required: one sequence, whose literals merge.
     return seq(*[piece for part in declared for piece in (LiteralText(comma), part.node)][1:])
 
 
@@ -94,13 +94,14 @@ def _tallied(
     path: str,
     max_additional: int | None,
 ) -> Node:
-    """A rule for each declared entry and number of entries before it; beyond `min_count`, or `max_count`, none is
-    counted.
+    """Return a rule for each declared entry and number of entries before it.
+
+    The count saturates at `max_count`, or at `min_count` if there is no maximum.
     """
     top = min_count if max_count is None else max_count
     if len(declared) ** 2 * (top + 1) > _TALLIES:
         keyword = "minProperties" if max_count is None else "maxProperties"
-        message = f"`{keyword}` beside {len(declared)} optional properties cannot be enforced; drop it"
+        message = f"`{keyword}` with {len(declared)} optional properties cannot be enforced; drop it"
         raise UnsupportedKeyword(keyword, message, place=path)
     nodes = [
         rule(part.node, f"{path}/{i}") if exceeds_size(part.node, _MAX_INLINE_NODES) else part.node
@@ -127,7 +128,7 @@ def _tallied(
 
 
 def _rest(additional: Node, min_count: int, max_count: int | None, comma: str, *, started: bool) -> Node:
-    """The additional entries, after the declared ones."""
+    """Return the additional entries, after the declared ones."""
     if additional is NEVER or max_count == 0 or (max_count is not None and max_count < min_count):
         return NEVER if min_count else EMPTY
     if started:
@@ -146,13 +147,13 @@ def entries_with_required(
     path: str,
     max_additional: int | None = None,
 ) -> Node:
-    """Like `entries`, with an additional entry of each kind, all different.
+    """Return entries as `entries` does, with a distinct additional entry of each required kind.
 
     >>> entries_with_required([], NEVER, [LiteralText("a")], 0, None, comma=",", path="$")
     LiteralText(value='a')
 
     Raises:
-        UnsupportedKeyword: There would be too many orders and counts to write out.
+        UnsupportedKeyword: There are too many orders and counts.
     """
     if NEVER in required or any(part.node is NEVER for part in declared):
         return NEVER
@@ -161,7 +162,7 @@ def entries_with_required(
     if max_additional is not None or (
         needed < len(declared) and (min_count > len(required) or max_count is not None)
     ):
-        message = "an additional key that must be there beside a count of keys cannot be enforced; drop one"
+        message = "a required additional key together with a count of keys cannot be enforced; drop one"
         raise UnsupportedKeyword("minProperties", message, place=path)
     if needed == len(declared):
         written = [piece for part in declared for piece in (LiteralText(comma), part.node)][1:]
@@ -179,7 +180,7 @@ def entries_with_required(
 
 
 def any_order_bounds(schema: Object) -> tuple[int, int | None] | None:
-    """The fewest and the most of the keys that count, if its keys can come in any order; else `None`."""
+    """Return the minimum and maximum of counted keys if the keys can be in any order, otherwise `None`."""
     required = sum(prop.required for prop in schema.properties)
     most = schema.max_properties
     if schema.required_groups or len(schema.properties) + len(schema.additional) < 2:

@@ -1,4 +1,4 @@
-"""Decimal numbers of a range without a sign: fixed-point texts, and texts with an exponent, by comparing digits."""
+"""Unsigned decimal numbers of a range, in fixed point and with an exponent, by comparison of digits."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _TEN = Bound(Decimal(10), exclusive=True)
 
 _SMALL_EXPONENT = -5
 _LARGE_EXPONENT = 16
-"""`repr(float)` writes an exponent only up to the first and from the second."""
+"""`repr(float)` writes an exponent only up to `_SMALL_EXPONENT` and from `_LARGE_EXPONENT`."""
 
 
 def fraction(places: int | None) -> Node:
-    """A point and one to `places` digits, or nothing.
+    """Return an optional fraction: a point and 1 to `places` digits.
 
     >>> fraction(0)
     LiteralText(value='')
@@ -29,7 +29,7 @@ def fraction(places: int | None) -> Node:
 
 
 def fixed(low: Bound, high: Bound | None, places: int | None) -> Node:
-    r"""Fixed-point numbers of a range that does not reach below 0, with at most `places` digits after the point.
+    r"""Return the fixed-point numbers of a nonnegative range, with at most `places` digits after the point.
 
     >>> from structkit.regex.nodes import Rules
     >>> from structkit.regex.print import format_regex
@@ -57,20 +57,20 @@ def fixed(low: Bound, high: Bound | None, places: int | None) -> Node:
 
 
 def _split(value: Decimal) -> tuple[int, str]:
-    """The whole part, and the digits after the point without trailing zeros."""
+    """Return the integral part, and the digits after the point without trailing zeros."""
     whole, _, part = format(value, "f").partition(".")
     return int(whole), part.rstrip("0")
 
 
 def _fraction_from(part: str, exclusive: bool, places: int | None) -> Node:
-    """Fractions of at least `part`, with their point; nothing stands for zero."""
+    """Return fractions, with their point, of at least `part`; zero is the empty text."""
     if not part and not exclusive:
         return fraction(places)
     return seq(LiteralText("."), _tail_from(part, exclusive, places, 1))
 
 
 def _fraction_up_to(part: str, exclusive: bool, places: int | None) -> Node:
-    """Fractions of at most `part`, with their point; nothing stands for zero."""
+    """Return fractions, with their point, of at most `part`; zero is the empty text."""
     none = [EMPTY] if part or not exclusive else []
     return choice([*none, seq(LiteralText("."), _tail_up_to(part, exclusive, places, 1))])
 
@@ -78,7 +78,7 @@ def _fraction_up_to(part: str, exclusive: bool, places: int | None) -> Node:
 def _fraction_between(
     low: str, low_exclusive: bool, high: str, high_exclusive: bool, places: int | None
 ) -> Node:
-    """Fractions from `low` to `high`, ends excluded where `low_exclusive` and `high_exclusive` say so."""
+    """Return fractions from `low` to `high`, each end included unless exclusive."""
     if low == high:
         tails = seq(LiteralText("." + low), _zeros(0 if low else 1, _remaining_places(places, len(low))))
         return tails if low else choice([EMPTY, tails])
@@ -100,7 +100,7 @@ def _fraction_between(
 
 
 def _short_of(low: str, low_exclusive: bool, shared: int, places: int | None) -> Node:
-    """Texts that end within the digits that both bounds share: they are equal to `low` or less."""
+    """Return the texts equal to `low` that end within the common prefix of both bounds."""
     if low_exclusive:
         return NEVER
     longest = shared if places is None else min(shared, places)
@@ -109,7 +109,7 @@ def _short_of(low: str, low_exclusive: bool, shared: int, places: int | None) ->
 
 
 def _tail_from(part: str, exclusive: bool, places: int | None, min_digits: int) -> Node:
-    """Digit strings, of `min_digits` to `places` digits, that are at least `part` when read after a point."""
+    """Return strings of `min_digits` to `places` digits that are at least `part` as fractions."""
     heads = [NEVER if digit == "9" else digit_range(int(digit) + 1, 9) for digit in part[:places]]
     whole = places is None or len(part) <= places
     if exclusive and whole:
@@ -121,13 +121,13 @@ def _tail_from(part: str, exclusive: bool, places: int | None, min_digits: int) 
         )
     if not part:
         return _digits(min_digits, places)
-    if whole:  # from the last digit on every digit will do
+    if whole:  # after the last digit of `part`, any digit is valid
         heads[-1] = digit_range(int(part[-1]), 9)
     return _diverging_digits(part, heads, places)
 
 
 def _tail_up_to(part: str, exclusive: bool, places: int | None, min_digits: int) -> Node:
-    """Digit strings, of `min_digits` to `places` digits, that are at most `part` when read after a point."""
+    """Return strings of `min_digits` to `places` digits that are at most `part` as fractions."""
     heads = [NEVER if digit == "0" else digit_range(0, int(digit) - 1) for digit in part[:places]]
     tails = [_diverging_digits(part, heads, places)]
     shorter = len(part) if places is None else min(len(part), places + 1)
@@ -143,9 +143,9 @@ def _tail_up_to(part: str, exclusive: bool, places: int | None, min_digits: int)
 
 
 def _diverging_digits(part: str, heads: list[Node], places: int | None) -> Node:
-    """Digit strings that follow `part` and then leave it with one of `heads[index]`.
+    """Return digit strings that share a prefix with `part` and diverge at some `index` with `heads[index]`.
 
-    The digits after the place of leaving are written once for all places, so that the automaton stays linear.
+    All positions share the digits after the divergence, so that the automaton is linear.
     """
     if places is None:
         return seq(
@@ -175,7 +175,7 @@ def _zeros(min_digits: int, max_digits: int | None) -> Node:
 
 
 def _not_zero(places: int | None) -> Node:
-    """Digits of which at least one is not 0."""
+    """Return digits of which at least one is not 0."""
     significant = char_class([(0x31, 0x39)])
     if places is None:
         return seq(Repeat(LiteralText("0")), significant, digits(0, None))
@@ -185,7 +185,7 @@ def _not_zero(places: int | None) -> Node:
 
 
 def exponents(low: Bound, high: Bound | None, places: int | None) -> Node:
-    r"""Numbers of a range above 0 written as `d.ddde+dd`, with at most `places` digits after the point.
+    r"""Return the numbers of a positive range as `d.ddde+dd`, with at most `places` digits after the point.
 
     >>> from structkit.regex.nodes import Rules
     >>> from structkit.regex.print import format_regex
@@ -213,7 +213,7 @@ def exponents(low: Bound, high: Bound | None, places: int | None) -> Node:
 
 
 def _mantissa(value: Decimal) -> Decimal:
-    """The value with its point behind the first digit; exact whatever the decimal context."""
+    """Return the value with its point after the first digit; exact in any decimal context."""
     figures = value.as_tuple().digits
     return Decimal((0, figures, 1 - len(figures)))
 
@@ -223,7 +223,7 @@ def _at(power: int, low: Bound, high: Bound, places: int | None) -> Node:
 
 
 def _powers(low: int | None, high: int | None) -> Node:
-    """The exponents of a range that `repr(float)` writes, with their sign."""
+    """Return the exponents of a range that `repr(float)` writes, with their sign."""
     nearest = _SMALL_EXPONENT if high is None else min(high, _SMALL_EXPONENT)
     negative = two_digits(-nearest, None if low is None else -low)
     first = _LARGE_EXPONENT if low is None else max(low, _LARGE_EXPONENT)
@@ -231,7 +231,7 @@ def _powers(low: int | None, high: int | None) -> Node:
 
 
 def two_digits(low: int, high: int | None) -> Node:
-    """Numbers of a range, none negative, with at least two digits."""
+    """Return the numbers of a nonnegative range, with at least two digits."""
     if high is not None and low > high:
         return NEVER
     single = (

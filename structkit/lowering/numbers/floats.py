@@ -1,4 +1,4 @@
-"""Floats of 64 bits as `repr` and `json.dumps` write them, so that one number has one text."""
+"""64-bit floats in the form of `repr` and `json.dumps`, where each number has one text."""
 
 from __future__ import annotations
 
@@ -12,37 +12,41 @@ from structkit.regex.nodes import EMPTY, LiteralText, Node, Repeat, choice, seq
 __all__ = ["DISTINCT_DIGITS", "ROUND_TRIP_DIGITS", "floats"]
 
 ROUND_TRIP_DIGITS = 17
-"""Digits with which every float can be written. Two such texts may still be one float, as 0.1 and 0.10000000000000001:
-which of them `repr` writes is told by no automaton of a reasonable size (between 1 and 2, by one of 5**16 states)."""
+"""Digits that can write every float.
+
+Two such texts can denote one float, such as 0.1 and 0.10000000000000001. The automaton of the texts that `repr` writes
+is too large (5**16 states between 1 and 2 alone).
+"""
 
 DISTINCT_DIGITS = 15
-"""Digits with which two texts are never one float; only sums such as 0.30000000000000004 need more."""
+"""Digits with which two texts never denote one float; results such as 0.30000000000000004 need more."""
 
 _FIXED_DIGITS = 16
-"""Digits before the point; from 1e16 on there is an exponent."""
+"""Maximum number of digits before the point; numbers from 1e16 have an exponent."""
 
 _LEADING_ZEROS = 3
-"""Zeros behind the point before the first other digit; below 1e-4 there is an exponent."""
+"""Maximum number of zeros between the point and the first other digit; numbers below 1e-4 have an exponent."""
 
 _MAX_EXPONENT = 307
-"""The largest power of ten, short of the 1.797...e+308 at which a float overflows."""
+"""The largest power of ten; floats overflow at 1.797...e+308."""
 
 _MIN_EXPONENT = 324
-"""The smallest float is 5e-324; near it there are fewer floats than digits could tell apart."""
+"""The smallest float is 5e-324; near it floats have fewer significant digits."""
 
 _NOT_ZERO = char_class([(0x31, 0x39)])
 
 
 @cache
 def floats(precision: int) -> Node:
-    """Every float in the form of `repr`, but for -0.0, which equals 0.0.
+    """Return the floats in the form of `repr`, except -0.0, which equals 0.0.
 
     Args:
-        precision: The most digits from the first to the last that is not 0, at least two. With `ALL_FIGURES` the `repr`
-            of every float is there, with `APART_FIGURES` no two texts are the same float.
+        precision: Maximum number of significant digits, at least two. `ROUND_TRIP_DIGITS` includes the `repr` of every
+            float; with `DISTINCT_DIGITS` no two texts denote the same float.
 
     >>> from structkit.automaton.construct.compile_rule import regular_dfa
-    >>> [regular_dfa(floats(17)).accepts(text) for text in (b"1.0", b"0.5", b"1e-07", b"1", b"0.50", b"10e+21", b"-0.0")]
+    >>> dfa = regular_dfa(floats(17))
+    >>> [dfa.accepts(text) for text in (b"1.0", b"0.5", b"1e-07", b"1", b"0.50", b"10e+21", b"-0.0")]
     [True, True, True, False, False, False, False]
     """
     return choice(
@@ -56,14 +60,14 @@ def floats(precision: int) -> Node:
 
 
 def _integral(precision: int) -> list[Node]:
-    """`120.0`: digits that count, and zeros up to the point."""
+    """Return floats such as `120.0`: significant digits, and zeros up to the point."""
     counting = min(precision, _FIXED_DIGITS)
     zeros = Repeat(LiteralText("0"), 0, _FIXED_DIGITS - counting) if counting < _FIXED_DIGITS else EMPTY
     return [seq(_NOT_ZERO, digits(0, counting - 1), zeros, LiteralText(".0"))]
 
 
 def _fractions(precision: int) -> list[Node]:
-    """`12.05` and `0.0125`, without zeros at the end."""
+    """Return floats such as `12.05` and `0.0125`, without trailing zeros."""
     small = seq(LiteralText("0."), Repeat(LiteralText("0"), 0, _LEADING_ZEROS), _ending(precision))
     lengths = range(1, min(precision - 1, _FIXED_DIGITS) + 1)
     return [
@@ -82,7 +86,7 @@ def _fractions(precision: int) -> list[Node]:
 
 
 def _exponents(precision: int) -> list[Node]:
-    """`1.5e+22` and `1e-07`; the smallest floats with as few digits as tell them apart."""
+    """Return floats such as `1.5e+22` and `1e-07`; the smallest floats have fewer digits."""
     nearest = _MIN_EXPONENT + int(precision > DISTINCT_DIGITS)
     last = nearest - precision
     powers = choice(
@@ -100,7 +104,7 @@ def _exponents(precision: int) -> list[Node]:
 
 
 def _ending(precision: int, point: str = "") -> Node:
-    """Digits, the first not 0, and if there are several, the last neither; the point is behind the first."""
+    """Return significant digits, the first and the last not 0, with the point after the first."""
     if precision == 1:
         return _NOT_ZERO
     return seq(_NOT_ZERO, Repeat(seq(LiteralText(point), digits(0, precision - 2), _NOT_ZERO), 0, 1))

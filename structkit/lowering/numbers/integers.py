@@ -1,4 +1,4 @@
-"""Whole numbers in decimal: ranges and multiples, written without leading zeros and without `-0`."""
+"""Decimal integers: ranges and multiples, without leading zeros and without `-0`."""
 
 from __future__ import annotations
 
@@ -37,43 +37,42 @@ __all__ = [
 ]
 
 _END = "(?![0-9])"
-"""No digit follows a whole number, as a lookahead."""
+"""Lookahead for the end of an integer."""
 
 MAX_DIGITS = 60
-"""Digits of a bound between its first and last that are not 0. Each is a level of the regex, for a range leaves its
-bound at any of them."""
+"""Maximum number of digits of a bound, without leading and trailing zeros; each is a level of the regex."""
 
 _MAX_BITS = 4_000
-"""Size of a bound: about 1,200 digits."""
+"""Maximum size of a bound: about 1,200 digits."""
 
 _LISTED = 1_000
-"""Multiples that are written out one by one; more become an automaton over remainders."""
+"""Maximum number of enumerated multiples; more become an automaton over remainders."""
 
 
 def digit_range(first: int, last: int) -> Node:
-    """One digit from `first` to `last`."""
+    """Return one digit from `first` to `last`."""
     return LiteralText(str(first)) if first == last else char_class([(0x30 + first, 0x30 + last)])
 
 
 def digits(min_digits: int, max_digits: int | None) -> Node:
-    """From `min_digits` to `max_digits` digits of any value."""
+    """Return `min_digits` to `max_digits` arbitrary digits."""
     if max_digits == 0:
         return EMPTY
     return DIGIT if min_digits == max_digits == 1 else Repeat(DIGIT, min_digits, max_digits)
 
 
 def with_optional_minus(node: Node) -> Node:
-    """The texts of `node` with or without a sign before them."""
+    """Return the texts of `node` with an optional minus before them."""
     return seq(Repeat(LiteralText("-"), 0, 1), node)
 
 
 def integers(minimum: int | None, maximum: int | None, count: int | None, *, path: str | None = None) -> Node:
-    """The whole numbers of a range, ends included.
+    """Return the integers of a range, ends included.
 
     Args:
-        minimum: The least number, or `None` for no end on this side.
-        maximum: The greatest number, or `None` for no end on this side.
-        count: The most digits where the range has no end; `None` for any number of them.
+        minimum: The smallest number; `None` for no minimum.
+        maximum: The largest number; `None` for no maximum.
+        count: Maximum number of digits on an unbounded side; `None` for no maximum.
         path: The schema path, for errors.
 
     >>> integers(0, 9, None)
@@ -88,7 +87,7 @@ def integers(minimum: int | None, maximum: int | None, count: int | None, *, pat
 def _scaled(
     minimum: int | None, maximum: int | None, count: int | None, zeros: str, path: str | None
 ) -> Node:
-    """The numbers of the range, each but zero followed by `zeros`."""
+    """Return the integers of a range, each except 0 followed by `zeros`."""
     low, high = _ends(minimum, maximum, count, path)
     if low is not None and high is not None and low > high:
         return NEVER
@@ -115,12 +114,12 @@ def _ends(
             bound.bit_length() > _MAX_BITS or len(str(abs(bound)).strip("0")) > MAX_DIGITS
         ):
             message = (
-                f"`{keyword}` has more than {MAX_DIGITS} digits that count; drop it or use a shorter one"
+                f"`{keyword}` has more than {MAX_DIGITS} significant digits; drop it or use a shorter one"
             )
             raise UnsupportedKeyword(keyword, message, place=path)
     if count is None:
         return minimum, maximum
-    # A bound longer than `count` still needs numbers beyond it.
+    # If a bound has more than `count` digits, so do the numbers beyond it.
     widest = (
         10 ** max(count, *(len(str(abs(bound))) for bound in (minimum, maximum) if bound is not None), 1) - 1
     )
@@ -128,15 +127,15 @@ def _ends(
 
 
 _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<whole>-?[0-9]+)(?:\.0)?(?![0-9.eE])|[-0-9.eE+]+')
-"""A string, a whole number or another number of JSON, from its beginning."""
+"""A JSON string, integer or other number."""
 
 
 @lru_cache(maxsize=256)
 def naturals(low: int, high: int | None) -> Node:
-    """The numbers from `low` to `high`, neither negative, ends included; `high=None` is without end.
+    """Return the nonnegative integers from `low` to `high`, ends included; `high=None` is no maximum.
 
-    The range is cut into numbers of `low`'s length, of the lengths between, and of `high`'s length; within one length
-    the numbers share a prefix with a bound and then leave it.
+    The range is split into numbers of the length of `low`, of the lengths between, and of the length of `high`; numbers
+    of one length share a prefix with a bound and then diverge.
     """
     if high is not None and low > high:
         return NEVER
@@ -166,7 +165,7 @@ def naturals(low: int, high: int | None) -> Node:
 
 
 def same_length_range(low: str, high: str) -> list[Node]:
-    """Numbers from `low` to `high`, which have the same number of digits."""
+    """Return the numbers from `low` to `high`, which have the same number of digits."""
     shared = 0
     while shared < len(low) and low[shared] == high[shared]:
         shared += 1
@@ -190,7 +189,7 @@ def same_length_range(low: str, high: str) -> list[Node]:
 
 
 def digits_at_least(low: str) -> Node:
-    """Digit strings as long as `low` that are not less.
+    """Return the digit strings of the length of `low` that are not less.
 
     >>> digits_at_least("70")
     Seq(parts=(CharClass(ranges=((55, 57),)), CharClass(ranges=((48, 57),))))
@@ -199,14 +198,14 @@ def digits_at_least(low: str) -> Node:
 
 
 def digits_at_most(high: str) -> Node:
-    """Digit strings as long as `high` that are not greater."""
+    """Return the digit strings of the length of `high` that are not greater."""
     return _diverging_digits(high, len(high.rstrip("9")), lambda digit, more: (0, digit - more))
 
 
 def _diverging_digits(bound: str, size: int, allowed: Callable[[int, int], tuple[int, int]]) -> Node:
-    """Digit strings that follow the bound and leave it at one of its first `size` digits, or never.
+    """Return digit strings that share a prefix with `bound` and diverge at one of its first `size` digits, or never.
 
-    The digits after the place of leaving are written once for all places, so that the automaton stays linear.
+    All positions share the digits after the divergence, so that the automaton is linear.
     """
     left: Node = NEVER
     written = 0
@@ -229,7 +228,7 @@ def multiples(
     limits: Limits = Limits(),  # noqa: B008
     path: str | None = None,
 ) -> Node:
-    """The multiples of `of` in a range, as `integers` writes them.
+    """Return the multiples of `of` in a range, in the form of `integers`.
 
     >>> multiples(0, 20, 10, None)
     Choice(parts=(LiteralText(value='0'), LiteralText(value='10'), LiteralText(value='20')))
@@ -257,7 +256,7 @@ def multiples(
 
 
 def with_decimal_point(integers: Node) -> Node:
-    """Whole numbers, also as 1.0: for JSON Schema both are the integer 1 (draft 2020-12, core, section 4.2.3).
+    """Return integers, also as 1.0: in JSON Schema 1 and 1.0 are equal (draft 2020-12, core, section 4.2.3).
 
     >>> with_decimal_point(LiteralText("1"))
     Choice(parts=(LiteralText(value='1'), LiteralText(value='1.0')))
@@ -268,7 +267,7 @@ def with_decimal_point(integers: Node) -> Node:
 
 
 def constant_spellings(text: str) -> Node:
-    """The spellings of a constant's JSON: each whole number in it has two.
+    """Return the spellings of the JSON of a constant: each integer in it has two.
 
     >>> constant_spellings("2.0"), constant_spellings('"2"')
     (Choice(parts=(LiteralText(value='2'), LiteralText(value='2.0'))), LiteralText(value='"2"'))

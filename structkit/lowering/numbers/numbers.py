@@ -1,7 +1,7 @@
-"""Numbers with a fraction, in a range and of a multiple, exactly.
+"""Numbers with a fraction: exact ranges and multiples.
 
-Exponents are written as `repr(float)` and `json.dumps` write them: one digit other than 0 before the point, a sign and
-at least two digits of exponent, and only for values below 1e-4 or from 1e16 on.
+Exponents have the form of `repr(float)` and `json.dumps`: one digit other than 0 before the point, a sign and at least
+two digits of exponent, only for values below 1e-4 or from 1e16.
 """
 
 from __future__ import annotations
@@ -43,28 +43,28 @@ __all__ = ["NUMBER_END", "integral_numbers", "numbers", "without_multiples"]
 
 _ZERO = Bound(Decimal(0))
 _UPPER_BOUND = Bound(Decimal("1e308"), exclusive=True)
-"""Where a float's exponents end, short of the 1.797...e+308 at which it overflows: the regex stays readable."""
+"""Bound of the exponents of floats. Floats overflow at 1.797...e+308; 1e308 keeps the regex readable."""
 
 _LOWER_BOUND = Bound(Decimal("1e-324"))
-"""Below the smallest float, 5e-324, a text reads as that or as 0; a bound other than 0 is never below it."""
+"""Bound below the smallest float, 5e-324: smaller numbers round to it or to 0."""
 
 NUMBER_END = "(?![0-9.eE+-])"
-"""What cannot follow a number in JSON, as a lookahead."""
+"""Lookahead for the end of a JSON number."""
 
 _INTEGER_DIGITS = 16
-"""Digits before the point of a bounded number: from 1e16 on `repr(float)` writes an exponent."""
+"""Maximum number of digits before the point of a bounded number: `repr(float)` writes an exponent from 1e16."""
 
 _INTEGRAL_FLOAT_BOUND = Bound(Decimal(10**_INTEGER_DIGITS), exclusive=True)
-"""From here on every float is a whole number."""
+"""From this bound every float is integral."""
 
 _LEADING_ZEROS = 4
-"""Zeros after the point that `repr(float)` writes before the digits that count."""
+"""Maximum number of zeros between the point and the significant digits in `repr(float)`."""
 
 _MAX_EXPONENT = 1_000
-"""The largest and the smallest power of ten of a bound: a float's go to 308 and -324."""
+"""Maximum absolute power of ten of a bound; those of floats are 308 and -324."""
 
 _LISTED = 1_000
-"""Multiples, or endings of multiples, that are written out one by one."""
+"""Maximum number of enumerated multiples, or of their final digits."""
 
 _FRACTION = seq(LiteralText("."), digits(0, None), char_class([(0x31, 0x39)]))
 _SHORTEST = choice(
@@ -75,7 +75,7 @@ _SHORTEST = choice(
         ),
     ]
 )
-"""Fixed point without needless zeros."""
+"""Fixed point without redundant zeros."""
 
 
 def numbers(
@@ -87,18 +87,18 @@ def numbers(
     limits: Limits = Limits(),  # noqa: B008
     path: str | None = None,
 ) -> Node:
-    """The numbers of a schema.
+    """Return the numbers of a schema.
 
     Args:
         schema: The range and the multiple.
         bounded: Whether the digits are bounded and no value overflows a 64-bit float, as for a Python type. Otherwise
-            the specification's numbers: every JSON number; under a range every fixed-point number, and with an
-            exponent those in the form of `repr(float)`.
-        canonical: Whether each value is written in one way only, so that different texts are different numbers: as
-            `repr(float)` writes it, if the digits are bounded; otherwise in fixed point, without a fraction where it is
-            whole and without trailing zeros.
-        precision: The most digits of a number that is written as `repr(float)` writes it, see `floats`.
-        limits: `fraction_digits` bounds the digits that count after the point.
+            the numbers of the specification: every JSON number; in a range, every fixed-point number, and exponents in
+            the form of `repr(float)`.
+        canonical: Whether each value has one spelling only, so that distinct texts are distinct numbers: the form of
+            `repr(float)` if the digits are bounded; otherwise fixed point, without trailing zeros and without the
+            fraction of an integer.
+        precision: Maximum number of significant digits in the form of `repr(float)`, see `floats`.
+        limits: `fraction_digits` bounds the significant digits after the point.
         path: The schema path, for errors.
 
     >>> numbers(Number(multiple_of=Decimal("0.1")), bounded=False).parts[0]
@@ -144,12 +144,12 @@ def _numbers(
 def integral_numbers(
     schema: Integer, *, bounded: bool, canonical: bool, limits: Limits, path: str | None
 ) -> Node:
-    """The integers of a schema: where each value need not have one spelling, 1.0 is the integer 1.
+    """Return the integers of a schema; 1.0 is an integer if neither `bounded` nor `canonical`.
 
     Args:
         schema: The range and the multiples.
-        bounded: Whether the digits are bounded, as for a Python type, which takes no 1.0.
-        canonical: Whether each value is written in one way only.
+        bounded: Whether the digits are bounded, as for a Python type, which rejects 1.0.
+        canonical: Whether each value has one spelling only.
         limits: `integer_digits` bounds the digits.
         path: The schema path, for errors.
     """
@@ -171,7 +171,7 @@ def _integral_numbers(
 
 
 def without_multiples(node: Node, excluded: Sequence[Decimal], limits: Limits, path: str | None) -> Node:
-    """The numbers of a node that are multiples of none of the excluded numbers."""
+    """Return the numbers of a node that are multiples of none of the excluded numbers."""
     for of in excluded:
         several = numbers(Number(multiple_of=of), bounded=False, limits=limits, path=path)
         node = Intersection(node, several, negate=True, lookahead=NUMBER_END)
@@ -185,15 +185,13 @@ def _checked(keyword: str, bound: Bound | None, path: str | None) -> Bound | Non
         raise UnsupportedKeyword(keyword, f"`{keyword}` is {bound.value}; use a finite number", place=path)
     figures = "".join(map(str, bound.value.as_tuple().digits)).strip("0")
     if abs(bound.value.adjusted()) > _MAX_EXPONENT or len(figures) > MAX_DIGITS:
-        message = (
-            f"`{keyword}` has more than {MAX_DIGITS} digits that count, or lies beyond 1e{_MAX_EXPONENT}"
-        )
+        message = f"`{keyword}` has more than {MAX_DIGITS} significant digits, or is beyond 1e{_MAX_EXPONENT}"
         raise UnsupportedKeyword(keyword, f"{message}; drop it or use a shorter one", place=path)
     return bound
 
 
 def _between_floats(low: Bound | None, high: Bound | None) -> tuple[Bound | None, Bound | None]:
-    """Excluded bounds moved to the next float: a decimal between the two would round onto the excluded one."""
+    """Move exclusive bounds to the next float: decimals between would round to the excluded bound."""
     return _next_float(low, math.inf), _next_float(high, -math.inf)
 
 
@@ -243,7 +241,7 @@ def _min_bound(bound: Bound | None, end: Bound) -> Bound:
 
 
 def _signed(low: Bound | None, high: Bound | None, magnitudes: Callable[[Bound, Bound | None], Node]) -> Node:
-    """A range on both sides of 0; `-0` only where there are negative numbers too."""
+    """Return a signed range; `-0` only if the range has negative numbers."""
     positive: Node = NEVER
     negative: Node = NEVER
     if high is None or high.value > 0 or (high.value == 0 and not high.exclusive):
@@ -271,7 +269,7 @@ def _multiples(
     limits: Limits,
     path: str | None,
 ) -> Node:
-    """Multiples are written in fixed point."""
+    """Return the multiples of `divisor` in a range, in fixed point."""
     step, shift = _scaled(divisor, path)
     least = None if low is None else _ceiling(low, step, shift)
     most = None if high is None else _floor(high, step, shift)
@@ -296,7 +294,7 @@ def _multiples(
 
 
 def _scaled(divisor: Decimal, path: str | None) -> tuple[int, int]:
-    """The whole number `step` and the least `shift` with `of == step / 10 ** shift`."""
+    """Return the integer `step` and the smallest `shift` with `divisor == step / 10 ** shift`."""
     if _checked("multipleOf", Bound(divisor), path) is None or divisor <= 0:
         raise UnsupportedKeyword("multipleOf", "`multipleOf` must be greater than 0", place=path)
     numerator, denominator = divisor.as_integer_ratio()
@@ -305,7 +303,7 @@ def _scaled(divisor: Decimal, path: str | None) -> tuple[int, int]:
 
 
 def _ceiling(low: Bound, step: int, shift: int) -> int:
-    """The least multiple of `step` inside the range, in units of `10 ** -shift`."""
+    """Return the smallest multiple of `step` inside the range, in units of `10 ** -shift`."""
     numerator, denominator = low.value.as_integer_ratio()
     units: int = 10**shift
     first = -(-numerator * units // (denominator * step)) * step
@@ -320,14 +318,14 @@ def _floor(high: Bound, step: int, shift: int) -> int:
 
 
 def _spellings(value: int, shift: int) -> Node:
-    """One number, given in units of `10 ** -shift`, with any of its trailing zeros."""
+    """Return one number, given in units of `10 ** -shift`, with any number of trailing zeros."""
     whole, part = divmod(abs(value), 10**shift)
     sign = "-" if value < 0 else ""
     return seq(LiteralText(f"{sign}{whole}"), fraction_of(part, shift))
 
 
 def _by_endings(step: int, shift: int) -> Node | None:
-    """Multiples of `step / 10 ** shift` told by their last digits: `step` divides a power of ten."""
+    """Return the multiples of `step / 10 ** shift` by their last digits, if `step` divides a power of ten."""
     size = next((size for size in range(shift, shift + 4) if 10**size % step == 0), None)
     if size is None or 10**size // step > _LISTED:
         return None

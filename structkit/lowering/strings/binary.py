@@ -1,4 +1,4 @@
-"""Bytes and numbers that are written inside a JSON string: Base64, hex, UTF-8 by its bytes, decimals, fractions."""
+"""Bytes and numbers inside a JSON string: Base64, hex, UTF-8 of a bounded size, decimals, fractions, complex."""
 
 from __future__ import annotations
 
@@ -35,14 +35,13 @@ _PLAIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 def base64(
     min_bytes: int = 0, max_bytes: int | None = None, *, url: bool = False, ascii_only: bool = False
 ) -> Node:
-    """Base64 with its padding (RFC 4648, sections 4 and 5) of `min_bytes` to `max_bytes` bytes, each text of bytes
-    in one way.
+    """Return the canonical Base64, with padding (RFC 4648, sections 4 and 5), of `min_bytes` to `max_bytes` bytes.
 
     Args:
-        min_bytes: The fewest bytes.
-        max_bytes: The most.
-        url: Whether `-` and `_` stand for `+` and `/`.
-        ascii_only: Whether only bytes below 128 are encoded, so that they are surely UTF-8.
+        min_bytes: Minimum number of bytes.
+        max_bytes: Maximum number; `None` for no maximum.
+        url: Whether `-` and `_` replace `+` and `/`.
+        ascii_only: Whether only bytes below 128 are encoded, which are valid UTF-8.
 
     >>> base64(1, 1).parts[-1]
     LiteralText(value='==')
@@ -51,7 +50,7 @@ def base64(
     unset = {0: 0b100000, 1: 0b001000, 2: 0b000010} if ascii_only else {}
 
     def sextet(index: int, zeros: int = 0) -> Node:
-        """One letter whose bits that must be 0 are."""
+        """Return the letters whose `zeros` bits are 0."""
         off = unset.get(index, 0) | zeros
         return union(single_char(letter) for value, letter in enumerate(letters) if not value & off)
 
@@ -71,24 +70,24 @@ def base64(
 
 
 def hexadecimal(min_bytes: int = 0, max_bytes: int | None = None) -> Node:
-    """Bytes as two lower-case digits each."""
+    """Return bytes as two lower-case hexadecimal digits each."""
     if max_bytes is not None and max_bytes < min_bytes:
         return NEVER
     return EMPTY if max_bytes == 0 else Repeat(_read("[0-9a-f]{2}"), min_bytes, max_bytes)
 
 
 _SIZES = ((0x00, 0x7F), (0x80, 0x7FF), (0x800, 0xFFFF), (0x10000, 0x10FFFF))
-"""The characters that UTF-8 spells in one, two, three and four bytes."""
+"""The characters whose UTF-8 encoding has one, two, three and four bytes."""
 
 _EXACT = 8
-"""Bytes up to which every mixture of characters is told; beyond, those whose widest character is counted for all."""
+"""Largest maximum, in bytes, that `utf8` enforces exactly for all mixtures of characters."""
 
 
 def utf8(min_bytes: int = 0, max_bytes: int | None = None) -> Node:
-    """Texts that UTF-8 spells in `min_bytes` to `max_bytes` bytes.
+    """Return texts whose UTF-8 encoding has `min_bytes` to `max_bytes` bytes.
 
-    With many bytes not all of them: each character counts as much as the widest one of the text may, so that no more
-    than a count of characters is needed.
+    With a large maximum only a subset: each character counts as many bytes as the widest character that the text may
+    contain, so that a count of characters suffices.
     """
     if max_bytes is not None and max_bytes < min_bytes:
         return NEVER
@@ -132,14 +131,14 @@ def decimal_strings(
     multiple_of: str | None = None,
     **bounds: str,
 ) -> Node:
-    """Decimals in fixed point.
+    """Return decimals in fixed point.
 
     Args:
-        canonical: Whether each number is written in one way only: without zeros at the end of its fraction.
-        max_digits: The most digits, zeros before the first other one not counted if they stand before the point.
-        decimal_places: The most digits after the point.
-        multiple_of: What must divide it.
-        bounds: `ge`, `gt`, `le`, `lt`.
+        canonical: Whether each number has one spelling only, without trailing zeros of its fraction.
+        max_digits: Maximum number of digits; leading zeros before the point do not count.
+        decimal_places: Maximum number of digits after the point.
+        multiple_of: The divisor.
+        bounds: The bounds `ge`, `gt`, `le` and `lt`.
 
     >>> from structkit.automaton.construct.compile_rule import regular_dfa
     >>> price = regular_dfa(decimal_strings(max_digits=4, decimal_places=2, ge="0"))
@@ -155,11 +154,11 @@ def decimal_strings(
 
 
 def float_keys(*, distinct_values: bool = False, **bounds: str) -> Node:
-    """Floats as keys, as `repr` writes them.
+    """Return floats as keys, in the form of `repr`.
 
     Args:
-        distinct_values: Whether there must be several, so that no two texts may be the same float.
-        bounds: `ge`, `gt`, `le`, `lt`.
+        distinct_values: Whether no two texts may denote the same float.
+        bounds: The bounds `ge`, `gt`, `le` and `lt`.
     """
     low, high = (_bound(bounds, *names) for names in (("ge", "gt"), ("le", "lt")))
     figures = DISTINCT_DIGITS if distinct_values else ROUND_TRIP_DIGITS
@@ -182,7 +181,7 @@ def _shape(max_digits: int | None, decimal_places: int | None) -> Node:
         return _read("-?(?:" + fixed(f"(?:0|[1-9][0-9]{{0,{_MAX_INTEGER_DIGITS - 1}}})", most) + ")")
     forms = [fixed("0", min(most, max_digits))]
     if decimal_places is not None and max_digits <= decimal_places:
-        # No digit may stand before the point: 0 has one there, and 0.0 has none.
+        # No digit before the point counts: pydantic counts one in `0`, and none in `0.0`.
         forms = [rf"0\.[0-9]{{1,{max_digits}}}"]
     elif decimal_places is not None:
         whole = min(max_digits - decimal_places, _MAX_INTEGER_DIGITS)
@@ -197,12 +196,12 @@ _NATURAL = "[1-9][0-9]{0,17}"
 
 
 def fraction_strings(*, canonical: bool = False) -> Node:
-    """Fractions such as `-22/7`; `canonical` whole numbers only, for a regular language cannot reduce."""
+    """Return fractions such as `-22/7`; if `canonical`, integers only, because no regular language is reduced."""
     return _read(f"0|-?{_NATURAL}" + ("" if canonical else f"|(?:0|-?{_NATURAL})/{_NATURAL}"))
 
 
 def complex_strings(*, canonical: bool = False) -> Node:
-    """Complex numbers such as `1+2j`, as Python reads and pydantic writes them."""
+    """Return complex numbers such as `1+2j`, as pydantic writes them."""
     if not canonical:
         size = rf"(?:0|{_NATURAL})(?:\.[0-9]{{1,17}})?"
         return _read(f"-?{size}(?:[+-]{size})?j")

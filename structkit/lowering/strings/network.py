@@ -1,7 +1,7 @@
-"""IP addresses, URLs and e-mail addresses as pydantic writes them: of each value the one canonical text.
+"""IP addresses, URLs and e-mail addresses in the canonical form that pydantic writes.
 
-URLs are those that the crate `url` (https://url.spec.whatwg.org) leaves as they are: host names in lower case and
-ASCII, no dot segments, no default port, nothing that it would escape.
+URLs are those that the crate `url` (https://url.spec.whatwg.org) does not change: ASCII host names in lower case, no
+dot segments, no default port, no character that the crate escapes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ _NONZERO = "[1-9a-f][0-9a-f]{0,3}"
 def _groups(
     count: int, max_zero_run: int, *, first: bool = False, last: bool = False, zero_run: int = 0
 ) -> Node:
-    """So many groups of an IPv6 address, with at most `max_zero_run` zeros in a row; `first` and `last` are not 0."""
+    """Return `count` groups of an IPv6 address with at most `max_zero_run` adjacent zeros.
+
+    With `first` (`last`), the first (last) group is not zero.
+    """
     if count == 0:
         return EMPTY if not (last and zero_run) else NEVER
     after = EMPTY if count == 1 else LiteralText(":")
@@ -49,7 +52,7 @@ def _groups(
 
 @cache
 def _ipv6(*, mapped: bool) -> Node:
-    """RFC 5952, section 4: the longest run of zeros, the first of them, becomes `::`; one zero alone does not."""
+    """Return IPv6 addresses (RFC 5952, section 4): `::` replaces the first longest run of at least two zeros."""
     forms = [_groups(_GROUPS, 1)]
     for before in range(_GROUPS - 1):
         for after in range(_GROUPS - 1 - before):
@@ -67,7 +70,7 @@ def _ipv6(*, mapped: bool) -> Node:
 
 
 def ip_address(version: int) -> Node:
-    """The addresses of IP version 4 or 6, or of either (0).
+    """Return the addresses of IP version 4 or 6, or of both (0).
 
     >>> ip_address(0) == choice([ip_address(4), ip_address(6)])
     True
@@ -76,13 +79,13 @@ def ip_address(version: int) -> Node:
 
 
 def ip_interface(version: int) -> Node:
-    """Addresses and the length of the prefix of their network."""
+    """Return addresses with the prefix length of their network."""
     four = seq(_read(_IPV4), LiteralText("/"), naturals(0, 32))
     return _either(version, four, seq(_ipv6(mapped=True), LiteralText("/"), naturals(0, 128)))
 
 
 def ip_network(version: int) -> Node:
-    """Networks: the bits behind the prefix are 0. Of version 6 those that have `::` only at their end."""
+    """Return networks, whose bits after the prefix are 0; of version 6, those with `::` only at the end."""
     return _either(version, _networks4(), _networks6())
 
 
@@ -118,7 +121,7 @@ def _networks6() -> Node:
 
 @cache
 def _group_ending(zeros: int) -> Node:
-    """Groups, not 0, whose last bits are exactly so many zeros."""
+    """Return nonzero groups with exactly `zeros` trailing zero bits."""
     digits, bits = divmod(zeros, 4)
     last = "".join(f"{value:x}" for value in range(1, 16) if (value & -value).bit_length() - 1 == bits)
     room = 3 - digits
@@ -131,16 +134,17 @@ _LABEL_INNER = "[a-z0-9-]"
 
 
 def _label(max_length: int, first: str = _LABEL_END) -> str:
-    """RFC 1123, section 2.1, in lower case; no `--` third and fourth, for `xn--` is not spelled here."""
-    rest = rf"{_LABEL_INNER}(?:{_LABEL_END}{_LABEL_INNER}|-{_LABEL_END}){_LABEL_INNER}{{0,{max_length - 5}}}{_LABEL_END}"
+    """Return labels (RFC 1123, section 2.1) in lower case, without `--` at positions 3 and 4, which excludes `xn--`."""
+    start = rf"{_LABEL_INNER}(?:{_LABEL_END}{_LABEL_INNER}|-{_LABEL_END})"
+    rest = rf"{start}{_LABEL_INNER}{{0,{max_length - 5}}}{_LABEL_END}"
     return f"{first}(?:{_LABEL_INNER}?{_LABEL_END}|{_LABEL_INNER}{{2}}{_LABEL_END}|{rest})?"
 
 
 def unrolled(pattern: str, min_count: int, max_count: int) -> str:
-    """A pattern from `min_count` to `max_count` times, as it would be copied.
+    """Return a pattern repeated `min_count` to `max_count` times, as copies.
 
-    A repetition of many characters becomes a rule of its own; the masks of a rule that calls no other are made sooner,
-    and are the same for all targets.
+    A counted repetition of many characters becomes a rule; the masks of a rule without calls are faster to compute,
+    and all targets share them.
 
     >>> unrolled("a", 1, 3)
     'a(?:a(?:a)?)?'
@@ -152,14 +156,14 @@ def unrolled(pattern: str, min_count: int, max_count: int) -> str:
 
 
 _SPECIAL = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21, "file": None}
-"""Schemes whose URLs the standard reads in its own way, and their ports."""
+"""The special schemes of the standard, and their default ports."""
 
 _LARGEST_PORT = 65_535
 _ESCAPE = "%(?:[013-9A-F][0-9A-F]|2[0-9A-DF])"
 _USER = f"(?:[A-Za-z0-9._~!$&()*+-]|{_ESCAPE})"
 _LETTER = f"(?:[A-Za-z0-9_~!$&()*+,;=:@-]|{_ESCAPE})"
 _STEP = rf"/?\.?{_LETTER}"
-"""A letter of a path, with a slash or a point before it: so no part of the path is `.` or `..`."""
+"""A letter of a path, after an optional slash and point, so that no segment is `.` or `..`."""
 
 _MORE = f"(?:[A-Za-z0-9._~!$&()*+,;=:@/?-]|{_ESCAPE})"
 _PLAIN_LABEL = "[a-z0-9]+(?:-[a-z0-9]+)*"
@@ -167,12 +171,12 @@ _LAST_LABEL = "[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
 _HOSTS = 9
 
 _SPACIOUS = 600
-"""Characters from which the parts of a URL may have lengths of their own; with less its length is that of the whole."""
+"""Smallest maximum length with a separate limit for each part of a URL; below, only the total length is bounded."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What URLs of one type are made of; see `url`."""
+    """The arguments of `url`."""
 
     host_required: bool
     port_written: bool
@@ -182,11 +186,11 @@ class _Form:
 
     @property
     def is_short(self) -> bool:
-        """Whether only plain parts are used, so that the product with a length stays small."""
+        """Return whether to use simple parts only, so that the product with a length is small."""
         return self.max_length is not None and self.max_length < _SPACIOUS
 
     def quantifier(self, percent: int, size: int) -> str:
-        """How often a part that takes so much of a hundred may repeat something of so many characters."""
+        """Return the quantifier for units of `size` characters in a part with `percent` of the length."""
         if self.max_length is None or self.is_short:
             return "*"
         rest = self.max_length - _OVERHEAD
@@ -194,7 +198,7 @@ class _Form:
 
 
 _OVERHEAD = 32 + 2 * 64 * 3 + 4 * 64 + 8
-"""Characters that scheme, user, host and port may take together."""
+"""Maximum length of scheme, user, host and port together."""
 
 
 @cache
@@ -207,15 +211,15 @@ def url(
     multiple_hosts: bool = False,
     max_length: int | None = None,
 ) -> Node:
-    """URLs.
+    """Return URLs.
 
     Args:
-        schemes: Those allowed; `None` for any.
-        host_required: Whether a host must be named.
-        port_written: Whether a port must be.
-        path_written: Whether there must be a path, longer than `/`.
-        multiple_hosts: Whether there may be several hosts.
-        max_length: Characters; with few of them there is no user and no IP address of version 6.
+        schemes: The allowed schemes; `None` for all.
+        host_required: Whether a host is required.
+        port_written: Whether a port is required.
+        path_written: Whether a path longer than `/` is required.
+        multiple_hosts: Whether a URL may have more than one host.
+        max_length: Maximum number of characters; if small, URLs have no user and no IPv6 address.
     """
     form = _Form(host_required or multiple_hosts, port_written, path_written, multiple_hosts, max_length)
     found = [_special(name, form) for name in (_SPECIAL if schemes is None else schemes) if name in _SPECIAL]
@@ -241,7 +245,7 @@ def url(
 
 
 def _at_most(node: Node, max_length: int | None) -> Node:
-    """The texts that are not longer, as a product: a count could lead to where no text can end."""
+    """Return the texts of at most `max_length` characters, as a product, which has no dead ends."""
     pieces = [
         Repeat(_READABLE, 0, min(_PIECE, (max_length or 0) - start))
         for start in range(0, max_length or 0, _PIECE)
@@ -276,7 +280,7 @@ def _other(options: _Form) -> Node:
 
 
 def _labels(options: _Form) -> tuple[str, str]:
-    """The labels of a host before the last, and the last, which begins with a letter: it is no number."""
+    """Return the patterns of the labels before the last, and of the last, which starts with a letter."""
     if options.max_length is None or options.is_short:
         return rf"(?:{_PLAIN_LABEL}\.)*", _LAST_LABEL
     return rf"(?:{_label(63)}\.){{0,3}}", _label(63, "[a-z]")
@@ -308,13 +312,13 @@ def _authority(host: Node, ports: Node, options: _Form) -> Node:
 _ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]"
 _LOCAL = 64
 _RESERVED: Sequence[str] = ("arpa", "invalid", "local", "localhost", "onion", "test")
-"""Top-level names that the package email-validator refuses (RFC 6761)."""
+"""Top-level names that the package email-validator rejects (RFC 6761)."""
 
 
 @cache
 def email() -> Node:
-    """E-mail addresses that the package email-validator accepts and leaves as they are, in ASCII."""
-    # In two halves, for a longer repetition would be counted, and a text might end in a point where it may not go on.
+    """Return the ASCII e-mail addresses that the package email-validator accepts and does not change."""
+    # Two halves: a longer repetition becomes a counted rule, which allows a final point that nothing can follow.
     half = Repeat(char_class([(0x21, 0x7E)]), 0, _LOCAL // 2)
     local = Intersection(_read(rf"{_ATOM}+(?:\.{_ATOM}+)*"), seq(half, half), lookahead="@")
     top = Intersection(
@@ -327,6 +331,6 @@ def email() -> Node:
 
 @cache
 def name_email() -> Node:
-    """A name and an address, as `Ana <ana@example.com>`."""
+    """Return names with addresses, such as `Ana <ana@example.com>`."""
     word = parse(r"[\w!#$%&'*+/=?^`{|}~-]+", search=False, unicode=True)
     return seq(word, Repeat(seq(LiteralText(" "), word), 0, 9), LiteralText(" <"), email(), LiteralText(">"))

@@ -1,4 +1,4 @@
-"""The raw texts that a string schema allows, as one language."""
+"""The language of the raw (unescaped) texts of a string schema."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ def raw_language(
     widened: bool = False,
     canonical: bool = False,
 ) -> Node:
-    """The raw texts of the strings; `Repeat(ANY, least, most)` where only lengths restrict them.
+    """Return the raw texts of the strings; `Repeat(ANY, min, max)` if they have only lengths.
 
     Args:
         schema: The strings.
-        python: Whether patterns are those of pydantic, and not of ECMA-262.
+        python: Whether patterns are in pydantic's dialect; otherwise in that of ECMA-262.
         limits: Bounds patterns.
         path: The schema path, for errors.
-        widened: All texts that may be strings of the schema, where `uncertain_formats` are among its formats; otherwise
-            only texts that are.
-        canonical: Whether each value is written in one way only.
+        widened: Whether to return a superset of the valid texts where formats are uncertain (see `uncertain_formats`);
+            otherwise a subset.
+        canonical: Whether each value has one spelling only.
 
     Raises:
-        PatternError: A pattern that cannot be read.
-        UnsupportedKeyword: A format that is forbidden, and of which not all texts are known.
+        PatternError: A pattern cannot be parsed.
+        UnsupportedKeyword: A format is forbidden, and not all its texts are known.
     """
     languages = _languages(schema, python, limits, path, widened, canonical)
     return raw_intersection(languages, schema.min_length, schema.max_length)
 
 
 def uncertain_formats(schema: String) -> list[Format]:
-    """The formats of which more texts may be valid than those that are written.
+    """Return the formats whose languages may lack valid texts.
 
     >>> uncertain_formats(String(format=Format("date"))), uncertain_formats(String(format=Format("hostname")))
     ([], [Format(name='hostname', arguments=())])

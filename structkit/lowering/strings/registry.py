@@ -30,12 +30,12 @@ __all__ = ["format_names", "has_multiple_spellings", "is_known", "language"]
 
 
 def format_names() -> list[str]:
-    """The names of the formats that a JSON Schema may use."""
+    """Return the names of the known formats of JSON Schema."""
     return sorted(KNOWN_FORMATS)
 
 
 def is_known(given: Format) -> bool:
-    """Whether a format has a language.
+    """Return whether a format has a language.
 
     >>> is_known(Format("date")), is_known(Format("python:url")), is_known(Format("topic"))
     (True, True, False)
@@ -44,7 +44,7 @@ def is_known(given: Format) -> bool:
 
 
 def has_multiple_spellings(given: Format) -> bool:
-    """Whether some values of a format have more than one spelling.
+    """Return whether some values of a format have more than one spelling.
 
     >>> has_multiple_spellings(Format("python:datetime")), has_multiple_spellings(Format("python:date"))
     (True, False)
@@ -78,7 +78,7 @@ def _language(given: Format, canonical: bool) -> Node:
 
 
 def _uuid(version: int | None = None) -> Node:
-    """RFC 9562, section 4, in lower case; with a version also its variant."""
+    """Return UUIDs (RFC 9562, section 4) in lower case; with a version, of its variant only."""
     third = "[0-9a-f]{4}" if version is None else f"{version}[0-9a-f]{{3}}"
     fourth = "[0-9a-f]{4}" if version is None else "[89ab][0-9a-f]{3}"
     pattern = f"[0-9a-f]{{8}}-[0-9a-f]{{4}}-{third}-{fourth}-[0-9a-f]{{12}}"
@@ -86,20 +86,20 @@ def _uuid(version: int | None = None) -> Node:
 
 
 def _zones() -> Node:
-    """The names of time zones that this machine knows."""
+    """Return the names of the time zones of this machine."""
     return choice(map(LiteralText, sorted(zoneinfo.available_timezones())))
 
 
 @lru_cache(maxsize=2)
 def _cased(*, upper: bool) -> Node:
-    """Texts in lower case, or in upper case: those of characters that the change of case leaves as they are."""
+    """Return the texts of characters that `str.upper` (or `str.lower`) does not change."""
     change = str.upper if upper else str.lower
     kept = ((code, code) for code in range(_CASELESS) if change(letter := chr(code)) == letter)
     return Repeat(char_class([*kept, (_CASELESS, 0x10FFFF)]))
 
 
 _CASELESS = 0x20000
-"""From here on no character has a case."""
+"""First code point above all characters with a case."""
 
 
 _PYTHON_FORMATS: Mapping[str, Callable[..., Node]] = MappingProxyType(
@@ -128,10 +128,10 @@ _PYTHON_FORMATS: Mapping[str, Callable[..., Node]] = MappingProxyType(
         "python:zone": _zones,
     }
 )
-"""The formats of Python types, and what makes their languages from their arguments."""
+"""The formats of Python types, and functions from their arguments to their languages."""
 
 _MULTIPLE_SPELLINGS = ("complex", "datetime", "decimal", "fraction", "time", "timedelta")
-"""Those with values that may be written in several ways."""
+"""Formats with values that have more than one spelling."""
 
 _CANONICAL_FORMATS: Mapping[str, Callable[..., Node]] = MappingProxyType(
     {

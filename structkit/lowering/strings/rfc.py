@@ -1,7 +1,7 @@
-"""Formats of strings as languages of raw texts, each a pattern put together from the names of its standard.
+"""The formats of JSON Schema as languages of raw texts, composed of the patterns of their standards.
 
-Every text of a language is valid for its format. Left out, though valid: leap seconds, host names with `xn--` labels
-(which ones are valid only a Punycode decoder can say), and regular expressions with groups in groups in groups.
+Every text of a language is valid for its format. Some valid texts are excluded: leap seconds, host names with `xn--`
+labels (their validity needs a Punycode decoder), and regular expressions with groups nested more than three deep.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["KNOWN_FORMATS", "PERMISSIVE_FORMATS"]
 
 @cache
 def _date() -> Node:
-    """The Gregorian calendar from year 1 to 9999 (RFC 3339, section 5.6 and appendix C)."""
+    """Return dates of the Gregorian calendar, years 1 to 9999 (RFC 3339, section 5.6 and appendix C)."""
     year = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
     fourth = "(?:0[48]|[2468][048]|[13579][26])"
     long_month = "(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
@@ -55,7 +55,7 @@ def _duration() -> Node:
 _WIDE = (
     r"\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0001fffd\U00020000-\U0002fffd\U00030000-\U0003fffd"
 )
-"""Characters that internationalised forms add, up to the third plane (RFC 3987, section 2.2)."""
+"""Additional characters of internationalised formats, up to the third plane (RFC 3987, section 2.2)."""
 
 
 @cache
@@ -66,12 +66,12 @@ def _ipv4() -> Node:
 
 @cache
 def _ipv6() -> Node:
-    """RFC 3986, section 3.2.2: `::` stands for one or more groups."""
+    """RFC 3986, section 3.2.2: `::` replaces one or more groups."""
     group = compose("[0-9A-Fa-f]{1,4}")
     last = compose("<group>:<group>|<ipv4>", group=group, ipv4=_ipv4())
     forms = ["(?:<group>:){6}<last>"]
     for after in range(5, -3, -1):  # groups after `::`; `last` counts as two
-        before = 7 - 2 - after  # at most so many before it
+        before = 7 - 2 - after  # maximum number of groups before `::`
         head = "" if before == 0 else f"(?:(?:<group>:){{0,{before - 1}}}<group>)?"
         tail = f"(?:<group>:){{{after}}}<last>" if after >= 0 else "<group>" if after == -1 else ""
         forms.append(f"{head}::{tail}")
@@ -80,7 +80,7 @@ def _ipv6() -> Node:
 
 @cache
 def _hostname() -> Node:
-    """RFC 1123, section 2.1: at most 253 characters, as three labels of 63 or ten of 24; no `--` third and fourth."""
+    """RFC 1123, section 2.1: at most 253 characters, as 3 labels of 63 or 10 of 24; no `--` at positions 3 and 4."""
     end, inner = "[A-Za-z0-9]", "[A-Za-z0-9-]"
     names: list[Node] = []
     for longest, least, most in ((63, 1, 3), (24, 4, 10)):
@@ -93,7 +93,7 @@ def _hostname() -> Node:
 
 @cache
 def _email(wide: str = "") -> Node:
-    """RFC 5321, section 4.1.2; with `wide` RFC 6531, section 3.3, for what is before the `@`."""
+    """RFC 5321, section 4.1.2; with `wide`, RFC 6531, section 3.3, before the `@`."""
     return compose(
         r"(?:<atom>(?:\.<atom>)*|<quoted>)@(?:<hostname>|\[(?:<ipv4>|IPv6:<ipv6>)\])",
         atom=compose(f"[A-Za-z0-9!#$%&'*+/=?^_`{{|}}~{wide}-]+"),
@@ -146,7 +146,7 @@ def _uri_template() -> Node:
 
 @cache
 def _regex() -> Node:
-    """Regular expressions that ECMA-262 and Python both read, with groups at most three deep."""
+    """Return regular expressions valid in ECMA-262 and Python, with groups nested at most three deep."""
     letters = ("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789")
     spans = "|".join(f"{first}-[{first}-{row[-1]}]" for row in letters for first in row)
     escape = r"\\[DSWdfnrstvw$()*+./?\[\\\]^{|}-]"
@@ -183,7 +183,7 @@ KNOWN_FORMATS: Mapping[str, Callable[[], Node]] = MappingProxyType(
         "email": _email,
         "idn-email": partial(_email, _WIDE),
         "hostname": _hostname,
-        # Which characters an internationalised label may hold depends on their neighbours; those of ASCII may stand.
+        # Whether a non-ASCII character is valid in a label depends on its neighbours: only ASCII is allowed.
         "idn-hostname": _hostname,
         "ipv4": _ipv4,
         "ipv6": _ipv6,
@@ -197,7 +197,7 @@ KNOWN_FORMATS: Mapping[str, Callable[[], Node]] = MappingProxyType(
         "regex": _regex,
     }
 )
-"""For each format the function that gives its language; the languages are made once, when first asked for."""
+"""For each format, the function that returns its language, built on first use."""
 
 _AT = r"[\s\S]*@[\s\S]*"
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.\-]*:[\s\S]*"
@@ -219,4 +219,4 @@ PERMISSIVE_FORMATS: Mapping[str, Callable[[], Node]] = MappingProxyType(
         "uri-reference": _fixed("[!-~]*"),
     }
 )
-"""For formats that can be forbidden a language that holds every valid text, so that what is outside is invalid."""
+"""For each format that can be forbidden, a superset of its valid texts: texts outside are invalid."""

@@ -1,4 +1,4 @@
-"""Strings of JSON, quotes included: free text, formats, patterns, and JSON inside a string."""
+"""JSON strings with their quotes: free text, formats, patterns, and JSON inside a string."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ from structkit.schema.markers.quote import QUOTE_FORMAT, with_source
 __all__ = ["MAX_LAZY_LENGTH", "StringLowerer", "StringLowering"]
 
 _FREE = String()
-"""Any string: most are, so that nothing else is asked about them."""
+"""Any string: the most frequent case."""
 
 _ANY_TEXT = RuleRef(free_text_name(0, None))
 _ANY_STRING = seq(QUOTE, _ANY_TEXT)
 
 _LITERAL = 3
-"""Nodes that a string with a pattern may have and still be written where it stands; too few to hold a repetition."""
+"""Largest string with a pattern, in nodes, that does not become a rule; too small to contain a repetition."""
 
 MAX_LAZY_LENGTH = 500
-"""Characters that a text must at least have and its rule still be built only when it is called."""
+"""Largest minimum length, in characters, of a text whose rule is built lazily."""
 
 _MAX_EMBEDDING = 4
-"""Strings of JSON inside strings of JSON: each one doubles the backslashes."""
+"""Maximum nesting of JSON inside strings: each level doubles the backslashes."""
 
 
 class StringLowering(Protocol):
-    """What strings need of the walk over the whole schema."""
+    """The part of the lowering of a document that strings use."""
 
     bounded: bool
     limits: Limits
@@ -68,20 +68,20 @@ class StringLowering(Protocol):
     lazy: set[str]
 
     def node(self, schema: Schema, path: str) -> Node:
-        """The texts of one schema."""
+        """Lower one schema."""
 
     def rule(self, node: Node, path: str, *, small: bool | None = None) -> Node:
-        """A call to `node` under a name of its own."""
+        """Add `node` as a rule with a new name, and return the call."""
 
     def add(self, name: str, node: Node, *, small: bool | None = None) -> None:
         """Add a rule."""
 
     def lower_deferred(self, rule: str) -> None:
-        """Make a rule that was postponed."""
+        """Lower a deferred rule."""
 
 
 class StringLowerer:
-    """The strings of one lowering."""
+    """Lower the strings of one document."""
 
     def __init__(self, lowering: StringLowering) -> None:
         self._lowering = lowering
@@ -90,7 +90,7 @@ class StringLowerer:
     def string(
         self, schema: String, path: str, excluded: Sequence[str] = (), *, canonical: bool | None = None
     ) -> Node:
-        """A string that is none of `excluded`; `canonical` if each value is written in one way only."""
+        """Lower a string that is none of `excluded`; if `canonical`, each value has one spelling."""
         lowering = self._lowering
         if schema == _FREE and not excluded:
             if _ANY_TEXT.rule not in lowering.rules:
@@ -128,16 +128,16 @@ class StringLowerer:
         text = string_tail(body)
         if not exceeds_size(text, _LITERAL):
             return seq(QUOTE, text)
-        # In a rule that calls no other masks are quicker, and shared.
+        # The masks of a rule without calls are faster to compute, and shared.
         return seq(QUOTE, lowering.rule(text, path, small=is_small_string(body)))
 
     def _quote(self, schema: String, given: Format, path: str, excluded: Sequence[str]) -> Node:
-        """A part of a source."""
+        """Lower a quote of a source."""
         lowering = self._lowering
         given = with_source(given, lowering.source, path)
         if not encode_source(cast("Substring", string_tail(language(given)))).starts.size:
             lowering.empty_reason = lowering.empty_reason or (
-                "there is nothing to quote, for the source is empty",
+                "there is nothing to quote: the source is empty",
                 path,
             )
             return NEVER
@@ -148,7 +148,7 @@ class StringLowerer:
         return NEVER if body is NEVER else seq(QUOTE, string_tail(body))
 
     def free_text(self, min_length: int, max_length: int | None) -> Node:
-        """Free text and its closing quote, a rule that all schemas share."""
+        """Return a call of the rule of free text and its closing quote, which all schemas share."""
         name = free_text_name(min_length, max_length)
         self._lowering.rules[name] = free_text_body(min_length, max_length)
         if min_length <= MAX_LAZY_LENGTH:
@@ -156,23 +156,23 @@ class StringLowerer:
         return RuleRef(name)
 
     def _embedded(self, schema: String, content: Schema, path: str, excluded: Sequence[str]) -> Node:
-        """The JSON texts of a schema, as a string."""
+        """Lower a string that contains JSON of a schema."""
         if excluded or schema != String(content=content):
-            message = "a string of JSON cannot be restricted besides; restrict what it says"
+            message = "a string that contains JSON cannot have other constraints; constrain the inner type"
             raise UnsupportedKeyword("contentSchema", message, place=path)
         inner = self._lowering.node(content, path)
         return NEVER if inner is NEVER else seq(QUOTE, self._calling(escape(inner)), QUOTE)
 
     def _calling(self, node: Node) -> Node:
-        """The node, and a note of the rules of escaped texts that it calls."""
+        """Return the node, and record the rules of escaped texts that it calls."""
         self._escaped.update(dict.fromkeys(referenced_rules(node)))
         return node
 
     def finish(self) -> None:
-        """Make the rules of escaped texts, now that those are known that they are made of.
+        """Add the rules of escaped texts, after the rules that they escape.
 
         Raises:
-            UnsupportedKeyword: A string of JSON holds itself, and so ever more backslashes.
+            UnsupportedKeyword: JSON inside strings is nested too deep, for example recursive.
         """
         lowering = self._lowering
         while pending := [name for name in self._escaped if name not in lowering.rules]:

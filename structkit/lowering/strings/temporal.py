@@ -1,6 +1,6 @@
-"""Dates, times and durations as Python writes them, within bounds: digits compared from the left.
+"""Dates, times and durations within bounds, as Python writes them.
 
-A moment is a text of fixed shape, such as `2024-02-29T01:02:03`, so one that is later is one that is greater as a text.
+A date or time is a text of fixed shape, such as `2024-02-29T01:02:03`, so that later means greater as a text.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _ZONES = {
     "any": f"(?:Z|[+-]{_HOUR_MINUTE})?",
 }
 _CANONICAL_ZONES = {"aware": "Z", "any": "Z?"}
-"""Where each moment is written in one way, none but the first offset stands for it."""
+"""The only offset where each datetime has one spelling."""
 
 _MICROSECONDS = 6
 
 _END = "(?![0-9.])"
-"""What cannot follow a time, as a lookahead."""
+"""Lookahead for the end of a time."""
 
 _Units: TypeAlias = Sequence[tuple[str, int]]
 
@@ -46,7 +46,7 @@ def _read(pattern: str) -> Node:
 
 
 def dates(low: str | None = None, high: str | None = None) -> Node:
-    """The days from `low` to `high`, ends included, each as `2024-02-29`.
+    """Return the dates from `low` to `high`, ends included, such as `2024-02-29`.
 
     >>> dates("2024-02-28", "2024-03-01") is NEVER
     False
@@ -57,14 +57,14 @@ def dates(low: str | None = None, high: str | None = None) -> Node:
 def times(
     low: str | None = None, high: str | None = None, zone: str = "any", *, canonical: bool = False
 ) -> Node:
-    """The times of a day from `low` to `high`, ends included.
+    """Return the times of day from `low` to `high`, ends included.
 
     Args:
-        low: The first, as `isoformat` writes it, without an offset.
-        high: The last.
-        zone: What follows: nothing (`naive`), an offset (`aware`), Z (`utc`), any of these (`any`), or one offset such
-            as `+01:00`. The bounds do not look at it.
-        canonical: Whether each time is written in one way only.
+        low: The first time, in the form of `isoformat` without an offset.
+        high: The last time.
+        zone: The offset: none (`naive`), any (`aware`), Z (`utc`), optional (`any`), or one offset such as `+01:00`.
+            The bounds ignore it.
+        canonical: Whether each time has one spelling only.
     """
     if canonical and zone != "utc":
         zone = "naive"
@@ -74,7 +74,7 @@ def times(
 def datetimes(
     low: str | None = None, high: str | None = None, zone: str = "any", *, canonical: bool = False
 ) -> Node:
-    """The moments from `low` to `high`, ends included, each as `2024-02-29T01:02:03.000004`; see `times`."""
+    """Return the datetimes from `low` to `high`, ends included, such as `2024-02-29T01:02:03.000004`; see `times`."""
     moment = seq(KNOWN_FORMATS["date"](), LiteralText("T"), _read(_CLOCK))
     ending = _read(_CANONICAL_ZONES[zone]) if canonical and zone in _CANONICAL_ZONES else _zone(zone)
     return seq(_between(moment, low, high, _head, canonical=canonical), ending)
@@ -91,7 +91,7 @@ def _head(bound: str) -> str:
 def _between(
     node: Node, low: str | None, high: str | None, head: Callable[[str], str], *, canonical: bool
 ) -> Node:
-    """The texts of a fixed shape between two of them, and a fraction of a second where `head` cuts one off."""
+    """Return the texts of a fixed shape between two bounds, with a fraction of a second if `head` removes one."""
     clock = head is _head
     whole = seq(node, _fraction(canonical)) if clock else node
     if low is not None and high is not None and low > high:
@@ -112,7 +112,7 @@ def _between(
 
 
 def _beyond(bound: str, sign: Literal[1, -1]) -> Node:
-    """Texts of the shape of the bound that are greater, or less."""
+    """Return the texts of the shape of `bound` that are greater (`sign` 1) or less (-1)."""
     parts: list[Node] = []
     for index, character in enumerate(bound):
         if not character.isdigit():
@@ -130,7 +130,7 @@ def _shape(text: str) -> Node:
 
 
 def _fraction(canonical: bool) -> Node:
-    """Up to a millionth of a second, or nothing; `canonical` as Python writes it: all six digits, not all 0."""
+    """Return an optional fraction of a second, of 1 to 6 digits; if `canonical`, of 6 digits, not all 0."""
     if not canonical:
         return _read(rf"(?:\.[0-9]{{1,{_MICROSECONDS}}})?")
     six = "|".join(f"[0-9]{{{5 - zeros}}}[1-9]{'0' * zeros}" for zeros in range(_MICROSECONDS))
@@ -166,7 +166,7 @@ _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
 _DAYS = (("Y", 365 * _DAY), ("D", _DAY))
 _HOURS = (("H", 3_600 * _SECOND), ("M", 60 * _SECOND))
-"""What pydantic writes a duration in, in microseconds; a year has 365 days."""
+"""The units of pydantic's durations, in microseconds; a year has 365 days."""
 
 _MAX_DURATION_DAYS = 999_999_999
 MAX_DURATION = _MAX_DURATION_DAYS * _DAY + _DAY - 1
@@ -174,11 +174,10 @@ MAX_DURATION = _MAX_DURATION_DAYS * _DAY + _DAY - 1
 
 
 def durations(low: int | None = None, high: int | None = None, *, canonical: bool = False) -> Node:
-    """The durations from `low` to `high` microseconds, ends included.
+    """Return the durations from `low` to `high` microseconds, ends included.
 
-    With bounds, or `canonical`, each as pydantic writes it: `P1Y2DT3H4M5.6S`. Otherwise also with more than 23 hours
-    and
-    more than 364 days.
+    With bounds, or if `canonical`, in the form that pydantic writes: `P1Y2DT3H4M5.6S`. Otherwise hours may exceed 23
+    and days 364.
 
     >>> from structkit.automaton.construct.compile_rule import regular_dfa
     >>> short = regular_dfa(durations(0, 90_000_000))
@@ -195,7 +194,7 @@ def durations(low: int | None = None, high: int | None = None, *, canonical: boo
 
 
 def _any_duration() -> str:
-    """What pydantic reads, within `timedelta.max`."""
+    """Return the pattern of the durations that pydantic parses, up to `timedelta.max`."""
     count = "(?:0|[1-9][0-9]?)"
     seconds = rf"{count}(?:\.[0-9]{{1,6}})?S"
     minutes = f"{count}M(?:{seconds})?"
@@ -205,7 +204,7 @@ def _any_duration() -> str:
 
 
 def _amounts(units: _Units, low: int, high: int, rest: Callable[[int, int], Node]) -> Node:
-    """Amounts of time from `low` to `high`, neither negative, in units and what is left; what is 0 is not written."""
+    """Return durations from `low` to `high`, neither negative, in units and `rest`; zero amounts are omitted."""
     if low > high:
         return NEVER
     if not units:
@@ -228,13 +227,13 @@ def _amounts(units: _Units, low: int, high: int, rest: Callable[[int, int], Node
 
 
 def _clock(low: int, high: int) -> Node:
-    """Less than a day."""
+    """Return durations of less than a day."""
     some = seq(LiteralText("T"), _amounts(_HOURS, max(low, 1), high, _seconds))
     return some if low else choice([EMPTY, some])
 
 
 def _seconds(low: int, high: int) -> Node:
-    """Less than a minute, without zeros at the end of the fraction; nothing for 0."""
+    """Return durations of less than a minute, without trailing zeros; 0 is the empty text."""
     if high == 0:
         return EMPTY
     least, most = (Decimal(end) / _SECOND for end in (max(low, 1), high))

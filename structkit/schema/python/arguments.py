@@ -1,4 +1,4 @@
-"""The arguments of a function as one type: an object with a key for each parameter."""
+"""The arguments of a function as one type: an object with one key per parameter."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ __all__ = ["arguments_type", "is_field"]
 def arguments_type(
     name: str, parameters: Mapping[str, tuple[object, bool, str | None]], description: str
 ) -> TypeForm[object]:
-    """A TypedDict of parameters: unlike a model it may have keys of any name, `copy` and `_id` too.
+    """Return a TypedDict of parameters. Unlike a model, it allows any key, including `copy` and `_id`.
 
     Args:
         name: The name of the function.
-        parameters: By name: the type, whether it must be written, and a description.
-        description: What the function does.
+        parameters: By name: the type, whether it is required, and a description.
+        description: The description of the function.
 
     >>> made = arguments_type("add", {"a": (int, True, "The first."), "b": (int, False, None)}, "Add.")
     >>> sorted(made.__required_keys__), sorted(made.__optional_keys__)
     (['a'], ['b'])
     """
     keys: dict[str, Any] = {}
-    for key, (annotation, required, said) in parameters.items():
-        form: Any = Annotated[cast("Any", annotation), Field(description=said)] if said else annotation
+    for key, (annotation, required, text) in parameters.items():
+        form: Any = Annotated[cast("Any", annotation), Field(description=text)] if text else annotation
         keys[key] = form if required else NotRequired[form]
     make: Any = TypedDict
     made = make(name, keys)
@@ -38,5 +38,5 @@ def arguments_type(
 
 
 def is_field(default: object) -> TypeGuard[FieldInfo]:
-    """Whether the default of a parameter is a `Field(...)` of pydantic, which says what the default is."""
+    """Return whether the default of a parameter is a pydantic `Field(...)`, which contains the default."""
     return isinstance(default, FieldInfo)

@@ -1,7 +1,7 @@
-"""Constraints that pydantic checks by a function of its own, after a value was read: enforced, or refused.
+"""Constraints that pydantic checks with a function after validation: enforced, or rejected as unsupported.
 
-`Annotated[int | float, Ge(3)]` is a union whose result is checked. Where the schemas inside can check it themselves it
-is put there; of values that can be listed those that pass are kept; anything else cannot be enforced.
+`Annotated[int | float, Ge(3)]` is a union whose result pydantic checks. If the inner schemas support the constraint, it
+moves there; if the values are enumerable, those that pass remain; otherwise it cannot be enforced.
 """
 
 from __future__ import annotations
@@ -45,48 +45,48 @@ _NATIVE: Mapping[str, frozenset[str]] = {
         _LENGTHS,
     ),
 }
-"""The types of core schemas that take a constraint themselves."""
+"""The constraints that each type of core schema supports."""
 
 _WITHOUT_LENGTH = frozenset(
     "bool complex date datetime decimal float fraction int none time timedelta uuid".split()
 )
 _WITHOUT_ORDER = frozenset("bytes dict frozenset list none set str tuple typed-dict".split())
-"""Those that fail every constraint on a length, and those that fail every constraint that compares with a number."""
+"""Types without a length, and types that cannot be compared with a number: they fail every such constraint."""
 
 _LEAVES = (
     _WITHOUT_LENGTH
     | _WITHOUT_ORDER
     | {"any", "dataclass", "deque", "generator", "model", "multi-host-url", "url"}
 )
-"""What is no wrapper, and is read by pydantic itself."""
+"""Types that are not wrappers and that pydantic validates without functions."""
 
 _CLASSES = frozenset({"dataclass", "model", "named-tuple", "typed-dict"})
-"""Those that are described once, and referred to."""
+"""Types with a definition that others refer to."""
 
 _OPAQUE = frozenset(
     "IPvAnyAddress IPvAnyInterface IPvAnyNetwork NameEmail Secret SecretBytes SecretStr".split()
 )
-"""Classes of pydantic whose values have neither a length nor an order."""
+"""Classes of pydantic whose values have no length and no order."""
 
 _SAME_LENGTH: Mapping[str, str] = {"SecretStr": "str", "SecretBytes": "bytes"}
-"""What pydantic wraps a text in that is as long as the text, and the type of that."""
+"""Classes of pydantic with the length of the wrapped text, and the type of the text."""
 
 _TRANSPARENT = frozenset({"default", "json", "json-or-python", "lax-or-strict", "nullable"})
 _PUSHABLE = _RANGES | {"multiple_of", "minLength", "maxLength", "minItems", "maxItems"}
-"""What a constraint adds to pydantic's own JSON Schema."""
+"""The keywords of constraints in pydantic's own JSON Schema."""
 
 
 def push_constraint(schema: Core, definitions: Mapping[str, Core] = MappingProxyType({})) -> Core | None:
-    """A constraint that pydantic checks by a function, put into the schemas that it is about.
+    """Move a constraint that pydantic checks with a function into the inner schemas.
 
-    `Annotated[int | float, Ge(3)]` is a union whose result is checked; both of its branches may check it themselves.
+    `Annotated[int | float, Ge(3)]` is a union whose result is checked; both branches support the constraint.
 
     Args:
         schema: A core schema.
-        definitions: Those that it may refer to, by their references.
+        definitions: The referenced schemas, by their references.
 
     Returns:
-        The inner schema with the constraint; `None` if this is no constraint, or it cannot be put there.
+        The inner schema with the constraint; `None` if there is no constraint, or the inner schema does not support it.
     """
     made = inner_schema(_resolved(schema, definitions, frozenset())) if _constraints(schema) else None
     for name, value in _constraints(schema).items():
@@ -102,7 +102,7 @@ def push_constraint(schema: Core, definitions: Mapping[str, Core] = MappingProxy
 
 
 def bounds_of(schema: Core) -> JsonObject:
-    """The bounds that pydantic checks by a function, as keywords that speak of numbers alone."""
+    """Return the bounds that pydantic checks with a function, as keywords that apply to numbers only."""
     return {
         _KEYWORDS[name]: value
         for name, value in _constraints(schema).items()
@@ -127,7 +127,7 @@ def _constraints(schema: Core) -> Mapping[str, object]:
 
 
 def _resolved(schema: Core, definitions: Mapping[str, Core], seen: frozenset[str]) -> Core:
-    """A schema in which what a constraint is about stands in the place of a reference to it; classes are only named."""
+    """Replace references to constrained schemas by the schemas; references to classes get the class instead."""
     name = schema.get("schema_ref")
     if isinstance(name, str):
         target = definitions.get(name)
@@ -146,12 +146,12 @@ def _resolved(schema: Core, definitions: Mapping[str, Core], seen: frozenset[str
 
 
 def _unnamed(schema: Core) -> Core:
-    """A schema that is about to be changed, so that it is no longer what others refer to."""
+    """Return a schema without its reference: a changed schema is not the referenced one."""
     return {key: value for key, value in schema.items() if key != "ref"}
 
 
 def _is_transparent(schema: Core) -> bool:
-    """Whether a wrapper's value is as long, and as large, as that of what it wraps."""
+    """Return whether a wrapper preserves the length and order of the inner values."""
     if schema["type"] != "function-wrap":
         return schema["type"] in _TRANSPARENT
     function = function_of(schema)
@@ -159,7 +159,7 @@ def _is_transparent(schema: Core) -> bool:
 
 
 def _constrained(schema: Core, name: str, value: object, outer: Core) -> Core | None:
-    """A schema with a constraint that `outer` checks by a function; `None` if the schema does not know it."""
+    """Return a schema with a constraint that `outer` checks; `None` if the schema does not support it."""
     schema = push_constraint(schema) or schema
     kind = "encoded" if base64_schema(schema) else str(schema.get("type"))
     if name in _NATIVE.get(kind, ()):
@@ -179,7 +179,7 @@ def _constrained(schema: Core, name: str, value: object, outer: Core) -> Core | 
 
 
 def _branches(choices: Mapping[_K, Core], name: str, value: object, outer: Core) -> dict[_K, Core]:
-    """The branches of a union that can have a constraint: with it, or checked as all of the union is."""
+    """Return the branches of a union that can pass a constraint, with it or with the check of the union."""
     return {
         key: _constrained(each, name, value, outer)
         or {"type": "function-after", "function": outer["function"], "schema": each}
@@ -189,7 +189,7 @@ def _branches(choices: Mapping[_K, Core], name: str, value: object, outer: Core)
 
 
 def _fails(schema: Core, name: str, value: object) -> bool:
-    """Whether each value of a schema fails a constraint, for it has no length, or no order among numbers."""
+    """Return whether all values of a schema fail a constraint, because they have no length or numeric order."""
     kind, cls = schema.get("of", schema["type"]), schema.get("cls")
     if name in _DIGITS:
         return kind in _LEAVES and kind != "decimal"
@@ -201,13 +201,13 @@ def _fails(schema: Core, name: str, value: object) -> bool:
 
 
 def _names(cls: object) -> set[str]:
-    """What a class has besides what every object has."""
+    """Return the attributes of a class, without those of `object`."""
     classes = cls.__mro__[:-1] if isinstance(cls, type) else ()
     return {name for each in classes for name in vars(each)}
 
 
 def _secret(schema: Core) -> str | None:
-    """The type of the text inside a secret."""
+    """Return the type of the text inside a secret; `None` for other schemas."""
     inner: Core | None = schema
     while inner is not None:
         if (found := _SAME_LENGTH.get(getattr(function_of(inner), "__name__", ""))) is not None:
@@ -217,13 +217,13 @@ def _secret(schema: Core) -> str | None:
 
 
 def unenforceable_reason(schema: Core) -> str | None:
-    """Why a constraint that was not put into a schema cannot be enforced; `None` if it can, or is not pydantic's."""
+    """Return why a constraint cannot be enforced; `None` if it can, or is not pydantic's."""
     names = list(_constraints(schema))
     return _reason(names[0], _leaf(schema)) if names else None
 
 
 def non_string_reason(schema: Core) -> str | None:
-    """Why the values of a schema cannot have a pattern; `None` if they can, or nobody knows."""
+    """Return why the values of a schema cannot have a pattern; `None` if they can, or this is unknown."""
     leaf = _leaf(schema)
     if _secret(schema):
         return "`pattern` of a secret cannot be enforced; use a str, or check it with a validator of your own"
@@ -239,7 +239,7 @@ def _reason(name: str, leaf: Core) -> str | None:
 
 
 def candidates(schema: Core) -> list[object] | None:
-    """The values among which a constraint chooses, if they can be listed; `None` if not."""
+    """Return the values of a constrained schema; `None` if they are not enumerable."""
     if not _constraints(schema):
         return None
     inner, values = schema, list[object]()
@@ -261,7 +261,7 @@ def candidates(schema: Core) -> list[object] | None:
 
 
 def _leaf(schema: Core) -> Core:
-    """What a constraint is about: the schema inside of wrappers, or the class that pydantic makes an instance of."""
+    """Return the constrained schema inside wrappers, or the schema of the class that pydantic instantiates."""
     while schema["type"] in _TRANSPARENT or _constraints(schema):
         strict = schema.get("strict_schema", schema.get("python_schema"))
         if isinstance(strict, dict) and strict["type"] in ("is-instance", "json-or-python"):
@@ -275,10 +275,10 @@ def _leaf(schema: Core) -> Core:
 
 
 def string_constraints(schema: Core) -> list[Core] | None:
-    """The constraints on texts in a chain: what pydantic asks of a value that is no plain string, as a pattern of it.
+    """Return the string constraints of a chain, such as the pattern of a value that is not a plain string.
 
     Returns:
-        Schemas of strings; `None` if the chain is another.
+        Schemas of strings; `None` for other chains.
     """
     steps = schema.get("steps")
     others: list[Core] = steps[1:] if isinstance(steps, list) else []

@@ -1,6 +1,6 @@
-"""What pydantic's core schema says and its JSON Schema does not: lengths in bytes, URLs, aliases that reach far.
+"""Constraints of pydantic's core schemas that its JSON Schema lacks: lengths in bytes, URLs, alias paths.
 
-Core schemas are read as plain dicts; pydantic itself is not needed.
+Core schemas are plain dicts here; this module does not import pydantic.
 """
 
 from __future__ import annotations
@@ -39,38 +39,38 @@ __all__ = [
 Core: TypeAlias = Mapping[str, object]
 
 FieldAt: TypeAlias = tuple[Sequence[str | int], bool, JsonObject]
-"""Where pydantic looks for a field, whether it must be there, and its schema."""
+"""The path where pydantic looks for a field, whether it is required, and its schema."""
 
 JSON_SIDE = ("schema", "json_schema", "lax_schema")
-"""Where a wrapper has the schema by which JSON is read."""
+"""Keys of the inner schema that a wrapper uses for JSON."""
 
 
 def inner_schema(schema: Core) -> Core | None:
-    """The schema by which JSON is read, of one that is wrapped."""
+    """Return the inner schema of a wrapper for JSON; `None` for other schemas."""
     found = next((schema[key] for key in JSON_SIDE if key in schema), None)
     return found if isinstance(found, dict) else None
 
 
 def branches_of(schema: Core) -> list[Core]:
-    """The alternatives of a union of either kind, without their labels and tags."""
+    """Return the branches of a union or tagged union, without labels and tags."""
     choices = schema["choices"]
     listed = choices.values() if isinstance(choices, Mapping) else cast("list[object]", choices)
     return [cast("Core", each[0] if isinstance(each, tuple) else each) for each in listed]
 
 
 def is_readable(schema: Core) -> bool:
-    """Whether there is any JSON for a type that pydantic describes as if there were."""
+    """Return whether a type has JSON values; pydantic describes some types that have none."""
     return getattr(function_of(schema), "__name__", "") != "pattern_bytes_validator"
 
 
 def function_of(schema: Core) -> object:
-    """The function that a schema calls."""
+    """Return the function that a schema calls."""
     wrapped = schema.get("function")
     return wrapped.get("function") if isinstance(wrapped, dict) else None
 
 
 def base64_schema(schema: Core) -> JsonObject | None:
-    """Base64 in a string, with lengths in bytes of what it holds; `None` for anything else."""
+    """Return the schema of a Base64 string, with lengths in decoded bytes; `None` for other schemas."""
     owner = getattr(function_of(schema), "__self__", None) if schema.get("type") == "function-after" else None
     name = type(owner).__name__
     if name not in ("EncodedBytes", "EncodedStr") or type(owner).__module__ != "pydantic.types":
@@ -92,7 +92,7 @@ def base64_schema(schema: Core) -> JsonObject | None:
 
 
 def url_schema(schema: Core, *, hosts: bool = False) -> JsonObject:
-    """URLs of the schemes allowed; what has a default is always written, as pydantic does."""
+    """Return the schema of URLs of the allowed schemes; parts with a default are required, as pydantic writes them."""
     schemes = schema.get("allowed_schemes")
     default_host, path, port = (schema.get(f"default_{part}") for part in ("host", "path", "port"))
     return format_schema(
@@ -110,7 +110,7 @@ def url_schema(schema: Core, *, hosts: bool = False) -> JsonObject:
 
 
 def fields_to_object(fields: Iterable[FieldAt]) -> JsonObject:
-    """The object in which pydantic finds every field.
+    """Return the schema of the object in which pydantic finds all fields.
 
     >>> first = (["names", 0], True, {"type": "string"})
     >>> fields_to_object([first])["properties"]["names"]["prefixItems"]
@@ -130,7 +130,7 @@ def fields_to_object(fields: Iterable[FieldAt]) -> JsonObject:
 
 
 def _at(group: Sequence[FieldAt]) -> JsonObject:
-    """What stands where several paths lead."""
+    """Return the schema at the common start of some paths."""
     ends = [schema for path, _, schema in group if not path]
     further = [each for each in group if each[0]]
     if not further:
@@ -143,7 +143,7 @@ def _at(group: Sequence[FieldAt]) -> JsonObject:
 
 
 def _list(fields: Sequence[FieldAt]) -> JsonObject:
-    """A list just long enough; those counted from its end come after those counted from its start."""
+    """Return the schema of the shortest list; indices from the end follow indices from the start."""
     indices = {path[0] for path, _, _ in fields if isinstance(path[0], int)}
     before, after = max(indices) + 1, -min(indices)
     size = max(before, 0) + max(after, 0)
@@ -159,17 +159,17 @@ def _list(fields: Sequence[FieldAt]) -> JsonObject:
 
 _INT_KEY = r"^(0|-?[1-9][0-9]{0,17})$"
 _FLOAT_KEY = r"^(0\.0|-?(0\.[0-9]{0,5}[1-9]|[1-9][0-9]{0,8}\.(0|[0-9]{0,5}[1-9])))$"
-"""Floats beside other keys, with few enough digits that no two texts are the same float."""
+"""Floats in a union with other keys, with few digits, so that no two texts denote the same float."""
 
 _RANGE = {"minimum": "ge", "exclusiveMinimum": "gt", "maximum": "le", "exclusiveMaximum": "lt"}
 
 
 def key_schema(names: JsonObject, *, distinct_values: bool = False) -> JsonObject | None:
-    """The names of keys that are read as values of a schema; `None` if no string is.
+    """Return the schema of the names that pydantic converts to keys of a schema; `None` if there is no such name.
 
     Args:
-        names: The schema.
-        distinct_values: Whether there must be several, so that no two names may be one key.
+        names: The schema of the keys.
+        distinct_values: Whether no two names may denote the same key.
     """
     kind = names.get("type")
     if kind == "string" or not names:
@@ -201,24 +201,24 @@ def key_schema(names: JsonObject, *, distinct_values: bool = False) -> JsonObjec
 # Texts, numbers and choices
 
 _TOLERATED = 4_000_000.0
-"""Below it two roundings stay under the 1e-9 by which pydantic lets a float miss a multiple."""
+"""Bound below which two rounding errors are within 1e-9, pydantic's tolerance for multiples."""
 
 
 ASCII = r"^[\x00-\x7f]*$"
 
 HASHABLE = {"anyOf": [{"type": kind} for kind in ("null", "boolean", "integer", "number", "string")]}
-"""The JSON that pydantic reads as something that can be in a set."""
+"""The JSON values that pydantic converts to hashable values."""
 
 
 def largest_multiple(of: float) -> float:
-    """Up to where pydantic takes every multiple for one, though floats are rounded."""
+    """Return the bound up to which pydantic accepts every multiple in spite of rounding."""
     if Decimal(repr(of)) == Decimal(of):
         return 2.0**53 / of.as_integer_ratio()[1]
     return max(_TOLERATED, of)
 
 
 def enum_members(schema: Core) -> list[object]:
-    """The values of an enum's members, and the combinations of flags."""
+    """Return the values of the members of an enum, and combinations of flags."""
     given, cls = schema["members"], schema["cls"]
     members = [member.value for member in given] if isinstance(given, list) else []
     if not (isinstance(cls, type) and issubclass(cls, Flag)) or len(members) > _FLAGS_COMBINED:
@@ -230,15 +230,15 @@ def enum_members(schema: Core) -> list[object]:
 
 
 _FLAGS_COMBINED = 10
-"""Members of a flag whose combinations are all written."""
+"""Maximum number of members of a flag whose combinations are enumerated."""
 
 
 def decimal_schema(schema: Core, json_schema: JsonObject) -> JsonObject:
-    """A decimal: a number, where a float can hold its digits, or a string.
+    """Return the schema of a decimal: a number if a float can represent its digits, or a string.
 
     Args:
-        schema: Its core schema.
-        json_schema: The numbers within its bounds.
+        schema: The core schema.
+        json_schema: The schema of the numbers within the bounds.
     """
     digits, places = (
         value if isinstance(value := schema.get(key), int) else None
@@ -254,7 +254,7 @@ def decimal_schema(schema: Core, json_schema: JsonObject) -> JsonObject:
         or (places is None and digits is not None)
     ):
         return text
-    # As many digits before the point as behind it, where nobody says: more are written in a string.
+    # By default, half of the digits are after the point; decimals with more digits are strings.
     behind = _EXACT_DIGITS // 2 if places is None else places if digits is None else min(digits, places)
     before = _EXACT_DIGITS - behind if digits is None or places is None else max(digits - places, 0)
     above = _power_of_ten(before)
@@ -264,22 +264,22 @@ def decimal_schema(schema: Core, json_schema: JsonObject) -> JsonObject:
         "exclusiveMinimum": -above,
         "exclusiveMaximum": above,
     }
-    if digits is not None and before == 0:  # then the one digit of 0 stands before the point, where none may
+    if digits is not None and before == 0:  # the digit of 0 is before the point, where none is allowed
         fixed |= {"not": {"const": 0}}
     return {"anyOf": [{"allOf": [json_schema, fixed]}, text]}
 
 
 _EXACT_DIGITS = 15
-"""Decimal digits that survive the float through which pydantic reads a number of JSON."""
+"""Decimal digits that survive the float to which pydantic converts a JSON number."""
 
 
 def _power_of_ten(exponent: int) -> Decimal:
-    """Ten to a power, exactly."""
+    """Return the exact power of ten."""
     return Decimal(10**exponent) if exponent >= 0 else Decimal((0, (1,), exponent))
 
 
 def with_flags(pattern: re.Pattern[str]) -> str:
-    """The text of a compiled pattern, with the flags that pydantic's schema loses."""
+    """Return the text of a compiled pattern with its flags, which pydantic's schema omits."""
     letters = "".join(letter for flag, letter in _FLAGS.items() if pattern.flags & flag)
     return f"(?{letters}){pattern.pattern}" if letters else pattern.pattern
 
@@ -288,7 +288,7 @@ _FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", 
 
 
 def name_of(target: object) -> str:
-    """What a type is called: `list[Person]` for `list[package.module.Person]`; what `Annotated` adds is left out."""
+    """Return the name of a type without modules and `Annotated`: `list[Person]`."""
     origin, arguments = get_origin(target), get_args(target)
     if origin is Annotated:
         return name_of(arguments[0])
@@ -303,9 +303,8 @@ def name_of(target: object) -> str:
 
 
 def describe_error(name: str, error: Exception) -> str:
-    """What pydantic said, in one line, and what to do."""
-    said = str(error).split("\n\nFor further information")[0]
-    said = " ".join(said.split())
-    if isinstance(error, NameError) or "not fully defined" in said:
-        return f"{name} refers to a name that is not defined: {said}; define it where {name} is defined"
-    return f"pydantic cannot describe {name}: {said}; use a type that pydantic can validate from JSON"
+    """Return pydantic's message in one line, with a remedy."""
+    message = " ".join(str(error).split("\n\nFor further information")[0].split())
+    if isinstance(error, NameError) or "not fully defined" in message:
+        return f"{name} refers to a name that is not defined: {message}; define it where {name} is defined"
+    return f"pydantic cannot describe {name}: {message}; use a type that pydantic can validate from JSON"

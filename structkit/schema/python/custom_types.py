@@ -1,7 +1,7 @@
-"""Types that read their values by methods of their own: those of pydantic, and of the package pydantic-extra-types.
+"""Types that validate with methods of their own: types of pydantic, and of the package pydantic-extra-types.
 
-That package is never imported here. Core schemas name the class whose method they call, and so its module, which is
-then there; what it allows (codes of countries, names of languages) is asked of it.
+This module does not import that package. A core schema refers to a method of a class, so the module of the class is
+loaded; it provides the allowed values (codes of countries, names of languages).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["custom_core_schema", "custom_type_schema"]
 
 
 def custom_type_schema(schema: Core) -> JsonObject | None:
-    """How the values of such a type are written; `None` for any other.
+    """Return the JSON Schema of a custom type; `None` for other types.
 
     >>> custom_type_schema({"type": "int"}) is None
     True
@@ -31,14 +31,14 @@ def custom_type_schema(schema: Core) -> JsonObject | None:
 
 
 def custom_core_schema(schema: Core) -> Core | None:
-    """A schema that says more than the JSON Schema that its type has itself."""
+    """Return a core schema that is more precise than the JSON Schema of the type; `None` for other types."""
     for _, known in _known_owners(schema, _CORES):
         return _CORES[known](schema)
     return None
 
 
 def _known_owners(schema: Core, table: Mapping[str, object]) -> Iterator[tuple[object, str]]:
-    """The objects whose methods a schema calls, with the name of their class, or of the one it is derived from."""
+    """Yield the objects whose methods a schema calls, each with the known name of its class or of a base class."""
     for function in _functions(schema):
         plain = function.func if isinstance(function, partial) else function
         method = str(getattr(plain, "__qualname__", "")).partition(".<locals>")[0]
@@ -52,11 +52,11 @@ def _known_owners(schema: Core, table: Mapping[str, object]) -> Iterator[tuple[o
 
 
 def _functions(schema: Core) -> Iterator[object]:
-    """What a schema calls: to validate, and to say its JSON Schema."""
+    """Yield the functions of a schema: for validation, and for its JSON Schema."""
     yield function_of(schema)
     yield from _described_by(schema)
     if schema.get("type") == "json-or-python":
-        # A type that is written as a plain string names itself only where Python objects are read.
+        # A type with a plain string as JSON has its class only in the schema of Python objects.
         python = schema.get("python_schema")
         for choice in _parts(python, "choices"):
             for step in _parts(choice, "steps"):
@@ -74,11 +74,11 @@ def _parts(schema: object, key: str) -> Iterator[Core]:
     return (part for part in parts if isinstance(part, dict)) if isinstance(parts, list) else iter(())
 
 
-# Schemas that say more
+# More precise core schemas
 
 
 def _without_custom_schema(schema: Core) -> Core:
-    """The schema without the JSON Schema that its class gives itself."""
+    """Return the schema without the JSON Schema of its class."""
     metadata = schema.get("metadata")
     kept = (
         {key: value for key, value in metadata.items() if key != "pydantic_js_functions"}
@@ -89,7 +89,7 @@ def _without_custom_schema(schema: Core) -> Core:
 
 
 def _coordinate(schema: Core) -> Core:
-    """The dataclass, and not the list or the text that it may also be read from."""
+    """Return the schema of the dataclass, without its list and text forms."""
     union = schema.get("schema")
     chain = next(_parts(union, "choices"), None)
     return next(_parts(chain, "steps"), schema)
@@ -106,7 +106,7 @@ _CORES: Mapping[str, Callable[[Core], Core]] = MappingProxyType(
 )
 
 
-# Types that are written as this module says
+# JSON Schemas of types
 
 
 def _text(pattern: str) -> Callable[[object], JsonObject]:
@@ -114,15 +114,15 @@ def _text(pattern: str) -> Callable[[object], JsonObject]:
 
 
 def _checked(shape: str, reason: str) -> Callable[[object], JsonObject]:
-    """A type that checks more than the shape of its values, after they are written.
+    """Describe a type that checks more than the shape of its values.
 
-    A check digit that the language enforced would make a valid number, and another one, of each that is miscopied.
+    The language does not enforce check digits: enforcement would turn a miscopied number into a different valid one.
     """
     return lambda owner: {**_text(shape)(owner), CHECKED: reason}
 
 
 def _codes(database: str, attribute: str) -> Callable[[object], JsonObject]:
-    """One of the codes or names that the package pycountry has."""
+    """Describe the codes or names of a database of the package pycountry."""
 
     def describe(owner: object) -> JsonObject:
         entries: Iterable[object] = getattr(sys.modules["pycountry"], database)
@@ -133,7 +133,7 @@ def _codes(database: str, attribute: str) -> Callable[[object], JsonObject]:
 
 
 def _module(owner: object) -> ModuleType:
-    """The module of the class of the package, which a user's class may be derived from."""
+    """Return the module of the class of the package; `owner` can be of a derived class."""
     classes = owner.__mro__ if isinstance(owner, type) else type(owner).__mro__
     return next(
         sys.modules[cls.__module__] for cls in classes if cls.__module__.startswith((_EXTRA, "pydantic."))
@@ -141,7 +141,7 @@ def _module(owner: object) -> ModuleType:
 
 
 def _color(owner: object) -> JsonObject:
-    """The name if there is one, else hex digits: short ones if those of each pair are equal, no alpha of 1."""
+    """Describe colors: the name if any, otherwise hex digits; short if possible, without an alpha of 1."""
     names: Mapping[tuple[int, int, int], str] = _module(owner).COLORS_BY_VALUE
     named = [bytes(value).hex() for value in names]
     twice = f"({'|'.join(digit * 2 for digit in _HEX)})"
@@ -175,7 +175,7 @@ def _mime_type(owner: object) -> JsonObject:
 
 
 def _phone_number(owner: object) -> JsonObject:
-    """As the type formats it."""
+    """Describe phone numbers in the format of the type."""
     kind = owner.args[1] if isinstance(owner, partial) else getattr(owner, "phone_format", None)
     return _checked(_PHONES.get(str(kind), _PHONES["RFC3966"]), "whether there is such a number")(owner)
 
@@ -195,7 +195,7 @@ _DOMAIN = "|".join(
     rf"({_LABEL.format(most=most)}\.){{{least},{count}}}{_TOP}"
     for most, least, count in ((61, 1, 2), (28, 3, 6))
 )
-"""At most 253 characters: three labels of 63, or seven with all but the last one of 30."""
+"""At most 253 characters: 3 labels of 63, or 7 labels of 30 (the last of 63)."""
 
 _NUMBER = "(0|[1-9][0-9]{0,17})"
 _WORD = f"({_NUMBER}|[0-9]{{0,9}}[A-Za-z-][0-9A-Za-z-]{{0,30}})"
@@ -203,7 +203,7 @@ _VERSION = (
     rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_WORD}(\.{_WORD}){{0,9}})?"
     r"(\+[0-9A-Za-z-]{1,30}(\.[0-9A-Za-z-]{1,30}){0,9})?"
 )
-"""Semantic Versioning 2.0.0, with as many digits as an integer of 64 bits has, and as many words as people use."""
+"""Semantic Versioning 2.0.0, with numbers of at most 18 digits and at most 10 identifiers."""
 
 _DATE = (
     "([1-9][0-9]{0,2}Y([1-9][0-9]?M)?([1-9][0-9]{0,4}D)?|[1-9][0-9]?M([1-9][0-9]{0,4}D)?|[1-9][0-9]{0,4}D)"
@@ -213,17 +213,17 @@ _MINUTES = f"([1-9]|[1-5][0-9])M({_SECONDS_OF})?"
 _CLOCK = f"T(([1-9]|1[0-9]|2[0-3])H({_MINUTES}|{_SECONDS_OF})?|{_MINUTES}|{_SECONDS_OF})"
 
 _SECONDS = {"minimum": -62_135_596_800, "maximum": 253_402_300_799}
-"""From year 1 to 9999, in seconds since 1970."""
+"""Years 1 to 9999, in seconds since 1970."""
 
 _MICROSECOND = 1e-6
 
 _TIMES = r"(\*|[0-9]{1,2}(-[0-9]{1,2})?)(/[0-9]{1,2})?"
 _TIMES_LISTED = f"{_TIMES}(,{_TIMES}){{0,59}}"
 _CRON = f"{_TIMES_LISTED}( {_TIMES_LISTED}){{4}}"
-"""Minutes, hours, days of the month, months and days of the week, as crontab(5) writes them with numbers."""
+"""Minutes, hours, days of the month, months and days of the week, numeric as in crontab(5)."""
 
 _IMPORTED = r"[^\s.:][^\s:]*(:[^\s:]+)?"
-"""A module, and perhaps what of it; with a point first it would be relative to nothing."""
+"""A module, with an optional attribute; no leading point, which would be a relative import."""
 
 _CARD = _checked("[0-9]{12,19}", "check digit, and the length that a brand has")
 

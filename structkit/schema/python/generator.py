@@ -1,7 +1,7 @@
-"""Pydantic's generator of JSON Schema, corrected where what it writes is not what pydantic accepts.
+"""A generator of JSON Schemas that describe exactly the JSON that pydantic accepts.
 
-Pydantic's schema is looser or stricter than what it reads (a naive `datetime`, keys of `dict[int, T]`): here it is
-written from the core schema, in formats and keywords of its own.
+Pydantic's own schemas are looser or stricter than its validators (a naive `datetime`, keys of `dict[int, T]`). This
+generator uses the core schema, with private formats and keywords.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ JsonObject = dict[str, object]
 _HASHED = "tuples and frozen classes of what has one"
 
 _DIGITS_AS_KEYS = "structkit:digits"
-"""A private keyword: an enum whose values pydantic also accepts as strings, and so as keys."""
+"""Private keyword: the values of an enum as strings, which pydantic accepts as keys."""
 
 _NO_JSON_MESSAGE = "has no JSON form"
 
-if TYPE_CHECKING:  # several of these are younger than the oldest pydantic that is supported
+if TYPE_CHECKING:  # the oldest supported pydantic lacks some of these
     _Field: TypeAlias = core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField
     _AnyDictSchema: TypeAlias = (
         core_schema.DictSchema
@@ -77,12 +77,12 @@ if TYPE_CHECKING:  # several of these are younger than the oldest pydantic that 
 
 
 def schema_generator(policy: JsonStyle) -> type[_PythonSchema]:
-    """The generator for a call."""
+    """Return the generator for a JSON style."""
     return type(_PythonSchema.__name__, (_PythonSchema,), {"policy": policy})
 
 
 class _PythonSchema(GenerateJsonSchema):
-    """Pydantic's generator, corrected where its schema is not what pydantic accepts."""
+    """Pydantic's generator, with corrected methods where the schema differs from what pydantic accepts."""
 
     policy = JsonStyle()
     _class: object = None
@@ -100,7 +100,7 @@ class _PythonSchema(GenerateJsonSchema):
         return self._named(schema, super().generate_inner(cast("core_schema.CoreSchema", inner)))
 
     def _named(self, schema: core_schema.CoreSchema, json_schema: JsonObject) -> JsonObject:
-        """What describes a schema that others may refer to: a reference, too."""
+        """Return the JSON Schema, or a reference to it if the core schema can be referenced."""
         if "ref" not in schema:
             return json_schema
         name, reference = self.get_cache_defs_ref_schema(CoreRef(schema["ref"]))
@@ -112,7 +112,7 @@ class _PythonSchema(GenerateJsonSchema):
         return value
 
     def emit_warning(self, kind: str, detail: str) -> None:
-        """Defaults that cannot be written as JSON do not matter here; the plain schema warns of them."""
+        """Ignore defaults without a JSON form: the plain schema warns of them."""
 
     def normalize_name(self, name: str) -> str:
         return name
@@ -127,7 +127,7 @@ class _PythonSchema(GenerateJsonSchema):
     # Fields
 
     def field_is_present(self, field: _Field | core_schema.ComputedField) -> bool:
-        # Pydantic describes dataclass fields with init=False and then ignores or forbids them.
+        # Pydantic describes dataclass fields with init=False, but ignores or forbids them.
         return field.get("init") is not False and super().field_is_present(field)
 
     def model_field_schema(self, schema: core_schema.ModelField) -> JsonObject:
@@ -169,9 +169,9 @@ class _PythonSchema(GenerateJsonSchema):
         return {"properties": {}, **fields_to_object(fields), **order}
 
     def _path(self, field: _Field | core_schema.ComputedField, name: str) -> Sequence[str | int]:
-        """Where pydantic looks for a field: under its alias, its first plain one, or at the end of the first path."""
+        """Return the path of a field: its alias, the first alias of one step, or the first alias path."""
         alias: object = field.get("validation_alias")
-        # Older pydantics describe the alias even where validate_by_alias is off.
+        # Older versions of pydantic describe the alias even if validate_by_alias is off.
         if getattr(self._config, "validate_by_alias", None) is False:
             return [name]
         if isinstance(alias, list):
@@ -189,7 +189,7 @@ class _PythonSchema(GenerateJsonSchema):
         return self._owned(schema, super().typed_dict_schema)
 
     def _owned(self, schema: S, describe: Callable[[S], JsonObject]) -> JsonObject:
-        """The schema of a class, whose fields are written as it says."""
+        """Return the schema of a class, with the JSON style of the class."""
         outer, self._class = self._class, schema.get("cls")
         try:
             return describe(schema)
@@ -218,8 +218,7 @@ class _PythonSchema(GenerateJsonSchema):
         if schema.get("strip_whitespace", self._config.str_strip_whitespace) and (
             len(described) > 1 or self._distinct
         ):
-            # Lengths and the pattern hold after stripping, and so must items and keys differ: nothing that can be
-            # stripped is written.
+            # Lengths, patterns and distinctness apply after stripping: allow no text that stripping changes.
             described["allOf"] = [
                 *described.get("allOf", ()),
                 {"type": "string", "pattern": STRIPPED_PATTERN},
@@ -308,7 +307,7 @@ class _PythonSchema(GenerateJsonSchema):
             reason = non_string_reason(first)
             every = [self.generate_inner(each) for each in (first, *texts)]
             return {"allOf": every} if reason is None else unsupported(reason)
-        # What is any JSON, and then an instance of something.
+        # Any JSON, then an instance of a class.
         asked = [step for step in others if step["type"] == "is-instance"] if first["type"] == "any" else []
         return self.generate_inner(asked[0]) if asked else super().chain_schema(schema)
 
@@ -358,7 +357,7 @@ class _PythonSchema(GenerateJsonSchema):
             described = {**described, "enum": [_enum_json_value(value) for value in enum_members(schema)]}
             described.pop("type", None)
         if schema.get("sub_type") == "int":
-            # Only members are read as keys, and no combinations of flags.
+            # Keys are members only, not combinations of flags.
             described[_DIGITS_AS_KEYS] = [str(int(member.value)) for member in schema["members"]]
         return described
 
@@ -372,7 +371,7 @@ class _PythonSchema(GenerateJsonSchema):
         described = super().union_schema(schema)
         branches: Any = described.get("anyOf", ())
         possible = [each for each in branches if _NO_JSON_MESSAGE not in str(each.get(UNSUPPORTED))]
-        # No JSON is read as an instance of a class, so that branch is never taken.
+        # No JSON is an instance of a class: drop such branches.
         return {**described, "anyOf": possible} if possible else described
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonObject:
@@ -383,7 +382,7 @@ class _PythonSchema(GenerateJsonSchema):
         branches = described.pop("oneOf")
         tag = described.pop("discriminator", {}).get("propertyName")
         if tag is not None:
-            # Without its tag pydantic does not know the branch, even where the tag has a default.
+            # Pydantic needs the tag to select the branch, even if the tag has a default.
             present = {"type": "object", "required": [tag], "additionalProperties": True}
             branches = [
                 {"allOf": [branch, present]} if self._is_optional_key(branch, tag) else branch
@@ -392,7 +391,7 @@ class _PythonSchema(GenerateJsonSchema):
         return {**described, "anyOf": branches}
 
     def _is_optional_key(self, branch: dict[str, Any], key: str) -> bool:
-        """Whether an object may be written without a key; one that is not known yet might."""
+        """Return whether a key of an object is optional; for a definition not generated yet, whether it may be."""
         plain = self.get_schema_from_definitions(JsonRef(branch["$ref"])) if "$ref" in branch else branch
         return not self.policy.writes_defaults if plain is None else key in plain.get(OPTIONAL, ())
 
@@ -429,7 +428,7 @@ class _PythonSchema(GenerateJsonSchema):
         return described
 
     def _keys(self, keys: core_schema.CoreSchema, *, distinct_values: bool) -> JsonObject:
-        """The schema of the names, for names are strings whatever the type of the key."""
+        """Return the schema of the names of keys, which are strings for any key type."""
         if name := self._unhashable(keys):
             return unsupported(
                 f"a key cannot be {name}, which has no hash; use dict[str, ...], or a list of pairs"
@@ -459,19 +458,19 @@ class _PythonSchema(GenerateJsonSchema):
 
 
 def _branch(choice: object) -> core_schema.CoreSchema:
-    """The schema of an alternative, without its label."""
+    """Return the schema of a branch, without its label."""
     return cast("core_schema.CoreSchema", choice[0] if isinstance(choice, tuple) else choice)
 
 
 def _enum_json_value(value: object) -> object:
-    """A value of an enum as JSON that pydantic reads: a Decimal as a number, though pydantic writes a string."""
+    """Return a value of an enum as JSON that pydantic accepts: a Decimal as a number, not as a string."""
     return json.loads(str(value)) if isinstance(value, Decimal) else to_jsonable_python(value)
 
 
 def _unwritable(
     schema: core_schema.EnumSchema | core_schema.LiteralSchema, values: Sequence[object]
 ) -> JsonObject:
-    """Refuse values such as tuples and bytes, which pydantic writes as JSON and does not read back."""
+    """Reject values such as tuples and bytes, whose JSON pydantic does not accept."""
     validator = SchemaValidator(schema)
     for value in values if not all(map(_round_trips, values)) else ():
         try:
@@ -482,7 +481,7 @@ def _unwritable(
 
 
 def _satisfying_members(schema: core_schema.CoreSchema, values: Sequence[object]) -> JsonObject:
-    """Those of some values that pass a constraint."""
+    """Return the enum of the values that pass a constraint."""
     validator = SchemaValidator(schema)
     passing: list[object] = []
     for value in values:
@@ -493,7 +492,7 @@ def _satisfying_members(schema: core_schema.CoreSchema, values: Sequence[object]
 
 
 def _round_trips(value: object) -> bool:
-    """Whether a value surely is read back: texts and numbers are, but for integers of more than 64 bits in an enum."""
+    """Return whether a value is known to round-trip: strings and numbers, except integers of more than 64 bits."""
     if isinstance(value, int):
         return value.bit_length() < 64
     return isinstance(value, str | float | None)

@@ -1,4 +1,4 @@
-"""What cannot be in a set, for Python cannot hash it: lists, dicts, models that are not frozen."""
+"""Types whose values are not hashable, and so not allowed in a set: lists, dicts, models that are not frozen."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _NEVER = frozenset({"counter", "defaultdict", "deque", "dict", "list", "ordered-
 _TRANSPARENT_KINDS = frozenset(
     {"default", "definitions", "function-before", "json", "json-or-python", "lax-or-strict"}
 )
-"""Wrappers whose value is that of what they hold."""
+"""Wrappers whose value is the value of the inner schema."""
 
 _FIELD_CLASS_KINDS = frozenset({"dataclass", "model"})
 
 
 def unhashable_type(schema: Core, definitions: Mapping[str, Core]) -> str | None:
-    """What of a schema's values cannot be hashed, so that pydantic takes none of them into a set.
+    """Return the type that makes all values of a schema unhashable, so that no set can contain them.
 
     Args:
         schema: A core schema.
-        definitions: Those that it may refer to, by their references.
+        definitions: The referenced schemas, by their references.
 
     Returns:
-        The name of a type; `None` if the values can be hashed, some of them can, or nobody knows.
+        The name of a type; `None` if some values are hashable, or this is unknown.
 
     >>> unhashable_type({"type": "tuple", "items_schema": [{"type": "int"}, {"type": "list"}]}, {})
     'list'
@@ -38,7 +38,7 @@ def unhashable_type(schema: Core, definitions: Mapping[str, Core]) -> str | None
 
 
 def _unhashable_types(schema: Core, definitions: Mapping[str, Core], seen: set[str]) -> Iterator[str]:
-    """The types within a schema whose values cannot be hashed."""
+    """Yield the types within a schema whose values are not hashable."""
     kind = schema["type"]
     if kind == "definition-ref":
         name = schema["schema_ref"]
@@ -62,7 +62,7 @@ def _unhashable_types(schema: Core, definitions: Mapping[str, Core], seen: set[s
 
 
 def _function_result(schema: Core, definitions: Mapping[str, Core], seen: set[str]) -> Iterator[str]:
-    """What a function makes is known of pydantic's own ones, of validators of classes, and of a class's method."""
+    """Yield unhashable types of the result of a function of pydantic, a validator of a class, or a class method."""
     function = schema["function"]["function"]
     made = getattr(function, "__self__", function)
     constrains = str(getattr(getattr(function, "func", function), "__module__", "")).startswith("pydantic")
@@ -79,7 +79,7 @@ def _class(schema: Core) -> Iterator[str]:
 
 
 def _parts(schema: Core) -> Iterator[Core]:
-    """The parts that are hashed for the hash of the whole."""
+    """Yield the parts whose hashes the hash of a value uses."""
     kind = schema["type"]
     if kind == "tuple":
         yield from schema["items_schema"]
@@ -92,7 +92,7 @@ def _parts(schema: Core) -> Iterator[Core]:
 
 
 def _hashes_fields(cls: type) -> bool:
-    """Whether a class's hash is the one that pydantic or `dataclasses` made of its fields."""
+    """Return whether pydantic or `dataclasses` generated the hash of a class from its fields."""
     made: Any = cls.__hash__
     code = getattr(made, "__code__", None)
     return str(made.__module__).startswith("pydantic") or getattr(code, "co_filename", "") == "<string>"

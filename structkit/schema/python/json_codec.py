@@ -1,4 +1,4 @@
-"""Values as JSON text and back, where it is not a model that writes them: messages, states, what a tool returns."""
+"""Convert values that no model generates to JSON and back: messages, states, results of tools."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class JsonCodec(Generic[T]):
-    """How the values of a type are stored.
+    """Convert the values of one type to JSON text and back.
 
     >>> form = JsonCodec(list[int])
     >>> form.loads(form.dumps([1, 2]))
@@ -26,10 +26,10 @@ class JsonCodec(Generic[T]):
         self._adapter: TypeAdapter[T] = TypeAdapter(type_)
 
     def dumps(self, value: T) -> str:
-        """The JSON text of a value.
+        """Return the JSON text of a value.
 
         Raises:
-            ValueError: It is not of the type.
+            ValueError: The value is not of the type.
         """
         try:
             return self._adapter.dump_json(value, warnings="error").decode()
@@ -37,10 +37,10 @@ class JsonCodec(Generic[T]):
             raise ValueError(f"{error}".strip().splitlines()[-1].strip()) from error
 
     def loads(self, text: str | bytes) -> T:
-        """The value of a JSON text.
+        """Return the value of a JSON text.
 
         Raises:
-            ValueError: It is none; the first thing that is wrong, and where.
+            ValueError: The text is invalid; the message has the first error and its path.
         """
         try:
             return self._adapter.validate_json(text, strict=True)
@@ -51,10 +51,10 @@ class JsonCodec(Generic[T]):
 
 
 def json_text_of(value: object) -> str:
-    """The JSON text of anything that pydantic can write: models, dataclasses, dates, sets.
+    """Return the JSON text of a value that pydantic can serialize: models, dataclasses, dates, sets.
 
     Raises:
-        ValueError: It cannot be written as JSON.
+        ValueError: The value cannot be serialized.
 
     >>> json_text_of({"days": {1, 2}})
     '{"days": [1, 2]}'

@@ -1,6 +1,6 @@
-"""What pydantic says of a text: the value's canonical text, or who refuses it, the type or a validator of the user's.
+"""Pydantic's verdict on a text: its canonical text, or the rejection by the type or by a validator of the user.
 
-For proofs that a guide and a type agree; values for users come from `schema/python/output.py`.
+Used to check that a guide and a type agree. `schema/python/output.py` makes values for users.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["Judge", "Refused"]
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A refusal.
+    """A rejection.
 
     Attributes:
-        place: The part that is refused, such as `$.items[2].age`.
-        message: Why.
-        by_validator: Whether a validator that somebody wrote refuses it, and not the type.
+        place: The path of the rejected part, such as `$.items[2].age`.
+        message: The reason.
+        by_validator: Whether a validator of the user rejects the part, not the type.
     """
 
     place: str
@@ -35,7 +35,7 @@ class Refused:
 
 
 class Judge:
-    """Pydantic's word on a type.
+    """Check texts against a type with pydantic.
 
     >>> judge = Judge(list[int])
     >>> judge.refusal("[1, true]"), judge.dump("[1,2]")
@@ -53,10 +53,10 @@ class Judge:
         self._has_own = _has_own_functions(self._adapter.core_schema)
 
     def refusal(self, text: str) -> Refused | None:
-        """Who refuses a text and why; `None` if it is accepted.
+        """Return why a text is rejected; `None` if it is accepted.
 
-        A validator that raises something else than `ValueError` or `AssertionError` is broken. That is not what it was
-        written for, so it does not count as its own refusal.
+        A validator that raises an error other than `ValueError` or `AssertionError` is broken; its error does not count
+        as a rejection by the validator.
         """
         try:
             self._adapter.validate_json(text)
@@ -69,33 +69,33 @@ class Judge:
                 str(worst["msg"]),
                 own is not None,
             )
-        except Exception as error:  # a user's validator may raise anything
+        except Exception as error:  # validators of users can raise any error
             return Refused("$", f"{type(error).__name__}: {error}", False)
         return None
 
     def _is_own(self, error: Any) -> bool:
-        """Whether an error is a validator's that somebody wrote.
+        """Return whether a validator of the user raised an error.
 
-        Pydantic's types raise errors of its own, so an exception that was caught was raised by another's function.
+        Pydantic's types raise pydantic's errors, so any caught exception comes from a function of the user.
         """
         if isinstance(error.get("ctx", {}).get("error"), Exception) or error["type"] in _CHECKED_AFTER:
             return True
         return self._has_own and error["type"] not in _KNOWN
 
     def dump(self, text: str) -> str | None:
-        """The canonical JSON of the value of a text; `None` where the value has none, or the text is refused."""
+        """Return the canonical JSON of a text; `None` if the text is rejected or its value has no JSON."""
         try:
             value = self._adapter.validate_json(text)
             dumped = self._adapter.dump_python(
                 value, mode="json", by_alias=True, round_trip=True, warnings=False
             )
             return json.dumps(dumped, ensure_ascii=False, allow_nan=False)
-        except Exception:  # a user's validator or serializer may raise anything
+        except Exception:  # validators and serializers of users can raise any error
             return None
 
 
 def _has_own_functions(core: object) -> bool:
-    """Whether a core schema has a function that is not pydantic's: a validator that somebody wrote."""
+    """Return whether a core schema has a function that is not pydantic's: a validator of the user."""
     pending, seen = [core], set[int]()
     while pending:
         current = pending.pop()
@@ -122,7 +122,9 @@ _CHECKED_AFTER = frozenset(
     path_exists path_not_directory path_not_file payment_card_number_brand payment_card_number_luhn predicate_failed
     """.split()
 )
-"""Errors of functions of pydantic and pydantic-extra-types that look at the world, compute what no automaton can, or
-ask a predicate that somebody wrote."""
+"""Errors of functions of pydantic and pydantic-extra-types that no automaton can enforce.
+
+They access the file system, compute check digits, or call a predicate of the user.
+"""
 
 _NO_SCHEMAS = {"default", "expected", "members", "metadata", "serialization"}

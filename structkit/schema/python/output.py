@@ -1,6 +1,6 @@
-"""The door to pydantic: a Python type gives its JSON Schema here, and a text becomes a validated instance.
+"""Python types as targets: from a type to its schema with pydantic, and from a text to a validated instance.
 
-The schema that is read is the one of `schema/python/generator.py`; the user is given pydantic's own.
+The parsed JSON Schema is that of `schema/python/generator.py`; users get pydantic's own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ JsonObject = dict[str, object]
 
 
 class OutputType(Generic[T]):
-    """A Python type as a target: its schema, and the way back from a text to an instance.
+    """A Python type as a target: its schema, and validation of texts.
 
     >>> numbers = OutputType.of(list[int])
     >>> numbers.name, numbers.json_schema
@@ -43,8 +43,8 @@ class OutputType(Generic[T]):
     Attributes:
         name: The name of the type, for messages and prompts.
         document: The type as Schema nodes.
-        whitespace: The style that the type itself asks for, if it does.
-        full_json_schema: What was read: its JSON Schema with all that pydantic's own does not say.
+        whitespace: The style that the type sets, if any.
+        full_json_schema: The parsed JSON Schema, with private keywords that pydantic's own does not have.
     """
 
     def __init__(
@@ -65,18 +65,18 @@ class OutputType(Generic[T]):
         limits: Limits = Limits(),  # noqa: B008
         oracle: StringOracle = UNDECIDED,
     ) -> OutputType[T]:
-        """Read a type.
+        """Parse a type.
 
         Args:
-            target: Anything that a pydantic field may be annotated with, or a `TypeAdapter` of it.
-            policy: What the call says about how its values are written.
+            target: Any annotation of a pydantic field, or a `TypeAdapter`.
+            policy: The JSON style of the call.
             limits: Bounds the size of the schema.
-            oracle: Decides what patterns say about names.
+            oracle: Decides which names match patterns.
 
         Raises:
             SchemaError: Pydantic cannot describe the type.
             UnsupportedKeyword: A part of the type cannot be enforced while decoding.
-            UnsatisfiableSchema: The type has no value that can be written as JSON.
+            UnsatisfiableSchema: No value of the type has a JSON form.
             LimitExceeded: The type is too large or too deep.
         """
         given: object = target
@@ -106,22 +106,22 @@ class OutputType(Generic[T]):
 
     @cached_property
     def validators(self) -> PartValidator:
-        """The validators of its parts."""
+        """The validators of the parts of the type."""
         return PartValidator.of(self._adapter)
 
     @cached_property
     def json_schema(self) -> JsonObject:
-        """The JSON Schema as pydantic writes it."""
+        """The JSON Schema that pydantic generates."""
         return dict(self._adapter.json_schema())
 
     def serialize(self, value: object, *, exclude_unset: bool = False) -> Iterator[tuple[object, object]]:
-        """The JSON values that serializers write for a Python value; see `structkit.schema.python.serialize.dumps`."""
+        """Yield the JSON values of a Python value; see `structkit.schema.python.serialize.serialize`."""
         return serialize(self._adapter, value, exclude_unset=exclude_unset)
 
     def validate(self, text: str) -> T:
-        """The instance that a JSON text stands for.
+        """Return the instance of a JSON text.
 
         Raises:
-            pydantic.ValidationError: The text is not JSON, or the type refuses it.
+            pydantic.ValidationError: The text is not JSON, or the type rejects it.
         """
         return self._adapter.validate_json(text)

@@ -1,4 +1,4 @@
-"""Python values as JSON, as the serializers of their type write them."""
+"""Serialize Python values to JSON with the serializers of their type."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ T = TypeVar("T")
 def serialize(
     adapter: TypeAdapter[T], value: object, *, exclude_unset: bool
 ) -> Iterator[tuple[object, object]]:
-    """The JSON values of a Python value as it is, and then of what it is when it was validated.
+    """Yield JSON values of a Python value: first as given, then validated.
 
-    Types that decode what they are given, such as Base64, would decode their own values again; others turn what is
-    given, such as a dict, into values of theirs. So both are tried, under aliases and under names.
+    Validation decodes values of some types, such as Base64, a second time; values of other types, such as a dict for
+    a model, need it. Both are tried, with aliases and with field names.
 
     Args:
         adapter: The type.
         value: The value.
-        exclude_unset: Whether fields that were not set are left out at first; else at last.
+        exclude_unset: Whether the first attempt excludes unset fields; the second attempt does the opposite.
 
     Yields:
-        What the JSON value is to be read as, and the JSON value.
+        The Python value, and its JSON value.
 
     Raises:
-        pydantic.ValidationError: The type refuses the value, and what it is as it stands was not enough.
+        pydantic.ValidationError: The type rejects the value; raised after the attempts without validation.
 
     >>> next(serialize(TypeAdapter(set[int]), {3}, exclude_unset=False))
     ({3}, [3])

@@ -1,6 +1,6 @@
-"""Bounds on dates, times and durations, which pydantic's JSON Schema drops: as private formats with arguments.
+"""Bounds of dates, times and durations, which pydantic's JSON Schema lacks, as arguments of private formats.
 
-Core schemas are read as plain dicts; pydantic itself is not needed.
+Core schemas are plain dicts here; this module does not import pydantic.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SOME_DAY = dt.date(2000, 1, 1)
 
 
 def unsupported(reason: str) -> JsonObject:
-    """A subschema that `read` refuses with its path."""
+    """Return a subschema that the parser rejects, with its path."""
     return {UNSUPPORTED: reason}
 
 
@@ -38,19 +38,19 @@ def format_schema(kind: str, **arguments: object) -> JsonObject:
 
 
 def date_of(schema: Core) -> JsonObject:
-    """The days within the bounds; past and future are told from today."""
+    """Return the schema of dates within bounds; past and future are relative to today."""
     low, high = _ends(schema, dt.date, _DAY, dt.date.min, dt.date.max)
     today = dt.datetime.now(_now_zone(schema)).date()
     if schema.get("now_op") == "past":
         high = min(today - _DAY, high or dt.date.max)
     elif schema.get("now_op") == "future":
-        # A target that is kept until tomorrow must not write what is then today.
+        # A target in use until tomorrow must not generate the date of that day.
         low = max(today + 2 * _DAY, low or dt.date.min)
     return _format("date", low, high, None)
 
 
 def time_of(schema: Core) -> JsonObject:
-    """The times of day within the bounds: clocks are compared, for of two times often one has no offset."""
+    """Return the schema of times of day within bounds, compared without offsets, which often only one time has."""
     given = {name: value for name in _BOUNDS if isinstance(value := schema.get(name), dt.time)}
     zone = _ZONES.get(schema.get("tz_constraint"))
     if any(bound.tzinfo is not None for bound in given.values()):
@@ -71,10 +71,10 @@ def time_of(schema: Core) -> JsonObject:
 
 
 def datetime_of(schema: Core) -> JsonObject:
-    """The moments within the bounds.
+    """Return the schema of datetimes within bounds.
 
-    Pydantic compares clocks where one of two moments has no offset, and instants otherwise. Which clocks show an
-    instant after another is told for the offset Z, and where there is one fixed offset.
+    Pydantic compares local times if one datetime has no offset, and instants otherwise. Instants are bounded for the
+    offset Z and for one fixed offset.
     """
     constraint = schema.get("tz_constraint")
     if isinstance(constraint, int):
@@ -92,7 +92,7 @@ def datetime_of(schema: Core) -> JsonObject:
 
 
 def duration_of(schema: Core, *, seconds: bool) -> JsonObject:
-    """The durations within the bounds, as text or as a number of seconds."""
+    """Return the schema of durations within bounds, as text or as a number of seconds."""
     low, high = _ends(schema, dt.timedelta, _TICK, dt.timedelta.min, dt.timedelta.max)
     if not seconds:
         return _format("timedelta", low, high, None)
@@ -106,14 +106,14 @@ def duration_of(schema: Core, *, seconds: bool) -> JsonObject:
 
 
 _MAX_DURATION = dt.timedelta(days=99_999_999)
-"""Within it a number of seconds has an exact microsecond, nearly."""
+"""Bound within which a float of seconds is precise to about a microsecond."""
 
 _BOUNDS = ("ge", "gt", "le", "lt")
 _ZONES: Mapping[object, str] = {"aware": "aware", "naive": "naive"}
 
 
 def _moments(schema: Core, zone: str | None, offset: dt.timezone | None) -> JsonObject:
-    """The moments of one zone, whose clocks show `offset` if that is known."""
+    """Return the schema of datetimes of one zone, with `offset` if known."""
 
     def clock(moment: dt.datetime) -> dt.datetime:
         shown = moment.astimezone(offset) if moment.tzinfo is not None and offset is not None else moment
@@ -132,7 +132,7 @@ def _moments(schema: Core, zone: str | None, offset: dt.timezone | None) -> Json
 def _ends(
     schema: Core, kind: type[T], step: dt.timedelta, earliest: T, latest: T
 ) -> tuple[T | None, T | None]:
-    """The first and the last value within the bounds, `None` where there is none; the first is then the later one."""
+    """Return the first and last value within bounds, `None` if unbounded; if no value fits, the first is later."""
     ge, gt, le, lt = (value if isinstance(value := schema.get(name), kind) else None for name in _BOUNDS)
     if (gt is not None and gt >= latest) or (lt is not None and lt <= earliest):
         return latest, earliest
@@ -156,6 +156,6 @@ def _format_bound(end: object) -> str | int | None:
 
 
 def _now_zone(schema: Core) -> dt.timezone | None:
-    """The zone whose clock says what is now; `None` for that of this machine."""
+    """Return the zone of the current time; `None` for the local zone."""
     seconds = schema.get("now_utc_offset")
     return dt.timezone(dt.timedelta(seconds=seconds)) if isinstance(seconds, int) else None

@@ -1,6 +1,6 @@
-"""The parts of a type: the validators of its fields and items, found by the names and positions that lead to them.
+"""The validators of the fields and items of a type, by path.
 
-Read from pydantic's core schema, which says what the JSON Schema does not: the validators that users wrote.
+The source is pydantic's core schema, which, unlike the JSON Schema, contains the validators of users.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _ITEMS = {"list", "set", "frozenset", "generator"}
 
 
 class _Scope(NamedTuple):
-    """What a part is in.
+    """The context of a part.
 
     Attributes:
-        definitions: The parts that it may refer to.
-        config: The configuration of the class that it is in, such as `strict` or `str_strip_whitespace`.
+        definitions: The schemas that the part can refer to.
+        config: The configuration of the enclosing class, such as `strict` or `str_strip_whitespace`.
     """
 
     definitions: Mapping[str, _Core] = {}
@@ -39,7 +39,7 @@ class _Scope(NamedTuple):
 
 
 class PartValidator:
-    """A part of a type.
+    """The validator of a part of a type.
 
     >>> from pydantic import BaseModel
     >>> class Person(BaseModel):
@@ -57,11 +57,11 @@ class PartValidator:
 
     @classmethod
     def of(cls, adapter: TypeAdapter[Any]) -> PartValidator:
-        """The whole of a type."""
+        """Return the validator of a complete type."""
         return cls(adapter.core_schema, _Scope())._resolved
 
     def child(self, step: str | int) -> PartValidator | None:
-        """The part of a name or a position; `None` where that depends on more than the type, as in a union."""
+        """Return the part at a name or position; `None` if the type does not determine it, as in a union."""
         if step not in self._children:
             within = self._unwrapped
             found = within._find(step)
@@ -71,10 +71,10 @@ class PartValidator:
         return self._children[step]
 
     def validate(self, text: str) -> object:
-        """The value of a JSON text; what `json.loads` gives if the validators need the rest of the value.
+        """Return the value of a JSON text; the result of `json.loads` if validators need the rest of the value.
 
         Raises:
-            ValueError: The text is no value of the part (a `pydantic.ValidationError` is one).
+            ValueError: The text is not a value of the part (a `pydantic.ValidationError` is a `ValueError`).
         """
         if self._validator is None:
             return json.loads(text)
@@ -82,13 +82,13 @@ class PartValidator:
             return self._validator.validate_json(text)
         except ValueError:
             raise
-        except Exception:  # a user's validator that looks for fields that are not there yet
+        except Exception:  # a validator of the user that reads missing fields
             return json.loads(text)
 
     def build_partial(self, fields: Mapping[str, object]) -> object:
-        """An object of which only some fields are there: an instance of a model made without validation, or a dict.
+        """Return an object with some of its fields: an instance of a model without validation, or a dict.
 
-        Defaults are not filled in, for what is not there yet may become something else, and no code of the model runs.
+        Missing fields get no default, because their values are not known yet. No code of the model runs.
         """
         core = self
         while core._core["type"] in _INNER - {"model"} and core._core.get("schema") is not None:
@@ -107,7 +107,7 @@ class PartValidator:
 
     @property
     def accepts_prefix(self) -> bool:
-        """Whether a string that is not complete means something: the beginning of a date is no date."""
+        """Whether an incomplete string is a value: the prefix of a date is not a date."""
         return self._unwrapped._core["type"] in _GROWING
 
     @cached_property
@@ -123,7 +123,7 @@ class PartValidator:
 
     @property
     def _resolved(self) -> PartValidator:
-        """The part behind references."""
+        """The part after resolving references."""
         part = self
         while part._core["type"] in ("definitions", "definition-ref"):
             scope = part._scope
@@ -138,14 +138,14 @@ class PartValidator:
 
     @property
     def _inner_scope(self) -> _Scope:
-        """The scope of what is in it: a class has its own configuration, or none."""
+        """The scope of the inner parts: a class has its own configuration, or none."""
         if self._core["type"] in _CONFIGURED:
             return self._scope._replace(config=self._core.get("config"))
         return self._scope
 
     @cached_property
     def _unwrapped(self) -> PartValidator:
-        """The part without what wraps it: validators, defaults, null, the class of a model."""
+        """The part without its wrappers: validators, defaults, null, the class of a model."""
         part = self
         while part._core["type"] in _INNER:
             names = ("schema", "json_schema", "lax_schema")
@@ -184,7 +184,7 @@ class PartValidator:
 
 
 def _instance(model: type[BaseModel], values: dict[str, object]) -> BaseModel:
-    """An instance with these values and no others; `model_construct` would add defaults and call `model_post_init`."""
+    """Return an instance with these values only; `model_construct` adds defaults and calls `model_post_init`."""
     instance = model.__new__(model)
     state: dict[str, object] = {"__dict__": values, "__pydantic_fields_set__": set(values)}
     if not model.__pydantic_root_model__:
