@@ -431,16 +431,18 @@ class _Lowering:
     def array(self, schema: Array, path: str) -> Node:
         """Lower an array."""
         prefix = [self.items(schema, f"{path}[{index}]", item) for index, item in enumerate(schema.prefix)]
-        most = schema.max_items
+        max_items = schema.max_items
         if NEVER in prefix:
-            most = min(prefix.index(NEVER), len(prefix) if most is None else most)
-        items = NEVER if most is not None and most <= len(prefix) else self.items(schema, f"{path}[]")
+            max_items = min(prefix.index(NEVER), len(prefix) if max_items is None else max_items)
+        items = (
+            NEVER if max_items is not None and max_items <= len(prefix) else self.items(schema, f"{path}[]")
+        )
         if items is NEVER and not schema.contains:
-            most = len(prefix) if most is None else min(most, len(prefix))
-        if most is not None and schema.min_items > most:
+            max_items = len(prefix) if max_items is None else min(max_items, len(prefix))
+        if max_items is not None and schema.min_items > max_items:
             return NEVER
-        least = max(schema.min_items - len(prefix), 0)
-        more = None if most is None else max(most - len(prefix), 0)
+        min_count = max(schema.min_items - len(prefix), 0)
+        max_count = None if max_items is None else max(max_items - len(prefix), 0)
         rule = None if schema.unique_items else self.rule
         inside: Node
         if schema.contains:
@@ -451,13 +453,15 @@ class _Lowering:
                 rule=rule,
                 path=path,
             )
-        elif more == 0:
+        elif max_count == 0:
             inside = EMPTY
         elif prefix:
-            inside = Repeat(seq(LiteralText(self.comma), items), least, more)
+            inside = Repeat(seq(LiteralText(self.comma), items), min_count, max_count)
         else:
-            inside = SeparatedList((ListPart(items, least, more),), self.comma)
-        inside = prefix_items(prefix[:most], inside, schema.min_items, comma=self.comma, rule=rule, path=path)
+            inside = SeparatedList((ListPart(items, min_count, max_count),), self.comma)
+        inside = prefix_items(
+            prefix[:max_items], inside, schema.min_items, comma=self.comma, rule=rule, path=path
+        )
         array = seq(LiteralText("["), inside, LiteralText("]"))
         return self.rule(array, path) if schema.unique_items else array
 

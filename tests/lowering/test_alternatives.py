@@ -14,7 +14,7 @@ from structkit.targets.targets import Choice, read_target
 
 
 @given(st.sets(st.text("abé", max_size=6), min_size=1, max_size=30), st.text("abé", max_size=6))
-def test_grouped_texts_are_the_same_texts(texts: set[str], other: str) -> None:
+def test_grouped_texts_equal_the_texts(texts: set[str], other: str) -> None:
     rules: dict[str, Node] = {}
 
     def rule(node: Node, name: str) -> Node:
@@ -31,7 +31,7 @@ def test_grouped_texts_are_the_same_texts(texts: set[str], other: str) -> None:
         assert dfa.accepts(text.encode()) == (text in texts)
 
 
-def test_many_options_are_built_when_a_text_comes_to_them() -> None:
+def test_many_options_are_built_lazily() -> None:
     values = [f"{number * 2654435761 % 2**32:08x}" for number in range(20_000)]
     for target in ({"enum": values}, Choice(values)):
         automaton = link(read_target(target).rules())
@@ -42,7 +42,7 @@ def test_many_options_are_built_when_a_text_comes_to_them() -> None:
         assert len(automaton.row) < 4_000
 
 
-def test_options_that_each_continue_the_one_before() -> None:
+def test_options_that_are_prefixes_of_each_other() -> None:
     values = ["a" * length for length in range(1, 400)]
     automaton = link(read_target(Choice(values)).rules())
     assert Reader(automaton).accepts(b"a" * 399) and not Reader(automaton).accepts(b"a" * 400)

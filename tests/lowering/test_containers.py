@@ -19,7 +19,7 @@ def _body(word: str) -> bytes:
 
 
 @given(st.frozensets(_WORDS, min_size=1, max_size=5), st.lists(_WORDS, max_size=5))
-def test_every_text_but_the_names(names: frozenset[str], words: list[str]) -> None:
+def test_every_text_except_the_names(names: frozenset[str], words: list[str]) -> None:
     automaton = link(Rules(free_text_except(names), {}))
     for word in (*names, *words, *(name + "a" for name in names), *(name[:-1] for name in names)):
         assert Reader(automaton).accepts(_body(word)) == (word not in names)

@@ -38,7 +38,7 @@ MANY = 300
 
 
 def _document() -> Document:
-    """A chain of definitions, each of which may hold the next."""
+    """Return a chain of definitions, each of which can contain the next."""
     last = {f"d{MANY}": Object((Property("end", Integer()),))}
     chain = {
         f"d{number}": Object(
@@ -57,7 +57,7 @@ def _made(rules: Rules) -> set[str]:
     return {name for name in rules.rules.lowered if name.startswith("#d")}
 
 
-def test_a_definition_is_lowered_when_a_text_comes_to_it() -> None:
+def test_a_definition_is_lowered_on_first_use() -> None:
     rules = lower(_document())
     assert _made(rules) == set()
     automaton = link(rules)
@@ -71,14 +71,14 @@ def test_a_definition_is_lowered_when_a_text_comes_to_it() -> None:
     assert not Reader(automaton).accepts(b'{"first": {"next": {"next": {"p8": 1}}}}')
 
 
-def test_who_asks_for_all_rules_gets_all() -> None:
+def test_iteration_lowers_all_rules() -> None:
     rules = lower(_document())
-    assert len(rules.rules) == MANY + 1  # the last definition is small, and copied; `integer` is a rule
+    assert len(rules.rules) == MANY + 1  # the last definition is small and copied; `integer` is a rule
     assert _made(rules) == {f"#d{number}" for number in range(MANY)}
     assert rules.lazy >= set(rules.rules)
 
 
-def test_json_inside_a_string_may_be_of_a_postponed_definition() -> None:
+def test_json_inside_a_string_can_use_a_deferred_definition() -> None:
     document = _document()
     inside = Property("inside", String(content=Ref("d0")))
     rules = lower(Document(Object((inside, Property("first", Ref("d0")))), document.definitions))
@@ -89,7 +89,7 @@ def test_json_inside_a_string_may_be_of_a_postponed_definition() -> None:
     assert not Reader(automaton).accepts(b'{"inside": "{\\"next\\": {\\"p9\\": 5}}", "first": {}}')
 
 
-def test_what_is_postponed_counts_as_lowered() -> None:
+def test_deferred_definitions_count_toward_the_limit() -> None:
     with pytest.raises(LimitExceeded, match="regex_nodes"):
         lower(_document(), limits=Limits(regex_nodes=MANY))
 
@@ -111,7 +111,7 @@ def test_what_is_postponed_counts_as_lowered() -> None:
         reduce(lambda inner, _: Array(items=inner), range(20), Integer()),
     ],
 )
-def test_what_may_be_refused_or_large_is_not_postponed(value: Schema) -> None:
+def test_unsupported_or_large_definitions_are_not_deferred(value: Schema) -> None:
     large = Object((*(Property(f"p{each}", Integer()) for each in range(MANY)), Property("last", value)))
     plain = Object(tuple(Property(f"p{each}", Integer()) for each in range(MANY)))
     document = Document(Object((Property("a", Ref("a")), Property("b", Ref("b")))), {"a": large, "b": plain})
@@ -144,7 +144,7 @@ def _linked(schema: dict[str, object], large: int) -> Automaton | None:
     {"type": ["object", "null"]},
     [[{}], [None], {"x": [{}]}],
 )
-def test_what_is_postponed_accepts_the_same(
+def test_deferred_definitions_accept_the_same_texts(
     schema: object, other: object, another: object, values: list[object]
 ) -> None:
     if not isinstance(schema, dict):

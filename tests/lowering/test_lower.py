@@ -52,7 +52,7 @@ def written(value: object, whitespace: Whitespace = "spaced") -> str:
 
 
 def as_dict(schema: Schema) -> dict[str, object] | bool:
-    """The JSON Schema that means the same."""
+    """Return the equivalent JSON Schema."""
     match schema:
         case Anything():
             return True
@@ -145,7 +145,7 @@ values = st.recursive(
 
 
 def holds(rules: Rules, text: str) -> bool:
-    """Whether the rules hold the text: by the automaton and, where there is no recursion, by `re`."""
+    """Return whether the rules accept the text, with the automaton and, without recursion, with `re`."""
     try:
         held = Reader(link(rules)).accepts(text.encode())
     except UnsatisfiableSchema:
@@ -157,7 +157,7 @@ def holds(rules: Rules, text: str) -> bool:
 
 
 @given(schemas, values, st.sampled_from(["spaced", "compact"]))
-def test_a_schema_holds_its_values(schema: Schema, value: object, whitespace: Whitespace) -> None:
+def test_a_schema_accepts_its_values(schema: Schema, value: object, whitespace: Whitespace) -> None:
     try:
         rules = lower(Document(schema, bounded=False), whitespace=whitespace)
     except UnsatisfiableSchema:
@@ -235,7 +235,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("target", MODELS, ids=str)
-def test_a_python_type_holds_what_pydantic_accepts(target: type) -> None:
+def test_a_python_type_accepts_what_pydantic_accepts(target: type) -> None:
     rules = lower(OutputType.of(target).document)
     for text in MODELS[target]:
         try:
@@ -246,7 +246,7 @@ def test_a_python_type_holds_what_pydantic_accepts(target: type) -> None:
         assert holds(rules, text) == valid, text
 
 
-def test_the_printed_regex_can_be_read() -> None:
+def test_the_printed_regex_is_readable() -> None:
     schema = Object(
         (
             Property("age", Integer(minimum=0, maximum=120)),
@@ -287,7 +287,7 @@ def test_names_of_additional_keys(value: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("bounded", [True, False])
-def test_keys_that_count_are_different(bounded: bool) -> None:
+def test_counted_keys_are_distinct(bounded: bool) -> None:
     rules = lower(
         Document(Object(additional=(Additional(String(), Integer()),), min_properties=2), bounded=bounded)
     )
@@ -325,7 +325,7 @@ UNIQUE: list[tuple[Schema, str, bool]] = [
 
 @pytest.mark.parametrize(("items", "text", "held"), UNIQUE)
 @pytest.mark.parametrize("bounded", [True, False])
-def test_unique_values_are_written_in_one_way(items: Schema, text: str, held: bool, bounded: bool) -> None:
+def test_unique_values_have_one_spelling(items: Schema, text: str, held: bool, bounded: bool) -> None:
     definitions: dict[str, Schema] = {
         "open": Object(
             (Property("a", Number(), required=False),), additional=(Additional(String(), Anything()),)
@@ -337,13 +337,13 @@ def test_unique_values_are_written_in_one_way(items: Schema, text: str, held: bo
     assert Reader(link(rules)).accepts(text.encode()) == held
 
 
-def test_one_unique_item_of_a_python_type_may_be_written_in_any_way() -> None:
+def test_one_unique_item_of_a_python_type_can_have_any_spelling() -> None:
     rules = lower(Document(Array(items=Number(), unique_items=True, min_items=1)))
     assert holds(rules, "[1, 1.0]")
     assert not holds(rules, "[1, 1]")
 
 
-def test_numbers_outside_of_unique_items_stay_free() -> None:
+def test_numbers_outside_unique_items_can_have_any_spelling() -> None:
     schema = Array(
         (Array(items=Ref("n"), unique_items=True, min_items=2), Ref("n"), Anything()),
         items=Never("no"),
@@ -374,7 +374,7 @@ def test_a_recursive_definition_is_a_rule() -> None:
     assert not holds(rules, '{"v": 1, "next": {}}')
 
 
-def test_ranges_of_numbers_are_rules_that_are_built_late_unless_nothing_else_is_there() -> None:
+def test_ranges_of_numbers_are_lazy_rules_except_at_the_root() -> None:
     half = Number(minimum=Bound(Decimal("0.5")))
     rules = lower(Document(Object((Property("a", half), Property("b", Integer(0, 9)), Property("c", half)))))
     assert rules.lazy == set(rules.rules) == {"#$.a", "#$.c"}
@@ -422,12 +422,12 @@ MANY = tuple(Property(str(number), Null(), required=False) for number in range(9
         (Object(MANY, max_properties=50), UnsupportedKeyword, "maxProperties"),
     ],
 )  # fmt: skip
-def test_errors_say_where(schema: Schema, error: type[Exception], message: str) -> None:
+def test_errors_have_the_path(schema: Schema, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         lower(Document(schema))
 
 
-def test_an_unknown_format_of_a_json_schema_says_nothing() -> None:
+def test_an_unknown_format_of_a_json_schema_is_ignored() -> None:
     assert lower(Document(String(format=Format("color")), bounded=False)) == lower(
         Document(String(), bounded=False)
     )

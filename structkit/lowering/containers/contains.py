@@ -88,22 +88,31 @@ def contains_items(
         UnsupportedKeyword: The counts need too large an automaton.
     """
     first = schema.contains[0]
-    begun = bool(schema.prefix)
-    least = max(schema.min_items - len(schema.prefix), 0)
-    most = None if schema.max_items is None else schema.max_items - len(schema.prefix)
+    started = bool(schema.prefix)
+    min_count = max(schema.min_items - len(schema.prefix), 0)
+    max_count = None if schema.max_items is None else schema.max_items - len(schema.prefix)
     if all((each.min_count, each.max_count) == (1, None) for each in schema.contains):
-        hits = [item(each.matching) for each in schema.contains]
+        matching = [item(each.matching) for each in schema.contains]
         return interleave(
-            hits, item(schema.items), least, most, comma=comma, rule=rule, path=path, started=begun
+            matching,
+            item(schema.items),
+            min_count,
+            max_count,
+            comma=comma,
+            rule=rule,
+            path=path,
+            started=started,
         )
     if len(schema.contains) > 1:
         message = "`contains` that is counted, beside another `contains`, cannot be enforced; drop one"
         raise UnsupportedKeyword("contains", message, place=path)
-    miss = item(schema.items if first.max_count is None else first.others)
-    hit = item(first.matching)
-    if most is None and least <= first.min_count:
-        return _counted(hit, miss, first.min_count, first.max_count, comma, started=begun)
-    return _bounded(hit, miss, first, least, most, comma=comma, rule=rule, path=path, started=begun)
+    other = item(schema.items if first.max_count is None else first.others)
+    match = item(first.matching)
+    if max_count is None and min_count <= first.min_count:
+        return _counted(match, other, first.min_count, first.max_count, comma, started=started)
+    return _bounded(
+        match, other, first, min_count, max_count, comma=comma, rule=rule, path=path, started=started
+    )
 
 
 def interleave(
@@ -158,10 +167,13 @@ def interleave(
             return choice(_unbounded_order(order, other, comma, first) for order in permutations(missing))
         if max_count is not None and count + len(missing) > max_count:
             return NEVER
-        ways = [seq(first, hit, after(count + 1, tuple(h for h in missing if h != hit))) for hit in missing]
+        options = [
+            seq(first, part, after(count + 1, tuple(each for each in missing if each != part)))
+            for part in missing
+        ]
         if other is not NEVER and (max_count is None or count + len(missing) < max_count):
-            ways.append(seq(first, other, after(count + 1, missing)))
-        return rule(choice(ways), f"{path}/{count}/{len(missing)}") if rule else choice(ways)
+            options.append(seq(first, other, after(count + 1, missing)))
+        return rule(choice(options), f"{path}/{count}/{len(missing)}") if rule else choice(options)
 
     return after(0, tuple(matching))
 
@@ -180,7 +192,7 @@ def _unbounded_order(order: Sequence[Node], other: Node, comma: str, first: Lite
     none = other is NEVER
     before: Node = EMPTY if none else Repeat(seq(other, LiteralText(comma)))
     between: Node = EMPTY if none else Repeat(seq(LiteralText(comma), other))
-    rest = [piece for hit in order[1:] for piece in (between, LiteralText(comma), hit)]
+    rest = [piece for part in order[1:] for piece in (between, LiteralText(comma), part)]
     return seq(first, before, order[0], *rest, between)
 
 
@@ -226,27 +238,30 @@ def _bounded(
         raise UnsupportedKeyword("contains", message, place=path)
 
     @cache
-    def after(count: int, hits: int) -> Node:
-        """Return the language after `count` items, of which `hits` match."""
+    def after(count: int, matches: int) -> Node:
+        """Return the language after `count` items, of which `matches` match."""
         first = LiteralText(comma if count or started else "")
         left = None if max_count is None else max_count - count
-        missing = max(needed - hits, 0)
+        missing = max(needed - matches, 0)
         if left is not None and missing > left:
             return NEVER
         if allowed is None and not missing:
             return _rest(other, max(min_count - count, 0), left, comma, first)
-        if allowed == hits:
+        if allowed == matches:
             return _rest(other, max(min_count - count, 0), left, comma, first)
         if left is None and count + missing >= min_count:
-            most_more = None if allowed is None else allowed - hits
-            return _counted(matching, other, missing, most_more, comma, started=bool(first.value))
-        ways = (
-            [seq(first, matching, after(count + 1, hits + 1)), seq(first, other, after(count + 1, hits))]
+            max_matches = None if allowed is None else allowed - matches
+            return _counted(matching, other, missing, max_matches, comma, started=bool(first.value))
+        options = (
+            [
+                seq(first, matching, after(count + 1, matches + 1)),
+                seq(first, other, after(count + 1, matches)),
+            ]
             if left != 0
             else []
         )
         if count >= min_count and not missing:
-            ways.append(EMPTY)
-        return rule(choice(ways), f"{path}/{count}/{hits}") if rule else choice(ways)
+            options.append(EMPTY)
+        return rule(choice(options), f"{path}/{count}/{matches}") if rule else choice(options)
 
     return after(0, 0)

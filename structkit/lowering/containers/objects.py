@@ -64,13 +64,16 @@ class ObjectLowerer:
         if unordered and not lowering.canonical and (bounds := any_order_bounds(schema)) is not None:
             return self.any_order(schema, path, *bounds)
         called = lowering.keywords and path == "$"
-        places = [path + path_step(prop.name) for prop in schema.properties]
-        values = [self.value(prop.value, at) for prop, at in zip(schema.properties, places, strict=True)]
+        paths = [path + path_step(prop.name) for prop in schema.properties]
+        values = [
+            self.value(prop.value, prop_path)
+            for prop, prop_path in zip(schema.properties, paths, strict=True)
+        ]
         large = lowering.size > _MIN_LARGE_SIZE
         parts: list[ListPart] = []
-        for prop, at, (value, plain, size) in zip(schema.properties, places, values, strict=True):
+        for prop, prop_path, (value, plain, size) in zip(schema.properties, paths, values, strict=True):
             if large and exceeds_size(value, _PART):
-                value = lowering.rule(value, at, small=plain and size <= MAX_LAZY_SIZE)
+                value = lowering.rule(value, prop_path, small=plain and size <= MAX_LAZY_SIZE)
                 lowering.size -= size - 1
             if value is NEVER and not prop.required:
                 continue
@@ -122,7 +125,7 @@ class ObjectLowerer:
             if value is not NEVER:
                 rest = seq(LiteralText("=" if called else lowering.colon), value)
                 entries.append(AnyOrderEntry(key, rest, prop.required or all_count))
-        few = sum(entry.counted for entry in entries) < min_count
+        too_few = sum(entry.counted for entry in entries) < min_count
         declared = [prop.name for prop in schema.properties]
         for group in schema.additional:
             name = lowering.strings.string(group.names, path, declared, canonical=True)
@@ -131,8 +134,8 @@ class ObjectLowerer:
                 entries.append(
                     AnyOrderEntry(Distinct(name), seq(LiteralText(lowering.colon), value), all_count)
                 )
-                few = few and not all_count
-        if few:
+                too_few = too_few and not all_count
+        if too_few:
             return NEVER
         inside = AnyOrder(tuple(entries), lowering.comma, min_count, max_count) if entries else EMPTY
         return lowering.rule(inside if called else seq(LiteralText("{"), inside, LiteralText("}")), path)

@@ -182,11 +182,11 @@ def entries_with_required(
 def any_order_bounds(schema: Object) -> tuple[int, int | None] | None:
     """Return the minimum and maximum of counted keys if the keys can be in any order, otherwise `None`."""
     required = sum(prop.required for prop in schema.properties)
-    most = schema.max_properties
+    max_count = schema.max_properties
     if schema.required_groups or len(schema.properties) + len(schema.additional) < 2:
         return None
-    if not schema.additional and most is not None and most >= len(schema.properties):
-        most = None
-    if schema.min_properties <= required and most is None:
+    if not schema.additional and max_count is not None and max_count >= len(schema.properties):
+        max_count = None
+    if schema.min_properties <= required and max_count is None:
         return required, None
-    return None if required else (schema.min_properties, most)
+    return None if required else (schema.min_properties, max_count)

@@ -273,9 +273,9 @@ def constant_spellings(text: str) -> Node:
     (Choice(parts=(LiteralText(value='2'), LiteralText(value='2.0'))), LiteralText(value='"2"'))
     """
     parts: list[Node] = []
-    at = 0
+    end = 0
     for found in _SCALAR.finditer(text):
         if found["whole"] is not None:
-            parts += (LiteralText(text[at : found.start()]), with_decimal_point(LiteralText(found["whole"])))
-            at = found.end()
-    return seq(*parts, LiteralText(text[at:]))
+            parts += (LiteralText(text[end : found.start()]), with_decimal_point(LiteralText(found["whole"])))
+            end = found.end()
+    return seq(*parts, LiteralText(text[end:]))

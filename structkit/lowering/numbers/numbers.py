@@ -128,17 +128,17 @@ def _numbers(
         low, high = tighter(low, _negated(_INTEGRAL_FLOAT_BOUND), 1), tighter(high, _INTEGRAL_FLOAT_BOUND, -1)
     shape = floats(precision) if as_float else _SHORTEST
     if schema.multiple_of is not None:
-        several = _multiples(schema.multiple_of, low, high, bounded, places, limits, path)
+        node = _multiples(schema.multiple_of, low, high, bounded, places, limits, path)
     elif as_float and low is None and high is None and limits.fraction_digits >= precision:
         return shape
     elif canonical and not as_float:
-        several = _fixed(low, high, bounded, places)
+        node = _fixed(low, high, bounded, places)
     elif not bounded and low is None and high is None:
         return _any_number()
     else:
         behind = limits.fraction_digits if bounded else None
-        several = choice([_fixed(low, high, bounded, places), _with_exponent(low, high, bounded, behind)])
-    return Intersection(several, shape, lookahead=NUMBER_END) if canonical else several
+        node = choice([_fixed(low, high, bounded, places), _with_exponent(low, high, bounded, behind)])
+    return Intersection(node, shape, lookahead=NUMBER_END) if canonical else node
 
 
 def integral_numbers(
@@ -165,16 +165,16 @@ def _integral_numbers(
 ) -> Node:
     digits = limits.integer_digits if bounded else None
     low, high, of = schema.minimum, schema.maximum, schema.multiple_of or 1
-    whole = multiples(low, high, of, digits, limits=limits, path=path)
-    whole = without_multiples(whole, schema.not_multiple_of, limits, path)
-    return whole if bounded or canonical else with_decimal_point(whole)
+    node = multiples(low, high, of, digits, limits=limits, path=path)
+    node = without_multiples(node, schema.not_multiple_of, limits, path)
+    return node if bounded or canonical else with_decimal_point(node)
 
 
 def without_multiples(node: Node, excluded: Sequence[Decimal], limits: Limits, path: str | None) -> Node:
     """Return the numbers of a node that are multiples of none of the excluded numbers."""
     for of in excluded:
-        several = numbers(Number(multiple_of=of), bounded=False, limits=limits, path=path)
-        node = Intersection(node, several, negate=True, lookahead=NUMBER_END)
+        multiples_of = numbers(Number(multiple_of=of), bounded=False, limits=limits, path=path)
+        node = Intersection(node, multiples_of, negate=True, lookahead=NUMBER_END)
     return node
 
 
@@ -217,19 +217,19 @@ def _any_number() -> Node:
 
 
 def _fixed(low: Bound | None, high: Bound | None, bounded: bool, places: int | None) -> Node:
-    def magnitudes(least: Bound, most: Bound | None) -> Node:
-        return fixed(least, _min_bound(most, _INTEGRAL_FLOAT_BOUND) if bounded else most, places)
+    def magnitudes(minimum: Bound, maximum: Bound | None) -> Node:
+        return fixed(minimum, _min_bound(maximum, _INTEGRAL_FLOAT_BOUND) if bounded else maximum, places)
 
     return _signed(low, high, magnitudes)
 
 
 def _with_exponent(low: Bound | None, high: Bound | None, bounded: bool, places: int | None) -> Node:
-    def magnitudes(least: Bound, most: Bound | None) -> Node:
+    def magnitudes(minimum: Bound, maximum: Bound | None) -> Node:
         if not bounded:
-            return exponents(least, most, places)
+            return exponents(minimum, maximum, places)
         return exponents(
-            _LOWER_BOUND if least.value < _LOWER_BOUND.value else least,
-            _min_bound(most, _UPPER_BOUND),
+            _LOWER_BOUND if minimum.value < _LOWER_BOUND.value else minimum,
+            _min_bound(maximum, _UPPER_BOUND),
             places,
         )
 
@@ -271,17 +271,17 @@ def _multiples(
 ) -> Node:
     """Return the multiples of `divisor` in a range, in fixed point."""
     step, shift = _scaled(divisor, path)
-    least = None if low is None else _ceiling(low, step, shift)
-    most = None if high is None else _floor(high, step, shift)
+    minimum = None if low is None else _ceiling(low, step, shift)
+    maximum = None if high is None else _floor(high, step, shift)
     if shift == 0:
-        whole = multiples(
-            least, most, step, limits.integer_digits if bounded else None, limits=limits, path=path
+        integers = multiples(
+            minimum, maximum, step, limits.integer_digits if bounded else None, limits=limits, path=path
         )
-        return seq(whole, Repeat(seq(LiteralText("."), Repeat(LiteralText("0"), 1, places)), 0, 1))
+        return seq(integers, Repeat(seq(LiteralText("."), Repeat(LiteralText("0"), 1, places)), 0, 1))
     if step == 1:
         return _fixed(low, high, bounded, shift if places is None else min(shift, places))
-    if least is not None and most is not None and (most - least) // step < _LISTED:
-        values = range(least, most + 1, step)
+    if minimum is not None and maximum is not None and (maximum - minimum) // step < _LISTED:
+        values = range(minimum, maximum + 1, step)
         return choice(_spellings(value, shift) for value in values)
     endings = _by_endings(step, shift) or MultipleOf(step, shift)
     if isinstance(endings, MultipleOf) and step * (shift + 1) > limits.states:

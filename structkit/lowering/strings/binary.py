@@ -173,22 +173,24 @@ def _bound(bounds: Mapping[str, str], inclusive: str, exclusive: str) -> Bound |
 
 @cache
 def _shape(max_digits: int | None, decimal_places: int | None) -> Node:
-    def fixed(whole: str, places: int) -> str:
-        return rf"{whole}(?:\.[0-9]{{1,{places}}})?" if places > 0 else whole
+    def fixed(integer: str, places: int) -> str:
+        return rf"{integer}(?:\.[0-9]{{1,{places}}})?" if places > 0 else integer
 
-    most = decimal_places if decimal_places is not None else _MAX_DECIMAL_PLACES
+    max_places = decimal_places if decimal_places is not None else _MAX_DECIMAL_PLACES
     if max_digits is None:
-        return _read("-?(?:" + fixed(f"(?:0|[1-9][0-9]{{0,{_MAX_INTEGER_DIGITS - 1}}})", most) + ")")
-    forms = [fixed("0", min(most, max_digits))]
+        return _read("-?(?:" + fixed(f"(?:0|[1-9][0-9]{{0,{_MAX_INTEGER_DIGITS - 1}}})", max_places) + ")")
+    forms = [fixed("0", min(max_places, max_digits))]
     if decimal_places is not None and max_digits <= decimal_places:
         # No digit before the point counts: pydantic counts one in `0`, and none in `0.0`.
         forms = [rf"0\.[0-9]{{1,{max_digits}}}"]
     elif decimal_places is not None:
-        whole = min(max_digits - decimal_places, _MAX_INTEGER_DIGITS)
-        forms += [fixed(f"[1-9][0-9]{{0,{whole - 1}}}", most)] if whole > 0 else []
+        length = min(max_digits - decimal_places, _MAX_INTEGER_DIGITS)
+        forms += [fixed(f"[1-9][0-9]{{0,{length - 1}}}", max_places)] if length > 0 else []
     else:
-        wholes = range(1, min(max_digits, _MAX_INTEGER_DIGITS) + 1)
-        forms += [fixed(f"[1-9][0-9]{{{whole - 1}}}", min(most, max_digits - whole)) for whole in wholes]
+        lengths = range(1, min(max_digits, _MAX_INTEGER_DIGITS) + 1)
+        forms += [
+            fixed(f"[1-9][0-9]{{{length - 1}}}", min(max_places, max_digits - length)) for length in lengths
+        ]
     return _read(f"-?(?:{'|'.join(forms)})")
 
 
@@ -205,8 +207,10 @@ def complex_strings(*, canonical: bool = False) -> Node:
     if not canonical:
         size = rf"(?:0|{_NATURAL})(?:\.[0-9]{{1,17}})?"
         return _read(f"-?{size}(?:[+-]{size})?j")
-    most = DISTINCT_DIGITS
-    parts = [rf"[1-9][0-9]{{0,{most - 1}}}", rf"0\.[0-9]{{0,{most - 1}}}[1-9]"]
-    parts += [rf"[1-9][0-9]{{{size}}}\.[0-9]{{0,{most - 2 - size}}}[1-9]" for size in range(most - 1)]
+    max_digits = DISTINCT_DIGITS
+    parts = [rf"[1-9][0-9]{{0,{max_digits - 1}}}", rf"0\.[0-9]{{0,{max_digits - 1}}}[1-9]"]
+    parts += [
+        rf"[1-9][0-9]{{{size}}}\.[0-9]{{0,{max_digits - 2 - size}}}[1-9]" for size in range(max_digits - 1)
+    ]
     size = f"(?:{'|'.join(parts)})"
     return _read(rf"0j|-?{size}(?:[+-]{size}|\+0)?j")

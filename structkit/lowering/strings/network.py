@@ -124,8 +124,8 @@ def _group_ending(zeros: int) -> Node:
     """Return nonzero groups with exactly `zeros` trailing zero bits."""
     digits, bits = divmod(zeros, 4)
     last = "".join(f"{value:x}" for value in range(1, 16) if (value & -value).bit_length() - 1 == bits)
-    room = 3 - digits
-    before = f"(?:[1-9a-f][0-9a-f]{{0,{room - 1}}})?" if room else ""
+    free_digits = 3 - digits
+    before = f"(?:[1-9a-f][0-9a-f]{{0,{free_digits - 1}}})?" if free_digits else ""
     return _read(f"{before}[{last}]{'0' * digits}")
 
 

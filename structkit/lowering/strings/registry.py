@@ -94,7 +94,7 @@ def _zones() -> Node:
 def _cased(*, upper: bool) -> Node:
     """Return the texts of characters that `str.upper` (or `str.lower`) does not change."""
     change = str.upper if upper else str.lower
-    kept = ((code, code) for code in range(_CASELESS) if change(letter := chr(code)) == letter)
+    unchanged = ((code, code) for code in range(_CASELESS) if change(letter := chr(code)) == letter)
     return Repeat(char_class([*kept, (_CASELESS, 0x10FFFF)]))
 
 

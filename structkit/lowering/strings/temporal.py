@@ -93,22 +93,22 @@ def _between(
 ) -> Node:
     """Return the texts of a fixed shape between two bounds, with a fraction of a second if `head` removes one."""
     clock = head is _head
-    whole = seq(node, _fraction(canonical)) if clock else node
+    texts = seq(node, _fraction(canonical)) if clock else node
     if low is not None and high is not None and low > high:
         return NEVER
     if low is not None:
         later = seq(_beyond(head(low), 1), _fraction(canonical) if clock else EMPTY)
-        whole = Intersection(
-            whole,
+        texts = Intersection(
+            texts,
             choice([later, seq(LiteralText(head(low)), _fraction_from(low, canonical))]),
             lookahead=_END,
         )
     if high is not None:
         earlier = seq(_beyond(head(high), -1), _fraction(canonical) if clock else EMPTY)
-        whole = Intersection(
-            whole, choice([earlier, seq(LiteralText(head(high)), _fraction_to(high))]), lookahead=_END
+        texts = Intersection(
+            texts, choice([earlier, seq(LiteralText(head(high)), _fraction_to(high))]), lookahead=_END
         )
-    return whole
+    return texts
 
 
 def _beyond(bound: str, sign: Literal[1, -1]) -> Node:
@@ -212,8 +212,8 @@ def _amounts(units: _Units, low: int, high: int, rest: Callable[[int, int], Node
     (letter, size), *smaller = units
     first, last = low // size, high // size
 
-    def some(count: int, least: int, most: int) -> Node:
-        tail = _amounts(smaller, least, most, rest)
+    def some(count: int, smallest: int, largest: int) -> Node:
+        tail = _amounts(smaller, smallest, largest, rest)
         return seq(LiteralText(f"{count}{letter}"), tail) if count else tail
 
     if first == last:
@@ -236,8 +236,10 @@ def _seconds(low: int, high: int) -> Node:
     """Return durations of less than a minute, without trailing zeros; 0 is the empty text."""
     if high == 0:
         return EMPTY
-    least, most = (Decimal(end) / _SECOND for end in (max(low, 1), high))
+    smallest, largest = (Decimal(end) / _SECOND for end in (max(low, 1), high))
     short = Intersection(
-        fixed(Bound(least), Bound(most), _MICROSECONDS), _read(r"[0-9]+(?:\.[0-9]*[1-9])?"), lookahead="S"
+        fixed(Bound(smallest), Bound(largest), _MICROSECONDS),
+        _read(r"[0-9]+(?:\.[0-9]*[1-9])?"),
+        lookahead="S",
     )
     return seq(short, LiteralText("S")) if low else choice([EMPTY, seq(short, LiteralText("S"))])

@@ -95,10 +95,10 @@ def push_constraint(schema: Core, definitions: Mapping[str, Core] = MappingProxy
         return None
     metadata = schema.get("metadata")
     updates = metadata.get("pydantic_js_updates", {}) if isinstance(metadata, dict) else {}
-    kept = {key: value for key, value in updates.items() if key not in _PUSHABLE}
-    if not kept:
+    others = {key: value for key, value in updates.items() if key not in _PUSHABLE}
+    if not others:
         return made
-    return {"type": "default", "schema": made, "metadata": {"pydantic_js_updates": kept}}
+    return {"type": "default", "schema": made, "metadata": {"pydantic_js_updates": others}}
 
 
 def bounds_of(schema: Core) -> JsonObject:

@@ -81,10 +81,14 @@ def base64_schema(schema: Core) -> JsonObject | None:
         return None
     url = True if described == "base64url" else None
     ascii_only = True if name == "EncodedStr" else None
-    least, most = schema.get("min_length"), schema.get("max_length")
+    min_length, max_length = schema.get("min_length"), schema.get("max_length")
     return {
         "type": "string",
-        "allOf": [format_schema("base64", min_bytes=least, max_bytes=most, url=url, ascii_only=ascii_only)],
+        "allOf": [
+            format_schema(
+                "base64", min_bytes=min_length, max_bytes=max_length, url=url, ascii_only=ascii_only
+            )
+        ],
     }
 
 

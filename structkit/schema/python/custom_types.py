@@ -65,8 +65,8 @@ def _functions(schema: Core) -> Iterator[object]:
 
 def _described_by(schema: Core) -> list[object]:
     metadata = schema.get("metadata")
-    said = metadata if isinstance(metadata, dict) else {}
-    return [*said.get("pydantic_js_functions", ()), *said.get("pydantic_js_annotation_functions", ())]
+    known = metadata if isinstance(metadata, dict) else {}
+    return [*known.get("pydantic_js_functions", ()), *known.get("pydantic_js_annotation_functions", ())]
 
 
 def _parts(schema: object, key: str) -> Iterator[Core]:
@@ -80,12 +80,12 @@ def _parts(schema: object, key: str) -> Iterator[Core]:
 def _without_custom_schema(schema: Core) -> Core:
     """Return the schema without the JSON Schema of its class."""
     metadata = schema.get("metadata")
-    kept = (
+    others = (
         {key: value for key, value in metadata.items() if key != "pydantic_js_functions"}
         if isinstance(metadata, dict)
         else {}
     )
-    return {**schema, "metadata": kept}
+    return {**schema, "metadata": others}
 
 
 def _coordinate(schema: Core) -> Core:

@@ -226,14 +226,14 @@ class _PythonSchema(GenerateJsonSchema):
         return described
 
     def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonObject:
-        least, most = schema.get("min_length"), schema.get("max_length")
+        min_length, max_length = schema.get("min_length"), schema.get("max_length")
         if self._config.val_json_bytes == "base64":
-            return format_schema("base64", min_bytes=least, max_bytes=most, url=True)
+            return format_schema("base64", min_bytes=min_length, max_bytes=max_length, url=True)
         if self._config.val_json_bytes == "hex":
-            return format_schema("hex", min_bytes=least, max_bytes=most)
-        if least is None and most is None:
+            return format_schema("hex", min_bytes=min_length, max_bytes=max_length)
+        if min_length is None and max_length is None:
             return {"type": "string"}
-        return format_schema("bytes", min_bytes=least, max_bytes=most)
+        return format_schema("bytes", min_bytes=min_length, max_bytes=max_length)
 
     def url_schema(self, schema: core_schema.UrlSchema) -> JsonObject:
         return url_schema(schema)
@@ -280,13 +280,13 @@ class _PythonSchema(GenerateJsonSchema):
         of = schema.get("multiple_of")
         if of is None or of <= 0:
             return described
-        most = largest_multiple(of)
+        largest = largest_multiple(of)
         if (
-            schema.get("ge", schema.get("gt", -most)) > most
-            or schema.get("le", schema.get("lt", most)) < -most
+            schema.get("ge", schema.get("gt", -largest)) > largest
+            or schema.get("le", schema.get("lt", largest)) < -largest
         ):
-            return unsupported(f"a float cannot tell the multiples of {of} beyond {most:g}; use Decimal")
-        return {"allOf": [described, {"type": "number", "minimum": -most, "maximum": most}]}
+            return unsupported(f"a float cannot tell the multiples of {of} beyond {largest:g}; use Decimal")
+        return {"allOf": [described, {"type": "number", "minimum": -largest, "maximum": largest}]}
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonObject:
         described: JsonObject = {"type": "number"}

@@ -1,4 +1,4 @@
-"""Ranges and multiples of whole numbers against arithmetic."""
+"""Ranges and multiples of integers, compared with arithmetic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def inside(value: int, minimum: int | None, maximum: int | None) -> bool:
 
 
 @given(ends, ends, st.data())
-def test_a_range_holds_exactly_its_numbers(
+def test_a_range_accepts_exactly_its_numbers(
     minimum: int | None, maximum: int | None, data: st.DataObject
 ) -> None:
     node = integers(minimum, maximum, None)
@@ -30,7 +30,7 @@ def test_a_range_holds_exactly_its_numbers(
 
 
 @pytest.mark.parametrize("text", ["-0", "01", "-01", "", "-", "1.0", "1e3", "+1", " 1", "1 ", "٣"])
-def test_other_spellings_are_refused(text: str) -> None:
+def test_other_spellings_are_rejected(text: str) -> None:
     assert not holds(integers(None, None, None), text)
     assert not holds(integers(-5, 5, 18), text)
 
@@ -39,7 +39,7 @@ def test_other_spellings_are_refused(text: str) -> None:
     ("minimum", "maximum", "largest"),
     [(None, None, 10**18 - 1), (0, None, 10**18 - 1), (10**20, None, 10**21 - 1), (None, -5, -5)],
 )
-def test_digits_end_where_the_range_does_not(minimum: int | None, maximum: int | None, largest: int) -> None:
+def test_unbounded_ranges_have_bounded_digits(minimum: int | None, maximum: int | None, largest: int) -> None:
     node = integers(minimum, maximum, 18)
     assert holds(node, str(largest))
     assert not holds(node, str(largest + 1))
@@ -61,7 +61,7 @@ def test_an_empty_range_is_never() -> None:
     assert integers(3, 2, None) == multiples(4, 6, 7, None) == NEVER
 
 
-def test_hostile_bounds_are_refused() -> None:
+def test_hostile_bounds_are_rejected() -> None:
     with pytest.raises(UnsupportedKeyword, match=r"`maximum`.*at `\$.a`"):
         integers(None, int("123" * 100), None, path="$.a")
     with pytest.raises(UnsupportedKeyword):

@@ -1,4 +1,4 @@
-"""Numbers with a fraction against decimal arithmetic and against what Python writes."""
+"""Numbers with a fraction, compared with decimal arithmetic and with the output of Python."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def inside(value: Decimal, low: Bound | None, high: Bound | None) -> bool:
 
 
 def near(low: Bound | None, high: Bound | None) -> st.SearchStrategy[Decimal]:
-    """Values on the bounds and a digit away from them."""
+    """Values at the bounds and one digit away."""
     ends = [bound.value for bound in (low, high) if bound is not None] or [Decimal(0)]
     steps = st.sampled_from([0, 1, -1, 5, -5]).map(Decimal)
     return st.builds(
@@ -49,7 +49,7 @@ def near(low: Bound | None, high: Bound | None) -> st.SearchStrategy[Decimal]:
 
 
 @given(bounds, bounds, st.data())
-def test_fixed_point_holds_exactly_the_range(
+def test_fixed_point_accepts_exactly_the_range(
     low: Bound | None, high: Bound | None, data: st.DataObject
 ) -> None:
     node = numbers(Number(minimum=low, maximum=high), bounded=False)
@@ -64,7 +64,7 @@ def test_fixed_point_holds_exactly_the_range(
 
 
 @given(bounds, bounds, st.integers(-30, 30).filter(lambda power: not -5 < power < 16), st.data())
-def test_exponents_hold_exactly_the_range(
+def test_exponents_accept_exactly_the_range(
     low: Bound | None, high: Bound | None, power: int, data: st.DataObject
 ) -> None:
     node = numbers(Number(minimum=low, maximum=high), bounded=False)
@@ -74,7 +74,7 @@ def test_exponents_hold_exactly_the_range(
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False).filter(lambda value: abs(value) < 1e308))
-def test_a_float_is_held_as_json_writes_it(value: float) -> None:
+def test_the_json_of_a_float_is_accepted(value: float) -> None:
     assert holds(numbers(Number(), bounded=True), json.dumps(value))
     assert holds(numbers(Number(), bounded=False), json.dumps(value))
 
@@ -88,12 +88,12 @@ def test_python_floats_under_bounds(bound: float, value: float, exclusive: bool,
     node = numbers(Number(minimum=end) if lower else Number(maximum=end), bounded=True)
     wanted = (value == bound and not exclusive) or (value > bound if lower else value < bound)
     if str(value) == "-0.0" and lower and bound == 0:
-        wanted = False  # -0 is written only where there are negative numbers
+        wanted = False  # -0 is valid only in ranges with negative numbers
     assert holds(node, json.dumps(value)) == wanted
 
 
 @pytest.mark.parametrize("text", ["0.1000000000000000000001", "0.10000000000000000001"])
-def test_a_decimal_that_rounds_onto_an_excluded_bound_is_refused(text: str) -> None:
+def test_a_decimal_that_rounds_to_an_exclusive_bound_is_rejected(text: str) -> None:
     assert float(text) == 0.1
     node = numbers(Number(minimum=Bound(Decimal("0.1"), exclusive=True)), bounded=True)
     assert not holds(node, text)
@@ -104,7 +104,7 @@ def test_a_decimal_that_rounds_onto_an_excluded_bound_is_refused(text: str) -> N
 @pytest.mark.parametrize(
     "text", ["", "-", "01", "1.", ".5", "NaN", "Infinity", "1e", "+1", "1.5.5", "0x1", "1_0"]
 )
-def test_what_is_no_json_number_is_refused(text: str, bounded: bool) -> None:
+def test_invalid_json_numbers_are_rejected(text: str, bounded: bool) -> None:
     assert not holds(numbers(Number(), bounded=bounded), text)
     assert not holds(numbers(Number(minimum=Bound(Decimal(0))), bounded=bounded), text)
 
@@ -128,7 +128,7 @@ def test_multiples(of: str, bounded: bool, factor: int, off: str) -> None:
     assert holds(node, text) == (value % step == 0 and (not bounded or value >= -50))
 
 
-def test_few_multiples_are_listed() -> None:
+def test_few_multiples_are_enumerated() -> None:
     schema = Number(minimum=Bound(Decimal(0)), maximum=Bound(Decimal(1)), multiple_of=Decimal("0.3"))
     node = numbers(schema, bounded=True)
     assert [text for text in ("0", "0.3", "0.30", "0.6", "0.9", "0.1", "1.2", "1") if holds(node, text)] == [
@@ -137,7 +137,7 @@ def test_few_multiples_are_listed() -> None:
 
 
 @given(st.decimals(-50, 50, places=2))
-def test_written_once(value: Decimal) -> None:
+def test_canonical_numbers_have_one_spelling(value: Decimal) -> None:
     node = numbers(Number(), bounded=False, canonical=True)
     text = format(value, "f")
     shortest = text.rstrip("0").rstrip(".")
@@ -163,9 +163,7 @@ wide = st.floats(-1e307, 1e307) | st.floats(-1e-300, 1e-300) | st.sampled_from(E
 
 
 @given(wide, st.none() | wide, st.booleans())
-def test_a_float_is_written_once_as_json_writes_it(
-    value: float, bound: float | None, exclusive: bool
-) -> None:
+def test_a_canonical_float_has_the_json_spelling(value: float, bound: float | None, exclusive: bool) -> None:
     low = None if bound is None else Bound(Decimal(repr(bound)), exclusive)
     wanted = bound is None or value > bound or (value == bound and not exclusive)
     node = numbers(Number(minimum=low), bounded=True, canonical=True)
@@ -173,7 +171,7 @@ def test_a_float_is_written_once_as_json_writes_it(
 
 
 def _near(value: float, figures: int, step: int) -> str:
-    """A number near a float, with so many digits, in the form of `repr`."""
+    """Return a number near a float, with a given number of digits, in the form of `repr`."""
     exact = Decimal(f"{value:.{figures - 1}e}")
     moved = exact + step * Decimal(10) ** (exact.adjusted() - figures + 1)
     mantissa, _, power = f"{moved:e}".partition("e")
@@ -185,7 +183,7 @@ def _near(value: float, figures: int, step: int) -> str:
 
 
 @given(wide.filter(bool), st.integers(13, 17), st.integers(-3, 3), st.integers(-3, 3))
-def test_with_few_enough_digits_no_two_texts_are_one_float(
+def test_with_few_digits_no_two_texts_denote_one_float(
     value: float, figures: int, step: int, other: int
 ) -> None:
     texts = {_near(value, figures, step), _near(value, figures, other), repr(value)}
@@ -218,6 +216,6 @@ def test_an_empty_range_is_never() -> None:
         Number(maximum=Bound(Decimal("inf"))),
     ],
 )
-def test_what_cannot_be_enforced_is_refused(schema: Number) -> None:
+def test_unenforceable_numbers_are_rejected(schema: Number) -> None:
     with pytest.raises(UnsupportedKeyword, match=r"at `\$\.price`"):
         numbers(schema, bounded=True, path="$.price")

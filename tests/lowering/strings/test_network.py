@@ -1,4 +1,4 @@
-"""IP addresses and networks against the standard library, URLs and e-mail against pydantic."""
+"""IP addresses and networks, compared with the standard library; URLs and e-mail, compared with pydantic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _addresses = _groups.map(
 
 
 @given(_addresses)
-def test_an_address_has_its_canonical_text_only(address: ipaddress.IPv6Address) -> None:
+def test_an_address_has_only_its_canonical_text(address: ipaddress.IPv6Address) -> None:
     language = ip_address(6)
     assert holds(language, str(address))
     assert holds(language, address.exploded) == (address.exploded == str(address))

@@ -1,4 +1,4 @@
-"""Formats against the standard library, pydantic and the official test suite."""
+"""Formats, compared with the standard library, pydantic and the official test suite."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def accepts(given: str | Format, text: str) -> bool:
 
 
 @given(st.dates())
-def test_every_date_is_held(date: datetime.date) -> None:
+def test_every_date_is_accepted(date: datetime.date) -> None:
     assert accepts("date", date.isoformat())
     assert accepts("python:date", date.isoformat())
 
 
 @given(st.integers(0, 9999), st.integers(0, 13), st.integers(0, 32))
-def test_a_date_is_one_of_the_calendar(year: int, month: int, day: int) -> None:
+def test_dates_are_dates_of_the_calendar(year: int, month: int, day: int) -> None:
     text = f"{year:04}-{month:02}-{day:02}"
     try:
         datetime.date.fromisoformat(text)
@@ -87,7 +87,7 @@ def test_python_timedeltas(value: datetime.timedelta) -> None:
 
 
 def fitting(given: Format) -> st.SearchStrategy[str]:
-    """Texts that the format's own pattern makes."""
+    """Generate texts from the pattern of the format."""
     from structkit.regex.nodes import Rules
     from structkit.regex.print import format_regex
 
@@ -108,7 +108,7 @@ PYTHON = {
 
 @pytest.mark.parametrize("given", PYTHON, ids=str)
 @given(data=st.data())
-def test_pydantic_accepts_whatever_a_python_format_holds(given: Format, data: st.DataObject) -> None:
+def test_pydantic_accepts_the_texts_of_python_formats(given: Format, data: st.DataObject) -> None:
     text = data.draw(fitting(given))
     value = TypeAdapter(PYTHON[given]).validate_json(json.dumps(text))
     arguments = dict(given.arguments)
@@ -179,7 +179,7 @@ pieces = st.sampled_from(
 
 
 @given(st.lists(pieces, max_size=7).map("".join))
-def test_what_the_format_regex_holds_compiles(pattern: str) -> None:
+def test_texts_of_the_format_regex_compile(pattern: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         if accepts("regex", pattern):
@@ -231,11 +231,11 @@ def test_what_the_format_regex_holds_compiles(pattern: str) -> None:
         ("regex", "(a", False),
     ],
 )  # fmt: skip
-def test_hand_picked(name: str, text: str, valid: bool) -> None:
+def test_selected_texts(name: str, text: str, valid: bool) -> None:
     assert accepts(name, text) == valid
 
 
-def test_pydantic_refuses_what_is_left_out() -> None:
+def test_pydantic_rejects_excluded_texts() -> None:
     for text in ("2024-02-29T23:59:60", "2023-02-29T00:00:00", "0000-01-01T00:00:00", "2024-01-01T24:00:00"):
         with pytest.raises(ValidationError):
             TypeAdapter(datetime.datetime).validate_json(json.dumps(text))
@@ -244,7 +244,7 @@ def test_pydantic_refuses_what_is_left_out() -> None:
 @pytest.mark.skipif(not SUITE.is_dir(), reason="the JSON Schema test suite is not in ../shared")
 @pytest.mark.parametrize("name", list(KNOWN_FORMATS))
 def test_suite(name: str) -> None:
-    """Nothing invalid is held; what is valid and left out is known."""
+    """Reject all invalid texts, and accept all valid ones except known exclusions."""
     tests = [
         (test["data"], test["valid"])
         for group in json.loads((SUITE / f"{name}.json").read_text())
@@ -252,7 +252,7 @@ def test_suite(name: str) -> None:
         if isinstance(test["data"], str)
     ]
     if name == "regex":
-        # The groups, flags and escapes of which engines think differently are left out.
+        # Exclude groups, flags and escapes that engines treat differently.
         tests = [(text, valid) for text, valid in tests if not text.startswith("(?")]
     assert [text for text, valid in tests if not valid and accepts(name, text)] == []
     missed = [text for text, valid in tests if valid and not accepts(name, text)]

@@ -1,4 +1,4 @@
-"""Bounds on dates, times and durations, against pydantic, which compares values."""
+"""Bounds of dates, times and durations, compared with pydantic."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_dates_between(days: list[dt.date]) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.datetimes(), min_size=3, max_size=3))
-def test_moments_between(given_moments: list[dt.datetime]) -> None:
+def test_datetimes_between(given_moments: list[dt.datetime]) -> None:
     low, high = sorted(given_moments[:2])
     language = datetimes(low.isoformat(), high.isoformat(), "naive")
     for moment in (*given_moments, low, high, low.replace(microsecond=0), high.replace(microsecond=999_999)):
@@ -65,11 +65,11 @@ def test_durations_between(spans: list[dt.timedelta]) -> None:
         assert holds(language, text) == (low <= span <= high)
 
 
-def test_nothing_is_between_ends_that_are_the_wrong_way_round() -> None:
+def test_inverted_bounds_are_empty() -> None:
     assert dates("2024-01-02", "2024-01-01") == NEVER
 
 
-def test_once_each_value_has_one_text() -> None:
+def test_canonical_values_have_one_text() -> None:
     language = datetimes(canonical=True)
     texts = ["2024-01-01T00:00:00", "2024-01-01T00:00:00Z", "2024-01-01T00:00:00.500000"]
     assert all(holds(language, text) for text in texts)

@@ -1,4 +1,4 @@
-"""The door to pydantic: what is admitted is accepted, and what cannot be kept is refused with its place."""
+"""Python types as targets: generated values are valid, and unsupported parts are rejected with their path."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.schema.values import values_of
 
 @pytest.mark.parametrize("defaults", ["always", "may_omit"])
 @pytest.mark.parametrize("name", READ)
-def test_what_the_nodes_admit_pydantic_accepts(name: str, defaults: Literal["always", "may_omit"]) -> None:
+def test_pydantic_accepts_the_values_of_the_nodes(name: str, defaults: Literal["always", "may_omit"]) -> None:
     output: OutputType[object] = OutputType.of(READ[name], policy=JsonStyle(defaults=defaults))
 
     @settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
@@ -52,14 +52,14 @@ def test_what_the_nodes_admit_pydantic_accepts(name: str, defaults: Literal["alw
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_has_no_json_form_is_refused_where_it_is(name: str) -> None:
+def test_types_without_json_are_rejected_with_their_path(name: str) -> None:
     target, place = REFUSED[name]
     with pytest.raises(UnsupportedKeyword) as caught:
         OutputType.of(target)
     assert caught.value.place == place
 
 
-def test_a_format_of_pydantic_that_is_not_known_is_refused() -> None:
+def test_an_unknown_format_of_pydantic_is_rejected() -> None:
     schema = {"type": "string", "format": "brand-new"}
     with pytest.raises(UnsupportedKeyword, match="brand-new"):
         parse_schema(schema, python=True)
@@ -79,13 +79,13 @@ class Itself(RootModel["Itself"]):
 
 
 @pytest.mark.parametrize("target", [Undefined, 3, "Nowhere", object(), Itself])
-def test_what_pydantic_cannot_describe(target: Any) -> None:
+def test_types_that_pydantic_cannot_describe(target: Any) -> None:
     with pytest.raises(SchemaError) as caught:
         OutputType.of(target)
     assert caught.value.place == "$" and "pydantic.dev" not in str(caught.value)
 
 
-def test_a_callable_is_refused_where_it_is() -> None:
+def test_a_callable_is_rejected_with_its_path() -> None:
     with pytest.raises(UnsupportedKeyword) as caught:
         OutputType.of(WithCallable)
     assert caught.value.place == "$.x[]"
@@ -163,11 +163,11 @@ def test_fields_with_defaults_are_written_unless_they_may_be_omitted() -> None:
     }  # fmt: skip
 
 
-def test_keys_that_the_type_itself_leaves_open_stay_open() -> None:
+def test_open_keys_of_a_type_stay_open() -> None:
     assert _required(Movie) == {"title": True, "year": False}
 
 
-def test_only_what_pydantic_reads_is_written() -> None:
+def test_only_fields_that_pydantic_reads_are_generated() -> None:
     assert list(_required(Point)) == ["x", "y"]
     assert list(_required(Hidden)) == ["shown", "secret"]
     assert list(_required(Aliased)) == ["firstName", "lastName"]
@@ -212,7 +212,9 @@ def test_nodes_of_some_types() -> None:
         (Annotated[set[bool], Field(min_length=2)], [[True], [True, True]]),
     ],
 )
-def test_what_pydantic_s_own_schema_would_let_through(target: Any, refused: list[object]) -> None:
+def test_values_that_the_schema_of_pydantic_allows_but_pydantic_rejects(
+    target: Any, refused: list[object]
+) -> None:
     output = OutputType.of(target)
     for value in refused:
         with pytest.raises(ValidationError):
@@ -229,7 +231,7 @@ def test_defaults_that_are_not_json_raise_no_warning() -> None:
         OutputType.of(Odd)
 
 
-def test_a_schema_of_the_users_own_making_is_kept() -> None:
+def test_a_json_schema_of_the_user_is_used() -> None:
     class Extra(BaseModel):
         a: int = Field(json_schema_extra={"maximum": 3, "x-hint": True})
         b: Annotated[str, Field(json_schema_extra={"not": {"const": ""}})] = ""
