@@ -95,7 +95,7 @@ def _cased(*, upper: bool) -> Node:
     """Return the texts of characters that `str.upper` (or `str.lower`) does not change."""
     change = str.upper if upper else str.lower
     unchanged = ((code, code) for code in range(_CASELESS) if change(letter := chr(code)) == letter)
-    return Repeat(char_class([*kept, (_CASELESS, 0x10FFFF)]))
+    return Repeat(char_class([*unchanged, (_CASELESS, 0x10FFFF)]))
 
 
 _CASELESS = 0x20000
