@@ -25,6 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from structkit.rejected import Rejected
+
 __all__ = [
     "AgentError",
     "ApprovalRequired",
@@ -244,7 +246,7 @@ class OutputValidationError(GenerationError):
     Attributes:
         text: The text of the last attempt.
         attempts: The texts of all attempts, including the last.
-        error: The `pydantic.ValidationError`.
+        rejected: Why the last attempt was rejected: path, message and cause in one value.
         usage: The `structkit.Usage` of all attempts; `None` if no model was called.
     """
 
@@ -254,15 +256,25 @@ class OutputValidationError(GenerationError):
         *,
         text: str,
         attempts: tuple[str, ...],
-        error: Exception,
+        rejected: Rejected,
         usage: object = None,
         place: str | None = None,
     ) -> None:
         super().__init__(message, place=place)
         self.text = text
         self.attempts = attempts
-        self.error = error
+        self.rejected = rejected
         self.usage = usage
+
+    @property
+    def path(self) -> tuple[str | int, ...]:
+        """Names and positions that lead to the rejected part of the last attempt; empty for the whole value."""
+        return self.rejected.path
+
+    @property
+    def error(self) -> Exception:
+        """The error of the validators for the last attempt: a `pydantic.ValidationError` for a Python type."""
+        return self.rejected.cause
 
 
 class ModelError(GenerationError):

@@ -16,6 +16,7 @@ from structkit.generate.output.confidence import member_names
 from structkit.generate.run.batch import run
 from structkit.generate.run.scheduler import in_thread
 from structkit.models.protocols import LogitsModel
+from structkit.rejected import Rejected
 from structkit.targets.targets import AnyTarget, TextTarget, read_target
 
 __all__ = ["aclassify", "classify"]
@@ -100,7 +101,12 @@ def _classify(
             f"{read.name} is not a finite set of values; give a Literal, an Enum, bool or structkit.Choice([...]), "
             "or read the confidence of the fields of generate's result"
         )
-    values = [read.value(text) for text in texts]
+    values = []
+    for text in texts:
+        value = read.parse(text)
+        if isinstance(value, Rejected):
+            raise value.cause
+        values.append(value)
     if not all(isinstance(value, Hashable) for value in values) or len(set(values)) < len(values):
         raise SchemaError(
             f"the choices of {read.name} cannot be keys of a dict: two of them are equal in Python, such as 1 and "

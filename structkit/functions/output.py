@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import cast
 
 from typing_extensions import TypeForm
@@ -13,6 +12,7 @@ from structkit.errors import SchemaError
 from structkit.functions.call import Call
 from structkit.functions.signature import Signature
 from structkit.limits import Limits
+from structkit.rejected import Rejected
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
 from structkit.schema.markers.json_style import JsonStyle
 from structkit.schema.python.arguments import arguments_type
@@ -59,7 +59,7 @@ class FunctionOutput(OutputType[object]):
         >>> from structkit.functions.signature import read_signature
         >>> def add(a: int, b: int = 1) -> int:
         ...     return a + b
-        >>> FunctionOutput.read(read_signature(add)).validate('{"a": 2}')
+        >>> FunctionOutput.read(read_signature(add)).parse('{"a": 2}')
         Call(add(a=2, b=1))
         """
         made = arguments_type(
@@ -73,20 +73,25 @@ class FunctionOutput(OutputType[object]):
             raise _with_parameter(signature, error, limits) from error
         return cls(read, signature)
 
-    def serialize(self, value: object, *, exclude_unset: bool = False) -> Iterator[tuple[object, object]]:
+    def serialize(
+        self, value: object, *, exclude_unset: bool = False
+    ) -> Iterator[tuple[object, object] | Rejected]:
         """The arguments of a call, or those given as a dict, as JSON."""
         given = dict(value.arguments) if isinstance(value, Call) else value
-        for _, dump in super().serialize(given, exclude_unset=exclude_unset):
-            with suppress(ValueError):
-                yield self.validate(json.dumps(dump)), dump
+        for form in super().serialize(given, exclude_unset=exclude_unset):
+            if isinstance(form, Rejected):
+                yield form
+                continue
+            _, dump = form
+            call = self.parse(json.dumps(dump))
+            if not isinstance(call, Rejected):
+                yield call, dump
 
-    def validate(self, text: str) -> Call[object]:
-        """The call that a JSON text stands for.
-
-        Raises:
-            pydantic.ValidationError: The text is not JSON, or the types of the parameters refuse it.
-        """
-        written = super().validate(text)
+    def parse(self, text: str) -> Call[object] | Rejected:
+        """Return the call that a JSON text represents, or why the types of the parameters reject the text."""
+        written = super().parse(text)
+        if isinstance(written, Rejected):
+            return written
         arguments = self.signature.arguments(written if isinstance(written, dict) else {})
         return Call(self.signature.function, self.signature.name, arguments)
 

@@ -1,7 +1,7 @@
 """Targets: what a user may ask for, read into one closed family that knows its texts and their values.
 
 A target is a Python type, a function, a JSON Schema as a dict, a `Regex` or a `Choice`. Whatever it is, the rest of
-structkit asks it the same: which texts (`rules`), which value a text is (`value`), how to tell a model
+structkit asks it the same: which texts (`rules`), which value a text is (`parse`), how to tell a model
 (`description`), and what it is called in messages (`name`).
 """
 
@@ -24,7 +24,8 @@ from structkit.lowering.alternatives import alternation, option_text
 from structkit.lowering.lower import lower
 from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.regex.nodes import LiteralText, Node, RuleRef, Rules
-from structkit.regex.pattern.parse import parse
+from structkit.regex.pattern.parse import parse as parse_pattern
+from structkit.rejected import Rejected
 from structkit.schema.ir.json_values import target_hint
 from structkit.schema.ir.nodes import Document
 from structkit.schema.json_schema.parse import parse_schema
@@ -198,12 +199,8 @@ class Target(ABC, Generic[T_co]):
         """The language of the target's texts."""
 
     @abstractmethod
-    def value(self, text: str) -> T_co:
-        """The value that a text of the language says.
-
-        Raises:
-            ValueError: The type's own validators refuse it (a `pydantic.ValidationError` is one).
-        """
+    def parse(self, text: str) -> T_co | Rejected:
+        """Return the value that a text of the language represents, or why the type's validators reject the text."""
 
     def validators(self) -> PartValidator | None:
         """The validators of the parts of a value; `None` where the texts are all that is known."""
@@ -213,11 +210,12 @@ class Target(ABC, Generic[T_co]):
         """The texts of the values that are possible at a place of a value; see `choices_at`."""
         return None
 
-    def json_forms(self, value: object, *, exclude_unset: bool = False) -> Iterator[tuple[object, object]]:
-        """The JSON values that may be written for a value that a person gives, each with what it is read as.
+    def json_forms(
+        self, value: object, *, exclude_unset: bool = False
+    ) -> Iterator[tuple[object, object] | Rejected]:
+        """The JSON values that represent a user's value, each after the value that is read from it.
 
-        Raises:
-            ValueError: It is none of the target's.
+        The last item is a `Rejected` if the target rejects the value.
         """
         yield value, value
 
@@ -272,7 +270,7 @@ def read_target(
         SchemaError: It is none of these, or a schema that cannot be read.
         LimitExceeded: The schema is too large.
 
-    >>> read_target(Choice(["yes", "no"])).value("no")
+    >>> read_target(Choice(["yes", "no"])).parse("no")
     'no'
     >>> read_target(3)
     Traceback (most recent call last):
@@ -354,11 +352,17 @@ class _TypeTarget(Target[object]):
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
         return field_token_limits(self.output.json_schema)
 
-    def value(self, text: str) -> object:
-        return self.output.validate(text)
+    def parse(self, text: str) -> object | Rejected:
+        return self.output.parse(text)
 
-    def json_forms(self, value: object, *, exclude_unset: bool = False) -> Iterator[tuple[object, object]]:
-        for meant, dump in self.output.serialize(value, exclude_unset=exclude_unset):
+    def json_forms(
+        self, value: object, *, exclude_unset: bool = False
+    ) -> Iterator[tuple[object, object] | Rejected]:
+        for form in self.output.serialize(value, exclude_unset=exclude_unset):
+            if isinstance(form, Rejected):
+                yield form
+                continue
+            meant, dump = form
             for sort in (True, False):  # a list of which all items must differ keeps its order
                 yield meant, canonicalize(self.output.document, dump, sort_sets=sort)
 
@@ -401,13 +405,17 @@ class _SchemaTarget(Target[object]):
     def rules(self, **style: Unpack[RulesOptions]) -> Rules:
         return lower(self.document, strict=self.spec.strict, document_keys=True, **style)
 
-    def value(self, text: str) -> object:
-        value: object = json.loads(text)
-        if not self.spec.strict:
-            check(value, self.spec.schema, self.spec.resources)
-        return value
+    def parse(self, text: str) -> object | Rejected:
+        try:
+            value: object = json.loads(text)
+        except ValueError as error:  # an integer with more digits than Python reads
+            return Rejected((), str(error), error)
+        rejected = None if self.spec.strict else check(value, self.spec.schema, self.spec.resources)
+        return value if rejected is None else rejected
 
-    def json_forms(self, value: object, *, exclude_unset: bool = False) -> Iterator[tuple[object, object]]:
+    def json_forms(
+        self, value: object, *, exclude_unset: bool = False
+    ) -> Iterator[tuple[object, object] | Rejected]:
         yield value, canonicalize(self.document, value)
 
     def description(self) -> str:
@@ -427,9 +435,9 @@ class _RegexTarget(Target[str]):
 
     def rules(self, **style: Unpack[RulesOptions]) -> Rules:
         limits = style.get("limits", Limits())
-        return Rules(parse(self.spec.pattern, search=False, unicode=True, limits=limits), {})
+        return Rules(parse_pattern(self.spec.pattern, search=False, unicode=True, limits=limits), {})
 
-    def value(self, text: str) -> str:
+    def parse(self, text: str) -> str:
         return text
 
     @property
@@ -466,8 +474,12 @@ class _ChoiceTarget(Target[object]):
         )
         return Rules(start, rules, lazy=frozenset(rules))
 
-    def value(self, text: str) -> object:
-        return (self.spec.values_by_text("spaced") | self.spec.values_by_text("compact"))[text]
+    def parse(self, text: str) -> object | Rejected:
+        values = self.spec.values_by_text("spaced") | self.spec.values_by_text("compact")
+        try:
+            return values[text]
+        except KeyError as error:
+            return Rejected((), f"{_short(repr(text))} is not one of the options", error)
 
     @property
     def is_json(self) -> bool:

@@ -17,6 +17,7 @@ import structkit as sk
 from structkit.functions.docstring import read_docstring
 from structkit.functions.output import FunctionOutput
 from structkit.functions.signature import read_signature
+from structkit.rejected import Rejected
 from structkit.testing import RandomModel, ScriptedModel
 
 
@@ -230,12 +231,14 @@ def test_a_default_may_be_a_field_of_pydantic() -> None:
     ) -> None: ...
 
     output = FunctionOutput.read(read_signature(find))
-    assert dict(output.validate('{"name": "Ana"}').arguments) == {"name": "Ana", "most": 3, "tags": []}
-    for refused in ("{}", '{"name": "Ana", "most": 0}'):
-        with pytest.raises(ValueError, match=r"name|most"):
-            output.validate(refused)
-    first, second = (output.validate('{"name": "Ana"}').arguments["tags"] for _ in range(2))
-    assert first is not second
+    calls = [output.parse('{"name": "Ana"}') for _ in range(2)]
+    first, second = (call.arguments for call in calls if isinstance(call, sk.Call))
+    assert first == {"name": "Ana", "most": 3, "tags": []}
+    assert first["tags"] is not second["tags"]
+    for text, path in (("{}", ()), ('{"name": "Ana", "most": 0}', ("most",))):
+        rejected = output.parse(text)
+        assert isinstance(rejected, Rejected)
+        assert rejected.path == path
 
 
 class Shout:

@@ -137,7 +137,7 @@ def test_every_combination_gives_a_complete_value_or_an_error(
     for result in results:
         assert b"".join(token.text for token in result.events).decode() == result.text
         assert len(result.token_ids) <= options["max_tokens"]
-        assert repr(read_target(target).value(result.text)) == repr(result.value)
+        assert repr(read_target(target).parse(result.text)) == repr(result.value)
         assert result.attempts[-1] == result.text
         assert len(set(result.attempts)) == len(result.attempts)
         for confidence in result.confidence.values():

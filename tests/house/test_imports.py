@@ -13,10 +13,11 @@ from tests.house.source import SOURCES, Source
 
 BY_MODULE = {source.module: source for source in SOURCES}
 
-EVERYONE = {"error_notes", "errors", "frozen", "limits", "lru_cache", "unenforced"}
+EVERYONE = {"error_notes", "errors", "frozen", "limits", "lru_cache", "rejected", "unenforced"}
 
 UPSTREAM = {
-    "errors": set[str](),
+    "rejected": set[str](),
+    "errors": {"rejected"},
     "limits": set[str](),
     "frozen": set[str](),
     "lru_cache": set[str](),

@@ -44,13 +44,13 @@ def test_choice_gives_back_the_option_of_each_text(options: list[Any], texts: li
     pattern = re.compile(format_regex(target.rules()))
     for option, text in zip(options, texts, strict=True):
         assert pattern.fullmatch(text)
-        assert target.value(text) is option or target.value(text) == option
+        assert target.parse(text) is option or target.parse(text) == option
 
 
 def test_choice_in_compact_json() -> None:
     target = read_target(Choice([[1, 2], {"a": 1}]))
     assert format_regex(target.rules(whitespace="compact")) == r'\[1,2\]|\{"a":1\}'
-    assert target.value('{"a":1}') == {"a": 1}
+    assert target.parse('{"a":1}') == {"a": 1}
 
 
 @pytest.mark.parametrize(

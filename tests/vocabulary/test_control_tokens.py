@@ -49,7 +49,7 @@ class ControlTokens(Target[str]):
         part = choice([seq(LiteralText(control_text(name)), quoted) for name in NAMES])
         return Rules(Repeat(part, 1, 3), {**text.rules, "quoted": text.start})
 
-    def value(self, text: str) -> str:
+    def parse(self, text: str) -> str:
         return text
 
     def json_schema(self) -> dict[str, object]:

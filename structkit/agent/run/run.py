@@ -28,7 +28,7 @@ from structkit.agent.run.state import (
     new_calls,
     with_note,
 )
-from structkit.agent.run.step import AvailableTool, ParsedCall, Preamble, Rejected, StepTarget
+from structkit.agent.run.step import AvailableTool, ParsedCall, Preamble, RejectedCalls, StepTarget
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.errors import AgentError, ApprovalRequired, OutputValidationError, ToolError
@@ -38,6 +38,7 @@ from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Result, Usage
 from structkit.generate.run.prefix_cache import PrefixCache
 from structkit.messages import Answer, CallPart, Calls, Message, Output
+from structkit.rejected import Rejected
 from structkit.schema.python.json_codec import json_text_of
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -205,9 +206,9 @@ class Run:
         except OutputValidationError as failed:
             if isinstance(failed.usage, Usage):
                 self._budget.add_usage(failed.usage)
-            if not isinstance(failed.error, Rejected):
+            if not isinstance(failed.rejected, RejectedCalls):
                 raise
-            yield from self._record_rejected(failed)
+            yield from self._record_rejected(failed.rejected)
             return []
         result = cast("Result[object]", told)
         self._budget.add_usage(result.usage)
@@ -282,12 +283,11 @@ class Run:
         due = []
         for part in message.calls:
             ready = self._by_name.get(part.name)
-            try:
-                call = None if ready is None else ready.parse(part.arguments)
-            except ValueError as error:
+            call = None if ready is None else ready.parse(part.arguments)
+            if isinstance(call, Rejected):
                 raise AgentError(
-                    f"the arguments of {part.id} in the state: {error}", place="state"
-                ) from error
+                    f"the arguments of {part.id} in the state: {call.message}", place="state"
+                ) from call.cause
             if ready is None or call is None:
                 raise AgentError(
                     f"the state has a call of {part.name}, which is no tool of this agent", place="state"
@@ -392,10 +392,9 @@ class Run:
             seconds=seconds,
         )
 
-    def _record_rejected(self, failed: OutputValidationError) -> Generator[Action, object, None]:
-        """Note calls whose arguments were refused, and what was written anew too."""
-        refused = cast("Rejected", failed.error)
-        message = new_calls(self.messages, refused.calls, refused.preamble)
+    def _record_rejected(self, rejected: RejectedCalls) -> Generator[Action, object, None]:
+        """Append the calls of a step whose arguments were rejected in every attempt, with the error as their output."""
+        message = new_calls(self.messages, rejected.calls, rejected.preamble)
         self.messages.append(message)
         outputs = []
         for part in message.calls:
@@ -403,7 +402,7 @@ class Run:
                 self._by_name[part.name].tool.function, part.name, json.loads(part.arguments)
             )
             due = self._prepare_call(part, self._by_name[part.name], call)
-            outputs.append(self._error_message(due, f"the arguments are refused: {refused}", 0.0))
+            outputs.append(self._error_message(due, f"the arguments are refused: {rejected.message}", 0.0))
         yield from self._append_results(self._budget.truncate_results(self.messages, outputs))
 
     def _append_results(self, results: Sequence[Output]) -> Generator[Action, object, None]:
@@ -447,10 +446,11 @@ class Run:
 
     def _arguments(self, part: CallPart) -> dict[str, object]:
         """Those of a call, read once more; as they were written, if no tool takes them."""
-        try:
-            return dict(self._by_name[part.name].parse(part.arguments).arguments)
-        except (KeyError, ValueError):
-            return dict(cast("Mapping[str, object]", json.loads(part.arguments)))
+        tool = self._by_name.get(part.name)
+        call = None if tool is None else tool.parse(part.arguments)
+        if isinstance(call, Call):
+            return dict(call.arguments)
+        return dict(cast("Mapping[str, object]", json.loads(part.arguments)))
 
 
 def _reported_error(error: BaseException, tool: PreparedTool) -> Exception:

@@ -15,11 +15,12 @@ from structkit.agent.tools.prepared import PreparedTool
 from structkit.functions.call import Call
 from structkit.regex.merge import RuleMerger
 from structkit.regex.nodes import LiteralText, Node, Rules, choice, seq
+from structkit.rejected import Rejected
 from structkit.schema.python.validators import PartValidator
 from structkit.schema.view.choices import Member
 from structkit.targets.targets import RulesOptions, Target
 
-__all__ = ["AvailableTool", "ParsedCall", "Preamble", "Rejected", "StepTarget"]
+__all__ = ["AvailableTool", "ParsedCall", "Preamble", "RejectedCalls", "StepTarget"]
 
 _MAX_COUNTS = 256
 """Counts of calls left that are told apart within one step; beyond, a step has only as many calls as any tool has."""
@@ -62,22 +63,17 @@ class Preamble:
     value: object
 
 
-class Rejected(ValueError):
-    """The types of a tool's parameters refuse what was written.
+@dataclass(frozen=True, slots=True)
+class RejectedCalls(Rejected):
+    """The calls of a step, one of which has arguments that the types of the tool's parameters reject.
 
     Attributes:
-        path: Where.
         calls: The names and arguments of all calls of the step.
-        preamble: The free text before them.
+        preamble: The free text before the calls.
     """
 
-    def __init__(
-        self, error: Exception, path: tuple[object, ...], calls: Sequence[tuple[str, str]], preamble: str
-    ) -> None:
-        super().__init__(str(error))
-        self.path = path
-        self.calls = tuple(calls)
-        self.preamble = preamble
+    calls: tuple[tuple[str, str], ...]
+    preamble: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,32 +151,29 @@ class StepTarget(Target[object]):
         )
         return joiner.rules(choice([*calls, result, seq(preamble_language(self.format, joiner), after)]))
 
-    def value(self, text: str) -> object:
-        """What a text of the language says.
-
-        Raises:
-            ValueError: Validators refuse it.
-        """
+    def parse(self, text: str) -> object | Rejected:
+        """Return the value of a step, or why it is rejected: `RejectedCalls` if arguments of a call are."""
         if not self.allow_text:
             return self._parse(text, "")
         said, rest = split_preamble(text, self.format)
-        return Preamble(said, rest, self._parse(rest, said))
+        value = self._parse(rest, said)
+        return value if isinstance(value, Rejected) else Preamble(said, rest, value)
 
-    def _parse(self, text: str, preamble: str) -> object:
-        """The calls or the value of the result."""
+    def _parse(self, text: str, preamble: str) -> object | Rejected:
+        """Return the calls, or the value of the result."""
         by_name = {each.tool.name: each.tool for each in self.tools}
         written = self.format.parse_calls(text, list(by_name))
         if written is None:
-            return self.output.value(text)
+            return self.output.parse(text)
         several = not text.startswith(self.format.call_prefix(written[0][0]))
         key = self.format.arguments_key
         found = []
         for position, (name, arguments) in enumerate(written):
-            try:
-                found.append(ParsedCall(by_name[name], arguments, by_name[name].parse(arguments)))
-            except ValueError as error:
-                place = ((position,) if several else ()) + (key, *_location(error))
-                raise Rejected(error, place if self.is_json else (), written, preamble) from error
+            call = by_name[name].parse(arguments)
+            if isinstance(call, Rejected):
+                path = (position, key, *call.path) if several else (key, *call.path)
+                return RejectedCalls(path, call.message, call.cause, tuple(written), preamble)
+            found.append(ParsedCall(by_name[name], arguments, call))
         return tuple(found)
 
     def validators(self) -> PartValidator | None:
@@ -255,9 +248,3 @@ class _CallSequence:
         if not slots or not any(remaining):
             return end
         return choice([end, seq(LiteralText(self._delimiters.between), self._calls_from(remaining, slots))])
-
-
-def _location(error: ValueError) -> tuple[object, ...]:
-    errors: Callable[[], list[dict[str, object]]] | None = getattr(error, "errors", None)
-    found = errors()[0].get("loc") if callable(errors) else None
-    return found if isinstance(found, tuple) else ()

@@ -15,6 +15,7 @@ from structkit.errors import AgentError, SchemaError, StructkitError, Unsupporte
 from structkit.functions.call import Call
 from structkit.functions.signature import read_signature
 from structkit.generate.input.options import CompileSettings
+from structkit.rejected import Rejected
 from structkit.schema.ir.nodes import Document
 from structkit.targets.targets import AnyTarget, JsonSchema, Target, read_target
 
@@ -70,13 +71,11 @@ class PreparedTool:
             function = function.func
         return inspect.iscoroutinefunction(function)
 
-    def parse(self, arguments: str) -> Call[object]:
-        """Return the call for a JSON text of arguments, without running it.
-
-        Raises:
-            ValueError: The types of the parameters reject the arguments.
-        """
-        value = self.target.value(arguments)
+    def parse(self, arguments: str) -> Call[object] | Rejected:
+        """Return the call for a JSON text of arguments, without running it, or why the parameters reject the text."""
+        value = self.target.parse(arguments)
+        if isinstance(value, Rejected):
+            return value
         if isinstance(value, Call):
             return Call(self.tool.function, self.name, value.arguments)
         return Call(self.tool.function, self.name, cast("Mapping[str, object]", value))

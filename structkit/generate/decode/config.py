@@ -19,9 +19,10 @@ from structkit.generate.output.result import FinishReason
 from structkit.generate.sample.processors import ProcessorStack
 from structkit.generate.sample.sample import Sampling
 from structkit.generate.sample.step import SampledToken, SampleRequest
+from structkit.rejected import Rejected
 from structkit.schema.view.choices import Member
 
-__all__ = ["DecodeConfig", "Decoded", "Flow", "GeneratedTokens", "Rejection", "ScoreRequest", "Validate"]
+__all__ = ["DecodeConfig", "Decoded", "Flow", "GeneratedTokens", "RejectedSpan", "ScoreRequest", "Validate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +37,23 @@ class ScoreRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejection:
-    """Why a text of the language is no value after all.
+class RejectedSpan:
+    """The bytes of a text that validators reject.
 
     Attributes:
-        error: What the validators said.
-        start: The byte at which the value begins that they name.
-        end: The byte after it.
-        path: Its path.
+        rejected: Why they are rejected.
+        start: The first byte of the rejected value.
+        end: The byte after the value.
+        path: The path of the value in the text.
     """
 
-    error: Exception
+    rejected: Rejected
     start: int
     end: int
     path: Path = ()
 
 
-Validate: TypeAlias = Callable[[str], "Rejection | None"]
+Validate: TypeAlias = Callable[[str], "RejectedSpan | None"]
 """Looks at a complete text."""
 
 
@@ -142,7 +143,7 @@ class DecodeConfig:
     retries: int = 0
     charge_discarded: bool = False
     rejected_texts: RejectedTexts = field(default_factory=RejectedTexts)
-    rejection: Rejection | None = None
+    rejection: RejectedSpan | None = None
     with_logprobs: bool = False
     choices_at: ChoicesAt | None = None
     field_limits: FieldLimits | None = None
@@ -176,7 +177,7 @@ class Decoded:
     forced_tokens: int
     seconds: float
     rejected: tuple[str, ...]
-    rejection: Rejection | None
+    rejection: RejectedSpan | None
     read_tokens: int
     choices: Mapping[Path, Mapping[Member, float]]
     thinking: str | None

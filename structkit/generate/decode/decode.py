@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from structkit.error_notes import add_location
 from structkit.errors import BudgetTooSmall, ModelError, TokenRejected
 from structkit.generate.decode.choice_scores import ChoiceScorer
-from structkit.generate.decode.config import DecodeConfig, Decoded, Flow, Rejection, ScoreRequest
+from structkit.generate.decode.config import DecodeConfig, Decoded, Flow, RejectedSpan, ScoreRequest
 from structkit.generate.decode.field_budget import FieldBudgets
 from structkit.generate.decode.retokenize import Retokenizer, complete_characters
 from structkit.generate.decode.speculate import Drafter
@@ -348,7 +348,7 @@ class _Decoder:
             self.pending_bytes = 0
             self.remaining -= 1
 
-    def retract(self, rejection: Rejection) -> None:
+    def retract(self, rejection: RejectedSpan) -> None:
         """Take back a value that was refused."""
         self.rejected_paths[rejection.start] = rejection.path
         self.rewind(rejection.start)
@@ -391,7 +391,7 @@ class _Decoder:
             self.rollback_count += 1
             self.read_tokens -= 1
 
-    def result(self, rejection: Rejection | None) -> Decoded:
+    def result(self, rejection: RejectedSpan | None) -> Decoded:
         """What was written, at the end."""
         shortened = self.shortened_at is not None or self.is_cut_short
         return Decoded(

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.generate.input.options import CompileSettings
+from structkit.rejected import Rejected
 from structkit.targets.targets import Target
 
 __all__ = ["Example", "MembershipTest", "membership_test", "render_examples"]
@@ -89,13 +90,16 @@ def _answer(
     source: str,
     path: str,
 ) -> str:
-    try:
-        for meant, form in target.json_forms(value, exclude_unset=compile_settings.defaults == "may_omit"):
-            text = _text(form, target, compile_settings)
-            if text is not None and accepts(source, text) and _parses_to(target, text, meant):
-                return text
-    except ValueError as error:
-        raise ValueError(f"{path} is not a valid {target.name}: {_reason(error, path)}") from error
+    for form in target.json_forms(value, exclude_unset=compile_settings.defaults == "may_omit"):
+        if isinstance(form, Rejected):
+            steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in form.path)
+            raise ValueError(
+                f"{path} is not a valid {target.name}: {form.message} at `{path}[1]{steps}`"
+            ) from form.cause
+        parsed, json_value = form
+        text = _text(json_value, target, compile_settings)
+        if text is not None and accepts(source, text) and _parses_to(target, text, parsed):
+            return text
     hint = "; a quote must occur in the text of its example" if target.has_quotes else ""
     raise ValueError(
         f"{path} cannot be written as {target.name}: {value!r:.200} has values, digits or characters that the target "
@@ -118,18 +122,5 @@ def _text(json_value: object, target: Target[object], compile_settings: CompileS
 
 def _parses_to(target: Target[object], text: str, value: object) -> bool:
     """Whether a text parses to a value; for a value without `__eq__`, whether the text parses."""
-    try:
-        read = target.value(text)
-    except ValueError:
-        return False
-    return read == value or type(read).__eq__ is object.__eq__
-
-
-def _reason(error: ValueError, location: str) -> str:
-    """The message of an error; for an error of pydantic, the first message with its path."""
-    errors = getattr(error, "errors", None)
-    if not callable(errors):
-        return str(error)
-    first = errors()[0]
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
-    return f"{first['msg']} at `{location}[1]{path}`"
+    parsed = target.parse(text)
+    return not isinstance(parsed, Rejected) and (parsed == value or type(parsed).__eq__ is object.__eq__)

@@ -1,68 +1,48 @@
-"""What to do about a value that its type's own validators refuse: where it is wrong, and how to tell the model."""
+"""Rejected values: their bytes in the text, and the prompt of the next attempt."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
-from structkit.generate.decode.config import Rejection
+from structkit.generate.decode.config import RejectedSpan
 from structkit.generate.input.prompt import Prompt
-from structkit.generate.output.json_reader import Field, Path
+from structkit.generate.output.json_reader import Field
 from structkit.models.protocols import Conversation, Message
+from structkit.rejected import Rejected
 from structkit.vocabulary.control_tokens import display_text
 
-__all__ = ["locate_rejection", "retry_prompt"]
+__all__ = ["locate_rejected", "retry_prompt"]
 
 
-def locate_rejection(error: Exception, values: Sequence[Field]) -> Rejection:
-    """Where in a text the value is that an error names; the whole text, which comes first, if it names none.
-
-    Args:
-        error: Of pydantic or jsonschema, or any other.
-        values: The values in the text that was refused.
-    """
-    places = {value.path: value for value in values}
-    path = _path_of(_location(error), places)
-    return Rejection(error, places[path].start, places[path].end, path)
-
-
-def retry_prompt(prompt: Prompt, text: str, error: Exception) -> Prompt:
-    r"""The prompt of another attempt: with the answer that was refused, and why.
-
-    >>> retry_prompt("How old?", "-1", ValueError("it is negative"))
-    'How old?\n\nThe answer -1 is wrong: it is negative. Give another.'
-    """
-    said = f"{error}".strip().rstrip(".")
-    if isinstance(prompt, str):
-        return f"{prompt}\n\nThe answer {display_text(text)} is wrong: {said}. Give another."
-    wrong = Message(role="user", content=f"This answer is wrong: {said}. Give another.")
-    told = (*prompt, Message(role="assistant", content=display_text(text)), wrong)
-    return Conversation(told, prompt.tools) if isinstance(prompt, Conversation) else list(told)
-
-
-def _path_of(location: Sequence[object], fields: Mapping[Path, Field]) -> Path:
-    """The place of a value in the text that a location leads to.
-
-    Between names and positions pydantic puts the names of types, such as the members of a union, and such a name may
-    be that of a field too: so the path is the one that uses up most of the location.
+def locate_rejected(rejected: Rejected, values: Sequence[Field]) -> RejectedSpan:
+    """The bytes of the rejected value, or of the innermost value around it that the text contains.
 
     >>> from structkit.generate.output.json_reader import read_values
-    >>> values = {value.path: value for value in read_values(b'{"pet": {"cat": "Tom", "age": 99}}')}
-    >>> _path_of(("pet", "cat", "age"), values), _path_of(("pet", "[key]"), values)
-    (('pet', 'age'), ())
+    >>> rejected = Rejected(("age",), "too young", ValueError("too young"))
+    >>> span = locate_rejected(rejected, read_values(b'{"age": 3}'))
+    >>> span.start, span.end, span.path
+    (8, 9, ('age',))
+
+    Args:
+        rejected: Why the text was rejected.
+        values: The values in the text; the first is the whole text.
     """
-    if location and location[-1] == "[key]":  # a name of an object, after which it is named
-        location = location[:-2]
-    ends: dict[Path, int] = {(): 0}
-    for count, step in enumerate(location, 1):
-        if isinstance(step, (str, int)):
-            ends.update({(*path, step): count for path in ends if (*path, step) in fields})
-    return max(ends, key=lambda path: (ends[path], len(path)))
+    fields = {value.path: value for value in values}
+    path = rejected.path
+    while path and path not in fields:
+        path = path[:-1]
+    return RejectedSpan(rejected, fields[path].start, fields[path].end, path)
 
 
-def _location(error: Exception) -> Sequence[object]:
-    errors: Callable[[], list[dict[str, object]]] | None = getattr(error, "errors", None)
-    if callable(errors):
-        location = errors()[0].get("loc")
-        return location if isinstance(location, tuple) else ()
-    path: object = getattr(error, "path", None)
-    return path if isinstance(path, tuple) else ()
+def retry_prompt(prompt: Prompt, text: str, message: str) -> Prompt:
+    r"""The prompt of another attempt: with the rejected answer and the reason.
+
+    >>> retry_prompt("How old?", "-1", "it is negative")
+    'How old?\n\nThe answer -1 is wrong: it is negative. Give another.'
+    """
+    reason = message.strip().rstrip(".")
+    if isinstance(prompt, str):
+        return f"{prompt}\n\nThe answer {display_text(text)} is wrong: {reason}. Give another."
+    wrong = Message(role="user", content=f"This answer is wrong: {reason}. Give another.")
+    messages = (*prompt, Message(role="assistant", content=display_text(text)), wrong)
+    return Conversation(messages, prompt.tools) if isinstance(prompt, Conversation) else list(messages)

@@ -9,7 +9,7 @@ from functools import partial
 
 from structkit.error_notes import add_note
 from structkit.errors import GenerationError, OutputValidationError
-from structkit.generate.decode.config import DecodeConfig, Decoded, Flow, GeneratedTokens, Rejection
+from structkit.generate.decode.config import DecodeConfig, Decoded, Flow, GeneratedTokens, RejectedSpan
 from structkit.generate.decode.decode import decode
 from structkit.generate.decode.rejected import RejectedTexts
 from structkit.generate.decode.speculate import AssistantDrafter, PromptLookupDrafter
@@ -26,13 +26,14 @@ from structkit.generate.output.confidence import (
 from structkit.generate.output.json_reader import Field
 from structkit.generate.output.result import Result, Token, Usage
 from structkit.generate.output.spans import find_spans
-from structkit.generate.run.rejection import locate_rejection, retry_prompt
+from structkit.generate.run.rejection import locate_rejected, retry_prompt
 from structkit.generate.run.scheduler import FlowResult
 from structkit.generate.run.usage import final_attempt_settings, usage_of
 from structkit.generate.sample.processors import ProcessorStack
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.healing import HealedCursor, count_healed_tokens
 from structkit.models.protocols import LogitsModel, RandomLogits, SupportsMessages, SupportsThinking
+from structkit.rejected import Rejected
 from structkit.targets.targets import AnyTarget, Target
 from structkit.vocabulary.control_tokens import display_text, to_text
 from structkit.vocabulary.vocabulary import Vocabulary
@@ -92,7 +93,7 @@ class Request:
         self._healed_count: int | None = None
         self._full_prompt: Prompt = prompt
         self._value: object = None
-        self._rejected: list[tuple[str, ValueError]] = []
+        self._rejected: list[tuple[str, Rejected]] = []
         self._error: Exception | None = None
         try:
             self._source = user_text(prompt) if settings.source is None else settings.source
@@ -195,7 +196,7 @@ class Request:
         if decoded.rejection is not None and last is not None:
             # Another value at that place would not do; so from the start, and the model is told why.
             before = decoded
-            asked = retry_prompt(self._full_prompt, decoded.rejected[-1], decoded.rejection.error)
+            asked = retry_prompt(self._full_prompt, decoded.rejected[-1], decoded.rejection.rejected.message)
             self._prompt_ids, self._healed_count = self._encode(asked), None
             decoded = yield from self._attempt(last, bans.for_retry(), decoded)
             decoded = replace(
@@ -238,17 +239,18 @@ class Request:
         read = 0 if previous is None else previous.read_tokens
         return (yield from decode(prompt_ids, cursor, self._vocabulary, plan, read_tokens=read))
 
-    def _check(self, text: str) -> Rejection | None:
-        """Make the value of a text, and keep it."""
+    def _check(self, text: str) -> RejectedSpan | None:
+        """Parse a text, and keep its value or why it is rejected."""
         target = self._compiled.target
         try:
-            self._value = target.value(text)
-        except ValueError as error:
-            self._rejected.append((text, error))
-            return locate_rejection(error, self.generated.values(is_json=target.is_json))
-        except Exception as error:  # a validator is anyone's code
+            value = target.parse(text)
+        except Exception as error:  # a validator is user code
             add_note(error, f"a validator of {target.name} raised it for {text:.200}")
             raise
+        if isinstance(value, Rejected):
+            self._rejected.append((text, value))
+            return locate_rejected(value, self.generated.values(is_json=target.is_json))
+        self._value = value
         return None
 
     def outcome(self, flow_result: FlowResult) -> Result[object] | Exception:
@@ -305,16 +307,16 @@ class Request:
         self, cause: Exception | None = None, usage: Usage | None = None
     ) -> OutputValidationError:
         """The error of values that were all refused; `cause` is what prevented another attempt."""
-        text, error = self._rejected[-1]
+        text, rejected = self._rejected[-1]
         failed = OutputValidationError(
-            f"the validators of {self._compiled.target.name} refuse {display_text(text):.200}: {error}; put their rule "
+            f"the validators of {self._compiled.target.name} refuse {display_text(text):.200}: {rejected.message}; put their rule "
             "into a constraint, or into a field's description where the model can read it, or allow more retries",
             text=display_text(text),
             attempts=tuple(display_text(refused) for refused, _ in self._rejected),
-            error=error,
+            rejected=rejected,
             usage=usage,
         )
-        failed.__cause__ = cause or error
+        failed.__cause__ = cause or rejected.cause
         return failed
 
 

@@ -7,48 +7,41 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["InvalidValue", "check", "make_checker"]
+from structkit.rejected import Rejected
 
-
-class InvalidValue(ValueError):
-    """A value that does not satisfy a schema.
-
-    Attributes:
-        path: The keys and indices of the invalid part.
-    """
-
-    def __init__(self, message: str, path: tuple[str | int, ...]) -> None:
-        super().__init__(message)
-        self.path = path
+__all__ = ["check", "make_checker"]
 
 
 def check(
     value: object,
     schema: Mapping[str, object],
     resources: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
-) -> None:
-    """Check a value against its schema, including formats; `resources` are the documents it refers to, by URI.
+) -> Rejected | None:
+    """Check a value against its schema, formats included; return `None` if the value is valid.
 
     >>> check([1, 2], {"unevaluatedItems": False, "prefixItems": [{}, {}]})
-    >>> check([1], {"unevaluatedItems": False})
-    Traceback (most recent call last):
-    structkit.schema.json_schema.validate.InvalidValue: Unevaluated items are not allowed (1 was unexpected) (at `$`)
+    >>> check([1], {"unevaluatedItems": False}).message
+    'Unevaluated items are not allowed (1 was unexpected) (at `$`)'
+
+    Args:
+        value: A JSON value.
+        schema: Its JSON Schema.
+        resources: Other documents that the schema refers to, by URI.
 
     Raises:
-        InvalidValue: The value is invalid.
         ImportError: The package `jsonschema` is not installed.
     """
-    make_checker(schema, resources)(value)
+    return make_checker(schema, resources)(value)
 
 
 def make_checker(
     schema: Mapping[str, object],
     resources: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
-) -> Callable[[object], None]:
-    """Return a function like `check` for many values of one schema.
+) -> Callable[[object], Rejected | None]:
+    """Return `check` for many values of one schema.
 
-    In all drafts, numbers are compared as written: 0.3 is a multiple of 0.1, and 1.0 is an integer. `nullable` has the
-    meaning of OpenAPI 3.0.
+    Numbers are compared as decimals in all drafts: 0.3 is a multiple of 0.1, and 1.0 is an integer. `nullable` has its
+    OpenAPI 3.0 meaning.
 
     Raises:
         ImportError: The package `jsonschema` is not installed.
@@ -86,10 +79,11 @@ def make_checker(
     )
     validator = exact(schema, format_checker=kind.FORMAT_CHECKER, registry=registry)
 
-    def checked(value: object) -> None:
+    def checked(value: object) -> Rejected | None:
         worst = best_match(validator.iter_errors(value))
-        if worst is not None:
-            raise InvalidValue(f"{worst.message} (at `{worst.json_path}`)", tuple(worst.absolute_path))
+        if worst is None:
+            return None
+        return Rejected(tuple(worst.absolute_path), f"{worst.message} (at `{worst.json_path}`)", worst)
 
     return checked
 

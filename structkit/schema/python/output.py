@@ -5,17 +5,19 @@ The parsed JSON Schema is that of `schema/python/generator.py`; users get pydant
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
+from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import PydanticOmit
 from pydantic_core import SchemaError as CoreSchemaError
 from typing_extensions import TypeForm
 
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
+from structkit.rejected import Rejected
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
 from structkit.schema.ir.nodes import Document
 from structkit.schema.json_schema.parse import parse_schema
@@ -37,8 +39,10 @@ class OutputType(Generic[T]):
     >>> numbers = OutputType.of(list[int])
     >>> numbers.name, numbers.json_schema
     ('list[int]', {'items': {'type': 'integer'}, 'type': 'array'})
-    >>> numbers.validate("[1, 2]")
+    >>> numbers.parse("[1, 2]")
     [1, 2]
+    >>> numbers.parse('[1, "x"]').path
+    (1,)
 
     Attributes:
         name: The name of the type, for messages and prompts.
@@ -114,14 +118,45 @@ class OutputType(Generic[T]):
         """The JSON Schema that pydantic generates."""
         return dict(self._adapter.json_schema())
 
-    def serialize(self, value: object, *, exclude_unset: bool = False) -> Iterator[tuple[object, object]]:
+    def serialize(
+        self, value: object, *, exclude_unset: bool = False
+    ) -> Iterator[tuple[object, object] | Rejected]:
         """Yield the JSON values of a Python value; see `structkit.schema.python.serialize.serialize`."""
         return serialize(self._adapter, value, exclude_unset=exclude_unset)
 
-    def validate(self, text: str) -> T:
-        """Return the instance of a JSON text.
+    def parse(self, text: str) -> T | Rejected:
+        """Return the instance that a JSON text represents, or why the type rejects the text."""
+        try:
+            return self._adapter.validate_json(text)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            return Rejected(_path_in(text, first["loc"]), str(error), error)
+        except ValueError as error:  # of a default factory, which pydantic does not wrap
+            return Rejected((), str(error), error)
 
-        Raises:
-            pydantic.ValidationError: The text is not JSON, or the type rejects it.
-        """
-        return self._adapter.validate_json(text)
+
+def _path_in(text: str, location: Sequence[str | int]) -> tuple[str | int, ...]:
+    """The path in a JSON text to which a location of pydantic leads.
+
+    Between names and positions pydantic inserts the names of types, such as the members of a union, and such a name
+    can also be the name of a field. The path is therefore the one that uses most of the location.
+
+    >>> _path_in('{"pet": {"cat": "Tom", "age": 99}}', ("pet", "cat", "age"))
+    ('pet', 'age')
+    >>> _path_in('{"pet": {"cat": "Tom"}}', ("pet", "cat", "[key]"))
+    ('pet',)
+    """
+    if not location:  # also a text that is not JSON
+        return ()
+    if location[-1] == "[key]":  # a rejected name of an object; pydantic puts the name before it
+        location = location[:-2]
+    # The paths that lead somewhere: how many steps of the location each uses, and the value there.
+    found: dict[tuple[str | int, ...], tuple[int, object]] = {(): (0, json.loads(text))}
+    for count, step in enumerate(location, 1):
+        for path, (_, value) in list(found.items()):
+            inner = (*path, step)
+            if isinstance(value, dict) and step in value:
+                found[inner] = (count, value[step])
+            if isinstance(value, list) and isinstance(step, int) and step < len(value):
+                found[inner] = (count, value[step])
+    return max(found, key=lambda path: (found[path][0], len(path)))

@@ -7,7 +7,9 @@ from contextlib import suppress
 from typing import TypeVar, cast
 
 from pydantic import TypeAdapter
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, ValidationError
+
+from structkit.rejected import Rejected
 
 __all__ = ["serialize"]
 
@@ -16,7 +18,7 @@ T = TypeVar("T")
 
 def serialize(
     adapter: TypeAdapter[T], value: object, *, exclude_unset: bool
-) -> Iterator[tuple[object, object]]:
+) -> Iterator[tuple[object, object] | Rejected]:
     """Yield JSON values of a Python value: first as given, then validated.
 
     Validation decodes values of some types, such as Base64, a second time; values of other types, such as a dict for
@@ -28,16 +30,21 @@ def serialize(
         exclude_unset: Whether the first attempt excludes unset fields; the second attempt does the opposite.
 
     Yields:
-        The Python value, and its JSON value.
-
-    Raises:
-        pydantic.ValidationError: The type rejects the value; raised after the attempts without validation.
+        The Python value, and its JSON value; last a `Rejected` if the type rejects the value.
 
     >>> next(serialize(TypeAdapter(set[int]), {3}, exclude_unset=False))
     ({3}, [3])
     """
     for given in (True, False):
-        meant = value if given else adapter.validate_python(value)
+        try:
+            meant = value if given else adapter.validate_python(value)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            yield Rejected(first["loc"], first["msg"], error)
+            return
+        except ValueError as error:  # of a default factory, which pydantic does not wrap
+            yield Rejected((), str(error), error)
+            return
         for by_alias in (True, False):
             for unset in (exclude_unset, not exclude_unset):
                 with suppress(PydanticSerializationError, AttributeError, TypeError):

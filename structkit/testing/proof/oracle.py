@@ -11,7 +11,8 @@ from typing import cast
 from typing_extensions import TypeForm
 
 from structkit.functions.signature import is_function
-from structkit.schema.json_schema.validate import InvalidValue, make_checker
+from structkit.rejected import Rejected
+from structkit.schema.json_schema.validate import make_checker
 from structkit.schema.python.judge import Judge, Refused
 from structkit.targets.targets import AnyTarget, JsonSchema, Regex, Target, spec_of
 
@@ -89,21 +90,16 @@ def _of_value(read: Target[object]) -> Callable[[str], Refused | None]:
         if isinstance(given, Regex):
             message = f"/{given.pattern}/ does not match"
             return None if re.fullmatch(given.pattern, text) else Refused("$", message, False)
-        try:
-            read.value(text)
-        except (ValueError, KeyError) as error:
-            return Refused("$", f"{type(error).__name__}: {error}", False)
-        return None
+        value = read.parse(text)
+        return Refused("$", value.message, False) if isinstance(value, Rejected) else None
 
     return refusal
 
 
-def _fault(valid: Callable[[object], None], text: str) -> str | None:
+def _fault(valid: Callable[[object], Rejected | None], text: str) -> str | None:
     """Return the reason why a text is invalid, if it is."""
     try:
-        valid(json.loads(text))
-    except InvalidValue as error:
-        return str(error)
+        rejected = valid(json.loads(text))
     except RecursionError:  # jsonschema follows a self-reference without end
         return None
-    return None
+    return None if rejected is None else rejected.message

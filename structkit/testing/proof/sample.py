@@ -8,6 +8,7 @@ from typing import TypeVar, overload
 from typing_extensions import TypeForm, Unpack
 
 from structkit.errors import OutputValidationError
+from structkit.rejected import Rejected
 from structkit.targets.targets import AnyTarget, TextTarget
 from structkit.testing.proof.language import CompileOptions, Language
 from structkit.testing.proof.random_source import SeededSource
@@ -91,15 +92,14 @@ def _first_accepted(language: Language, seed: str) -> tuple[str, object]:
     while True:
         text = language.sentence(SeededSource(f"{seed} {len(texts)}"))
         texts.append(text)
-        try:
-            return text, language.target.value(text)
-        except ValueError as error:
-            if len(texts) < _ATTEMPTS:
-                continue
+        value = language.target.parse(text)
+        if not isinstance(value, Rejected):
+            return text, value
+        if len(texts) == _ATTEMPTS:
             raise OutputValidationError(
                 f"the validators of {language.target.name} reject each of {_ATTEMPTS} random values; "
-                f"`structkit.check` counts the reasons. The last error: {error}",
+                f"`structkit.check` counts the reasons. The last error: {value.message}",
                 text=text,
                 attempts=tuple(texts),
-                error=error,
-            ) from error
+                rejected=value,
+            ) from value.cause

@@ -11,6 +11,7 @@ from random import Random
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from structkit.rejected import Rejected
 from structkit.testing.proof.language import Language
 from structkit.testing.proof.random_source import RandomSource
 
@@ -83,10 +84,10 @@ def values(language: Language) -> st.SearchStrategy[object]:
     """Return a strategy for the values of sentences; values that validators reject are discarded."""
 
     def value(text: str) -> object:
-        try:
-            return language.target.value(text)
-        except ValueError:
+        parsed = language.target.parse(text)
+        if isinstance(parsed, Rejected):
             reject()
+        return parsed
 
     return sentences(language).map(value)
 

@@ -150,10 +150,10 @@ def test_answers_of_the_zoo_are_in_the_language_of_their_target(specimen: Specim
     accepts = Reader(link(target.rules())).accepts
     for value in specimen.accepts[:3]:
         dumped = json.dumps(specimen.adapter.dump_python(value, mode="json", by_alias=True))
-        if specimen.texts or specimen.checked or target.value(dumped) != value:
+        if specimen.texts or specimen.checked or target.parse(dumped) != value:
             continue  # pydantic does not parse its own output to this value
         (text,) = answers([("x", value)], specimen.target)
-        assert accepts(text.encode()) and target.value(text) == value
+        assert accepts(text.encode()) and target.parse(text) == value
 
 
 class Mood(Enum):

@@ -15,21 +15,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 import structkit as sk
-from structkit.generate.decode.config import DecodeConfig, Flow, Rejection
+from structkit.generate.decode.config import DecodeConfig, Flow, RejectedSpan
 from structkit.generate.decode.decode import decode
 from structkit.generate.decode.rejected import RejectedTexts
 from structkit.generate.output.json_reader import Field as Value
 from structkit.generate.output.json_reader import read_values
-from structkit.generate.run.rejection import locate_rejection
+from structkit.generate.run.rejection import locate_rejected
 from structkit.generate.sample.sample import Sampling
 from structkit.models.single_row import SingleRowBatch, new_batch
+from structkit.rejected import Rejected
+from structkit.targets.targets import read_target
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
 from tests.generate.driving import drive
 
 BYTES, SMALL = byte_vocabulary(), small_vocabulary()
+REJECTED = Rejected((), "no", ValueError("no"))
 
 
 class Level(Enum):
@@ -106,6 +117,7 @@ def test_the_error_knows_every_attempt() -> None:
     with pytest.raises(sk.OutputValidationError) as caught:
         sk.extract(ScriptedModel(texts), "When?", Visit, retries=0)
     assert caught.value.attempts == (texts[0],)
+    assert caught.value.path == ()
 
 
 def test_another_error_of_a_validator_is_passed_on() -> None:
@@ -171,9 +183,9 @@ def test_no_text_is_written_twice(
     model = RandomModel(seed, SMALL, brevity=seed % 4)
     raw = isinstance(target, sk.Choice) and target.is_raw
 
-    def check(text: str) -> Rejection | None:
+    def check(text: str) -> RejectedSpan | None:
         whole = Value((), "string", 0, len(text.encode()))
-        return locate_rejection(ValueError("no"), [whole] if raw else read_values(text.encode()))
+        return locate_rejected(REJECTED, [whole] if raw else read_values(text.encode()))
 
     plan = DecodeConfig(
         budget=budget,
@@ -195,6 +207,14 @@ def test_no_text_is_written_twice(
     assert len(decoded.rejected) == min(refusals + 1, members) or members == 100
 
 
+def rejected_text(target: object, text: str) -> str:
+    """The part of a text that validators of a type reject."""
+    rejected = read_target(target).parse(text)
+    assert isinstance(rejected, Rejected)
+    span = locate_rejected(rejected, read_values(text.encode()))
+    return text[span.start : span.end]
+
+
 def test_the_place_of_an_error() -> None:
     class Item(BaseModel):
         price: int = Field(alias="unit price")
@@ -207,11 +227,8 @@ def test_the_place_of_an_error() -> None:
             return price
 
     text = '{"x": [{"unit price": 2}, {"unit price": 35}]}'
-    adapter = TypeAdapter(dict[str, list[str | Item]])
-    with pytest.raises(ValueError, match="odd") as caught:
-        adapter.validate_json(text)
-    refusal = locate_rejection(caught.value, read_values(text.encode()))
-    assert text[refusal.start : refusal.end] == "35" or text[refusal.start : refusal.end].startswith("{")
+    rejected = rejected_text(dict[str, list[str | Item]], text)
+    assert rejected == text or rejected == "35" or rejected.startswith('{"unit price": 35')
 
 
 def never(value: object) -> object:
@@ -273,9 +290,9 @@ def test_the_model_has_read_the_prompt_its_thoughts_and_the_text_and_nothing_els
     model = RandomModel(3, BYTES, brevity=3)
     guide, rows, begun = sk.compile(target, BYTES), Reader(model), []
 
-    def check(text: str) -> Rejection:
+    def check(text: str) -> RejectedSpan:
         begun.append((rows.fed, text))
-        return Rejection(ValueError("no"), 0, len(text))
+        return RejectedSpan(REJECTED, 0, len(text))
 
     plan = DecodeConfig(
         budget=9,
@@ -311,20 +328,14 @@ def test_the_name_of_a_type_in_a_location_is_not_taken_for_a_field() -> None:
     class Dog(BaseModel):
         kind: Literal["dog"]
 
-    adapter = TypeAdapter(dict[str, Annotated[Cat | Dog, Field(discriminator="kind")]])
     text = '{"pet": {"kind": "cat", "cat": "Tom", "age": 99}}'
-    with pytest.raises(ValueError, match="not this one") as caught:
-        adapter.validate_json(text)
-    refusal = locate_rejection(caught.value, read_values(text.encode()))
-    assert text[refusal.start : refusal.end] == "99"
+    assert rejected_text(dict[str, Annotated[Cat | Dog, Field(discriminator="kind")]], text) == "99"
 
 
 def test_a_name_that_is_refused_takes_its_object_with_it() -> None:
     text = '{"x": {"bad": 1}}'
-    with pytest.raises(ValueError, match="not this one") as caught:
-        TypeAdapter(dict[str, dict[Annotated[str, AfterValidator(never)], int]]).validate_json(text)
-    refusal = locate_rejection(caught.value, read_values(text.encode()))
-    assert text[refusal.start : refusal.end] == '{"bad": 1}'
+    target = dict[str, dict[Annotated[str, AfterValidator(never)], int]]
+    assert rejected_text(target, text) == '{"bad": 1}'
 
 
 def test_the_attempt_from_the_start_has_the_time_that_is_left() -> None:
@@ -381,3 +392,16 @@ def test_what_a_schema_leaves_to_be_checked_after_is_repaired_too() -> None:
     assert result.value == {"name": "x", "ids": [2, 2]}
     assert result.attempts == ('{"name": "x", "ids": [1, 2]}', '{"name": "x", "ids": [2, 2]}')
     assert len(model.prompts) == 1
+
+
+def test_the_error_has_the_path_of_the_rejected_value() -> None:
+    class Person(BaseModel):
+        name: str
+        age: Annotated[int, AfterValidator(never)]
+
+    people = ScriptedModel(['[{"name": "Ana", "age": 34}]'])
+    with pytest.raises(sk.OutputValidationError, match="not this one") as caught:
+        sk.extract(people, "x", list[Person], retries=0)
+    assert caught.value.path == (0, "age")
+    assert caught.value.error is caught.value.__cause__
+    assert isinstance(caught.value.error, ValidationError)
