@@ -1,1 +1,1 @@
-"""Measurements of structkit, each runnable as `python -m benchmarks.NAME`; `README.md` says how and what came out."""
+"""Benchmarks of structkit, each run as `python -m benchmarks.NAME`; `README.md` has methods and results."""

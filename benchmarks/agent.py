@@ -1,13 +1,13 @@
-"""Steps of an agent, with and without what the model has read being kept from step to step.
+"""Steps of an agent, with and without caching of read tokens between steps.
 
 ```
 OMP_NUM_THREADS=1 python -m benchmarks.agent --clock cpu
 ```
 
-An agent with three tools and eight steps, greedy, whose outputs are about a hundred tokens each, on the demo model and
-on a larger Llama of random weights with the demo model's tokens, within their contexts. A bias on `{` has them call a
-tool in each step but the last. The runs are the same with and without; `read` is the tokens that the model was fed. The
-second table is a conversation of three turns, each of which is given the messages of the one before.
+An agent with three tools and eight steps, greedy, with outputs of about a hundred tokens, on the demo model and on a
+larger Llama with random weights and the demo model's tokens, within their contexts. A bias on `{` makes the model call
+a tool in each step but the last. The runs are equal with and without the cache; `read` is the number of tokens fed to
+the model. The second table is a conversation of three turns, each with the messages of the previous one.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def made(model: TransformersModel, max_steps: int, kept_tokens: int) -> sk.Agent
 
 @contextmanager
 def counting(model: TransformersModel) -> Iterator[list[int]]:
-    """Count the tokens that a model is fed."""
+    """Count the tokens fed to a model."""
     fed = [0]
     plain = type(model).check_readable
 
@@ -113,7 +113,7 @@ def conversation(model: TransformersModel, *, keep: bool, clock: Clock) -> list[
 
 
 def larger(demo: TransformersModel) -> TransformersModel:
-    """A Llama of 100 million random weights."""
+    """A Llama with 100 million random weights."""
     import torch
     import transformers
 

@@ -1,4 +1,4 @@
-"""What is measured on: schemas with instances, and tokenizers, read from files given by path."""
+"""Benchmark data: schemas with instances, and tokenizers, read from given files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Case", "Instance", "read_cases", "read_tokenizer"]
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A document and whether its schema allows it."""
+    """A document and whether it is valid."""
 
     valid: bool
     text: str
@@ -34,7 +34,7 @@ class Case:
 
 
 def read_cases(path: Path, count: int | None, seed: int) -> list[Case]:
-    """Read MaskBench's JSONL, and choose `count` of its schemas at random; all of them if `count` is `None`."""
+    """Read MaskBench's JSONL, and choose `count` schemas at random; all of them if `count` is `None`."""
     with _opened(path) as file:
         lines = file.read().splitlines()
     if count is not None and count < len(lines):
@@ -56,7 +56,7 @@ def _case(line: dict[str, object]) -> Case:
     assert isinstance(tests, list)
     schema = line["schema"]
     instances = tuple(Instance(test["valid"], json.dumps(test["data"], ensure_ascii=False)) for test in tests)
-    # MaskBench has schemas `true` and `false`; an engine is given the object that means the same.
+    # MaskBench has schemas `true` and `false`; engines get the equivalent object.
     if isinstance(schema, bool):
         schema = {} if schema else {"not": {}}
     assert isinstance(schema, dict)

@@ -1,6 +1,6 @@
-"""Engines: structkit and its peers behind one small protocol, each at its best documented settings.
+"""Engines: structkit and its peers behind one small protocol, each with its best documented settings.
 
-A peer is imported when it is asked for, and none of them is a dependency of structkit.
+A peer is imported on use, and none of them is a dependency of structkit.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Schema = Mapping[str, object]
 
 
 class Refused(Exception):
-    """The engine says that it cannot enforce a schema.
+    """The engine reports that it cannot enforce a schema.
 
     Attributes:
-        group: What it names as the reason: a keyword, a limit, the kind of error.
+        group: The reported reason: a keyword, a limit, or the kind of error.
     """
 
     def __init__(self, group: str, message: str) -> None:
@@ -36,27 +36,27 @@ class Refused(Exception):
 
 
 class Sequence(Protocol):
-    """One text being written."""
+    """One text that is generated."""
 
     def fill_mask(self) -> NDArray[np.uint32]:
-        """uint32[words]: the tokens that may come next; bit t % 32 of word t // 32. Valid until the next call."""
+        """uint32[words]: the allowed next tokens; bit t % 32 of word t // 32. Valid until the next call."""
 
     def advance(self, token_id: int) -> bool:
-        """Take a token; whether it was taken."""
+        """Consume a token; return whether it was accepted."""
 
 
 class Guide(Protocol):
     """A compiled schema."""
 
     def sequence(self) -> Sequence:
-        """A new text."""
+        """Start a text."""
 
     def done(self) -> None:
-        """All texts are written; what was learned may be kept."""
+        """Called after all texts; caches may be stored."""
 
 
 class Engine(Protocol):
-    """Something that compiles schemas over one vocabulary."""
+    """A compiler of schemas over one vocabulary."""
 
     @property
     def end_id(self) -> int:
@@ -64,7 +64,7 @@ class Engine(Protocol):
 
     @property
     def version(self) -> str:
-        """What was measured."""
+        """Name and version of the engine."""
 
     def compile(self, schema: Schema) -> Guide:
         """Compile without any cache of compiled schemas.
@@ -76,11 +76,11 @@ class Engine(Protocol):
 
 class _Unkept:
     def done(self) -> None:
-        """Nothing is kept."""
+        """Discard caches."""
 
 
 class _Structkit:
-    """structkit, without its disk cache unless that is asked for."""
+    """structkit, without its disk cache by default."""
 
     def __init__(
         self, tokenizer: Tokenizer, *, cache: bool = False, order: Literal["declared", "any"] = "declared"
@@ -97,7 +97,7 @@ class _Structkit:
             guide = sk.compile(schema, self._vocabulary, cache=self._cache, order=self._order)
             return _StructkitGuide(guide, self._out)
         except sk.UnsatisfiableSchema:
-            return _Nothing(self._out)  # it is understood, and holds no text
+            return _Nothing(self._out)  # valid schema with an empty language
         except sk.UnsupportedKeyword as error:
             raise Refused(f"UnsupportedKeyword {error.keyword}", str(error)) from error
         except sk.LimitExceeded as error:
@@ -107,7 +107,7 @@ class _Structkit:
 
 
 class _Nothing(_Unkept):
-    """The guide, and any sequence, of a schema that no value satisfies."""
+    """Guide and sequence of a schema without valid values."""
 
     def __init__(self, out: NDArray[np.uint32]) -> None:
         self._mask = np.zeros_like(out)
@@ -153,7 +153,7 @@ class _StructkitSequence:
 
 
 class _Llguidance:
-    """llguidance through its own bindings: JSON slices, and the white space of `json.dumps`."""
+    """llguidance through its Python bindings: JSON slices, and the white space of `json.dumps`."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         llguidance = import_module("llguidance")
@@ -199,14 +199,15 @@ class _LlguidanceSequence:
 
 
 class _Xgrammar:
-    """xgrammar on one thread without its cache, in the white space of `json.dumps`.
+    """xgrammar on one thread without its cache, with the white space of `json.dumps`.
 
-    Strict, its default, closes objects wherever the schema is silent; not strict is the specification.
+    Strict, its default, forbids additional properties unless the schema allows them; not strict follows the
+    specification.
     """
 
     def __init__(self, tokenizer: Tokenizer, *, strict: bool) -> None:
         xgrammar = import_module("xgrammar")
-        # The vocabulary in bytes is what both engines are given; xgrammar would read the same from transformers.
+        # Both engines get the vocabulary as bytes; xgrammar would read the same from transformers.
         vocabulary = sk.Vocabulary.from_tokenizer(tokenizer)
         self.end_id = vocabulary.eos_token_ids[0]
         self._strict = strict
@@ -253,7 +254,7 @@ class _XgrammarSequence:
 
 
 class _OutlinesCore:
-    """outlines-core, with its own default of one optional space."""
+    """outlines-core, with its default of one optional space."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         core = import_module("outlines_core")

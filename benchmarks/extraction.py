@@ -1,14 +1,14 @@
-"""Extraction with the demo model: tokens per second with drafts and without, and the memory of many prompts.
+"""Extraction with the demo model: tokens per second with and without drafts, and the memory of many prompts.
 
 ```
 python -m benchmarks.extraction --clock cpu
 python -m benchmarks.extraction --memory 1000
 ```
 
-Messages about people and orders, the like of which the demo model was trained on. "Unconstrained" and "processor" run
-in the loop of transformers, the second with `structkit.LogitsProcessor`; the others in structkit's own. All are greedy
-and read the same prompts. Unconstrained text has as many tokens as structkit's values have on average. Passes are those
-of the model, prompts included. All engines take turns, so that what else the machine does touches all.
+The messages about people and orders are similar to the demo model's training data. "Unconstrained" and "processor" run
+in the loop of transformers, the second with `structkit.LogitsProcessor`; the others run in structkit's loop. All are
+greedy and read the same prompts. Unconstrained text has as many tokens as structkit's values have on average. Passes
+are forward passes of the model, including prompts. All engines take turns, so that other load affects all of them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Order(BaseModel):
 
 
 def people(count: int) -> list[str]:
-    """Messages about people."""
+    """Return messages about people."""
     mixed = zip(
         itertools.cycle(NAMES), itertools.cycle(JOBS), itertools.cycle((*CITIES, "Vienna")), strict=False
     )
@@ -81,7 +81,7 @@ def people(count: int) -> list[str]:
 
 
 def orders(count: int) -> list[str]:
-    """Messages about orders, of one to three lines."""
+    """Return messages about orders, of one to three lines."""
     texts = []
     for number in range(count):
         lines = [
@@ -123,7 +123,7 @@ def _row(setting: Setting, target: type[BaseModel], texts: list[str], size: int)
     length = sum(result.usage.generated_tokens for result in results) // len(results)
     tokens, seconds, passes = (dict.fromkeys(ENGINES, 0.0) for _ in range(3))
     batches = [texts[first : first + 2 * size] for first in range(0, len(texts), 2 * size)]
-    for number, batch in enumerate(batches[:1] + batches):  # the first one warms all up
+    for number, batch in enumerate(batches[:1] + batches):  # the first batch is a warm-up
         for name, run in ENGINES.items():
             with _counted(setting) as counted:
                 begin = setting.clock()
@@ -139,7 +139,7 @@ def _row(setting: Setting, target: type[BaseModel], texts: list[str], size: int)
 
 @contextmanager
 def _counted(setting: Setting) -> Iterator[list[int]]:
-    """The passes of the model."""
+    """Count the forward passes of the model."""
     counted = [0]
 
     def count(*_: object) -> None:
@@ -165,7 +165,7 @@ def _transformers(
 
 
 def _asked(text: str, target: type[BaseModel]) -> str:
-    """The text with the description of the target, as structkit's own functions ask for it."""
+    """Return the text with the description of the target, as in the prompts of structkit."""
     asked = build_prompt(text, read_target(target).description())
     return asked if isinstance(asked, str) else text
 
@@ -214,7 +214,7 @@ ENGINES: dict[str, Engine] = {
 
 
 def _memory(model: LogitsModel, count: int) -> None:
-    """How far the memory of the process grows with the prompts."""
+    """Measure how much the memory of the process grows with the prompts."""
     texts = orders(count)
     sk.extract_many(model, texts[:64], Order, progress=False)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

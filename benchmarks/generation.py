@@ -1,13 +1,13 @@
-"""Generation as a whole: tokens per second, unconstrained, by structkit, and by the peers inside of transformers.
+"""Complete generation: tokens per second, unconstrained, by structkit, and by the peers in transformers.
 
 ```
 python -m benchmarks.generation --tokenizer tokenizer.json
 ```
 
-Six schemas from flat to deep, on the demo model and on a Llama of 100 million random weights with the vocabulary of the
-tokenizer, one prompt at a time and 24 in batches of eight. All are greedy and read the same prompts, and have seen some
-of them before the clock runs. "Unconstrained" and the peers run in the loop of transformers, the peers by a logits
-processor; structkit runs its own loop. Unconstrained text has as many tokens as structkit's values have on average.
+Six schemas from flat to deep, on the demo model and on a Llama with 100 million random weights and the vocabulary of
+the tokenizer, one prompt at a time and 24 in batches of eight. All are greedy and read the same prompts, after a
+warm-up. "Unconstrained" and the peers run in the loop of transformers, the peers by a logits processor; structkit runs
+its own loop. Unconstrained text has as many tokens as structkit's values have on average.
 """
 
 from __future__ import annotations
@@ -145,12 +145,12 @@ PROMPTS = (
 )
 
 Run = Callable[[Sequence[list[int]], int], int]
-"""From prompts and the size of a batch to the tokens written."""
+"""A function from prompts and the batch size to the generated tokens."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What all engines are given."""
+    """Common input of all engines."""
 
     model: TransformersModel
     most: int
@@ -159,7 +159,7 @@ class Setting:
     def generate(
         self, prompts: Sequence[list[int]], size: int, options: Callable[[int], dict[str, object]]
     ) -> int:
-        """Run the loop of transformers, batch by batch; the tokens written, the end tokens not counted."""
+        """Run the loop of transformers, batch by batch; return the number of generated tokens without end tokens."""
         batches = [prompts[first : first + size] for first in range(0, len(prompts), size)]
         return sum(self._generate(batch, options(len(batch))) for batch in batches)
 
@@ -183,7 +183,7 @@ class Setting:
 
 
 def unconstrained(setting: Setting, target: type[BaseModel]) -> Run:
-    """Transformers alone."""
+    """Transformers without constraints."""
     results = sk.generate_many(
         setting.model, PROMPTS, target, max_tokens=setting.most, include_schema=False, progress=False
     )
@@ -193,7 +193,7 @@ def unconstrained(setting: Setting, target: type[BaseModel]) -> Run:
 
 
 def structkit(setting: Setting, target: type[BaseModel]) -> Run:
-    """Structkit's own loop; it is given texts, and makes the same tokens of them."""
+    """The loop of structkit; it gets texts and encodes them to the same tokens."""
     texts = {tuple(setting.model.encode(text)): text for text in PROMPTS}
 
     def run(prompts: Sequence[list[int]], size: int) -> int:
@@ -212,7 +212,7 @@ def structkit(setting: Setting, target: type[BaseModel]) -> Run:
 
 
 def xgrammar(setting: Setting, target: type[BaseModel]) -> Run:
-    """Xgrammar's logits processor for transformers."""
+    """Logits processor of xgrammar for transformers."""
     module, hf = import_module("xgrammar"), import_module("xgrammar.contrib.hf")
     vocabulary = setting.model.vocabulary
     info = module.TokenizerInfo(
@@ -227,7 +227,7 @@ def xgrammar(setting: Setting, target: type[BaseModel]) -> Run:
 
 
 def llguidance(setting: Setting, target: type[BaseModel]) -> Run:
-    """Llguidance with the few lines of torch that its documentation shows."""
+    """The torch code of the documentation of llguidance."""
     module, torch_part = import_module("llguidance"), import_module("llguidance.torch")
     backend = setting.model.tokenizer.backend_tokenizer
     ends = setting.model.vocabulary.eos_token_ids
@@ -260,7 +260,7 @@ def llguidance(setting: Setting, target: type[BaseModel]) -> Run:
 
 
 def outlines(setting: Setting, target: type[BaseModel]) -> Run:
-    """Outlines by the logits processor of its default backend."""
+    """Logits processor of the default backend of outlines."""
     module = import_module("outlines")
     backend = import_module("outlines.backends.outlines_core").OutlinesCoreBackend(
         module.from_transformers(setting.model.model, setting.model.tokenizer)
@@ -320,7 +320,7 @@ _PACKAGES = {"llguidance", "xgrammar", "outlines"}
 def _cell(
     setting: Setting, name: str, target: type[BaseModel], size: int, count: int
 ) -> tuple[str, int, float]:
-    """Tokens per second, as text, and what they are made of; the reason in a word where there is none."""
+    """Return tokens per second and their components as text; the reason in a word if there is no result."""
     prompts = [setting.model.encode(PROMPTS[number * 5 % 8]) for number in range(count)]
     try:
         run = ENGINES[name](setting, target)
@@ -334,7 +334,7 @@ def _cell(
 
 
 def _llama(tokenizer: Path) -> TransformersModel:
-    """A Llama of 100 million random weights."""
+    """A Llama with 100 million random weights."""
     import torch
     import transformers
 

@@ -1,4 +1,4 @@
-"""Growth: what large numbers in a schema cost, in time and in memory.
+"""Growth: time and memory for large numbers in a schema.
 
 ```
 python -m benchmarks.growth --tokenizer tokenizer.json --svg growth.svg
@@ -6,9 +6,9 @@ python -m benchmarks.growth --tokenizer tokenizer.json --svg growth.svg
 
 `maxLength`, `maxItems`, `minItems`, the options of `enum` and the definitions in `$defs`, from 10 to 1,000,000; the
 properties of an object, the depth of a value, the length of a text, the tokens of a vocabulary and the rows of a batch,
-as far as they go. Every point is a process of its own, warm and without the disk cache: it compiles the schema, asks
-for the first mask, and walks 300 tokens of a valid value, the first ones, or those at that depth or length. Memory is
-the peak of all this over what the process had before.
+up to their limits. Every point is a separate process, warmed up and without the disk cache: it compiles the schema,
+computes the first mask, and walks 300 tokens of a valid value, the first ones, or those at that depth or length. Memory
+is the peak minus the memory of the process before.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ TOKENS = 300
 WORDS = "the of and to in is you that it he was for on are as with his they be at one have this".split()
 
 RAISED = sk.Limits(schema_nodes=10**8, regex_nodes=10**7, nfa_states=10**8, states=10**7, transitions=10**9)
-"""Limits that let every size through."""
+"""Limits that allow every size."""
 
 _REFUSED = "refused: "
 
 _MEMORY = 16 * 2**30
-"""Bytes of address space; past them there is a MemoryError instead of the machine's killer."""
+"""Bytes of address space; beyond them, a MemoryError is raised before the system kills the process."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """What one size cost.
+    """Measurements of one size.
 
     Attributes:
-        keyword: What grows.
-        size: How large it is.
+        keyword: The keyword that grows.
+        size: Its size.
         raised: Whether the limits were raised for it.
-        problem: Why there are no figures; empty if there are.
-        compiled: Seconds to read the schema and compile it, or to the refusal.
+        problem: Why there are no measurements; empty if there are.
+        compiled: Seconds to read and compile the schema, or to its rejection.
         first_mask: Seconds from the schema to the first mask.
         steps: Seconds of one mask and one advance, for each token; for a batch the mean of its rows.
         memory: Bytes of the peak.
@@ -98,7 +98,7 @@ def _max_items(size: int) -> tuple[dict[str, object], list[object]]:
 
 
 def _min_items(size: int) -> tuple[dict[str, object], list[object]]:
-    # A million integers are not spelled for the sake of the first few hundred tokens.
+    # Only the first few hundred tokens are needed, so a million integers are not encoded.
     return {"items": {"type": "integer"}, "minItems": size}, _integers(TOKENS)
 
 
@@ -109,7 +109,7 @@ def _enum(size: int) -> tuple[dict[str, object], list[object]]:
 
 
 def _definitions(size: int) -> tuple[dict[str, object], list[object]]:
-    """Definitions that refer to others, all of them reached; the value is a chain of some."""
+    """Definitions that refer to others, all of them reachable; the value is a chain of some."""
     definitions: dict[str, object] = {}
     for number in range(size):
         following, other = (f"#/$defs/D{(step * number + 1) % size}" for step in (1, 7))
@@ -126,7 +126,7 @@ def _definitions(size: int) -> tuple[dict[str, object], list[object]]:
 
 
 def _properties(size: int) -> tuple[dict[str, object], list[object]]:
-    """Optional properties, each with a value of its own; the values have every third of them."""
+    """Optional properties with distinct values; the instances have every third property."""
     names = [f"field {number}" for number in range(size)]
     kinds: list[dict[str, object]] = [{"type": "integer"}, {"type": "string"}, {"type": "boolean"}]
     properties = {name: kinds[number % 3] for number, name in enumerate(names)}
@@ -135,7 +135,7 @@ def _properties(size: int) -> tuple[dict[str, object], list[object]]:
 
 
 def _depth(size: int) -> tuple[dict[str, object], list[object]]:
-    """A recursive value; what is measured is so deep in it."""
+    """A recursive value, measured at the given depth."""
     node = {
         "type": "object",
         "properties": {"in": {"$ref": "#/$defs/T"}, "list": {"items": {"type": "integer"}}},
@@ -147,7 +147,7 @@ def _depth(size: int) -> tuple[dict[str, object], list[object]]:
 
 
 def _length(size: int) -> tuple[dict[str, object], list[object]]:
-    """A list of objects; what is measured comes after so many tokens."""
+    """A list of objects, measured after the given number of tokens."""
     properties = {"id": {"type": "integer"}, "name": {"type": "string"}}
     item = {
         "type": "object",
@@ -160,7 +160,7 @@ def _length(size: int) -> tuple[dict[str, object], list[object]]:
 
 
 def _records(size: int) -> tuple[dict[str, object], list[object]]:
-    """What does not depend on the size: records with free text, numbers and a choice."""
+    """A schema independent of the size: records with free text, numbers and a choice."""
     properties = {"id": {"type": "integer"}, "name": {"type": "string"}, "kind": {"enum": ["new", "used"]}}
     item = {
         "type": "object",
@@ -190,7 +190,7 @@ KEYWORDS: Mapping[str, Callable[[int], tuple[dict[str, object], list[object]]]] 
     "vocabulary": _records,
     "batch": _records,
 }
-"""By name: from a size to the schema of an array without its type, and an array that begins as a valid one does."""
+"""By name: from a size to the schema of an array without its type, and the start of a valid array."""
 
 
 def sizes_of(keyword: str) -> tuple[int, ...]:
@@ -208,7 +208,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             points.append(_apart(Point(keyword, size), options))
             if points[-1].problem.startswith(_REFUSED):
                 points.append(_apart(Point(keyword, size, raised=True), options))
-    # What was refused and let through stands below what was not.
+    # Points with raised limits are listed below the others.
     points.sort(key=lambda point: (list(KEYWORDS).index(point.keyword), point.raised))
     print(table(points))
     if options.svg:
@@ -236,7 +236,7 @@ def table(points: Sequence[Point]) -> str:
 
 
 def curves(points: Sequence[Point]) -> list[Panel]:
-    """The points as four panels: the first mask, memory, the median token and the mean one."""
+    """Draw the points as four panels: the first mask, memory, the median token and the mean token."""
     done = [point for point in points if not point.problem]
     ends = [point for point in points if point.problem]
     panels = [
@@ -272,7 +272,7 @@ def _short(value: float) -> str:
 
 
 def _apart(point: Point, options: argparse.Namespace) -> Point:
-    """Measure in a process of its own, for a limited time once it has warmed up."""
+    """Measure in a separate process, for a limited time after warm-up."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(
@@ -281,7 +281,7 @@ def _apart(point: Point, options: argparse.Namespace) -> Point:
     process.start()
     theirs.close()
     try:
-        ours.recv()  # it is warm
+        ours.recv()  # warmed up
         if ours.poll(options.limit):
             point = ours.recv()
         else:
@@ -309,7 +309,7 @@ def _serve(point: Point, tokenizer_path: Path, clock: str, pipe: Connection) -> 
         return ids[: after + TOKENS]
 
     schema, value = KEYWORDS[point.keyword](point.size)
-    # What is deep in a value, or late in a text, comes after tokens that are not measured.
+    # Tokens before the measured depth or length are not measured.
     after = {"depth": 4 * point.size, "length": point.size}.get(point.keyword, 0)
     tokens = spell(value, after)
     warm_up = {"items": {"anyOf": [{"type": "integer"}, {"type": "string"}]}}
@@ -321,7 +321,7 @@ def _serve(point: Point, tokenizer_path: Path, clock: str, pipe: Connection) -> 
 
 
 def _smaller(vocabulary: sk.Vocabulary, size: int) -> sk.Vocabulary:
-    """The first tokens, which were merged first, and the single bytes; the same end token."""
+    """Return the first tokens, which were merged first, and the single bytes; with the same end token."""
     tokens = [
         token if number < size or len(token) == 1 else b"" for number, token in enumerate(vocabulary.tokens)
     ]
@@ -364,9 +364,9 @@ def _measure(
 
 
 def _reset_peak() -> int:
-    """Forget the most memory that the process had; the bytes that it has now."""
+    """Reset the peak memory of the process; return its current bytes."""
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)  # what was freed before would be used again, and not be counted
+    ctypes.CDLL(None).malloc_trim(0)  # otherwise freed memory would be reused and not be counted
     Path("/proc/self/clear_refs").write_text("5")
     return _peak()
 

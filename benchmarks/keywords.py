@@ -1,4 +1,4 @@
-"""How often each keyword stands in real schemas, and how structkit enforces it.
+"""Frequency of each keyword in real schemas, and how structkit enforces it.
 
 ```
 python -m benchmarks.keywords --data sample.jsonl.gz
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def table(schemas: Sequence[Mapping[str, object]]) -> str:
-    """A table in Markdown: for each keyword the share of the schemas that have it, and what becomes of it."""
+    """Return a Markdown table: for each keyword the share of schemas that have it, and its enforcement."""
     counts: Counter[str] = Counter()
     for schema in schemas:
         counts.update(_keywords(schema))
@@ -44,7 +44,7 @@ def table(schemas: Sequence[Mapping[str, object]]) -> str:
 
 
 def _keywords(schema: Mapping[str, object]) -> set[str]:
-    """The keywords of a schema and of all inside it."""
+    """Return the keywords of a schema and its subschemas."""
     found: set[str] = set()
     pending: list[Mapping[str, object]] = [schema]
     while pending:

@@ -1,14 +1,14 @@
-"""MaskBench: is what a schema allows allowed, is the rest refused, and what does it cost?
+"""MaskBench: correctness of masks for valid and invalid instances, and their cost.
 
 ```
 python -m benchmarks.maskbench --data sample.jsonl.gz --tokenizer tokenizer.json --engines structkit --schemas 300
 ```
 
-Every engine works in a process of its own, and all take turns at one schema after another. Cold: compiled schemas
-are not kept. The tokens of an instance are those of the whole text, as a model was trained on them.
+Every engine runs in a separate process, and all take turns at one schema after another. Cold: compiled schemas are not
+cached. Instances are tokenized as complete texts, as in training data.
 
-With `--warm`, structkit then goes through all schemas twice more, in a process each: `structkit, writing` fills an
-empty disk cache, and `structkit, warm` finds there what was written. The peers keep nothing on disk.
+With `--warm`, structkit then processes all schemas twice more, in a process each: `structkit, writing` fills an empty
+disk cache, and `structkit, warm` reads it. The peers have no disk cache.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchmarks.report import failures_of, panels, report
 from benchmarks.worker import Worker
 
 WARM = ("structkit, writing", "structkit, warm")
-"""structkit with its disk cache, once empty and once filled."""
+"""structkit with its disk cache, first empty and then filled."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,7 +59,7 @@ def _run(
     outcomes: dict[str, list[Outcome]],
     peaks: dict[str, int],
 ) -> None:
-    """Let some engines, by the names they have in the report, take turns at all schemas."""
+    """Let engines, by their names in the report, take turns at all schemas."""
     workers = {
         name: Worker(engine, options.tokenizer, options.limit, options.clock)
         for name, engine in engines.items()

@@ -1,4 +1,4 @@
-"""What became of one schema in one engine: the verdicts on its instances, and the times."""
+"""The outcome of one schema in one engine: the verdicts on its instances, and the times."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ Kind = Literal["passed", "too loose", "too strict", "refused", "timeout", "crash
 Clock: TypeAlias = Callable[[], float]
 
 CLOCKS: Mapping[str, Clock] = {"wall": time.perf_counter, "cpu": time.process_time}
-"""Seconds so far: of the wall, or, for a machine that is busy with other things, of the processor in all threads."""
+"""Seconds so far: wall time, or, for a busy machine, processor time of all threads."""
 
 _LOOK = 0.5
-"""Seconds of the wall after which the limit is looked at again."""
+"""Seconds of wall time between checks of the limit."""
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What became of an instance.
+    """The outcome of an instance.
 
     Attributes:
-        valid: What it should be.
-        accepted: What the engine says.
-        tokens: How many it has.
-        stopped: The position of the refused token, `tokens` if the text could not end; -1 if it was accepted.
-        reason: In words, where the verdict is wrong.
+        valid: Whether it is valid.
+        accepted: Whether the engine accepts it.
+        tokens: Number of its tokens.
+        stopped: Position of the rejected token, `tokens` if the text could not end; -1 if it was accepted.
+        reason: Explanation of a wrong verdict.
     """
 
     valid: bool
@@ -54,18 +54,18 @@ class Verdict:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of a schema.
+    """The outcome of a schema.
 
     Attributes:
         name: Its id.
-        kind: In a word.
+        kind: The outcome in a word.
         tested: Whether it has instances.
-        group: For a refusal, what the engine names as the reason; for a crash, the exception.
+        group: For a rejection, the reason reported by the engine; for a crash, the exception.
         reason: The message or traceback.
-        first_mask: Seconds from the schema to the first mask, or to the refusal.
+        first_mask: Seconds from the schema to the first mask, or to the rejection.
         steps: Seconds of one mask and one advance, for each token.
         memory: Bytes that the process grew by up to the first mask.
-        verdicts: Of the instances that were reached.
+        verdicts: Verdicts on the instances that were reached.
     """
 
     name: str
@@ -80,11 +80,11 @@ class Outcome:
 
 
 class _OutOfTime(BaseException):
-    """The limit has passed; no `Exception`, so that no engine catches it."""
+    """The limit has passed; not an `Exception`, so that no engine catches it."""
 
 
 def measure(engine: Engine, tokenizer: Tokenizer, case: Case, limit: float, clock: Clock) -> Outcome:
-    """Compile a schema, and walk through its instances, for at most `limit` seconds."""
+    """Compile a schema and walk its instances, for at most `limit` seconds."""
     outcome = Outcome(case.name, "passed", bool(case.instances))
     spelled = [(instance, _spell(tokenizer, instance)) for instance in case.instances]
     gc.collect()
@@ -115,7 +115,7 @@ def measure(engine: Engine, tokenizer: Tokenizer, case: Case, limit: float, cloc
 
 
 def peak_bytes() -> int:
-    """The most memory that this process ever had."""
+    """Return the peak memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
@@ -131,7 +131,7 @@ def _first_mask(engine: Engine, case: Case, outcome: Outcome, clock: Clock) -> G
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """A guide, and what is needed to follow a text through it and to tell where it stopped."""
+    """A guide, with the data to walk a text and to report where it stopped."""
 
     guide: Guide
     tokenizer: Tokenizer
@@ -139,7 +139,7 @@ class _Walk:
     clock: Clock
 
     def verdict(self, instance: Instance, tokens: list[int], steps: list[float]) -> Verdict:
-        """Follow the tokens of an instance; the seconds of each step are appended to `steps`."""
+        """Walk the tokens of an instance; the seconds of each step are appended to `steps`."""
         now, sequence = self.clock, self.guide.sequence()
         for position, token in enumerate(tokens):
             begin = now()
@@ -187,11 +187,11 @@ def _resident() -> int:
 
 @contextmanager
 def _limited(seconds: float, clock: Clock) -> Iterator[None]:
-    """Raise `_OutOfTime` after some seconds; inside compiled code it waits for the next line of Python."""
+    """Raise `_OutOfTime` after some seconds; compiled code delays it to the next line of Python."""
     begin = clock()
 
     def ring(signum: int, frame: FrameType | None) -> None:
-        # A timer of the processor's time would make its clock as coarse as the scheduler's ticks.
+        # A timer of processor time would reduce the clock to the scheduler's resolution.
         if clock() - begin >= seconds:
             raise _OutOfTime
 

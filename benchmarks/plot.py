@@ -1,4 +1,4 @@
-"""Curves over sizes, both axes in powers of ten, as an SVG that is readable on light and on dark pages."""
+"""Log-log curves over sizes, as an SVG that is readable on light and on dark pages."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _COLORS = (
 )
 _INK, _GRID, _LINE = "#16302b", "#dfe9e6", "#5b7a73"
 _WIDE, _HIGH, _LEFT, _TOP, _STEP, _FALL = 290, 190, 60, 74, 370, 264
-"""Of a panel, in pixels: its area, where the first one begins, and how far the next ones are away."""
+"""Geometry of panels in pixels: area, origin of the first panel, and distance between panels."""
 
 _ACROSS = 2
-"""Panels in a row."""
+"""Panels per row."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture of several curves.
+    """One panel with several curves.
 
     Attributes:
-        title: What is measured, with its unit.
+        title: The measured quantity, with its unit.
         curves: By name: size and value of each point.
-        crosses: By name: points that are an end and no success; they are crosses off the line.
+        crosses: By name: points of failure, drawn as crosses off the line.
     """
 
     title: str
@@ -39,7 +39,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class _Axis:
-    """Powers of ten from `low` to `high`, along `length` pixels from `begin`."""
+    """Return the powers of ten from `low` to `high`, along `length` pixels from `begin`."""
 
     low: int
     high: int
@@ -68,7 +68,7 @@ def draw(panels: Sequence[Panel]) -> str:
     width = _LEFT + (_ACROSS - 1) * _STEP + _WIDE + 24
     height = _TOP + (-(-len(panels) // _ACROSS) - 1) * _FALL + _HIGH + 40
     body = "\n".join(shapes)
-    # A ground of its own, so that the drawing is readable on dark pages too.
+    # An opaque background, so that the drawing is readable on dark pages too.
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'font-family="system-ui, sans-serif" font-size="12" fill="{_INK}">\n'

@@ -1,11 +1,11 @@
-"""Where the time goes: in the rooms of the library until the first mask, and in what kinds of tokens after it.
+"""Profile: time by folder of the library up to the first mask, and by kind of token after it.
 
 ```
 python -m benchmarks.profile --data sample.jsonl.gz --tokenizer tokenizer.json --schemas 200 --seed 1
 ```
 
-The first table is of the schemas around the median, by Python's own profiler, which makes calls dearer than they are:
-its shares are for comparing. The second is of all tokens of all instances, by the clock of the thread.
+The first table covers the schemas around the median, by Python's profiler, which overstates the cost of calls: its
+shares are for comparison. The second covers all tokens of all instances, by the clock of the thread.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import structkit as sk
 from benchmarks.data import Case, read_cases, read_tokenizer
 
 MIDDLE = 0.35, 0.65
-"""The schemas that are profiled, by the time that they take: around the median."""
+"""Profiled schemas, by their time: around the median."""
 
 KINDS = {
     "seen": "known mask, known next state",
@@ -61,7 +61,7 @@ def _compiler(case: Case, vocabulary: sk.Vocabulary) -> Callable[[], sk.Guide]:
 def _around_the_median(
     cases: Sequence[Case], vocabulary: sk.Vocabulary
 ) -> list[tuple[float, Callable[[], sk.Guide]]]:
-    """What compiles each schema that takes about as long as most, and how long it took."""
+    """Return compile functions of the schemas around the median, and their times."""
     timed = []
     for case in cases:
         compiler = _compiler(case, vocabulary)
@@ -77,7 +77,7 @@ def _around_the_median(
 
 
 def _rooms(compilers: Sequence[Callable[[], sk.Guide]]) -> Counter[str]:
-    """Seconds by room; what Python and numpy do is the room's that asked for it."""
+    """Return seconds by folder; Python and numpy count for the calling folder."""
     profile = cProfile.Profile()
     gc.disable()
     for compiler in compilers:
@@ -104,7 +104,7 @@ def _room_of(file: str) -> str | None:
 def _tokens(
     case: Case, vocabulary: sk.Vocabulary, encode: Callable[[str], list[int]]
 ) -> Iterator[tuple[str, float]]:
-    """Of each token of the instances its kind, and the seconds of one mask and one advance."""
+    """Return the kind of each token of the instances, and the seconds of one mask and one advance."""
     try:
         guide = _compiler(case, vocabulary)()
     except sk.StructkitError:
@@ -128,7 +128,7 @@ def _tokens(
             elif known:
                 yield "seen" if seen else "new state", seconds
             else:
-                allowed = sum(map(int.bit_count, out[out.nonzero()].tolist()))  # reads no more than must be
+                allowed = sum(map(int.bit_count, out[out.nonzero()].tolist()))  # reads only nonzero words
                 yield "few" if allowed < 1000 else "many", seconds
 
 

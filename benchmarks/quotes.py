@@ -1,11 +1,11 @@
-"""Quotes: what a field costs that holds a part of the prompt, by the length of the prompt.
+"""Quotes: cost of a field that quotes the prompt, by the length of the prompt.
 
 ```
 python -m benchmarks.quotes --tokenizer tokenizer.json
 ```
 
-A guide for three quotes from a source is compiled, asked for its first mask, and walked along a quote of up to 200
-characters; the fastest of three times with sources of their own.
+A guide for three quotes from a source is compiled, computes its first mask, and walks a quote of up to 200 characters;
+the fastest of three runs with distinct sources.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SYLLABLES = "an bor cu dem el fi gan hu in jo ka lem mo nu or pa que ri so tu ul
 
 
 class Entry(BaseModel):
-    """What is read."""
+    """Measured times."""
 
     name: Annotated[str, sk.Quote()]
     job: Annotated[str, sk.Quote()] | None
@@ -38,7 +38,7 @@ class Entry(BaseModel):
 
 
 def source_of(size: int, seed: int) -> str:
-    """A text of so many characters, of words that come as often as those of languages do (Zipf)."""
+    """Return a text of a number of characters, with word frequencies of natural language (Zipf)."""
     random_ = random.Random(seed)
     known = ["".join(random_.choices(SYLLABLES, k=random_.randint(1, 4))) for _ in range(5_000)]
     words = random_.choices(known, [1 / rank for rank in range(1, len(known) + 1)], k=size // 3 + 1)

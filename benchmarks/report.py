@@ -1,4 +1,4 @@
-"""The table of a run, in Markdown, and its failures, one dict each."""
+"""The tables of a run, in Markdown, and its failures, one dict each."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _KINDS: tuple[Kind, ...] = ("passed", "too loose", "too strict", "refused", "tim
 
 
 def report(outcomes: Mapping[str, Sequence[Outcome]], peaks: Mapping[str, int], *, limit: float) -> str:
-    """Draw the tables: counts, times in µs, memory, and the reasons of refusals.
+    """Return the tables: counts, times in µs, memory, and the reasons of rejections.
 
     Args:
         outcomes: By engine.
-        peaks: The most bytes each engine's process had.
-        limit: Seconds that a schema had; one that ran out of them before its first mask counts as that long.
+        peaks: Peak bytes of each engine's process.
+        limit: Time limit of a schema in seconds; a timeout before the first mask counts as this time.
     """
     taken = _taken_by_all(outcomes)
     return "\n\n".join(
@@ -49,7 +49,7 @@ def report(outcomes: Mapping[str, Sequence[Outcome]], peaks: Mapping[str, int], 
 
 
 def _taken_by_all(outcomes: Mapping[str, Sequence[Outcome]]) -> dict[str, list[Outcome]]:
-    """By engine what became of the schemas with which each could do something: an engine may refuse what is hard."""
+    """Return, by engine, the outcomes of the schemas that every engine supports."""
     taken = [
         {o.name for o in each if o.kind not in ("refused", "timeout", "crashed")}
         for each in outcomes.values()
@@ -59,7 +59,7 @@ def _taken_by_all(outcomes: Mapping[str, Sequence[Outcome]]) -> dict[str, list[O
 
 
 def panels(outcomes: Mapping[str, Sequence[Outcome]], *, limit: float) -> list[Panel]:
-    """The times as two panels: across, how rare it is that one takes longer; up, how long it takes."""
+    """Draw the times as two panels: rarity of a longer time on the x-axis, time on the y-axis."""
     first_masks = {engine: _first_masks(outcomes[engine], limit) for engine in outcomes}
     steps = {engine: [step for outcome in outcomes[engine] for step in outcome.steps] for engine in outcomes}
     titles = (
@@ -73,14 +73,14 @@ def panels(outcomes: Mapping[str, Sequence[Outcome]], *, limit: float) -> list[P
 
 
 def _tail(seconds: Sequence[float]) -> list[tuple[float, float]]:
-    """One in so many takes longer than so many microseconds."""
+    """Return points: one in so many takes longer than so many microseconds."""
     rare = [4 / 3, 2, 4, 10, 20, 100, 1000]
     values = 1e6 * np.percentile(np.asarray(seconds), [100 - 100 / each for each in rare])
     return [(each, float(value)) for each, value in zip(rare, values, strict=True) if each <= len(seconds)]
 
 
 def failures_of(engine: str, outcome: Outcome) -> Iterator[dict[str, object]]:
-    """What went wrong with one schema: one dict for each wrong verdict, or one for the schema."""
+    """Return the failures of one schema: one dict for each wrong verdict, or one for the schema."""
     common = {"engine": engine, "id": outcome.name, "kind": outcome.kind, "tested": outcome.tested}
     if outcome.kind in ("refused", "timeout", "crashed"):
         yield {**common, "group": outcome.group, "reason": outcome.reason, "seconds": outcome.first_mask}
@@ -92,7 +92,7 @@ def failures_of(engine: str, outcome: Outcome) -> Iterator[dict[str, object]]:
 
 
 def spread(seconds: Sequence[float]) -> list[float]:
-    """The percentiles, the largest and the mean, in µs."""
+    """Return percentiles, maximum and mean, in µs."""
     if not len(seconds):
         return [float("nan")] * (len(PERCENTILES) + 2)
     micros = np.asarray(seconds) * 1e6

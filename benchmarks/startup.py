@@ -1,11 +1,11 @@
-"""Start: how long until structkit can do something, in a new process and on a new machine.
+"""Startup: time until structkit is usable, in a new process and on a new machine.
 
 ```
 python -m benchmarks.startup --tokenizer tokenizer.json --runs 5
 ```
 
-Three tables: importing; the first use ever, for which numba compiles the kernels; and a later process, which loads
-them. Each is a process of its own, and every number is the median of some. The bytecode is there, as after `pip
+Three tables: import; the first use on a machine, in which numba compiles the kernels; and a later process, which loads
+them. Each run is a separate process, and every number is the median of several. Bytecode is compiled, as after `pip
 install`; the disk cache of masks is off.
 """
 
@@ -33,7 +33,7 @@ structkit.compile
 print(json.dumps({"import structkit": imported - begin, "structkit.compile (its first touch)":
     time.perf_counter() - imported, "modules": ", ".join(heavy)}))
 """
-"""What a process does that only imports."""
+"""Code of a process that only imports."""
 
 USE = """
 import json, sys, time
@@ -76,7 +76,7 @@ sk.compile(Person, vocabulary, cache=False).cursor().fill_mask(out)
 stage("compile again, first mask")
 print(json.dumps(stages | {"all": sum(stages.values())}))
 """
-"""What a process does that uses structkit."""
+"""Code of a process that uses structkit."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,13 +1,13 @@
-"""The masked step: what it costs to choose a token for each row of a batch under a mask, beside no mask at all.
+"""The masked step: cost of choosing a token for each row of a batch under a mask, compared to no mask.
 
 ```
 python -m benchmarks.step
 ```
 
-Greedy, on the CPU, one thread. Logits are noise; the masks are as wide as those inside of a JSON string (98.7 % of the
-tokens), as narrow as those of a key or a number (12 tokens), or half of the vocabulary, which no schema asks for. The
-peers put the packed masks on the logits with their own function, and torch takes the likeliest token, as in their
-logits processors. Making the masks is measured by `benchmarks.maskbench`.
+Greedy, on the CPU, one thread. Logits are noise. Masks are wide as in a JSON string (98.7 % of the tokens), narrow as
+in a key or a number (12 tokens), or half of the vocabulary, which no schema requires. The peers apply the packed masks
+to the logits with their own function, and torch takes the argmax, as in their logits processors. The computation of
+masks is measured by `benchmarks.maskbench`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BATCHES = (1, 8, 64)
 SHARES = {"12 tokens": 0.0, "half": 0.5, "free text": 0.987}
 ROUNDS = 60
 FORWARD = 10_000.0
-"""Microseconds of the forward pass that the step is compared with."""
+"""Microseconds of the forward pass that is compared to the step."""
 
 Step = Callable[[NDArray[np.float32]], object]
 
@@ -75,7 +75,7 @@ def _masks(random: np.random.Generator, rows: int, width: int, share: float) -> 
 
 
 def _measure(steps: dict[str, Step], logits: NDArray[np.float32]) -> dict[str, float]:
-    """The median microseconds of each; they take turns, each on logits of its own as a model would leave them."""
+    """Return the median microseconds of each engine; engines take turns, each on fresh logits."""
     took: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(ROUNDS):
         for name, step in steps.items():

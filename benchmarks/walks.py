@@ -1,11 +1,11 @@
-"""Random walks: whatever a model without any sense writes under the mask, pydantic accepts.
+"""Random walks: pydantic accepts every text that a random model generates under the mask.
 
 ```
 python -m benchmarks.walks --tokenizer tokenizer.json --walks 2000
 ```
 
-Every type of `tests/zoo` in turn, on the whole vocabulary, with another seed, another wish to end and another
-budget for each walk. Prints the counts of each type, and exits with 1 if any text was not valid.
+Each type of `tests/zoo` in turn, on the complete vocabulary, with a new seed, brevity and budget for each walk. Prints
+the counts of each type, and exits with 1 if a text was not valid.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from structkit.testing import RandomModel
 from tests.zoo import ZOO
 
 BREVITIES = (0.0, 4.0, 8.0)
-"""How much the model wants to close what is open: never by itself, sometimes, soon."""
+"""Brevity of the random model: never closes open values by preference, sometimes, soon."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the walks through one type."""
+    """The outcome of the walks of one type."""
 
     ends: Counter[str] = field(default_factory=Counter)
     tokens: int = 0
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _walk(name: str, seed: int, model: RandomModel, tally: Tally) -> bool:
-    """Generate one text and validate it; whether anything was wrong, which is then printed."""
+    """Generate one text and validate it; print a failure and return whether there was one."""
     specimen = ZOO[name]
     target = specimen.target
     budget = random.Random(seed).choice((20, 50, 100, 200, 400))
@@ -88,7 +88,7 @@ def _walk(name: str, seed: int, model: RandomModel, tally: Tally) -> bool:
 
 
 def _unfair(error: sk.BudgetTooSmall, budget: int, name: str) -> bool:
-    """Whether a refusal for want of tokens contradicts itself."""
+    """Whether a rejection of a token budget contradicts itself."""
     if error.needed > budget:
         return False
     print(f"WRONG {name}: {error}, but the budget is {budget}", flush=True)

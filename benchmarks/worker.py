@@ -1,4 +1,4 @@
-"""A process for one engine, so that one that hangs or dies takes nothing else with it."""
+"""A process for one engine, so that a hang or crash does not affect other engines."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from benchmarks.outcome import CLOCKS, Outcome, measure, peak_bytes
 __all__ = ["Worker"]
 
 _GRACE = 10.0
-"""Seconds past the limit that compiled code may take to come back to Python before the process is killed."""
+"""Seconds beyond the limit for compiled code to return to Python before the process is killed."""
 
 _BUSY = 20
-"""How much longer a second of processor time may take on a busy machine."""
+"""Factor of wall time per second of processor time on a busy machine."""
 
 _MEMORY = 12 * 2**30
-"""Bytes of address space; past them an engine gets a MemoryError instead of the machine a killer."""
+"""Bytes of address space; beyond them, an engine gets a MemoryError before the system kills the process."""
 
 _WARM_UP: dict[str, object] = {
     "type": "object",
@@ -34,14 +34,14 @@ _WARM_UP: dict[str, object] = {
     },
     "required": ["a", "b"],
 }
-"""Compiled and walked before the clock runs: an engine's own start is measured by `benchmarks.startup`."""
+"""Compiled and walked as warm-up; `benchmarks.startup` measures the startup of engines."""
 
 _UNIQUE: dict[str, object] = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
-"""The same, by the engines that have it."""
+"""Further warm-up, for engines that support it."""
 
 
 class Worker:
-    """One engine in a process of its own, started again when it had to be killed."""
+    """One engine in a separate process, restarted after it was killed."""
 
     def __init__(self, engine: str, tokenizer: Path, limit: float, clock: str) -> None:
         self.engine = engine
@@ -72,7 +72,7 @@ class Worker:
         return outcome
 
     def close(self) -> int:
-        """End the process; the most memory in bytes that it had."""
+        """End the process; return its peak memory in bytes."""
         self._pipe.send(None)
         peak = self._pipe.recv()
         self._process.join(_GRACE)
@@ -80,7 +80,7 @@ class Worker:
         return peak
 
     def kill(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         self._process.kill()
         self._process.join()
 
@@ -109,7 +109,7 @@ def _serve(name: str, tokenizer_path: Path, limit: float, clock: str, pipe: Conn
         pipe.send(f"{type(error).__name__}: {error}")
         return
     gc.collect()
-    gc.freeze()  # else the collection before each schema goes through all that was imported, and empties the caches
+    gc.freeze()  # otherwise the collection before each schema traverses all imported objects and evicts CPU caches
     pipe.send("ready")
     while (case := pipe.recv()) is not None:
         pipe.send(measure(engine, tokenizer, case, limit, CLOCKS[clock]))

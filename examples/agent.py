@@ -1,7 +1,7 @@
-"""An agent on a small database: two functions that it may call, and a typed result.
+"""An agent with a small database: two tools and a typed output.
 
-The demo model is too small for this one (`assistant.py` has one for it), so a script stands in; name a real model with
-`structkit.load("Qwen/Qwen3-0.6B")`. Prints:
+The demo model is too small for this example (`assistant.py` runs on it), so a scripted model is used; for a real model,
+call `structkit.load("Qwen/Qwen3-0.6B")`. Prints:
 
     find_orders(customer='Ana Souza') -> [{'id': 7, 'title': 'Salt'}, {'id': 9, 'title': 'The Silent River'}]
     cancel(order=7) -> order 7 is cancelled

@@ -1,4 +1,4 @@
-"""An agent with four tools and a typed result, on the demo model: weather, a calculator, a calendar, a database.
+"""An agent with four tools and a typed output, on the demo model: weather, a calculator, a calendar, a database.
 
 Prints:
 

@@ -1,4 +1,4 @@
-"""Choosing a function and filling in its arguments: a union is enough.
+"""Function calls: a union of functions selects the function and its arguments.
 
 Prints:
 

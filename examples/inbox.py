@@ -1,4 +1,4 @@
-"""Many messages at once, and one while it is read: a batch and a stream.
+"""A batch of messages, and a stream of one message.
 
 Prints:
 

@@ -1,4 +1,4 @@
-"""A decoding loop of your own: the guide says which tokens may come, you choose among them.
+"""A custom decoding loop: the guide gives the allowed tokens, the loop chooses among them.
 
 Prints:
 

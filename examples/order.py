@@ -1,4 +1,4 @@
-"""A nested type: an order with its lines and an address.
+"""A nested type: an order with lines and an address.
 
 Prints:
 

@@ -1,4 +1,4 @@
-"""A type that holds itself, on a model without weights: nothing is unrolled, and everything validates.
+"""A recursive type, on a model without weights.
 
 Prints:
 

@@ -1,4 +1,4 @@
-"""Sorting messages: who writes, about what, and how urgent it is.
+"""Classification of messages: customer, product and priority.
 
 Prints:
 

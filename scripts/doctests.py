@@ -1,4 +1,4 @@
-"""An extension for the API pages: `>>>` examples in docstrings are code, not the quotations that Markdown reads."""
+"""Extension for the API pages: renders `>>>` examples in docstrings as code instead of Markdown quotations."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import griffe
 
 
 class Doctests(griffe.Extension):
-    """Puts a fence around each paragraph that begins with `>>>`."""
+    """Fences each paragraph that starts with `>>>`."""
 
     def on_object(self, *, obj: griffe.Object, **options: object) -> None:
-        """Rewrite the docstring of an object that was just read."""
+        """Rewrite the docstring of an object."""
         if obj.docstring is not None:
             paragraphs = re.split(r"\n[ \t]*\n", obj.docstring.value)
             obj.docstring.value = "\n\n".join(map(_fenced, paragraphs))

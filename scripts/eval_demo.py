@@ -1,10 +1,10 @@
 """The demo model's accuracy table: `python scripts/eval_demo.py`, in Markdown.
 
-Three sets of extractions, none of them trained on: new values in known sentences, new sentences about known things, and
-things whose field names were never seen. Every answer is made by `structkit.generate`, so every one is valid; the table
-says how many are right. Then, with `--agents`, runs of agents: with questions, values and made-up tools that were not
-trained on, and with the four tools of an assistant. A run is right when it makes the right calls, no others, and ends
-in the right value.
+Three sets of extractions that training excludes: new values in training sentences, new sentences about known topics,
+and topics with new field names. `structkit.generate` writes every answer, so every answer is valid; the table shows how
+many are right. With `--agents`, it also evaluates agent runs: with questions, values and invented tools that training
+excludes, and with the four tools of an assistant. A run is right if it makes exactly the right calls and ends in the
+right value.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def read_options() -> argparse.Namespace:
 
 
 def answer(model: LogitsModel, example: Example, max_tokens: int, *, forced: bool = True) -> str:
-    """The model's answer, greedy, as it is written."""
+    """Return the model's greedy answer as text."""
     shape = python_type(example.shape)
     return sk.generate(
         model, example.text, shape, max_tokens=max_tokens, fast_forward=forced, confidence=False
@@ -93,7 +93,7 @@ def answer(model: LogitsModel, example: Example, max_tokens: int, *, forced: boo
 
 
 def agent_rows(model: LogitsModel, options: argparse.Namespace) -> list[str]:
-    """A row for each kind of run, and for the agent of the tutorial."""
+    """Return a row for each kind of run, and for the agent of the tutorial."""
     kinds = {kind: heldout_tasks(options.seed, options.agents, kind) for kind in KINDS}
     rows = [
         run_row(kind, tasks, [run(model, task) for task in tasks], options.wrong)
@@ -108,7 +108,7 @@ def agent_rows(model: LogitsModel, options: argparse.Namespace) -> list[str]:
 
 
 def run(model: LogitsModel, task: Task) -> RunSaid:
-    """What the model makes of a task, greedy."""
+    """Return the model's greedy run of a task."""
     agent = sk.Agent(
         model,
         task.functions(),

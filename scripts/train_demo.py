@@ -1,7 +1,8 @@
 """Train the demo model: `python scripts/train_demo.py --out /tmp/demo`; docs/explain/demo-model.md has the commands.
 
-The corpus is made as it is read (`scripts/demo_corpus`), from one seed. Stages go from nonsense, which teaches
-copying, to everything. Interrupted, the same command goes on from the last checkpoint in `--out`.
+The corpus is generated during training (`scripts/demo_corpus`), from one seed. Stages progress from nonsense words,
+which teach copying, to all kinds. After an interruption, the same command continues from the last checkpoint in
+`--out`.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 VOCABULARY_SIZE = 4096
-LONGEST = 520  # tokens; longer exercises are left out of training
+LONGEST = 520  # tokens; longer exercises are excluded from training
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does; everything but the clock follows from it."""
+    """Configuration of a run; everything except the time follows from it."""
 
     steps: int
     step_tokens: int = 5120
@@ -58,7 +59,7 @@ def main() -> None:
 
 
 def work(rank: int, options: argparse.Namespace, port: int) -> None:
-    """One worker with one thread and its share of every step: two such waste less than one with two threads."""
+    """Run one worker with one thread and its share of every step; two workers are faster than two threads."""
     address = f"tcp://127.0.0.1:{port}"
     distributed.init_process_group("gloo", init_method=address, rank=rank, world_size=options.workers)
     torch.set_num_threads(1)
@@ -115,7 +116,7 @@ def read_options() -> argparse.Namespace:
 
 
 def load_tokenizer(out: Path, seed: int, start: str | None) -> PreTrainedTokenizerFast:
-    """The tokenizer of the model that a run begins with, or of `out`, made on the first run."""
+    """Return the tokenizer of the initial model, or of `out`, created on the first run."""
     folder = Path(start) if start else out / "tokenizer"
     if not folder.exists():
         source = Source(seed)
@@ -147,7 +148,7 @@ def new_model(tokenizer: PreTrainedTokenizerFast, layers: int, width: int, heads
 
 @dataclass(frozen=True)
 class Batch:
-    """ids[i, t], padded on the right; learnt[i, t] says that the model says the token at t."""
+    """ids[i, t], padded on the right; learnt[i, t] is whether the model generates the token at t."""
 
     ids: torch.Tensor
     learnt: torch.Tensor
@@ -159,7 +160,7 @@ Encoded: TypeAlias = "tuple[list[int], list[bool]]"
 def batches(
     examples: Iterator[Example | Task], tokenizer: PreTrainedTokenizerFast, tokens: int, seed: int
 ) -> Iterator[Batch]:
-    """Batches of about `tokens` tokens, each of exercises of nearly one length, so that little is padding."""
+    """Yield batches of about `tokens` tokens, of exercises of similar length, so that there is little padding."""
     shuffle = random.Random(seed)
     while True:
         pool = sorted(encode([next(examples) for _ in range(2048)], tokenizer), key=lambda pair: len(pair[0]))
@@ -174,7 +175,7 @@ def batches(
 
 
 def encode(examples: Sequence[Example | Task], tokenizer: PreTrainedTokenizerFast) -> list[Encoded]:
-    """For each exercise its ids, and which of them the model says."""
+    """Return, for each exercise, its ids and which of them the model generates."""
     pieces = [each.pieces for each in examples]
     spelt = iter(tokenizer([text for each in pieces for text, _ in each])["input_ids"])
     encoded = []
@@ -248,7 +249,7 @@ class Run:
         self.checkpoint()
 
     def examples(self) -> Iterator[Example | Task]:
-        """Nonsense first, short before long; then everything."""
+        """Nonsense first, short before long; then all kinds."""
         seed = self.plan.seed + 1000 * self.step + self.rank
         source = Source(seed)
         extractions, runs = train_examples(seed), train_tasks(seed)
@@ -261,19 +262,19 @@ class Run:
                 yield next(runs) if source.chance(self.plan.agents) else next(extractions)
 
     def clock(self) -> float:
-        """The share of the time that is gone, agreed between the workers."""
+        """Return the elapsed share of the time, agreed between the workers."""
         gone = torch.tensor([(time.monotonic() - self.started) / max(1.0, self.deadline - self.started)])
         distributed.all_reduce(gone, distributed.ReduceOp.MAX)
         return float(gone)
 
     def rate(self, clock: float) -> float:
-        """The share of the peak rate: up in a line, level for a time, then down in a cosine to nearly nothing."""
+        """Return the share of the peak learning rate: linear warm-up, constant, then cosine decay to nearly 0."""
         warm = min(1.0, (self.step - self.first + 1) / self.plan.warm_steps)
         done = min(1.0, max(self.step / self.plan.steps, clock))
         return warm * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * max(0.0, (done - 0.3) / 0.7))))
 
     def learn(self, batch: Batch, rate: float) -> float:
-        """One step on one batch; returns its loss per answer token."""
+        """Run one step on one batch; return its loss per answer token."""
         targets = batch.ids[:, 1:][batch.learnt[:, 1:]]
         with torch.autocast("cpu", torch.bfloat16):
             hidden = self.model.model(input_ids=batch.ids[:, :-1], use_cache=False).last_hidden_state
@@ -310,7 +311,7 @@ class Run:
             self.first = self.step
 
     def checkpoint(self) -> None:
-        """Write what `resume` needs and the model as it would ship; log how well it does."""
+        """Write the checkpoint for `resume` and the model for shipping; log its accuracy."""
         if self.rank != 0:
             return
         state = {
@@ -361,7 +362,7 @@ def make_optimizers(model: LlamaForCausalLM, peak: float) -> list[torch.optim.Op
 def answers(
     model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, examples: list[Example]
 ) -> list[str]:
-    """The model's own most likely answers, without any constraint."""
+    """Return the model's most likely answers, without constraints."""
     said: dict[int, str] = {}
     order = sorted(range(len(examples)), key=lambda index: len(examples[index].prompt))
     for at in range(0, len(order), 32):
@@ -381,7 +382,7 @@ def answers(
 def turns_right(
     model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, tasks: Sequence[Task]
 ) -> tuple[float, float]:
-    """The shares of turns, and of runs, that the model would write as they should be, told the truth before each."""
+    """Return the shares of correct turns and runs, each turn after the correct previous ones."""
     turns: list[bool] = []
     whole: list[bool] = []
     for ids, says in encode(tasks, tokenizer):
@@ -398,7 +399,7 @@ def turns_right(
 
 
 def export(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
-    """The model in half precision with its tokenizer, as transformers (4 and 5) loads it."""
+    """Save the model in half precision with its tokenizer, as transformers (4 and 5) loads it."""
     fresh = folder.with_suffix(".new")
     half = LlamaForCausalLM(model.config)
     half.load_state_dict(model.state_dict())

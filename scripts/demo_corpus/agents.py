@@ -1,6 +1,6 @@
-"""Agents: a question that needs a tool, sometimes two in turn or the same one twice, sometimes none.
+"""Agent runs: questions that need a tool, sometimes two in sequence or one twice, sometimes none.
 
-Which tool is right is told by its description: the same questions meet tools of other names, and among others.
+Descriptions determine the right tool: the same questions occur with tools of other names, and among other tools.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ REPLIES = "Reply Reply Answer Result Response Output Fact"
 
 
 def task(source: Source, heldout: bool = False, kind: str | None = None) -> Task:
-    """One run of an agent; `heldout` takes sentences that training never uses."""
+    """Return one run of an agent; `heldout` uses sentences that training excludes."""
     kind = kind or source.rng.choices(KINDS, SHARES)[0]
     if kind == "no call":
         return without_call(source, heldout)
@@ -87,7 +87,7 @@ def instructions(source: Source) -> str | None:
 
 
 def with_others(cards: tuple[Card, ...], taken: frozenset[str], source: Source) -> tuple[Card, ...]:
-    """The tools that are needed among up to four that are not."""
+    """Return the required tools among up to four others."""
     found = list(cards)
     for _ in range(source.rng.choice([0, 1, 2, 2, 3, 3, 4]) + 1 - len(cards)):
         other = any_card(source)
@@ -103,7 +103,7 @@ def any_card(source: Source) -> Card:
     roll = source.rng.random()
     if roll < 0.14:
         return weather_card(source, source.chance(0.5))
-    if roll < 0.42:  # often, so that a price is not multiplied only because it could be
+    if roll < 0.42:  # often, so that a price is not multiplied just because a calculator exists
         return sum_card(source)
     if roll < 0.56:
         return calendar_card(source)
@@ -113,11 +113,11 @@ def any_card(source: Source) -> Card:
     return entity_card(entity, source.rng.choice(entity.attributes), source)
 
 
-# --- the result ---
+# --- the output ---
 
 
 def reply(need: Need, source: Source) -> tuple[Shape, object]:
-    """A type for the result, and the result."""
+    """Return a type for the output, and the output."""
     main = variant(need.main, source)
     name = source.pick(words(REPLIES)) if source.chance(0.85) else source.type_name()
     roll = source.rng.random()
@@ -138,7 +138,7 @@ def reply(need: Need, source: Source) -> tuple[Shape, object]:
 
 
 def variant(fact: Fact, source: Source) -> Fact:
-    """The same fact asked for by its own type, or by a wider one."""
+    """Return the same fact with its own type, or with a wider one."""
     shape, value = fact.shape, fact.value
     roll = source.rng.random()
     if shape in (INTEGER, NUMBER):
@@ -163,7 +163,7 @@ def two_steps(source: Source, heldout: bool) -> Need:
 
 
 def buy(source: Source, heldout: bool) -> Need:
-    """The price of something, and then of several."""
+    """The price of one item, and then of several."""
     entity = toolbox.ENTITIES[0 if source.chance(0.7) else 1]
     card = entity_card(entity, entity.attributes[0], source)
     calculator = sum_card(source)
@@ -222,7 +222,7 @@ def relation(source: Source, heldout: bool) -> Need:
 
 
 def error(source: Source, heldout: bool) -> Need:
-    """The thing is called otherwise: the tool fails, says how, and is called again."""
+    """The thing has another name: the tool fails and names it, and is called again."""
     need = weather(source, heldout) if source.chance(0.2) else database(source, heldout)
     step = need.steps[-1]
     key, right = next(iter(step.arguments.items()))
@@ -260,7 +260,7 @@ def error(source: Source, heldout: bool) -> Need:
 
 
 def misspelt(right: str, source: Source) -> str:
-    """A name as somebody would write it who does not know it well."""
+    """Return a misspelled name."""
     parts = right.split()
     options: list[Callable[[], str]] = [
         lambda: right.lower(),
@@ -287,7 +287,7 @@ def dropped(text: str, source: Source) -> str:
 
 
 def without_call(source: Source, heldout: bool) -> Task:
-    """A text that says itself what is asked for."""
+    """A text that contains the answer itself."""
     usable = [each for each in [*people.FRAMES, *life.FRAMES] if sentences(each.whole, heldout)]
     while True:
         made = frames.exercise(source.rng.choice(usable), source, heldout)

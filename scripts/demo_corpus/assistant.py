@@ -1,4 +1,4 @@
-"""The assistant: an agent with four tools, as the tutorial has it, and questions about towns, sums, days and books."""
+"""The assistant of the tutorial: an agent with four tools, and questions about towns, sums, days and books."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Reply(BaseModel):  # noqa: D101  a docstring would be told to the model
 
 
 class Assistant:
-    """An agent with four tools; what they know is filled in for each question."""
+    """An agent with four tools, whose data are set for each question."""
 
     def __init__(self, model: LogitsModel) -> None:
         self.skies: dict[str, str] = {}
@@ -60,7 +60,7 @@ class Assistant:
         return float(row[0])
 
     def run(self, task: Task) -> sk.AgentResult[Reply]:
-        """Fill in what the task says is known, and ask."""
+        """Set the data of the task, and run the agent."""
         self.skies.clear()
         self.plans.clear()
         self.books.execute("delete from books")
@@ -76,7 +76,7 @@ class Assistant:
 
 
 def task(source: Source, heldout: bool = False, kind: str | None = None) -> Task:
-    """A question to the assistant; `heldout` takes sentences that training never uses."""
+    """Return a question to the assistant; `heldout` uses sentences that training excludes."""
     return MAKERS[kind or source.pick([*MAKERS])](source, heldout)
 
 

@@ -1,4 +1,4 @@
-"""Calls: a request, some functions that could serve it, and the call that does, with its arguments filled in."""
+"""Function calls: a request, some functions, and the right call with its arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from demo_corpus.values import Said, Source
 
 
 def call(source: Source, heldout_sentences: bool = False, tools: list[Tool] = TOOLS) -> Example:
-    """One request and a union of one to four functions, the right one among them."""
+    """Return one request and a union of one to four functions that includes the right one."""
     rng = source.rng
     right = rng.choice([tool for tool in [*tools, *tools[:5]] if sentences(tool.requests, heldout_sentences)])
     others = rng.sample([tool for tool in tools if tool is not right], rng.choice([0, 1, 1, 2, 2, 3]))

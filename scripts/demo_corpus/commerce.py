@@ -1,4 +1,4 @@
-"""Commerce: invoices, products, parcels, payments, vacancies, flats and other things told in a sentence."""
+"""Commerce: invoices, products, parcels, payments, vacancies, flats and other topics in a sentence."""
 
 from __future__ import annotations
 

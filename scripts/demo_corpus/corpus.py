@@ -1,4 +1,4 @@
-"""Corpus: every kind of exercise, mixed; the endless streams for training and the sets for grading."""
+"""The corpus: all kinds of exercises, mixed; endless streams for training, and evaluation sets."""
 
 from __future__ import annotations
 
@@ -25,51 +25,51 @@ FRAMES = [*people.FRAMES, *life.FRAMES, opinions.TICKET, opinions.TICKET, *comme
 
 
 def train_examples(seed: int) -> Iterator[Example]:
-    """Exercises for training, without end: known sentences, values that are not held out."""
+    """Yield training exercises without end: training sentences and training values."""
     source = Source(seed, "train")
     while True:
         yield exercise(source)
 
 
 def train_tasks(seed: int) -> Iterator[Task]:
-    """Runs of agents for training, without end, from the same halves; a quarter are of the tutorial's assistant."""
+    """Yield training runs of agents without end; a quarter are of the tutorial's assistant."""
     source = Source(seed, "train")
     while True:
         yield assistant.task(source) if source.chance(0.25) else agents.task(source)
 
 
 def heldout_tasks(seed: int, count: int, kind: str | None = None) -> list[Task]:
-    """Runs of agents, of one kind or of all: questions, values and made-up tools that training never uses."""
+    """Return agent runs, of one kind or of all, with questions, values and invented tools that training excludes."""
     source = Source(seed, "heldout")
     return [agents.task(source, heldout=True, kind=kind) for _ in range(count)]
 
 
 def heldout_questions(seed: int, count: int, kind: str) -> list[Task]:
-    """Questions of one kind to the tutorial's assistant, with words and values that training never uses."""
+    """Return questions of one kind to the tutorial's assistant, with words and values that training excludes."""
     source = Source(seed, "heldout")
     return [assistant.task(source, heldout=True, kind=kind) for _ in range(count)]
 
 
 def heldout_values(seed: int, count: int) -> list[Example]:
-    """Known sentences and kinds, filled with strings that training never uses."""
+    """Return training sentences and kinds, filled with strings that training excludes."""
     source = Source(seed, "heldout")
     return [exercise(source, nonsense_share=0) for _ in range(count)]
 
 
 def heldout_sentences(seed: int, count: int) -> list[Example]:
-    """Known kinds in sentences that training never uses, with new values too."""
+    """Return training kinds with sentences and values that training excludes."""
     source = Source(seed, "heldout")
     return [exercise(source, nonsense_share=0, heldout=True) for _ in range(count)]
 
 
 def heldout_schemas(seed: int, count: int) -> list[Example]:
-    """Kinds and field names that training never meets, in sentences and with values that it never meets."""
+    """Return kinds, field names, sentences and values that training excludes."""
     source = Source(seed, "heldout")
     return [frames.exercise(source.rng.choice(heldout.FRAMES), source) for _ in range(count)]
 
 
 def exercise(source: Source, nonsense_share: float = 0.15, heldout: bool = False) -> Example:
-    """One exercise of any kind."""
+    """Return one exercise of any kind."""
     roll = source.rng.random()
     if roll < nonsense_share:
         return nonsense.exercise(source)

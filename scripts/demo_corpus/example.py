@@ -1,4 +1,4 @@
-"""Example: a text, the type asked for and the right answer, and its spelling as the model sees it."""
+"""One exercise: a text, the requested type and the right answer, and its rendering for the model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ USER, ASSISTANT, SYSTEM, END, PAD = "<|user|>", "<|assistant|>", "<|system|>", "
 
 @dataclass(frozen=True)
 class Example:
-    """One exercise. `value` is what `json.dumps` writes as the answer."""
+    """One exercise. `value` is JSON data of the answer."""
 
     text: str
     shape: Shape
@@ -21,16 +21,16 @@ class Example:
 
     @property
     def prompt(self) -> str:
-        """Everything up to and including the mark where the answer begins."""
+        """Return the text up to and including the token that starts the answer."""
         request = self.text + ASK + describe(self.shape, python_name(self.shape))
         return f"{USER}\n{request}{END}\n{ASSISTANT}\n"
 
     @property
     def answer(self) -> str:
-        """The canonical JSON, without the closing mark."""
+        """Return the canonical JSON, without the end token."""
         return json.dumps(self.value, ensure_ascii=False)
 
     @property
     def pieces(self) -> list[tuple[str, bool]]:
-        """The whole exercise as text, and which parts of it the model says."""
+        """Return the complete exercise as text parts, each with whether the model generates it."""
         return [(self.prompt, False), (self.answer + END, True)]

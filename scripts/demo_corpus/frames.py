@@ -1,8 +1,8 @@
 """Frames: a kind of text (a person, a booking) as its slots, its sentences and the keys a type may give them.
 
-From one frame come endless exercises: slots are filled, some are told in one sentence or several, and a type is made up
-that asks for some of them under some of their names, in some order, nested or not, and for some that the text does not
-tell. Those are null.
+One frame gives endless exercises: slots are filled, some are mentioned in one or several sentences, and a generated
+type requests some of them under some of their names, in some order, nested or flat, and also some that the text does
+not mention. Those are null.
 """
 
 from __future__ import annotations
@@ -64,18 +64,18 @@ TAILS = [
 
 @dataclass(frozen=True)
 class Slot:
-    """A thing a text may tell: its possible keys (the first is the usual one), its shape and how to make one."""
+    """A slot of a text: its possible keys (the most common first), its shape and a generator of values."""
 
     keys: str
     shape: Shape | Callable[[Source], Shape]
     make: Callable[[Source], Said]
     comments: tuple[str, ...] = ()
-    pool: Callable[[Source], str] | None = None  # other values of the kind, for a choice between some
+    pool: Callable[[Source], str] | None = None  # other values of the kind, for an enum
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A kind of text. `whole` are sentences that tell several slots, `parts` tell one more each."""
+    """A kind of text. `whole` are sentences with several slots, `parts` add one slot each."""
 
     names: str
     slots: dict[str, Slot]
@@ -87,7 +87,7 @@ class Frame:
 
 @dataclass
 class Record:
-    """One filled frame: what is told of it, and its slots' values."""
+    """One filled frame: its text, and the values of its slots."""
 
     text: str
     told: list[str]
@@ -95,7 +95,7 @@ class Record:
 
 
 def sentences(options: list[str], heldout: bool) -> list[str]:
-    """Those sentences of a list that are kept from training (every eighth), or the others.
+    """Return the sentences that training excludes (every eighth), or the others.
 
     >>> sentences(list("abcdefghij"), heldout=True)
     ['h']
@@ -111,7 +111,7 @@ def words(keys: str) -> list[str]:
 
 
 def tell(frame: Frame, source: Source, heldout: bool, short: bool = False) -> Record:
-    """Fill a frame and say it: one sentence on several slots, then perhaps some on one slot each."""
+    """Fill a frame and write its text: one sentence with several slots, then some with one slot each."""
     parts = sentences(frame.parts, heldout)
     chosen = [source.pick(sentences(frame.whole, heldout))]
     covered = {base(slot) for slot in SLOT.findall(chosen[0])}
@@ -130,7 +130,7 @@ def base(slot: str) -> str:
 
 
 def fill(sentence: str, values: dict[str, Said], source: Source) -> str:
-    """Put the values' spellings into a sentence; `{a_job}` takes an article, `{He}` is a pronoun."""
+    """Insert the values' spellings into a sentence; `{a_job}` takes an article, `{He}` is a pronoun."""
     he, his, him = source.rng.choice(PRONOUNS)
     fixed = {"he": he, "He": he.title(), "his": his, "His": his.title(), "him": him}
 
@@ -148,7 +148,7 @@ def fill(sentence: str, values: dict[str, Said], source: Source) -> str:
 
 @dataclass
 class Ask:
-    """One field of a made-up type: its key, its slot and its shape."""
+    """One field of a generated type: its key, its slot and its shape."""
 
     key: str
     slot: str
@@ -157,7 +157,7 @@ class Ask:
 
 
 def ask(frame: Frame, source: Source, records: list[Record]) -> list[Ask]:
-    """Fields for some slots that every record tells, and for some that one does not; the latter may be null."""
+    """Return fields for slots that every record has, and for some that one record lacks; the latter may be null."""
     rng = source.rng
     always = [slot for slot in frame.slots if all(slot in record.told for record in records)]
     others = [slot for slot in frame.slots if slot not in always]
@@ -183,7 +183,7 @@ def ask(frame: Frame, source: Source, records: list[Record]) -> list[Ask]:
 
 
 def key_of(slot: Slot, source: Source, style: float) -> str:
-    """A key: mostly the usual one, sometimes another name; one type keeps to one style."""
+    """Return a key: mostly the most common one; one type uses one style."""
     options = words(slot.keys)
     key = options[0] if source.chance(0.5) else source.pick(options)
     if style < 0.08 and "_" in key:
@@ -193,7 +193,7 @@ def key_of(slot: Slot, source: Source, style: float) -> str:
 
 
 def shape_of(slot: Slot, source: Source, records: list[Record], name: str) -> tuple[Shape, str]:
-    """The shape of a slot, sometimes narrowed to a choice or by bounds, sometimes with a comment."""
+    """Return the shape of a slot, sometimes narrowed to an enum or by bounds, sometimes with a comment."""
     shape = slot.shape(source) if callable(slot.shape) else slot.shape
     values = [record.values[name].value for record in records if name in record.told]
     comment = source.pick(slot.comments) if slot.comments and source.chance(0.15) else ""
@@ -223,7 +223,7 @@ def shape_of(slot: Slot, source: Source, records: list[Record], name: str) -> tu
 def nest(
     asks: list[Ask], frame: Frame, source: Source, name: str
 ) -> tuple[Object, Callable[[Record], dict[str, object]]]:
-    """The object of some fields, some of them perhaps inside another, and the answer for a record."""
+    """Return the object of some fields, possibly with a nested object, and the answer for a record."""
     groups: dict[str, list[Ask]] = {}
     if len(asks) >= 3 and source.chance(0.2):
         key, slots = source.rng.choice([*frame.groups.items(), ("", "")])
@@ -261,7 +261,7 @@ def nest(
 
 
 def exercise(frame: Frame, source: Source, heldout_sentences: bool = False) -> Example:
-    """One exercise of a frame: mostly one record, sometimes a list of them, sometimes one value only."""
+    """Return one exercise of a frame: mostly one record, sometimes a list of records or a single value."""
     roll = source.rng.random()
     if roll < 0.18:
         return several(frame, source, heldout_sentences)
@@ -274,7 +274,7 @@ def exercise(frame: Frame, source: Source, heldout_sentences: bool = False) -> E
 
 
 def several(frame: Frame, source: Source, heldout_sentences: bool) -> Example:
-    """Two or three records in one text, as an array or as the one field of an object."""
+    """Return two or three records in one text, as an array or as the only field of an object."""
     count = source.rng.choice([1, 2, 2, 2, 3])
     records = [tell(frame, source, heldout_sentences, short=True) for _ in range(count)]
     asks = ask(frame, source, records)[:4]
@@ -290,7 +290,7 @@ def several(frame: Frame, source: Source, heldout_sentences: bool) -> Example:
 
 
 def single(frame: Frame, source: Source, record: Record) -> Example:
-    """One value on its own, asked for in words."""
+    """Return a single value, requested in words."""
     slot = source.pick(record.told)
     key = source.pick(words(frame.slots[slot].keys)).replace("_", " ")
     question = source.pick(

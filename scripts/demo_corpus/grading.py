@@ -1,4 +1,4 @@
-"""Grading: how many fields of an answer are right, and how many answers are right in every field."""
+"""Evaluation: correct fields, and answers with all fields correct."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Grade:
 
 
 def grade(examples: list[Example], answers: Iterable[str]) -> Grade:
-    """Compare answers as JSON texts with the truth; what is no JSON has every field wrong."""
+    """Compare answers as JSON with the expected ones; all fields of invalid JSON count as wrong."""
     fields = right = whole = 0
     for example, answer in zip(examples, answers, strict=True):
         truth = leaves(example.value)
@@ -44,7 +44,7 @@ def parsed(answer: str) -> object:
 
 
 def same(given: object, truth: object) -> bool:
-    """Equal, and of one type but for whole numbers written as decimals.
+    """Whether values are equal and of one type, except for whole numbers written as decimals.
 
     >>> same(12, 12.0), same(True, 1)
     (True, False)
@@ -53,7 +53,7 @@ def same(given: object, truth: object) -> bool:
 
 
 def leaves(value: object, place: str = "$") -> dict[str, object]:
-    """The values at the ends of a JSON tree by their places; an empty array is a value too.
+    """Return the leaf values of a JSON tree by path; an empty array is a leaf too.
 
     >>> leaves({"a": [1, {"b": None}]})
     {'$.a[0]': 1, '$.a[1].b': None}

@@ -1,4 +1,4 @@
-"""Held out: kinds of text, with all their field names, that training never sees. Only the grading asks for them."""
+"""Held-out kinds of text, with field names that training excludes; used only for evaluation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makers: what fills a slot of a frame, for the kinds that many frames share."""
+"""Generators of slot values, shared by many frames."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Maker = Callable[[Source], Said]
 
 
 def plain(make: Callable[[Source], str]) -> Maker:
-    """A string that the answer copies."""
+    """A string that the answer copies from the text."""
 
     def said(source: Source) -> Said:
         text = make(source)
@@ -54,7 +54,7 @@ def clock(keys: str = "time start start_time at hour") -> Slot:
 
 
 def moment(keys: str) -> Slot:
-    """A date and a time of day in one."""
+    """A date and a time of day in one value."""
 
     def make(source: Source) -> Said:
         date, time = source.day(), source.clock()
@@ -66,7 +66,7 @@ def moment(keys: str) -> Slot:
 
 
 def listed(keys: str, options: list[str], *comments: str) -> Slot:
-    """A word of a short list, which the text says as it stands; the type may name the list."""
+    """A word of a short list, used literally in the text; the type may enumerate the list."""
 
     def shape(source: Source) -> Shape:
         if source.chance(0.4):
@@ -80,7 +80,7 @@ def listed(keys: str, options: list[str], *comments: str) -> Slot:
 
 
 def judged(keys: str, cues: dict[str, Callable[[Source], str]]) -> Slot:
-    """A word that the text does not say but mean: each option with a maker of phrases that mean it."""
+    """A word that the text implies: each option with a generator of phrases that imply it."""
 
     def make(source: Source) -> Said:
         option = source.pick(list(cues))
@@ -96,7 +96,7 @@ def judged(keys: str, cues: dict[str, Callable[[Source], str]]) -> Slot:
 
 
 def flag(keys: str, yes: list[str], no: list[str]) -> Slot:
-    """A fact that is true or false, by phrases for either."""
+    """A boolean fact, with phrases for both values."""
 
     def make(source: Source) -> Said:
         value = source.chance(0.5)

@@ -1,6 +1,6 @@
-"""Nonsense: `The zorple is bak.` A field's meaning can only come from its name, a value only from the text.
+"""Nonsense words: `The zorple is bak.` The meaning of a field follows only from its name, a value only from the text.
 
-Here the model learns to copy and to look names up; the domains then need only the English around it.
+With these texts, the model learns to copy and to look names up; the other kinds then only add English.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ destination origin departure arrival balance account reason result method source
 
 
 def key_name(source: Source) -> tuple[str, str]:
-    """A field's key and how the text calls it."""
+    """The key of a field and its name in the text."""
     roll = source.rng.random()
     if roll < 0.45:
         word = source.word(1, 3)
@@ -61,7 +61,7 @@ def key_name(source: Source) -> tuple[str, str]:
 
 
 def any_value(source: Source) -> tuple[str, object, Shape]:
-    """A value's spelling, the value and a shape that holds it."""
+    """The spelling of a value, the value and its shape."""
     roll = source.rng.random()
     if roll < 0.30:
         word = source.nonsense()
@@ -100,7 +100,7 @@ def any_value(source: Source) -> tuple[str, object, Shape]:
 
 
 def facts(source: Source, longest: int = 5) -> Example:
-    """Some named facts in any order; the type asks for some of them, and for some that are not there."""
+    """Some named facts in any order; the type requests some of them, and some that are missing."""
     rng = source.rng
     count = rng.randint(1, longest)
     rows: dict[str, tuple[str, str, object, Shape]] = {}
@@ -126,7 +126,7 @@ def facts(source: Source, longest: int = 5) -> Example:
 
 
 def quotation(source: Source) -> Example:
-    """One string to copy whole: the shortest exercise in copying."""
+    """One string to copy: the shortest exercise."""
     text = source.own(lambda: " ".join(source.word(1, 3) for _ in range(source.rng.randint(1, 5))))
     if source.chance(0.5):
         text = text.title() if source.chance(0.5) else text.capitalize()

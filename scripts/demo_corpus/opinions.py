@@ -1,4 +1,4 @@
-"""Opinions: reviews with their mood, support tickets with their urgency; words that the text means but does not say."""
+"""Opinions: reviews with their mood, support tickets with their urgency; values that the text only implies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders and reviews: texts in which one value decides another, or which hold a list inside an object."""
+"""Orders and reviews: texts in which values depend on each other, or with a list inside an object."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Shapes: the types the corpus asks for, and the description of one as the library would write it.
+"""Shapes: the requested types of the corpus, and their descriptions as structkit writes them.
 
-A shape is a small tree. `describe` prints it in the notation of `structkit.schema.view.describe`; the corpus keeps its
-own printer because it makes tens of thousands of types a minute and none of them is a Python class.
+A shape is a small tree. `describe` prints it in the notation of `structkit.schema.view.describe`; the corpus has its
+own printer because it generates tens of thousands of types a minute, none of which is a Python class.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Object:
-    """An object with declared keys; a comment stands after the type of its field."""
+    """An object with declared keys; a comment follows the type of its field."""
 
     name: str
     fields: tuple[tuple[str, Shape, str], ...]
@@ -27,7 +27,7 @@ class Object:
 
 @dataclass(frozen=True)
 class Array:
-    """A list of things of one shape."""
+    """A list of one shape."""
 
     item: Shape
 
@@ -54,7 +54,7 @@ DATE, TIME, DATETIME = Scalar("date"), Scalar("time"), Scalar("datetime")
 
 
 def enum(options: list[str] | tuple[str, ...]) -> Scalar:
-    """The shape of a choice between strings.
+    """Return the shape of an enum of strings.
 
     >>> enum(["low", "high"]).text
     '"low" | "high"'
@@ -63,7 +63,7 @@ def enum(options: list[str] | tuple[str, ...]) -> Scalar:
 
 
 def describe(shape: Shape, name: str) -> str:
-    """The description of a shape; every object stands where it is used.
+    """Return the description of a shape; every object is described where it is used.
 
     >>> person = Object("Person", (("name", STRING, ""), ("age", Nullable(INTEGER), "in years")))
     >>> describe(person, "Person")
@@ -75,7 +75,7 @@ def describe(shape: Shape, name: str) -> str:
 
 
 def python_name(shape: Shape) -> str:
-    """What the library calls the target of a shape: `Person`, `list[Person]`, `int`, `Literal['a', 'b']`.
+    """Return structkit's name of the target of a shape: `Person`, `list[Person]`, `int`, `Literal['a', 'b']`.
 
     >>> python_name(Array(Object("Pet", ()))), python_name(enum(["low", "high"]))
     ('list[Pet]', "Literal['low', 'high']")

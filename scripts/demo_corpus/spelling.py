@@ -1,7 +1,8 @@
-"""Spelling: the demo model's tokenizer, byte-level BPE over pieces that make copying exact.
+"""The demo model's tokenizer: byte-level BPE over pieces that make copying exact.
 
-A word is the same tokens wherever it stands: spaces and punctuation are pieces of their own, so `Ana` after a quotation
-mark is `Ana` after a blank. Only the commonest small words take the blank before them along. Digits stand alone.
+A word has the same tokens in every position: spaces and punctuation are separate pieces, so `Ana` is encoded equally
+after a quotation mark and after a space. Only the most common small words include the preceding space. Digits are
+single tokens.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ TOKENIZER_CONFIG = {
 
 
 def train_tokenizer(texts: Iterable[str], size: int) -> Tokenizer:
-    """A byte-level BPE of `size` tokens, all 256 bytes and the five marks among them."""
+    """Train a byte-level BPE of `size` tokens, including all 256 bytes and the five control tokens."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
@@ -69,7 +70,7 @@ def train_tokenizer(texts: Iterable[str], size: int) -> Tokenizer:
 
 
 def word_texts() -> list[str]:
-    """The word lists as text, so that what the domains say is mostly one token a word."""
+    """Return the word lists as text, so that most words of the corpus are one token."""
     lists = [
         words.COMMON,
         words.GIVEN,
@@ -89,7 +90,7 @@ def word_texts() -> list[str]:
 
 
 def wrap(tokenizer: Tokenizer) -> PreTrainedTokenizerFast:
-    """The transformers tokenizer with its marks and chat template."""
+    """Return the transformers tokenizer with its control tokens and chat template."""
     from transformers import PreTrainedTokenizerFast
 
     return PreTrainedTokenizerFast(

@@ -1,4 +1,4 @@
-"""Targets: a shape as the Python type that a user of the library would have written for it."""
+"""Conversion of a shape to the Python type that a user would write for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BOUNDS = re.compile(r"integer \((?:at least (?P<least>-?\d+)|(?P<low>-?\d+) to (
 
 
 def python_type(shape: Shape) -> TypeForm[object]:
-    """The type of a shape: pydantic models for objects, `Literal` for choices.
+    """Return the type of a shape: pydantic models for objects, `Literal` for enums.
 
     >>> python_type(Array(Scalar("string")))
     list[str]
@@ -64,5 +64,5 @@ def _model(shape: Object) -> type:
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore"
-        )  # a key such as "copy" hides a method of the model; nobody calls it here
+        )  # a key such as "copy" shadows a method of the model, which is not called here
         return create_model(shape.name, **fields)  # type: ignore[call-overload,no-any-return]

@@ -1,4 +1,4 @@
-"""Toolbox: what the tools of the agents are about; weather, sums, calendars, and things that databases know of things."""
+"""Topics of the agents' tools: weather, sums, calendars, and databases of things and their attributes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from demo_corpus.values import Source
 
 @dataclass(frozen=True)
 class Attribute:
-    """Something that is known of a thing: its key, and questions for it beyond the usual ones."""
+    """An attribute of a thing: its key, and questions for it in addition to the common ones."""
 
     key: str
     shape: Shape
@@ -29,7 +29,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Entity:
-    """A kind of thing: what names one, and what is known of it."""
+    """A kind of thing: its names, and its attributes."""
 
     name: str
     keys: str
@@ -222,7 +222,7 @@ ENTITIES = [
 
 
 def made_up(source: Source) -> Entity:
-    """A kind of thing that nobody has heard of, of which some things are known that nobody has heard of."""
+    """Return an invented kind of thing with invented attributes."""
     makers = [Source.nonsense, Source.name, Source.city, Source.title, Source.product, Source.code]
     attributes: dict[str, Attribute] = {}
     for _ in range(source.rng.randint(1, 3)):
@@ -238,7 +238,7 @@ def made_up(source: Source) -> Entity:
 
 
 def noun(source: Source) -> str:
-    """A noun of this split: real ones, some of which are kept from training too, and invented ones."""
+    """Return a noun of this split: real ones, some of which training excludes, and invented ones."""
 
     def make() -> str:
         if source.chance(0.5):
@@ -396,7 +396,7 @@ SIGN_NAMES = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
 
 
 def sign_shape(source: Source, words: bool) -> Shape:
-    """The choice between the four operations, by name or by sign."""
+    """The four operations, by name or by sign."""
     options = list(SIGN_NAMES.values()) if words else list(SIGN_NAMES)
     if source.chance(0.3):
         source.rng.shuffle(options)

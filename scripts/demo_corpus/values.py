@@ -1,7 +1,7 @@
 """Values: names, places, things, numbers and dates, each with the spelling of the text and the value of the answer.
 
-Every string that is copied from the text belongs for ever to one of two halves by its checksum: one in ten is never
-used in training (`Source.split == "heldout"` draws from these only).
+A checksum assigns every string that is copied from the text to one of two halves: training excludes one in ten
+(`Source.split == "heldout"` draws only from these).
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ CODAS = ["", "", "", "", "", "", "", "n", "r", "s", "l", "k", "t", "m", "x", "nd
 
 @dataclass(frozen=True)
 class Said:
-    """One value twice: as the text says it and as the answer writes it."""
+    """One value with its spelling in the text and its form in the answer."""
 
     text: str
     value: object
 
 
 def is_heldout(text: str) -> bool:
-    """Whether a copied string is kept from training (one in ten, by checksum)."""
+    """Whether training excludes a copied string (one in ten, by checksum)."""
     return zlib.crc32(text.encode()) % 10 == 0
 
 
@@ -75,7 +75,7 @@ class Source:
         self.split = split
 
     def own(self, make: Callable[[], str]) -> str:
-        """A string of this split: made again until its checksum says so (200 times at most)."""
+        """Return a string of this split: generated until its checksum matches (at most 200 times)."""
         text = make()
         for _ in range(200):
             if is_heldout(text) == (self.split == "heldout"):
@@ -90,14 +90,14 @@ class Source:
         return self.rng.choice(options)
 
     def type_name(self) -> str:
-        """A name for a type when nothing better is known: `Record`, `Zorple`."""
+        """Return a generic name for a type: `Record`, `Zorple`."""
         return self.pick(TYPE_NAMES) if self.chance(0.6) else self.word(1, 2).title()
 
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability
 
     def word(self, low: int = 1, high: int = 3) -> str:
-        """A word that is no word: `low` to `high` syllables."""
+        """Return an invented word of `low` to `high` syllables."""
         rng = self.rng
         count = rng.randint(low, high)
         return "".join(rng.choice(ONSETS) + rng.choice(VOWELS) + rng.choice(CODAS) for _ in range(count))

@@ -1,4 +1,4 @@
-"""The zoo: types with values that pydantic accepts and texts that the guide must refuse, by kind."""
+"""The zoo: types by kind, with values that pydantic accepts and texts that the guide must reject."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ KINDS: Mapping[str, Kind] = {
 ZOO: Mapping[str, Specimen] = {
     name: each for kind in KINDS.values() for name, each in kind.items() if not each.error
 }
-"""Types that are written."""
+"""Supported types."""
 
 REFUSED: Mapping[str, Specimen] = {
     name: each for kind in KINDS.values() for name, each in kind.items() if each.error
 }
-"""Types that are refused, with what the error says."""
+"""Unsupported types, with their error messages."""

@@ -1,4 +1,4 @@
-"""Constraints that are stacked, stand outside of unions, or say something that the type cannot have."""
+"""Constraints that are combined, apply to unions, or do not apply to the type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types with validators and schemas of their own, and types that have no JSON form."""
+"""Types with custom validators and schemas, and types without a JSON form."""
 
 from __future__ import annotations
 

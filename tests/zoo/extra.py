@@ -1,4 +1,4 @@
-"""The types of the package pydantic-extra-types; none where it, or what it needs, is not installed."""
+"""The types of the package pydantic-extra-types; empty if the package or its dependencies are not installed."""
 
 from __future__ import annotations
 
@@ -270,5 +270,5 @@ def _kind() -> Kind:
 
 try:
     EXTRA: Kind = _kind()
-except (ImportError, RuntimeError):  # the modules say in an error of their own what they need
+except (ImportError, RuntimeError):  # the modules raise their own error for missing dependencies
     EXTRA = {}

@@ -1,4 +1,4 @@
-"""Types that somebody would write to see what happens: classes of every kind with everything that they can have."""
+"""Adversarial types: classes of every kind with unusual combinations of features."""
 
 from __future__ import annotations
 

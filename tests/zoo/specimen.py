@@ -1,4 +1,4 @@
-"""One type of the zoo: what of it can be written, what cannot, and what the docs say of it."""
+"""One type of the zoo: accepted and rejected texts, and notes for the docs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Specimen:
 
     Attributes:
         target: The type.
-        accepts: Values that pydantic takes; their dumps are in the language.
-        refuses: JSON texts that are not in the language; pydantic refuses at least one of them.
-        texts: Texts that are in the language, where what pydantic dumps is not what it reads (aliases, secrets).
-        limits: What of the values that pydantic takes is not written, or is checked only after; for the docs.
-        checked: Whether some texts of the language are refused only by a check after decoding.
+        accepts: Values that pydantic accepts; their dumps are in the language.
+        refuses: JSON texts that are not in the language; pydantic rejects at least one of them.
+        texts: Texts in the language, for types whose dumps pydantic does not accept (aliases, secrets).
+        limits: Valid values that are not generated, or constraints that are validated afterwards; for the docs.
+        checked: Whether some texts of the language are rejected only by validation after decoding.
         fails: Such texts.
-        error: What the error says, for a type that is refused.
+        error: The error message of an unsupported type.
     """
 
     target: Any
@@ -37,19 +37,19 @@ class Specimen:
     error: str = ""
 
     def written(self) -> list[str]:
-        """Texts that must be in the language."""
+        """Return texts that must be in the language."""
         return [*(dump(self.adapter, value) for value in self.accepts), *self.texts]
 
     @property
     def adapter(self) -> TypeAdapter[Any]:
-        """Pydantic's reader and writer of the type."""
+        """Return pydantic's adapter of the type."""
         return self.target if isinstance(self.target, TypeAdapter) else TypeAdapter(self.target)
 
 
 Kind: TypeAlias = Mapping[str, Specimen]
-"""Types that belong together, by what the docs call them."""
+"""Groups of types, by their names in the docs."""
 
 
 def dump(adapter: TypeAdapter[Any], value: object) -> str:
-    """The canonical JSON of a value."""
+    """Return the canonical JSON of a value."""
     return json.dumps(adapter.dump_python(value, mode="json", by_alias=True), ensure_ascii=False)

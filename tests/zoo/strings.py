@@ -1,4 +1,4 @@
-"""Strings, bytes and what is written as a string."""
+"""Strings, bytes and types that are written as strings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types made of several features at once."""
+"""Types that combine several features."""
 
 from __future__ import annotations
 
