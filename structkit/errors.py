@@ -202,7 +202,7 @@ class ApprovalRequired(StructkitError):
     ...         raise ApprovalRequired("more than 100 euros")
     """
 
-    def __init__(self, message: object = "the tool asks for a decision", *, place: str | None = None) -> None:
+    def __init__(self, message: object = "the call requires approval", *, place: str | None = None) -> None:
         super().__init__(f"{message}", place=place)
 
 

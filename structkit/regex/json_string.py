@@ -125,16 +125,16 @@ def escape(node: Node) -> Node:
     """
     match node:
         case LiteralText(value):
-            spelled = json.dumps(value, ensure_ascii=False)[1:-1]
-            return node if spelled == value else LiteralText(spelled)
+            escaped_text = json.dumps(value, ensure_ascii=False)[1:-1]
+            return node if escaped_text == value else LiteralText(escaped_text)
         case CharClass():
             return _escape_chars(node)
         case Seq(parts):
             return seq(*(escape(part) for part in parts))
         case Choice(parts):
             return choice(escape(part) for part in parts)
-        case Repeat(part, least, most):
-            return Repeat(escape(part), least, most)
+        case Repeat(part, min_count, max_count):
+            return Repeat(escape(part), min_count, max_count)
         case Intersection(left, right, negate, end):
             follows = QUOTE.value if end == _END_OF_STRING else end
             return Intersection(escape(left), escape(right), negate, lookahead=follows)
@@ -327,11 +327,14 @@ def length_bounds(node: Node) -> tuple[int | None, int | None]:
             highs = [high for _, high in bounds]
             longest = None if None in highs else max(high for high in highs if high is not None)
             return min(low for low, _ in bounds if low is not None), longest
-        case Repeat(part, least, most):
+        case Repeat(part, min_count, max_count):
             low, high = length_bounds(part)
             if low is None:
-                return (0, 0) if least == 0 else (None, 0)
-            return low * least, 0 if high == 0 else None if high is None or most is None else high * most
+                return (0, 0) if min_count == 0 else (None, 0)
+            return (
+                low * min_count,
+                0 if high == 0 else None if high is None or max_count is None else high * max_count,
+            )
         case Intersection(left=inner) | Distinct(inner):
             return length_bounds(inner)
         case MultipleOf():

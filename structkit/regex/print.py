@@ -150,11 +150,14 @@ class _Printer:
         if node.max_count == 0:
             return "", _SEQUENCE
         piece = self.piece(node.part)
-        least, most = node.min_count, node.max_count
-        if least == most:
-            return piece if least == 1 else _suffixed(piece, f"{{{least}}}")
+        min_count, max_count = node.min_count, node.max_count
+        if min_count == max_count:
+            return piece if min_count == 1 else _suffixed(piece, f"{{{min_count}}}")
         short = {(0, None): "*", (1, None): "+", (0, 1): "?"}
-        return _suffixed(piece, short.get((least, most), f"{{{least},{'' if most is None else most}}}"))
+        return _suffixed(
+            piece,
+            short.get((min_count, max_count), f"{{{min_count},{'' if max_count is None else max_count}}}"),
+        )
 
     def rule_ref(self, rule: str) -> _Piece:
         if not self.inline:
@@ -186,12 +189,12 @@ class _Printer:
                 _SEQUENCE,
             )
         front, back = parts[: len(parts) // 2], parts[len(parts) // 2 :]
-        begun = self.grouped(self.nonempty_list(front, separator)) + "".join(
+        beginning = self.grouped(self.nonempty_list(front, separator)) + "".join(
             self.list_continuation(part, separator, True) for part in back
         )
         if any(part.min_count for part in front):
-            return begun, _SEQUENCE
-        return f"{begun}|{self.nonempty_list(back, separator)[0]}", _CHOICE
+            return beginning, _SEQUENCE
+        return f"{beginning}|{self.nonempty_list(back, separator)[0]}", _CHOICE
 
     def list_continuation(self, part: ListPart, separator: LiteralText, first: bool) -> str:
         """Return the part after earlier items; `first` if these are items of other parts only."""
@@ -213,11 +216,11 @@ class _Printer:
         self.groups += 1
         name, comma = f"unique{self.groups}", _literal(separator.value)
         head, tail = seq(*parts[:index]), seq(*parts[index + 1 :])
-        skip, again = (f"(?:{self.parenthesize(entry, _SEQUENCE)}{comma})*" for _ in range(2))
+        skip, between = (f"(?:{self.parenthesize(entry, _SEQUENCE)}{comma})*" for _ in range(2))
         start, end = self.parenthesize(head, _SEQUENCE), self.parenthesize(tail, _SEQUENCE)
         first = f"{start}(?P<{name}>{self.text(parts[index])}){end}"
         second = f"{start}(?P={name}){end}"
-        return rf"(?!{self.text(before)}{skip}{first}{comma}{again}{second}(?:{comma}|[\]}}]))"
+        return rf"(?!{self.text(before)}{skip}{first}{comma}{between}{second}(?:{comma}|[\]}}]))"
 
     def multiple(self, of: int) -> str:
         """Return the multiples of `of`: by their last digits if these decide, otherwise by remainders."""
@@ -268,19 +271,19 @@ class _Printer:
         paths = {key: _digits(figures) for key, figures in paths.items()}
         starts = {remainder: _digits(figures) for remainder, figures in starts.items()}
         paths |= {(remainder, of): end for remainder, end in ends.items()}
-        for gone in range(of - 1, 0, -1):
-            self.eliminate(gone, starts, paths)
+        for eliminated in range(of - 1, 0, -1):
+            self.eliminate(eliminated, starts, paths)
         # The digit 0 leads from remainder 0 back to remainder 0.
         through = f"{_group(starts[0])}{_group(paths[0, 0])}*{_group(paths[0, of])}"
         return _either(starts.get(of), f"0{_group(ends[0])}|{through}")
 
-    def eliminate(self, gone: int, starts: dict[int, str], paths: dict[tuple[int, int], str]) -> None:
-        """Replace the paths through the remainder `gone` by direct paths."""
-        loop = paths.pop((gone, gone), None)
+    def eliminate(self, eliminated: int, starts: dict[int, str], paths: dict[tuple[int, int], str]) -> None:
+        """Replace the paths through the remainder `eliminated` by direct paths."""
+        loop = paths.pop((eliminated, eliminated), None)
         around = f"{_group(loop)}*" if loop else ""
-        leaving = [(key[1], paths.pop(key)) for key in list(paths) if key[0] == gone]
-        entering = [(key[0], paths.pop(key)) for key in list(paths) if key[1] == gone]
-        start = starts.pop(gone, None)
+        leaving = [(key[1], paths.pop(key)) for key in list(paths) if key[0] == eliminated]
+        entering = [(key[0], paths.pop(key)) for key in list(paths) if key[1] == eliminated]
+        start = starts.pop(eliminated, None)
         for target, out in leaving:
             if start is not None:
                 starts[target] = _either(starts.get(target), f"{_group(start)}{around}{_group(out)}")

@@ -65,11 +65,11 @@ def is_small_string(body: Node) -> bool:
     >>> is_small_string(Seq((Repeat(CharClass(((97, 122),))), Repeat(LiteralText("x"), 20, 20))))
     False
     """
-    most = _MAX_SIZE
+    max_size = _MAX_SIZE
     if isinstance(body, Intersection) and not body.negate and isinstance(body.right, Repeat):
-        body, most = body.left, _MAX_COUNTED_SIZE
+        body, max_size = body.left, _MAX_COUNTED_SIZE
     size = _size(body)
-    return size <= _MAX_TRIVIAL_SIZE or (size <= most and _ends(body) is not None)
+    return size <= _MAX_TRIVIAL_SIZE or (size <= max_size and _ends(body) is not None)
 
 
 def _size(node: Node) -> int:
@@ -79,8 +79,8 @@ def _size(node: Node) -> int:
             return len(value)
         case CharClass():
             return 1
-        case Repeat(part, least, most):
-            return _size(part) * max(least, most or 1)
+        case Repeat(part, min_count, max_count):
+            return _size(part) * max(min_count, max_count or 1)
         case Seq(parts) | Choice(parts):
             return sum(map(_size, parts))
         case _:
@@ -103,19 +103,19 @@ def _ends(node: Node) -> _Ends | None:
             return _Ends(((ord(value[0]),) * 2,) if value else (), (), not value)
         case CharClass(ranges):
             return _Ends(ranges, (), False)
-        case Repeat(part, least, most):
+        case Repeat(part, min_count, max_count):
             ends = _ends(part)
-            if ends is None or most == 1 or most == 0:
-                return ends and _Ends(ends.first, ends.follow, ends.nullable or not least)
+            if ends is None or max_count == 1 or max_count == 0:
+                return ends and _Ends(ends.first, ends.follow, ends.nullable or not min_count)
             more = _disjoint_union(ends.follow, ends.first)
-            if most is not None and ends.nullable:
+            if max_count is not None and ends.nullable:
                 more = None
-            return None if more is None else _Ends(ends.first, more, ends.nullable or not least)
+            return None if more is None else _Ends(ends.first, more, ends.nullable or not min_count)
         case Seq(parts):
-            whole: _Ends | None = _Ends((), (), True)
+            result: _Ends | None = _Ends((), (), True)
             for part in parts:
-                whole = whole and _concatenate(whole, _ends(part))
-            return whole
+                result = result and _concatenate(result, _ends(part))
+            return result
         case Choice(parts):
             first: Ranges | None = ()
             every = [_ends(part) for part in parts]

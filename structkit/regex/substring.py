@@ -107,20 +107,20 @@ def encode_source(node: Substring) -> EncodedSource:
     """Return the encoded source of a node."""
     found = boundaries(node.source, whole_words=node.whole_words)
     codes = np.where(found.surrogate, 0xFFFD, _codes(node.source)).astype("<u4")
-    whole = codes.tobytes().decode("utf-32-le")
+    text = codes.tobytes().decode("utf-32-le")
     distinct, number = np.unique(codes, return_inverse=True)
     sizes = np.array([len(_encode(chr(code), node)) for code in distinct.tolist()], np.int64)
     begin = np.concatenate([[0], np.cumsum(sizes[number.reshape(-1)])])
-    content = np.frombuffer(_encode(whole, node), np.uint8)
-    spelled = np.full(len(content) + 1, -1, np.int16)
-    spelled[:-1] = content
+    content = np.frombuffer(_encode(text, node), np.uint8)
+    encoded = np.full(len(content) + 1, -1, np.int16)
+    encoded[:-1] = content
     for at in np.flatnonzero(found.surrogate).tolist():
-        spelled[begin[at] : begin[at + 1]] = -1
+        encoded[begin[at] : begin[at + 1]] = -1
     ends = np.full(len(content) + 1, INSIDE, np.uint8)
     ends[begin] = found.ends
     within = np.ones(len(content) + 1, bool)
     within[begin] = False
-    return EncodedSource(spelled, begin[found.starts].astype(np.int32), ends, within)
+    return EncodedSource(encoded, begin[found.starts].astype(np.int32), ends, within)
 
 
 def find(source: str, quote: str, *, whole_words: bool) -> int:

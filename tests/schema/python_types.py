@@ -1,4 +1,4 @@
-"""Python types for the tests of this room: everything `output.py` promises to read."""
+"""Supported and unsupported Python types, for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ READ: dict[str, Any] = {
     "IPv4": ipaddress.IPv4Address,
     "IPv6": ipaddress.IPv6Address,
 }
-"""Types that are read; every value their document admits must be one that pydantic accepts."""
+"""Supported types; pydantic must accept every value of their documents."""
 
 
 class Twofold(BaseModel):
@@ -327,4 +327,4 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "dict of int literals": (dict[Literal[1, 2], int], "$"),
     "dict of tuples": (dict[tuple[int, int], int], "$"),
 }
-"""Types that are refused, and where the error says the trouble is."""
+"""Unsupported types, and the path in the error."""

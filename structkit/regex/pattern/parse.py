@@ -74,9 +74,9 @@ def compose(pattern: str, /, **parts: Node) -> Node:
     Seq(parts=(LiteralText(value='ab'), Repeat(part=LiteralText(value='-ab'), min_count=0, max_count=1)))
     """
     letters = {name: chr(_PRIVATE + number) for number, name in enumerate(parts)}
-    whole = re.sub(r"<(\w+)>", lambda found: letters[found[1]], pattern)
+    substituted = re.sub(r"<(\w+)>", lambda found: letters[found[1]], pattern)
     languages = {letters[name]: node for name, node in parts.items()}
-    return _substitute(parse(f"(?s:{whole})", search=False, unicode=False), languages)
+    return _substitute(parse(f"(?s:{substituted})", search=False, unicode=False), languages)
 
 
 _PRIVATE = 0xF0000
@@ -92,8 +92,8 @@ def _substitute(node: Node, placeholders: dict[str, Node]) -> Node:
             return seq(*(_substitute(part, placeholders) for part in parts))
         case Choice(parts):
             return choice(_substitute(part, placeholders) for part in parts)
-        case Repeat(part, least, most):
-            return Repeat(_substitute(part, placeholders), least, most)
+        case Repeat(part, min_count, max_count):
+            return Repeat(_substitute(part, placeholders), min_count, max_count)
         case _:
             return node
 

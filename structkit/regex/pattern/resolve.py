@@ -168,13 +168,15 @@ def resolve(pattern: AnchoredNode, *, search: bool) -> Node:
     for branch in branches:
         if search and isinstance(branch, _PLAIN_NODES) and _empty(branch):
             return _ANY_STRING
-        whole = resolver.expand_lookarounds(
+        expanded = resolver.expand_lookarounds(
             anchored_seq([_ANY_STRING, branch]) if search else branch, _ANY_STRING if search else EMPTY
         )
         for behind in resolver.lookbehinds:
-            whole = AnchoredIntersection(whole, anchored_seq([_ANY_STRING, behind.inner]), behind.negate)
+            expanded = AnchoredIntersection(
+                expanded, anchored_seq([_ANY_STRING, behind.inner]), behind.negate
+            )
         resolver.lookbehinds.clear()
-        found.append(resolver.language(whole, True, True))
+        found.append(resolver.language(expanded, True, True))
     return choice(found)
 
 
@@ -216,10 +218,10 @@ class _Resolver:
                         self.lookbehinds[-1].column,
                     )
                 return options
-            case AnchoredRepeat(part, least, most) if look := _find_lookaround(raw):
-                if most == 1:
+            case AnchoredRepeat(part, min_count, max_count) if look := _find_lookaround(raw):
+                if max_count == 1:
                     return anchored_choice([self.expand_lookarounds(part, rest), rest])
-                return self.tempered_repeat(part, least, most, rest, look)
+                return self.tempered_repeat(part, min_count, max_count, rest, look)
             case _:
                 return anchored_seq([raw, rest])
 
@@ -316,8 +318,8 @@ class _Resolver:
                 return all(self.is_nullable(part, left, right) for part in parts)
             case AnchoredChoice(parts):
                 return any(self.is_nullable(part, left, right) for part in parts)
-            case AnchoredRepeat(part, least):
-                return least == 0 or self.is_nullable(part, left, right)
+            case AnchoredRepeat(part, min_count):
+                return min_count == 0 or self.is_nullable(part, left, right)
             case AnchoredIntersection(inner, other, negate):
                 return (
                     self.is_nullable(inner, left, True) and self.is_nullable(other, left, True) is not negate
@@ -330,28 +332,32 @@ class _Resolver:
     def sequence(self, parts: tuple[AnchoredNode, ...], left: bool, right: bool, *, nonempty: bool) -> Node:
         """Return the texts of a sequence, computed from its end: for each tail, with and without the start."""
         edges = (True, False) if left else (False,)
-        whole: dict[bool, Node] = dict.fromkeys(edges, EMPTY)
-        some: dict[bool, Node] = dict.fromkeys(edges, NEVER)
-        none = dict.fromkeys(edges, True)
+        tails: dict[bool, Node] = dict.fromkeys(edges, EMPTY)
+        nonempty_tails: dict[bool, Node] = dict.fromkeys(edges, NEVER)
+        nullable_tails = dict.fromkeys(edges, True)
         tail_uses_start = False
         for part in reversed(parts):
             uses_start, uses_end = _uses_edge(part, start=True), _uses_edge(part, start=False)
-            next_whole, next_some, next_none = {}, {}, {}
+            next_tails, next_nonempty, next_nullable = {}, {}, {}
             for edge in edges:
-                begun = self.join_head(part, edge, right, uses_end, whole[False], some[False], none[False])
+                extended = self.join_head(
+                    part, edge, right, uses_end, tails[False], nonempty_tails[False], nullable_tails[False]
+                )
                 skipped = self.is_nullable(part, edge, False)
-                next_none[edge] = none[edge] and (skipped or self.is_nullable(part, edge, right))
-                next_some[edge] = choice([some[edge], begun]) if skipped else begun
+                next_nullable[edge] = nullable_tails[edge] and (
+                    skipped or self.is_nullable(part, edge, right)
+                )
+                next_nonempty[edge] = choice([nonempty_tails[edge], extended]) if skipped else extended
                 if not uses_end and not tail_uses_start:
-                    next_whole[edge] = seq(self.language(part, edge, False), whole[edge])
+                    next_tails[edge] = seq(self.language(part, edge, False), tails[edge])
                 elif skipped:
-                    next_whole[edge] = choice([whole[edge], begun])
+                    next_tails[edge] = choice([tails[edge], extended])
                 else:
-                    next_whole[edge] = choice([EMPTY, begun]) if next_none[edge] else begun
-                self.check_weight(next_whole[edge])
-            whole, some, none = next_whole, next_some, next_none
+                    next_tails[edge] = choice([EMPTY, extended]) if next_nullable[edge] else extended
+                self.check_weight(next_tails[edge])
+            tails, nonempty_tails, nullable_tails = next_tails, next_nonempty, next_nullable
             tail_uses_start = tail_uses_start or uses_start
-        return some[left] if nonempty else whole[left]
+        return nonempty_tails[left] if nonempty else tails[left]
 
     def join_head(
         self,
@@ -371,18 +377,18 @@ class _Resolver:
 
     def iterations(self, raw: AnchoredRepeat, left: bool, right: bool) -> list[Node]:
         """Return the options with at least one non-empty iteration; empty iterations can be anywhere between."""
-        part, least, most = raw.part, raw.min_count, raw.max_count
+        part, min_count, max_count = raw.part, raw.min_count, raw.max_count
         options: list[Node] = []
         idle = self.is_nullable(part, left, False) or self.is_nullable(part, False, right)
-        if least <= 1 or idle:
+        if min_count <= 1 or idle:
             options.append(self.nonempty_language(part, left, right))
-        if most is None or most >= 2:
+        if max_count is None or max_count >= 2:
             inner = self.nonempty_language(part, False, False)
-            min_inner = 0 if idle else max(least - 2, 0)
+            min_inner = 0 if idle else max(min_count - 2, 0)
             middle = (
                 EMPTY
                 if inner is NEVER and min_inner == 0
-                else plain_repeat(inner, min_inner, None if most is None else most - 2)
+                else plain_repeat(inner, min_inner, None if max_count is None else max_count - 2)
             )
             options.append(
                 seq(
@@ -443,8 +449,8 @@ def _empty(node: Node) -> bool:
             return all(map(_empty, parts))
         case Choice(parts):
             return any(map(_empty, parts))
-        case Repeat(part, least):
-            return least == 0 or _empty(part)
+        case Repeat(part, min_count):
+            return min_count == 0 or _empty(part)
         case Intersection(left, right, negate):
             return _empty(left) and _empty(right) is not negate
         case _:
@@ -461,8 +467,8 @@ def _filled(node: Node) -> Node:
             return choice([seq(_filled(head), tail), _filled(tail)])
         case Choice(parts):
             return choice(_filled(part) for part in parts)
-        case Repeat(part, _, most):
-            return plain_repeat(_filled(part), 1, most)
+        case Repeat(part, _, max_count):
+            return plain_repeat(_filled(part), 1, max_count)
         case Intersection(left, right, negate):
             return Intersection(_filled(left), right, negate)
         case _:

@@ -211,14 +211,14 @@ class _Scanner:
         found = _QUANTIFIER.match(self.pattern, self.position)
         if found is None or found[0] == "{}":
             return False
-        least, comma, most = found.groups()
-        if found[0][0] == "{" and not least and self.dialect != "python":
+        min_text, comma, max_text = found.groups()
+        if found[0][0] == "{" and not min_text and self.dialect != "python":
             return False
         if self.repeatable is not None:
             self.fail(self.repeatable)
         text = found[0]
         if text[0] == "{":
-            low, high = int(least[:20] or 0), int(most[:20] or 0) if most else None
+            low, high = int(min_text[:20] or 0), int(max_text[:20] or 0) if max_text else None
             if max(low, high or 0) > _MAX_COUNT:
                 self.fail("this count is too large")
             if high is not None and high < low:

@@ -69,9 +69,9 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
     if left == right or isinstance(right, Anything):
         return _EMPTY
     if isinstance(right, Ref) and right.name in intersector.differences:
-        whole, taken = intersector.differences[right.name]
-        if isinstance(whole, Anything) or whole == left:
-            return union((intersector.intersect((left, other), path) for other in taken), _EMPTY.reason)
+        minuend, subtrahends = intersector.differences[right.name]
+        if isinstance(minuend, Anything) or minuend == left:
+            return union((intersector.intersect((left, other), path) for other in subtrahends), _EMPTY.reason)
     if isinstance(left, Ref) or isinstance(right, Ref):
         return _lazy_difference(left, right, intersector, path)
     if isinstance(right, Union):
@@ -103,13 +103,13 @@ def _without_special_cases(node: Schema) -> Schema:
             else _NO
         )
         alike.setdefault(_all_optional(branch), []).append((names, branch))
-    kept = {
+    minimal = {
         branch: None
         for group in alike.values()
         for names, branch in group
         if not any(others < names for others, _ in group)
     }
-    return union(branch for branch in node.branches if branch in kept)
+    return union(branch for branch in node.branches if branch in minimal)
 
 
 _NO: frozenset[str] = frozenset()
@@ -123,12 +123,12 @@ def _all_optional(node: Schema) -> Schema:
 
 def _lazy_difference(left: Schema, right: Schema, intersector: Intersector, path: SchemaPath) -> Ref:
     """Return a reference to the difference, which is computed when its references are resolved."""
-    whole, taken = (
+    minuend, subtrahends = (
         intersector.differences.get(left.name, (left, _NO_NODES))
         if isinstance(left, Ref)
         else (left, _NO_NODES)
     )
-    if isinstance(left, Ref) and right in taken:
+    if isinstance(left, Ref) and right in subtrahends:
         return left
 
     def make() -> Schema:
@@ -139,8 +139,8 @@ def _lazy_difference(left: Schema, right: Schema, intersector: Intersector, path
         return difference(next(opened), next(opened), intersector, path)
 
     stem = left.name if isinstance(left, Ref) else right.name if isinstance(right, Ref) else ""
-    found = intersector.definitions.reference(("minus", whole, taken | {right}), stem, make)
-    intersector.differences[found.name] = whole, taken | {right}
+    found = intersector.definitions.reference(("minus", minuend, subtrahends | {right}), stem, make)
+    intersector.differences[found.name] = minuend, subtrahends | {right}
     return found
 
 
@@ -241,7 +241,10 @@ def _arrays(left: Array, right: Array, intersector: Intersector, path: SchemaPat
             changed = (*prefix[:index], other, *prefix[index + 1 :])
             yield array(replace(left, prefix=changed, min_items=max(left.min_items, index + 1)))
     # If either array has no items after the prefixes, the lengths already distinguish them.
-    longest = min((most for most in (left.max_items, right.max_items) if most is not None), default=count + 1)
+    longest = min(
+        (max_items for max_items in (left.max_items, right.max_items) if max_items is not None),
+        default=count + 1,
+    )
     if longest > count:
         other = difference(left.items, right.items, intersector, path)
         if not isinstance(other, Never):

@@ -41,13 +41,13 @@ def disjoint_branches(
         found = list(_without_integral_floats(found))
     if not booleans:
         return found
-    kept: list[Schema] = []
+    result: list[Schema] = []
     for each in found:
         if isinstance(each, Integer | Number):
-            kept += _range_intersections(each, _GAPS)
+            result += _range_intersections(each, _GAPS)
         elif each not in _NUMBERS:
-            kept.append(each)
-    return kept
+            result.append(each)
+    return result
 
 
 def _flat(branches: Iterable[Schema], definitions: Mapping[str, Schema], seen: set[str]) -> Iterator[Schema]:

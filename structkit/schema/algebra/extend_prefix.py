@@ -61,8 +61,10 @@ def _placements(
 ) -> Iterator[Array]:
     """Iterate over the choices of matching positions; with a maximum count, all other positions must not match."""
     counted = contains.max_count is not None
-    most = min(len(positions), contains.min_count if contains.max_count is None else contains.max_count)
-    for chosen in chain.from_iterable(combinations(positions, count) for count in range(most + 1)):
+    max_matching = min(
+        len(positions), contains.min_count if contains.max_count is None else contains.max_count
+    )
+    for chosen in chain.from_iterable(combinations(positions, count) for count in range(max_matching + 1)):
         prefix = list(node.prefix)
         for place in chosen if not counted else positions:
             kind = contains.matching if place in chosen else contains.others

@@ -102,13 +102,13 @@ class Intersector:
                 if not isinstance(part, Anything):
                     found[part] = None
         for part in tuple(found):
-            whole, taken = (
+            minuend, subtrahends = (
                 self.differences.get(part.name, (None, ())) if isinstance(part, Ref) else (None, ())
             )
-            if any(other in found for other in taken):
+            if any(other in found for other in subtrahends):
                 return (Never("one alternative excludes the values that another one requires"),)
-            if whole is not None:
-                found.pop(whole, None)
+            if minuend is not None:
+                found.pop(minuend, None)
         return tuple(found)
 
     def _product(self, first: Ref, parts: tuple[Schema, ...], path: SchemaPath) -> Ref:
@@ -220,10 +220,10 @@ class Intersector:
     def _merge_objects(self, nodes: list[Object], path: SchemaPath) -> Schema:
         if any(node.required_groups for node in nodes):
             names = list(dict.fromkeys(key.name for node in nodes for key in node.properties))
-            spelled = [self.declare_properties(node, names, path) for node in nodes]
-            if any(len(alternatives) > 1 for alternatives in spelled):
-                return union(self.intersect(chosen, path) for chosen in product(*spelled))
-            nodes = [alternatives[0] for alternatives in spelled]
+            declared = [self.declare_properties(node, names, path) for node in nodes]
+            if any(len(alternatives) > 1 for alternatives in declared):
+                return union(self.intersect(chosen, path) for chosen in product(*declared))
+            nodes = [alternatives[0] for alternatives in declared]
         return self._merge_declared(nodes, path)
 
     def declare_properties(self, node: Object, names: Iterable[str], path: SchemaPath) -> list[Object]:
@@ -411,13 +411,13 @@ def _prune_branches(node: Schema, parts: tuple[Schema, ...], oracle: StringOracl
     if not isinstance(node, Union):
         return node
     plain = [part for part in parts if not isinstance(part, Union)]
-    kept = tuple(
+    compatible = tuple(
         branch for branch in node.branches if all(may_intersect(branch, part, oracle) for part in plain)
     )
     return (
         node
-        if len(kept) == len(node.branches)
-        else union(kept, "no alternative is compatible with the other keywords")
+        if len(compatible) == len(node.branches)
+        else union(compatible, "no alternative is compatible with the other keywords")
     )
 
 

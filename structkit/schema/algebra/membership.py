@@ -91,12 +91,12 @@ def _in_range(node: Integer | Number, value: object) -> bool:
         high = node.maximum is None or exactly <= node.maximum
         return low and high and (exactly / (node.multiple_of or 1)).denominator == 1
     if (bound := node.minimum) is not None:
-        least = Fraction(bound.value)
-        if exactly < least or (bound.exclusive and exactly == least):
+        lower = Fraction(bound.value)
+        if exactly < lower or (bound.exclusive and exactly == lower):
             return False
     if (bound := node.maximum) is not None:
-        most = Fraction(bound.value)
-        if exactly > most or (bound.exclusive and exactly == most):
+        upper = Fraction(bound.value)
+        if exactly > upper or (bound.exclusive and exactly == upper):
             return False
     return node.multiple_of is None or (exactly / Fraction(node.multiple_of)).denominator == 1
 
@@ -122,11 +122,11 @@ def _array_contains(node: Array, value: object, oracle: StringOracle) -> bool | 
     answers = [contains_value(schema, item, oracle) for schema, item in zip(schemas, value, strict=False)]
     for contains in node.contains:
         matching = [contains_value(contains.matching, item, oracle) for item in value[len(node.prefix) :]]
-        fewest, most = matching.count(True), len(matching) - matching.count(False)
+        min_matching, max_matching = matching.count(True), len(matching) - matching.count(False)
         high = len(value) if contains.max_count is None else contains.max_count
-        if most < contains.min_count or fewest > high:
+        if max_matching < contains.min_count or min_matching > high:
             return False
-        if fewest < contains.min_count or most > high:
+        if min_matching < contains.min_count or max_matching > high:
             answers.append(None)
     return _all(answers)
 

@@ -74,16 +74,18 @@ def prune(
     if root not in alive:
         place, reason = _unsatisfiable_reason(definitions, alive, root)
         raise UnsatisfiableSchema(f"no value satisfies the schema: {reason}; relax it", place=place)
-    settled = {
+    pruned = {
         name: final[name] if name in final else _clean(definitions[name], alive, definitions)
         for name in _reachable(root, references)
     }
-    for name, node in settled.items():
+    for name, node in pruned.items():
         if node is not definitions[name]:
             references[name] = dict.fromkeys(_references(node))
     used = set[str]().union(*(references[name] for name in _reachable(root, references)))
-    kept = {name: settled[name] for name in settled if name in used}
-    return Document(with_note(Ref(root) if root in used else settled[root], note), kept, bounded=python)
+    used_definitions = {name: pruned[name] for name in pruned if name in used}
+    return Document(
+        with_note(Ref(root) if root in used else pruned[root], note), used_definitions, bounded=python
+    )
 
 
 def _is_pruned(node: Schema) -> bool:
@@ -294,8 +296,8 @@ def _distinct(node: Array, definitions: Definitions) -> Schema:
         return Never(
             f"the array must have {node.min_items} unique items, but only {values} values are possible"
         )
-    most = values if node.max_items is None else min(values, node.max_items)
-    return replace(node, max_items=most, unique_items=most > 1)
+    max_items = values if node.max_items is None else min(values, node.max_items)
+    return replace(node, max_items=max_items, unique_items=max_items > 1)
 
 
 def _cardinality(node: Schema, definitions: Definitions) -> int | None:

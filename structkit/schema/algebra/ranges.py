@@ -97,10 +97,10 @@ def _empty(low: Bound, high: Bound, step: Fraction | None) -> bool:
     first, last = Fraction(low.value), Fraction(high.value)
     if step is None:
         return first > last or (first == last and (low.exclusive or high.exclusive))
-    least, most = math.ceil(first / step), math.floor(last / step)
-    least += low.exclusive and least * step == first
-    most -= high.exclusive and most * step == last
-    return least > most
+    min_multiple, max_multiple = math.ceil(first / step), math.floor(last / step)
+    min_multiple += low.exclusive and min_multiple * step == first
+    max_multiple -= high.exclusive and max_multiple * step == last
+    return min_multiple > max_multiple
 
 
 def _first_integer(low: Bound | None) -> int | None:

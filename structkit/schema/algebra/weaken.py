@@ -17,8 +17,8 @@ def relaxations(node: Schema) -> Iterator[Schema]:
     True
     """
     match node:
-        case String(min_length=least, max_length=most):
-            yield String(least, most)
+        case String(min_length=min_length, max_length=max_length):
+            yield String(min_length, max_length)
         case Integer() | Number():
             yield replace(node, multiple_of=None, not_multiple_of=())
             yield type(node)()

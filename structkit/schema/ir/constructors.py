@@ -50,23 +50,23 @@ def array(node: Array) -> Schema:
     item = node.prefix[index] if index < len(node.prefix) else node.items
     if isinstance(item, Never) and index < node.min_items:
         return Never(item.reason, (path_step(index), *item.relative_path))
-    most = node.max_items
-    if isinstance(item, Never) and (most is None or most > index):
-        most = index
+    max_items = node.max_items
+    if isinstance(item, Never) and (max_items is None or max_items > index):
+        max_items = index
     for contains in node.contains:
         if contains.min_count > 0 and isinstance(contains.matching, Never):
             return Never(contains.matching.reason)
-        if most is not None and contains.min_count and len(node.prefix) + contains.min_count > most:
-            return Never(f"no array of at most {most} items contains {contains.min_count}")
+        if max_items is not None and contains.min_count and len(node.prefix) + contains.min_count > max_items:
+            return Never(f"no array of at most {max_items} items contains {contains.min_count}")
         if node.prefix and contains.min_count and node.min_items < len(node.prefix) + contains.min_count:
             node = replace(node, min_items=len(node.prefix) + contains.min_count)
-    if most is not None and node.min_items > most:
-        return Never(f"no array has at least {node.min_items} and at most {most} items")
-    prefix = node.prefix if most is None else node.prefix[:most]
-    rest = () if most is not None and most <= len(prefix) else node.contains
-    if len(prefix) == len(node.prefix) and most == node.max_items and rest == node.contains:
+    if max_items is not None and node.min_items > max_items:
+        return Never(f"no array has at least {node.min_items} and at most {max_items} items")
+    prefix = node.prefix if max_items is None else node.prefix[:max_items]
+    rest = () if max_items is not None and max_items <= len(prefix) else node.contains
+    if len(prefix) == len(node.prefix) and max_items == node.max_items and rest == node.contains:
         return node
-    return replace(node, prefix=prefix, max_items=most, contains=rest)
+    return replace(node, prefix=prefix, max_items=max_items, contains=rest)
 
 
 def object_(node: Object) -> Schema:
@@ -90,16 +90,22 @@ def object_(node: Object) -> Schema:
         return Never(required.value.reason, (path_step(required.name), *required.value.relative_path))
     if dead and not node.additional:
         node = replace(node, properties=tuple(key for key in node.properties if key not in dead))
-    return _counted(node) if node.min_properties or node.max_properties is not None else node
+    return _check_counts(node) if node.min_properties or node.max_properties is not None else node
 
 
-def _counted(node: Object) -> Schema:
+def _check_counts(node: Object) -> Schema:
     """Return the object, or `Never` if its bounds on the number of keys contradict each other."""
-    least = max(node.min_properties, sum(key.required for key in node.properties))
-    most = math.inf if node.additional else sum(not isinstance(key.value, Never) for key in node.properties)
+    min_keys = max(node.min_properties, sum(key.required for key in node.properties))
+    max_keys = (
+        math.inf if node.additional else sum(not isinstance(key.value, Never) for key in node.properties)
+    )
     if node.max_properties is not None:
-        most = min(most, node.max_properties)
-    return node if least <= most else Never(f"the object must have {least} keys and at most {most}")
+        max_keys = min(max_keys, node.max_properties)
+    return (
+        node
+        if min_keys <= max_keys
+        else Never(f"the object must have at least {min_keys} and at most {max_keys} keys")
+    )
 
 
 def union(branches: Iterable[Schema], reason: str = "no alternative is possible") -> Schema:
@@ -113,11 +119,11 @@ def union(branches: Iterable[Schema], reason: str = "no alternative is possible"
     """
     every = list(branches)
     dropped = [branch for branch in every if isinstance(branch, Never)]
-    kept = [branch for branch in every if not isinstance(branch, Never)] if dropped else every
-    if len(kept) == 1 and not isinstance(kept[0], Union):
-        return kept[0]  # the common case; hashing the node for the dict below would traverse it
+    possible = [branch for branch in every if not isinstance(branch, Never)] if dropped else every
+    if len(possible) == 1 and not isinstance(possible[0], Union):
+        return possible[0]  # the common case; hashing the node for the dict below would traverse it
     flat: dict[Schema, None] = {}
-    for branch in kept:
+    for branch in possible:
         if isinstance(branch, Union):
             flat.update(dict.fromkeys(branch.branches))
         else:

@@ -375,11 +375,11 @@ def _named(
         return name in constants or any(name_matches(name, names, parser.oracle, path) for names in languages)
 
     known = {key.name for key in properties}
-    kept = [
+    named = [
         key if is_allowed(key.name) else replace(key, value=Never("propertyNames forbids the key"))
         for key in properties
     ]
-    kept += [
+    named += [
         Property(name, additional_value(name, groups, parser.oracle, path), required=False, in_order=False)
         for name in constants
         if name not in known
@@ -392,7 +392,7 @@ def _named(
                 new = parser.subtract_names(both, taken, path)
                 shared += [Additional(one, group.value, group.implicit) for one in new]
         taken.append(names)
-    return kept, tuple(shared)
+    return named, tuple(shared)
 
 
 def _branches(node: Schema, path: SchemaPath, parser: ParseContext) -> list[Schema]:

@@ -215,13 +215,13 @@ def _product(
         for one in left
         for other in right
     )
-    kept = [option for option in pairs if not any(_is_better(other, option) for other in pairs)]
-    if len(kept) > _MAX_PATHS:
+    result = [option for option in pairs if not any(_is_better(other, option) for other in pairs)]
+    if len(result) > _MAX_PATHS:
         message = (
             "the evaluated keys and items depend on too many alternatives; list the keys or items instead"
         )
         raise UnsupportedKeyword("unevaluatedProperties", message, place=path.text)
-    return kept
+    return result
 
 
 def _is_better(left: EvaluatedPath, right: EvaluatedPath) -> bool:

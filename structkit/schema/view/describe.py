@@ -157,9 +157,9 @@ class _Description:
         items = [self._item(item) for item in node.prefix]
         if node.max_items is None or node.max_items > len(node.prefix):
             items += [self._item(node.items), "..."]
-        least = node.min_items if node.min_items > len(node.prefix) or "..." in items else 0
-        most = node.max_items if "..." in items else None
-        counts = _range(least or None, most, "item")
+        min_items = node.min_items if node.min_items > len(node.prefix) or "..." in items else 0
+        max_items = node.max_items if "..." in items else None
+        counts = _range(min_items or None, max_items, "item")
         return f"[{', '.join(items)}]{_constraints(counts, *map(self._contains, node.contains))}"
 
     def _contains(self, node: Contains) -> str | None:

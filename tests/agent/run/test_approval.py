@@ -55,7 +55,7 @@ def paused(run: sk.Agent[str]) -> sk.RunState:
 @pytest.mark.parametrize(
     ("raised", "reason"),
     [
-        (sk.ApprovalRequired, "the tool asks for a decision"),
+        (sk.ApprovalRequired, "the call requires approval"),
         (sk.ApprovalRequired(KeyError("name")), "'name'"),
         (sk.ApprovalRequired("\udcff.txt"), "?.txt"),
     ],
