@@ -40,18 +40,18 @@ def check_round_trip(
 
     >>> check_round_trip([b"a", b"b"], lambda text: [0 for letter in text if letter == "a"], str)
     """
-    spelled = 0
+    checked = 0
     for sample in (*_SAMPLES, *_every_byte()):
         text = normalize(sample).replace(METASPACE, " ")
         if _difference(text, encode(text), tokens) is None:
-            spelled += len(text)
+            checked += len(text)
             continue
         text = "".join(c for c in text if _is_encodable(c, encode(c), tokens))
-        spelled += len(text)
+        checked += len(text)
         found = _difference(text, encode(text), tokens)
         if found is not None:
             raise VocabularyError(f"the tokenizer cannot be read as bytes: {found}")
-    if not spelled:
+    if not checked:
         raise VocabularyError("the tokenizer cannot be read as bytes: it encodes none of the sample texts")
 
 
