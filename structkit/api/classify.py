@@ -12,6 +12,7 @@ from typing_extensions import TypeForm, Unpack
 from structkit.errors import SchemaError
 from structkit.generate.input.options import Options, Settings
 from structkit.generate.input.prompt import Prompt
+from structkit.generate.input.request import Request
 from structkit.generate.output.confidence import member_names
 from structkit.generate.run.batch import run
 from structkit.generate.run.scheduler import in_thread
@@ -112,7 +113,8 @@ def _classify(
             f"the choices of {read.name} cannot be keys of a dict: two of them are equal in Python, such as 1 and "
             "True, or one is a list or a dict; name them in an Enum"
         )
-    result = run(model, prompt, target, replace(settings, confidence=True), cancelled)
+    settings = replace(settings, confidence=True)
+    result = run(Request(model=model, prompt=prompt, target=target, settings=settings), cancelled)
     chances = result.confidence["$"].choices or {}
     names = member_names(texts, is_json=read.is_json)
     found = [chances.get(names[text], 0.0) for text in texts]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any, TypeAlias, TypeVar, overload
 
 from typing_extensions import TypeForm, Unpack
@@ -17,6 +18,7 @@ from structkit.functions.call import Call
 from structkit.generate.input.examples import render_examples
 from structkit.generate.input.options import Options, Settings
 from structkit.generate.input.prompt import Prompt, prompt_text
+from structkit.generate.input.request import Request
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run, run_samples
 from structkit.generate.run.request import prepare_prompt
@@ -86,7 +88,8 @@ def extract(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Un
     >>> extract(ScriptedModel(["[1, 2]"]), "One and two.", list[int])
     [1, 2]
     """
-    return run(model, prompt, target, Settings.read("extract", options)).value
+    settings = Settings.read("extract", options)
+    return run(Request(model=model, prompt=prompt, target=target, settings=settings)).value
 
 
 @overload
@@ -180,9 +183,8 @@ def generate(
     [1, 2]
     """
     settings = Settings.read("generate", options, ("n",))
-    if n is None:
-        return run(model, prompt, target, settings)
-    return run_samples(model, prompt, target, settings, n)
+    request = Request(model=model, prompt=prompt, target=target, settings=settings)
+    return run(request) if n is None else run_samples(request, n)
 
 
 @overload
@@ -221,7 +223,11 @@ async def aextract(
     >>> asyncio.run(aextract(ScriptedModel(["true"]), "Is it?", bool))
     True
     """
-    return (await _generate_async(model, prompt, target, Settings.read("aextract", options))).value
+    settings = Settings.read("aextract", options)
+    request = Request(
+        model=model, prompt=prompt, target=target, settings=settings, requested_at=time.perf_counter()
+    )
+    return (await in_thread(partial(run, request))).value
 
 
 @overload
@@ -288,12 +294,10 @@ async def agenerate(
     'true'
     """
     settings = Settings.read("agenerate", options, ("n",))
-    if n is None:
-        return await _generate_async(model, prompt, target, settings)
-    started_at = time.perf_counter()
-    return await in_thread(
-        lambda cancelled: run_samples(model, prompt, target, settings, n, cancelled, started_at)
+    request = Request(
+        model=model, prompt=prompt, target=target, settings=settings, requested_at=time.perf_counter()
     )
+    return await in_thread(partial(run, request) if n is None else partial(run_samples, request, n))
 
 
 def render_prompt(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> str:
@@ -363,10 +367,3 @@ def to_regex(
     # Quotes have no regex, whatever their source.
     rules = target_read.rules(whitespace=whitespace, order=order, source=" ? ", limits=limits)
     return format_regex(rules, limits)
-
-
-async def _generate_async(
-    model: LogitsModel, prompt: Prompt, target: AnyTarget, settings: Settings
-) -> Result[object]:
-    started_at = time.perf_counter()
-    return await in_thread(lambda cancelled: run(model, prompt, target, settings, cancelled, started_at))

@@ -9,7 +9,7 @@ from structkit.models.protocols import Batch
 __all__ = ["drive"]
 
 
-def drive(flow: Flow, rows: Batch) -> Decoded:
+def drive(flow: Flow[Decoded], rows: Batch) -> Decoded:
     """Run the flow; return its result or raise its error."""
     outcome = next(result.outcome for result in run_flows([flow], rows, 1) if result is not None)
     if isinstance(outcome, Exception):

@@ -7,9 +7,9 @@ import pytest
 from pydantic import BaseModel
 
 import structkit as sk
-from structkit.generate.decode.config import DecodeConfig
-from structkit.generate.decode.decode import decode
-from structkit.generate.sample.sample import Sampling
+from structkit.generate.decode.decode import Attempt
+from structkit.generate.input.options import Settings
+from structkit.generate.input.request import Request
 from structkit.models.single_row import SingleRowBatch
 from tests.generate.driving import drive
 from tests.models.tiny import byte_level, tiny_llama
@@ -82,12 +82,8 @@ def test_the_cache_does_not_change_the_logits(model) -> None:
         def crop(self, length: int) -> None:
             self.inner.crop(length)
 
-    flow = decode(
-        prompt,
-        guide.cursor(),
-        model.vocabulary,
-        DecodeConfig(budget=40, sampling=Sampling(), tokenize=model.encode_text),
-    )
+    request = Request(model=model, prompt="", target=Person, settings=Settings(prompt_lookup=0))
+    flow = Attempt(request, prompt, guide.cursor(), 40).run()
     rows = SingleRowBatch(model)
     rows._session = RecordingSession()
     rows.add = rows.feed

@@ -13,10 +13,13 @@ from structkit.agent.run.events import AgentEvent, RunEnd, StepEventEmitter, Thi
 from structkit.agent.run.execute import Executor, perform_async
 from structkit.agent.run.run import Action, ActionResult, Decisions, GenerateStep, Run
 from structkit.agent.run.state import AgentResult, RunSuspended
+from structkit.generate.decode.config import GeneratedTokens
+from structkit.generate.input.request import Request
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run_request, start_batch
+from structkit.generate.run.outcome import result_of
 from structkit.generate.run.prefix_cache import CachedRow, with_cached_row
-from structkit.generate.run.request import Request
+from structkit.generate.run.request import Prepared, compile_request, encode_request, settle, write
 from structkit.generate.run.scheduler import MODEL_LOCKS, in_thread, run_flows
 from structkit.models.protocols import Batch, LogitsModel
 
@@ -47,15 +50,14 @@ def drive_sync(
     with Executor() as executor:
         while (asked := talk.action) is not None:
             if isinstance(asked, GenerateStep):
-                job = talk.request(asked)
-                talk.send_outcome(partial(_run_step, talk, job, asked, cancelled))
+                talk.send_outcome(partial(_run_step, talk, asked, cancelled))
             else:
                 talk.send(executor.perform(asked))
     return talk.result
 
 
-def _run_step(talk: _Driver, request: Request, step: GenerateStep, cancelled: Event | None) -> Result[object]:
-    return run_request(request, talk.batch(request, step), cancelled)
+def _run_step(talk: _Driver, step: GenerateStep, cancelled: Event | None) -> Result[object]:
+    return run_request(*talk.start(step), cancelled)
 
 
 async def drive_async(
@@ -67,9 +69,8 @@ async def drive_async(
         if not isinstance(asked, GenerateStep):
             talk.send(await perform_async(asked))
             continue
-        job = talk.request(asked)
         try:
-            result = await in_thread(partial(_run_step, talk, job, asked))
+            result = await in_thread(partial(_run_step, talk, asked))
         except Exception as error:  # a model is anyone's code, and the run most often raises it again
             talk.throw(error)
         else:
@@ -154,22 +155,25 @@ class _Driver:
         self._reported += len(made)
         return [ToolResult(call) for call in made]
 
-    def request(self, action: GenerateStep) -> Request:
-        """The generation of a step."""
-        return Request(
-            action.step,
-            self._model,
-            action.prompt,
-            action.target,
-            action.settings,
-            vocabulary=self.run.vocabulary,
+    def start(self, action: GenerateStep) -> tuple[Request, Prepared | Exception, Batch]:
+        """The request of a step, prepared, and the rows for it."""
+        request = Request(
+            model=self._model,
+            prompt=action.prompt,
+            target=action.target,
+            settings=action.settings,
+            number=action.step,
+            own_vocabulary=self.run.vocabulary,
             requested_at=time.perf_counter(),
         )
+        prepared = settle(encode_request, settle(compile_request, request))
+        return request, prepared, self._batch(action, prepared)
 
-    def batch(self, request: Request, action: GenerateStep) -> Batch:
+    def _batch(self, action: GenerateStep, prepared: Prepared | Exception) -> Batch:
         """The rows of a step: those of the last one, or of a run before, where they remember it."""
         if self._row is None:
-            if self._reuse_prefix and (begun := self.run.prefix_cache.take(request.prompt_ids())):
+            ids = () if isinstance(prepared, Exception) else prepared.prompt_ids
+            if self._reuse_prefix and (begun := self.run.prefix_cache.take(ids)):
                 self._row = begun
                 return begun
             rows = start_batch(self._model, action.settings)
@@ -217,9 +221,9 @@ class _StepStream:
     """A step being written: an iterator of what can be told after each step of the model."""
 
     def __init__(self, driver: _Driver, action: GenerateStep) -> None:
-        self._request = driver.request(action)
-        self._batch = driver.batch(self._request, action)
-        self._emitter = StepEventEmitter(self._request.generated, action.target, driver.run.calls_before)
+        self._request, self._prepared, self._batch = driver.start(action)
+        self._generated = GeneratedTokens()
+        self._emitter = StepEventEmitter(self._generated, action.target, driver.run.calls_before)
         self._outcome: Result[object] | Exception | None = None
         self._events = self._run()
         self._lock = Lock()
@@ -243,7 +247,7 @@ class _StepStream:
         return self._outcome
 
     def _run(self) -> Generator[list[AgentEvent[object]], None, None]:
-        steps = run_flows([self._request.flow()], self._batch, 1)
+        steps = run_flows([write(self._prepared, self._generated)], self._batch, 1)
         try:
             while True:
                 with MODEL_LOCKS.acquire(*self._request.models):  # others may use the model between two steps
@@ -253,6 +257,6 @@ class _StepStream:
                 yield list(self._emitter.poll())
         finally:
             steps.close()
-        self._outcome = self._request.outcome(step)
+        self._outcome = result_of(step)
         thoughts = self._outcome.thinking if isinstance(self._outcome, Result) else None
         yield [*([ThinkingEvent(thoughts)] if thoughts else []), *self._emitter.poll()]

@@ -1,28 +1,24 @@
-"""What a sequence is to be, what a flow asks for on its way, and what comes of it."""
+"""The values that a decode flow reads, yields and returns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.generate.decode.choice_scores import ChoicesAt
-from structkit.generate.decode.field_budget import FieldLimits
 from structkit.generate.decode.rejected import RejectedTexts
-from structkit.generate.decode.retokenize import Tokenize
-from structkit.generate.decode.speculate import DrafterFactory, PromptLookupDrafter
 from structkit.generate.output.json_reader import Field, JsonReader, Path
 from structkit.generate.output.result import FinishReason
-from structkit.generate.sample.processors import ProcessorStack
-from structkit.generate.sample.sample import Sampling
 from structkit.generate.sample.step import SampledToken, SampleRequest
 from structkit.rejected import Rejected
 from structkit.schema.view.choices import Member
 
-__all__ = ["DecodeConfig", "Decoded", "Flow", "GeneratedTokens", "RejectedSpan", "ScoreRequest", "Validate"]
+__all__ = ["Decoded", "Flow", "GeneratedTokens", "RejectedSpan", "ScoreRequest", "Validate"]
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +49,8 @@ class RejectedSpan:
     path: Path = ()
 
 
-Validate: TypeAlias = Callable[[str], "RejectedSpan | None"]
-"""Looks at a complete text."""
+Validate: TypeAlias = Callable[[str], object]
+"""Returns the value of a complete text, or a `RejectedSpan`."""
 
 
 class GeneratedTokens:
@@ -107,56 +103,6 @@ class GeneratedTokens:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecodeConfig:
-    """How a sequence is written.
-
-    Attributes:
-        budget: The most tokens, the end token not counted.
-        sampling: How tokens are chosen.
-        sequence_index: The number of the sequence among those of one call; each draws its own random numbers.
-        tokenize: The model's tokenizer, to write forced text in its own tokens.
-        fast_forward: Whether forced text is taken without asking the model; else the model chooses its tokens.
-        validate: Looks at the complete text; a value that it refuses is taken back and written anew.
-        retries: How often.
-        charge_discarded: Whether tokens that are taken back are spent: the budget then bounds all that are computed.
-        rejected_texts: What it refused before, in other attempts; what it refuses now is added.
-        rejection: Why it did, if there were other attempts.
-        with_logprobs: Whether log-probabilities are wanted.
-        choices_at: With `with_logprobs`, the texts among which there is a choice at a place, so that they are scored
-            too.
-        field_limits: The tokens that a value at a place may have, if any is bounded.
-        deadline: The time, by `time.perf_counter()`, after which the shortest way to the end is taken.
-        max_thinking_tokens: Tokens that the model may write freely before; 0 for none.
-        end_of_thinking: The tokens that end them.
-        processors: What else changes the logits.
-        max_draft_tokens: The most tokens of a draft; 0 for none.
-        drafter_factory: What drafts.
-        generated: Where the tokens are written.
-    """
-
-    budget: int
-    sampling: Sampling
-    sequence_index: int = 0
-    tokenize: Tokenize | None = None
-    fast_forward: bool = True
-    validate: Validate | None = None
-    retries: int = 0
-    charge_discarded: bool = False
-    rejected_texts: RejectedTexts = field(default_factory=RejectedTexts)
-    rejection: RejectedSpan | None = None
-    with_logprobs: bool = False
-    choices_at: ChoicesAt | None = None
-    field_limits: FieldLimits | None = None
-    deadline: float | None = None
-    max_thinking_tokens: int = 0
-    end_of_thinking: tuple[int, ...] = ()
-    processors: ProcessorStack | None = None
-    max_draft_tokens: int = 0
-    drafter_factory: DrafterFactory = PromptLookupDrafter
-    generated: GeneratedTokens = field(default_factory=GeneratedTokens)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Decoded:
     """A complete text of the language, as tokens.
 
@@ -164,24 +110,30 @@ class Decoded:
         token_ids: The tokens, the end token not included.
         finish_reason: See `Result.finish_reason`.
         forced_tokens: How many of the tokens were not sampled.
-        seconds: Time spent in the flow itself: masks, cursor, sampling, forced text.
-        rejected: The texts that were refused.
-        rejection: Why the last of them was, if no other could be written; the tokens mean nothing then.
+        seconds: Time spent in the flow itself (masks, cursor, sampling, forced text), with that of the previous attempt.
+        value: The value that `Validate` returned for the text.
+        rejected: The texts that were rejected, those of the previous attempt included.
+        rejected_texts: The texts that must not be written again.
+        rejection: The last rejection, if no other text could be written; the tokens have no meaning then.
+        cause: The error that prevented another text, if there was one.
         read_tokens: The tokens that the model has read.
-        choices: At each place where there was a choice, the probability of each text.
-        thinking: What was written freely before.
+        choices: For each path with a choice, the probability of each text.
+        thinking: The text that the model wrote before the answer.
     """
 
     token_ids: tuple[int, ...]
     finish_reason: FinishReason
     forced_tokens: int
     seconds: float
+    value: object
     rejected: tuple[str, ...]
+    rejected_texts: RejectedTexts
     rejection: RejectedSpan | None
+    cause: Exception | None
     read_tokens: int
     choices: Mapping[Path, Mapping[Member, float]]
     thinking: str | None
 
 
-Flow: TypeAlias = "Generator[SampleRequest | ScoreRequest, SampledToken | list[NDArray[np.float32]], Decoded]"
-"""A `Told` answers an `Ask`, a list of arrays a `Score`."""
+Flow: TypeAlias = Generator[SampleRequest | ScoreRequest, SampledToken | list[NDArray[np.float32]], R]
+"""A generator that is sent a `SampledToken` for a `SampleRequest`, a list of arrays for a `ScoreRequest`."""

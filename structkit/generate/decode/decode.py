@@ -1,4 +1,4 @@
-"""The decode flow: one sequence from prompt to end, written once, without a model.
+"""The decode flow: one sequence from prompt to end, generated once, independent of the driver.
 
 It is a generator, as httpx's `auth_flow` is: it asks for a token after others that the model is to read, and is told
 the one that was chosen. Sync, async and batch drivers run the same flow.
@@ -7,138 +7,147 @@ the one that was chosen. Sync, async and batch drivers run the same flow.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.error_notes import add_location
-from structkit.errors import BudgetTooSmall, ModelError, TokenRejected
+from structkit.errors import BudgetTooSmall, GenerationError, ModelError, TokenRejected
 from structkit.generate.decode.choice_scores import ChoiceScorer
-from structkit.generate.decode.config import DecodeConfig, Decoded, Flow, RejectedSpan, ScoreRequest
+from structkit.generate.decode.config import (
+    Decoded,
+    Flow,
+    GeneratedTokens,
+    RejectedSpan,
+    ScoreRequest,
+    Validate,
+)
 from structkit.generate.decode.field_budget import FieldBudgets
+from structkit.generate.decode.rejected import RejectedTexts
 from structkit.generate.decode.retokenize import Retokenizer, complete_characters
-from structkit.generate.decode.speculate import Drafter
+from structkit.generate.decode.speculate import AssistantDrafter, Drafter, DrafterFactory, PromptLookupDrafter
+from structkit.generate.input.request import Request
 from structkit.generate.output.json_reader import Path
+from structkit.generate.sample.processors import ProcessorStack
 from structkit.generate.sample.sample import is_allowed, only_id
 from structkit.generate.sample.step import Draft, SampledToken, SampleRequest
 from structkit.guide.guide import Cursor
+from structkit.models.protocols import SupportsThinking
+from structkit.targets.targets import Target
 from structkit.vocabulary.control_tokens import CONTROL_BYTE, to_text
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["decode"]
+__all__ = ["Attempt"]
 
 
-def decode(
-    prompt_ids: Sequence[int],
-    cursor: Cursor,
-    vocabulary: Vocabulary,
-    config: DecodeConfig,
-    *,
-    read_tokens: int = 0,
-) -> Flow:
-    """Decode one sequence.
+class Attempt:
+    """One sequence, decoded once: the flow `run`, its cursor and the tokens that it generates.
 
     Args:
-        prompt_ids: The tokens that begin the sequence; they are asked to be read first.
+        request: The model, the settings and the number of the sequence.
+        prompt_ids: The tokens that begin the sequence; the model reads them first.
         cursor: A cursor at the start of the language; it is moved.
-        vocabulary: The tokens of the cursor's guide.
-        config: How.
-        read_tokens: Tokens of another sequence that the model has read, to be taken back first.
-
-    Yields:
-        What it asks for; it is sent the answer.
-
-    Returns:
-        The complete text, through `StopIteration.value`.
+        budget: The maximum number of tokens, without the end token.
+        target: Tells which choices are scored and which fields have a budget; `None` for neither.
+        validate: Returns the value of the complete text; a rejected value is taken back and generated again.
+        generated: The record that receives the tokens.
+        previous: The attempt before this one, which was rejected; its texts are not written again.
 
     Raises:
-        BudgetTooSmall: The shortest value needs more tokens than the budget; raised at once.
-        ModelError: The logits are useless.
+        BudgetTooSmall: The shortest value needs more tokens than the budget.
     """
-    if not cursor.fits(config.budget):
-        raise BudgetTooSmall(cursor.min_tokens_to_end(), config.budget)
-    return _Decoder(list(prompt_ids), cursor, vocabulary, config, read_tokens).run()
-
-
-class _Decoder:
-    """One run of the flow, and what it keeps count of."""
 
     def __init__(
         self,
-        prompt_ids: list[int],
+        request: Request,
+        prompt_ids: Sequence[int],
         cursor: Cursor,
-        vocabulary: Vocabulary,
-        config: DecodeConfig,
-        read_tokens: int,
+        budget: int,
+        *,
+        target: Target[object] | None = None,
+        validate: Validate | None = None,
+        generated: GeneratedTokens | None = None,
+        previous: Decoded | None = None,
     ) -> None:
-        self.prompt_ids = prompt_ids
+        if not cursor.fits(budget):
+            raise BudgetTooSmall(cursor.min_tokens_to_end(), budget)
+        settings, vocabulary = request.settings, cursor.guide.vocabulary
+        self.request = request
+        self.settings = settings
+        self.prompt_ids = list(prompt_ids)
         self.cursor = cursor
         self.vocabulary = vocabulary
-        self.config = config
-        self.generated = config.generated
-        self.remaining = config.budget
-        self.generator = config.sampling.generator(config.sequence_index)
+        self.validate = validate
+        self.deadline = request.deadline()
+        self.generated = GeneratedTokens() if generated is None else generated
+        self.remaining = budget
+        self.generator = settings.sampling.generator(request.number)
+        self.processors = ProcessorStack(settings.processors, request.model.vocabulary)
         self.mask = np.zeros(vocabulary.mask_words, np.uint32)
         self.unbudgeted_mask = np.zeros(vocabulary.mask_words, np.uint32)
         self.unread = list(prompt_ids)
-        self.rollback_count = read_tokens
+        self.rollback_count = previous.read_tokens if previous else 0
         self.read_tokens = 0
-        self.retokenizer = Retokenizer(config.tokenize, vocabulary)
+        self.retokenizer = Retokenizer(request.model.encode_text, vocabulary)
         self.pending_bytes = len(cursor.pending_prompt)
         self.drafter: Drafter | None = None
-        self.rejected_texts = config.rejected_texts
+        self.rejected_texts = previous.rejected_texts.for_retry() if previous else RejectedTexts()
         self.rejected_paths: dict[int, Path] = {}
-        self.rejected: list[str] = []
+        self.rejected = [*previous.rejected] if previous else []
+        self.rejection = previous.rejection if previous else None
         self.is_restricted = False
         self.is_cut_short = False
         self.shortened_at: int | None = None
-        self.started_at = 0.0
+        self.started_at = -previous.seconds if previous else 0.0
         self.thinking: str | None = None
         self.is_json = cursor.guide.is_json
+        reader = self.generated.reader
         self.choice_scorer: ChoiceScorer | None = None
-        if config.with_logprobs and config.choices_at is not None:
-            self.choice_scorer = ChoiceScorer(
-                cursor, config.choices_at, self.generated.reader if self.is_json else None
-            )
-        limits = config.field_limits
-        self.field_budgets = None
-        if limits is not None:
-            self.field_budgets = FieldBudgets(cursor.guide, limits, self.generated.reader)
+        if settings.confidence and target is not None:
+            self.choice_scorer = ChoiceScorer(cursor, target.choices, reader if self.is_json else None)
+        limits = None if target is None else target.field_limits()
+        self.field_budgets = None if limits is None else FieldBudgets(cursor.guide, limits, reader)
 
-    def run(self) -> Flow:
-        """The flow: write, have it looked at, and take back what is refused, as often as there are retries."""
-        self.started_at = time.perf_counter()
-        if self.config.max_thinking_tokens:
-            yield from self.think()
-        refusal = self.config.rejection
-        while (yield from self.write()):
-            text = to_text(bytes(self.generated.text))
-            refusal = None if self.config.validate is None else self.config.validate(text)
-            if refusal is None:
-                break
-            self.rejected.append(text)
-            self.rejected_texts.add(bytes(self.generated.text), refusal.start, refusal.end)
-            if len(self.rejected) > self.config.retries:
-                break
-            self.retract(refusal)
-            if self.config.charge_discarded and not self.cursor.fits(self.remaining):
-                break
-        return self.result(refusal)
+    def run(self) -> Flow[Decoded]:
+        """Generate a value, and again a rejected one, at most `Settings.retries` times.
 
-    def think(
-        self,
-    ) -> Generator[SampleRequest | ScoreRequest, SampledToken | list[NDArray[np.float32]], None]:
+        An error that ends the flow after a rejection is the `cause` of the result.
+
+        Raises:
+            ModelError: The logits are unusable.
+        """
+        self.started_at += time.perf_counter()
+        try:
+            if self.settings.max_thinking_tokens:
+                yield from self.think()
+            while (yield from self.write()):
+                text = to_text(bytes(self.generated.text))
+                value = None if self.validate is None else self.validate(text)
+                if not isinstance(value, RejectedSpan):
+                    self.rejection = None
+                    return self.result(value)
+                if not self.retract(text, value):
+                    break
+        except GenerationError as error:
+            if self.rejection is None:
+                raise
+            return self.result(cause=error)
+        return self.result()
+
+    def think(self) -> Flow[None]:
         """Let the model write what it likes, until it ends its thoughts or has none left; then end them."""
-        ends, tokens = list(self.config.end_of_thinking), self.vocabulary.tokens
+        model, tokens = self.request.model, self.vocabulary.tokens
+        ends = list(model.end_of_thinking) if isinstance(model, SupportsThinking) else []
         self.mask[:] = _text_mask(self.vocabulary)
         for token in ends:
             self.mask[token >> 5] |= np.uint32(1 << (token & 31))
         after = self.retokenizer.encode("\n\n")
         mark = b"".join(tokens[token] if token < len(tokens) else b"" for token in ends)
         text = b""
-        most = self.generated.thinking_tokens + self.config.max_thinking_tokens
+        most = self.generated.thinking_tokens + self.settings.max_thinking_tokens
         while self.generated.thinking_tokens < most and not self.is_overdue():
             token = (yield from self.sample()).token_id
             self.prompt_ids.append(token)
@@ -157,9 +166,7 @@ class _Decoder:
         self.prompt_ids += after
         self.thinking = text.decode(errors="replace").strip()
 
-    def write(
-        self,
-    ) -> Generator[SampleRequest | ScoreRequest, SampledToken | list[NDArray[np.float32]], bool]:
+    def write(self) -> Flow[bool]:
         """Write to the end of a value, if one is not banned; a way that only leads to banned ones is banned too."""
         while True:
             self.fast_forward()
@@ -190,7 +197,7 @@ class _Decoder:
 
     def is_overdue(self) -> bool:
         """Whether the time is over."""
-        return self.config.deadline is not None and time.perf_counter() > self.config.deadline
+        return self.deadline is not None and time.perf_counter() > self.deadline
 
     def fill_masks(self, budget: int) -> bool:
         """Look at what may follow; whether there is anything."""
@@ -210,14 +217,12 @@ class _Decoder:
             return None  # the model is asked, to learn whether it would have gone another way
         return only_id(self.mask)
 
-    def sample(
-        self,
-    ) -> Generator[SampleRequest | ScoreRequest, SampledToken | list[NDArray[np.float32]], SampledToken]:
+    def sample(self) -> Flow[SampledToken]:
         """Ask for a token, and where a choice begins also how likely each of its values is."""
         asked = time.perf_counter()
         choice = None
         if self.choice_scorer is not None and (
-            not self.config.max_thinking_tokens or self.thinking is not None
+            not self.settings.max_thinking_tokens or self.thinking is not None
         ):
             choice = self.choice_scorer.start_choice(
                 self.generated.text, self.retokenizer.encode, self.remaining
@@ -239,11 +244,11 @@ class _Decoder:
             unbudgeted_mask=self.unbudgeted_mask
             if self.is_restricted and self.shortened_at is None
             else None,
-            sampling=self.config.sampling,
+            sampling=self.settings.sampling,
             generator=self.generator,
             rollback_count=self.rollback_count,
-            transform=None if self.config.processors is None else self.transform,
-            with_logprobs=self.config.with_logprobs,
+            transform=self.transform if self.settings.processors else None,
+            with_logprobs=self.settings.confidence,
             candidates=candidates,
             location=self.location,
             draft=self.draft if self.can_draft and not candidates else None,
@@ -255,33 +260,35 @@ class _Decoder:
     @property
     def location(self) -> str:
         """Where it stands, for errors."""
-        if self.config.max_thinking_tokens and self.thinking is None:
+        if self.settings.max_thinking_tokens and self.thinking is None:
             return f"token {self.generated.thinking_tokens} of the thoughts"
         return f"token {len(self.generated.token_ids)}"
 
     @property
     def can_draft(self) -> bool:
         """Whether what follows may be drafted: thoughts are not."""
-        return self.config.max_draft_tokens > 0 and (
-            self.config.max_thinking_tokens == 0 or self.thinking is not None
+        return self.settings.prompt_lookup > 0 and (
+            self.settings.max_thinking_tokens == 0 or self.thinking is not None
         )
 
     def draft(self, max_tokens: int) -> Draft:
         """Up to so many tokens that may well come next, and for which there is room."""
         begin = time.perf_counter()
         if self.drafter is None:
-            self.drafter = self.config.drafter_factory(self.prompt_ids, self.vocabulary, self.retokenizer)
-        max_tokens = min(max_tokens, self.config.max_draft_tokens, self.remaining - 1)
+            model = self.settings.assistant_model
+            begin_drafts: DrafterFactory = (
+                PromptLookupDrafter if model is None else partial(AssistantDrafter, model)
+            )
+            self.drafter = begin_drafts(self.prompt_ids, self.vocabulary, self.retokenizer)
+        max_tokens = min(max_tokens, self.settings.prompt_lookup, self.remaining - 1)
         draft = self.drafter.draft(self.cursor, max_tokens)
         self.started_at -= time.perf_counter() - begin - draft.seconds  # it is asked for in the model's time
         return draft
 
     def transform(self, row: NDArray[np.float32], mask: NDArray[np.uint32]) -> NDArray[np.float32]:
         """The logits after the processors."""
-        if self.config.processors is None:
-            return row
         try:
-            return self.config.processors.apply([*self.prompt_ids, *self.generated.token_ids], row, mask)
+            return self.processors.apply([*self.prompt_ids, *self.generated.token_ids], row, mask)
         except ModelError as error:
             add_location(error, self.location)
             raise
@@ -323,7 +330,7 @@ class _Decoder:
         """The tokens that the model's tokenizer writes for forced bytes, if it can."""
         text = complete_characters(forced)
         if (
-            not self.config.fast_forward or len(forced) < 2 or not text
+            not self.settings.fast_forward or len(forced) < 2 or not text
         ):  # one byte leaves only a choice between tokens
             return []
         return self.retokenizer.encode(text)
@@ -348,10 +355,16 @@ class _Decoder:
             self.pending_bytes = 0
             self.remaining -= 1
 
-    def retract(self, rejection: RejectedSpan) -> None:
-        """Take back a value that was refused."""
+    def retract(self, text: str, rejection: RejectedSpan) -> bool:
+        """Take a rejected value back; return whether another may be generated."""
+        self.rejection = rejection
+        self.rejected.append(text)
+        self.rejected_texts.add(bytes(self.generated.text), rejection.start, rejection.end)
+        if len(self.rejected) > self.settings.retries:
+            return False
         self.rejected_paths[rejection.start] = rejection.path
         self.rewind(rejection.start)
+        return not self.settings.charge_discarded or self.cursor.fits(self.remaining)
 
     def backtrack(self) -> bool:
         """Leave a way that leads to banned texts alone, by its last token; whether there may be another."""
@@ -361,7 +374,7 @@ class _Decoder:
             return False
         self.rejected_texts.add_prefix(start, text)
         self.rewind(len(text) - 1)
-        return not self.config.charge_discarded or self.cursor.fits(self.remaining)
+        return not self.settings.charge_discarded or self.cursor.fits(self.remaining)
 
     def rewind(self, start: int) -> None:
         """Take back the tokens from the one that holds the byte `start`."""
@@ -377,7 +390,7 @@ class _Decoder:
         if self.shortened_at is not None and self.shortened_at >= count:
             self.shortened_at = None
         self.cursor.rollback(taken)
-        self.remaining += 0 if self.config.charge_discarded else taken
+        self.remaining += 0 if self.settings.charge_discarded else taken
         written.truncate(count, length, self.rejected_paths.get(start, ()))
         for watcher in (self.choice_scorer, self.field_budgets):
             if watcher is not None:
@@ -391,16 +404,19 @@ class _Decoder:
             self.rollback_count += 1
             self.read_tokens -= 1
 
-    def result(self, rejection: RejectedSpan | None) -> Decoded:
-        """What was written, at the end."""
+    def result(self, value: object = None, cause: Exception | None = None) -> Decoded:
+        """The result of the attempt."""
         shortened = self.shortened_at is not None or self.is_cut_short
         return Decoded(
             token_ids=tuple(self.generated.token_ids),
             finish_reason="budget" if shortened else "stop",
             forced_tokens=sum(self.generated.is_forced),
             seconds=time.perf_counter() - self.started_at,
+            value=value,
             rejected=tuple(self.rejected),
-            rejection=rejection,
+            rejected_texts=self.rejected_texts,
+            rejection=self.rejection,
+            cause=cause,
             read_tokens=self.read_tokens + self.rollback_count,
             choices={} if self.choice_scorer is None else self.choice_scorer.probabilities(),
             thinking=self.thinking,

@@ -1,88 +1,68 @@
-"""Generations: the jobs of a call, and the batch that writes them."""
+"""Batches: the requests of a call, generated side by side."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
-from typing import cast
+from dataclasses import replace
+from typing import TypeAlias, cast
 
 from structkit.error_notes import add_location
 from structkit.errors import GenerationError
-from structkit.generate.input.examples import Example
 from structkit.generate.input.options import BatchSettings, Settings, check_samples
 from structkit.generate.input.prompt import Prompt
+from structkit.generate.input.request import Request
 from structkit.generate.output.result import Result
+from structkit.generate.run.outcome import result_of
 from structkit.generate.run.progress import Progress
-from structkit.generate.run.request import Request
+from structkit.generate.run.request import (
+    Prepared,
+    compile_request,
+    encode_request,
+    settle,
+    share_examples,
+    unhealed_ids,
+    write,
+)
 from structkit.generate.run.scheduler import MODEL_LOCKS, run_flows, until_cancelled
 from structkit.models.protocols import Batch, LogitsModel, SupportsLookahead
 from structkit.models.single_row import new_batch
 from structkit.targets.targets import AnyTarget
 
-__all__ = ["run", "run_as_completed", "run_many", "run_request", "run_samples", "start_batch"]
+__all__ = ["run", "run_as_completed", "run_many", "run_request", "run_samples", "save_guides", "start_batch"]
+
+_Queue: TypeAlias = "list[tuple[int, Prepared | Exception]]"
+"""Requests with their numbers; an error takes the place of a request that could not be prepared."""
 
 _MAX_ROWS = 32
 """Samples of one prompt that are written at once: each takes memory for its own part of the KV cache."""
 
 
-def run(
-    model: LogitsModel,
-    prompt: Prompt,
-    target: AnyTarget,
-    settings: Settings,
-    cancelled: threading.Event | None = None,
-    requested_at: float | None = None,
-) -> Result[object]:
-    """Generate one value.
-
-    Args:
-        model: It is held for itself while it writes.
-        prompt: A text or messages.
-        target: What to generate.
-        settings: How.
-        cancelled: See `drive_all`.
-        requested_at: When it was asked for, by `time.perf_counter()`, if that was before now.
-
-    Raises:
-        StructkitError: See `structkit.generate`.
-    """
-    return run_samples(model, prompt, target, settings, 1, cancelled, requested_at)[0]
+def run(request: Request, cancelled: threading.Event | None = None) -> Result[object]:
+    """Generate one value; see `run_samples`."""
+    return run_samples(request, 1, cancelled)[0]
 
 
 def run_samples(
-    model: LogitsModel,
-    prompt: Prompt,
-    target: AnyTarget,
-    settings: Settings,
-    count: int,
-    cancelled: threading.Event | None = None,
-    requested_at: float | None = None,
+    request: Request, count: int, cancelled: threading.Event | None = None
 ) -> list[Result[object]]:
-    """Generate several values for one prompt, which is read once for all; each draws random numbers of its own.
+    """Generate several values for one prompt, which the model reads once; each has its own random numbers.
 
     Args:
-        model: See `run`.
-        prompt: See `run`.
-        target: See `run`.
-        settings: See `run`.
-        count: How many.
-        cancelled: See `run`.
-        requested_at: See `run`.
+        request: The request; its models are locked meanwhile.
+        count: The number of values.
+        cancelled: See `run_flows`.
 
     Raises:
-        StructkitError: See `structkit.generate`; the first error ends all.
-        ValueError: They would all be the same.
+        StructkitError: See `structkit.generate`; the first error ends the call.
+        ValueError: All values would be the same.
     """
-    check_samples(settings, count)
+    check_samples(request.settings, count)
+    requested_at = request.requested_at or time.perf_counter()  # samples share one timeout
+    requests = [replace(request, number=number, requested_at=requested_at) for number in range(count)]
     batch = BatchSettings(size=min(count, _MAX_ROWS), progress=False)
-    requested_at = time.perf_counter() if requested_at is None else requested_at  # samples share one timeout
-    shots: dict[int, Sequence[Example]] = {}
-    jobs = [
-        Request(number, model, prompt, target, settings, shots, requested_at=requested_at)
-        for number in range(count)
-    ]
-    outcomes = dict(_outcomes(jobs, model, settings, batch, cancelled, "samples"))
+    outcomes = dict(_outcomes(requests, request.model, request.settings, batch, cancelled, "samples"))
     return [cast("Result[object]", outcomes[number]) for number in range(count)]
 
 
@@ -138,12 +118,11 @@ def run_as_completed(
     Raises:
         Exception: See `run_many`.
     """
-    shots: dict[int, Sequence[Example]] = {}
-    jobs = [
-        Request(number, model, prompt, target, settings, shots)
+    requests = [
+        Request(model=model, prompt=prompt, target=target, settings=settings, number=number)
         for (number, prompt), target in until_cancelled(zip(prompts.items(), targets, strict=True), cancelled)
     ]
-    yield from _outcomes(jobs, model, settings, batch, cancelled)
+    yield from _outcomes(requests, model, settings, batch, cancelled)
 
 
 def _outcomes(
@@ -154,50 +133,56 @@ def _outcomes(
     cancelled: threading.Event | None,
     location: str = "prompts",
 ) -> Generator[tuple[int, Result[object] | Exception], None, None]:
-    """What came of each job, by its number, when it has."""
-    for job in until_cancelled(requests, cancelled):
-        job.examples()  # what is wrong with an example is wrong with the call
+    """The result or the error of each request, with its number, in the order in which they end."""
+    compiled = [settle(compile_request, request) for request in until_cancelled(requests, cancelled)]
+    queue = [(request.number, each) for request, each in zip(requests, share_examples(compiled), strict=True)]
     with (
         MODEL_LOCKS.acquire(model, settings.assistant_model),
-        Progress(len(requests), batch.progress) as progress,
+        Progress(len(queue), batch.progress) as progress,
     ):
-        rows, requests = _start(model, requests, settings, cancelled)
-        for driven in run_flows((job.flow() for job in requests), rows, batch.size, cancelled):
-            if driven is None:
+        rows, queue = _start(model, queue, settings, cancelled)
+        for flow_result in run_flows((write(each) for _, each in queue), rows, batch.size, cancelled):
+            if flow_result is None:
                 continue
-            job = requests[driven.index]
-            outcome = job.outcome(driven)
-            job.release()
+            number, outcome = queue[flow_result.index][0], result_of(flow_result)
             progress.advance()
             if isinstance(outcome, Exception) and not batch.return_exceptions:
-                if len(requests) > 1:
-                    add_location(outcome, f"{location}[{job.index}]")
+                if len(queue) > 1:
+                    add_location(outcome, f"{location}[{number}]")
                 raise outcome
-            yield job.index, outcome
-    for guide in {id(job.guide): job.guide for job in requests if job.guide}.values():
-        guide.save()
+            yield number, outcome
+    save_guides(compiled)
 
 
-def run_request(request: Request, batch: Batch, cancelled: threading.Event | None = None) -> Result[object]:
-    """Run a job of one's own, by itself; its model is held while it writes.
+def run_request(
+    request: Request, prepared: Prepared | Exception, batch: Batch, cancelled: threading.Event | None = None
+) -> Result[object]:
+    """Generate the value of one request; its models are locked meanwhile.
 
     Args:
-        request: The job.
-        batch: A batch of its model, without rows; see `begin_rows`.
-        cancelled: See `drive_all`.
+        request: The request.
+        prepared: The prepared request.
+        batch: A batch of its model, without rows; see `start_batch`.
+        cancelled: See `run_flows`.
 
     Raises:
         StructkitError: See `structkit.generate`.
     """
     outcome: Result[object] | Exception | None = None
     with MODEL_LOCKS.acquire(*request.models):
-        for driven in run_flows([request.flow()], batch, 1, cancelled):
-            outcome = outcome if driven is None else request.outcome(driven)
+        for flow_result in run_flows([write(prepared)], batch, 1, cancelled):
+            outcome = outcome if flow_result is None else result_of(flow_result)
     if not isinstance(outcome, Result):
         raise cast("Exception", outcome)
-    if request.guide is not None:
-        request.guide.save()
+    save_guides([prepared])
     return outcome
+
+
+def save_guides(prepared: Sequence[Prepared | Exception]) -> None:
+    """Write the guides that several prompts share to the disk cache."""
+    compiled = [each.compiled for each in prepared if not isinstance(each, Exception)]
+    for guide in {id(each.guide): each.guide for each in compiled if each is not None}.values():
+        guide.save()
 
 
 def start_batch(model: LogitsModel, settings: Settings) -> Batch:
@@ -220,16 +205,17 @@ def start_batch(model: LogitsModel, settings: Settings) -> Batch:
 
 
 def _start(
-    model: LogitsModel, requests: list[Request], settings: Settings, cancelled: threading.Event | None
-) -> tuple[Batch, list[Request]]:
-    """Rows for the jobs, and the jobs in the order in which they are best begun."""
+    model: LogitsModel, queue: _Queue, settings: Settings, cancelled: threading.Event | None
+) -> tuple[Batch, _Queue]:
+    """Rows for the requests, and the requests in the order in which they start."""
     rows = start_batch(model, settings)
-    if rows.max_rows == 1 or len(requests) == 1:
-        return rows, requests
-    # Prompts of like length waste the least padding; the longest come first, for they need the most memory.
-    kept = {job: job.unhealed_ids() for job in until_cancelled(requests, cancelled)}
-    requests = sorted(requests, key=lambda job: -len(job.prompt_ids()))
-    return new_batch(model, _common_prefix([kept[job] for job in requests])), requests
+    if rows.max_rows == 1 or len(queue) == 1:
+        return rows, queue
+    queue = [(number, settle(encode_request, each)) for number, each in until_cancelled(queue, cancelled)]
+    # Prompts of similar length waste the least padding; the longest need the most memory and come first.
+    queue.sort(key=lambda entry: 0 if isinstance(entry[1], Exception) else -len(entry[1].prompt_ids))
+    kept = [unhealed_ids(each, each.compiled) for _, each in queue if not isinstance(each, Exception)]
+    return new_batch(model, _common_prefix([[*ids] for ids in kept])), queue
 
 
 def _common_prefix(prompts: Sequence[list[int]]) -> list[int]:

@@ -10,13 +10,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
-from typing import TypeVar
+from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from structkit.errors import ModelError
-from structkit.generate.decode.config import Decoded, Flow, ScoreRequest
+from structkit.generate.decode.config import Flow, ScoreRequest
 from structkit.generate.sample.select import select_tokens
 from structkit.generate.sample.step import Draft, SampleRequest
 from structkit.models.protocols import Batch, Logits, LogitsModel, SupportsLookahead
@@ -53,7 +53,7 @@ class Cancelled(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class FlowResult:
+class FlowResult(Generic[R]):
     """How a flow ended.
 
     Attributes:
@@ -65,7 +65,7 @@ class FlowResult:
     """
 
     index: int
-    outcome: Decoded | Exception
+    outcome: R | Exception
     model_seconds: float
     drafted_tokens: int = 0
     accepted_tokens: int = 0
@@ -102,8 +102,8 @@ MODEL_LOCKS = ModelLocks()
 
 
 def run_flows(
-    flows: Iterable[Flow], rows: Batch, max_rows: int, cancelled: threading.Event | None = None
-) -> Generator[FlowResult | None, None, None]:
+    flows: Iterable[Flow[R]], rows: Batch, max_rows: int, cancelled: threading.Event | None = None
+) -> Generator[FlowResult[R] | None, None, None]:
     """Run flows side by side. A row that ends makes room for the next flow.
 
     Args:
@@ -118,7 +118,9 @@ def run_flows(
     Raises:
         Cancelled: `cancelled` was set.
     """
-    batch = _Scheduler(rows, max_rows if rows.max_rows is None else min(max_rows, rows.max_rows))
+    batch: _Scheduler[R] = _Scheduler(
+        rows, max_rows if rows.max_rows is None else min(max_rows, rows.max_rows)
+    )
     waiting = enumerate(until_cancelled(flows, cancelled))
     try:
         while True:
@@ -202,7 +204,7 @@ class _AcceptanceRate:
         return (1 + _TYPICAL_DRAFT * self.rate) * (overhead + rows) > overhead + (1 + _TYPICAL_DRAFT) * rows
 
 
-class _Row:
+class _Row(Generic[R]):
     """A flow, what it asks for now, the tokens of that which are still to be read, and the time it took.
 
     Attributes:
@@ -213,7 +215,7 @@ class _Row:
         logits_index: With `draft_ids`, the position of the logits before it among those of the last step.
     """
 
-    def __init__(self, number: int, flow: Flow) -> None:
+    def __init__(self, number: int, flow: Flow[R]) -> None:
         self.index = number
         self.flow = flow
         self.request: SampleRequest | None = None
@@ -258,17 +260,17 @@ class _Row:
         return dropped
 
 
-class _Scheduler:
+class _Scheduler(Generic[R]):
     """The rows that are being written, in the order of the model's."""
 
     def __init__(self, batch: Batch, max_rows: int) -> None:
-        self.active: list[_Row] = []
+        self.active: list[_Row[R]] = []
         self._batch = batch
         self._max_rows = max_rows
-        self._finished: list[FlowResult] = []
+        self._finished: list[FlowResult[R]] = []
         self._acceptance = _AcceptanceRate()
 
-    def take_finished(self) -> list[FlowResult]:
+    def take_finished(self) -> list[FlowResult[R]]:
         """What ended since the last time."""
         ended, self._finished = self._finished, []
         return ended
@@ -280,7 +282,7 @@ class _Scheduler:
         self.active = []
         self._batch.select([])
 
-    def start_flows(self, waiting: Iterator[tuple[int, Flow]]) -> bool:
+    def start_flows(self, waiting: Iterator[tuple[int, Flow[R]]]) -> bool:
         """Begin flows until the batch is full, if there is room for several; whether there was one."""
         # To read prompts together is quicker, and to add rows moves those that are there.
         if self._max_rows - len(self.active) < max(1, self._max_rows // 4):
@@ -314,12 +316,11 @@ class _Scheduler:
                         row.draft = row.request.draft(self._batch.overhead)
                         row.seconds += row.draft.seconds
                     except Exception as error:  # what drafts break ends one flow, and is raised for it
-                        row.flow.close()
-                        self._finish(row, error)
+                        self._fail(row, error)
             self._drop_finished()
 
-    def _start_rows(self, waiting: Iterator[tuple[int, Flow]]) -> list[_Row]:
-        entering: list[_Row] = []
+    def _start_rows(self, waiting: Iterator[tuple[int, Flow[R]]]) -> list[_Row[R]]:
+        entering: list[_Row[R]] = []
         while len(self.active) + len(entering) < self._max_rows:
             number, flow = next(waiting, (-1, None))
             if flow is None:
@@ -332,7 +333,7 @@ class _Scheduler:
 
     def _compute(
         self,
-        rows: list[_Row],
+        rows: list[_Row[R]],
         first: int,
         read: Callable[[Sequence[Sequence[int]]], Logits],
         width: int | None = None,
@@ -374,7 +375,7 @@ class _Scheduler:
             return call_model(lambda: rows.feed_multi(token_ids, 1 + ahead))
         return checked_logits(lambda: read(token_ids), len(token_ids))[:, None]
 
-    def _sample(self, rows: list[_Row], first: int, complete: list[int], logits: Logits) -> list[int]:
+    def _sample(self, rows: list[_Row[R]], first: int, complete: list[int], logits: Logits) -> list[int]:
         """Choose for rows whose tokens were all read; those for which what they ask for next was read too."""
         begin = time.perf_counter()
         places = [rows[number].logits_index for number in complete]
@@ -399,7 +400,7 @@ class _Scheduler:
             self._advance(row, first + number, go_on)
         return [number for number in complete if rows[number].request is not None and not rows[number].unread]
 
-    def _advance(self, row: _Row, number: int, resume: Callable[[], SampleRequest | ScoreRequest]) -> None:
+    def _advance(self, row: _Row[R], number: int, resume: Callable[[], SampleRequest | ScoreRequest]) -> None:
         """Let a flow go on until it asks for a token or ends."""
         row.request = None
         try:
@@ -414,13 +415,25 @@ class _Scheduler:
         except StopIteration as end:
             self._finish(row, end.value)
         except Exception as error:  # one that fails does not lose the others
-            self._finish(row, error)
+            self._fail(row, error)
 
     def _rollback(self, number: int, count: int) -> None:
         if count:
             call_model(lambda: self._batch.rollback(number, count))
 
-    def _finish(self, row: _Row, outcome: Decoded | Exception) -> None:
+    def _fail(self, row: _Row[R], error: Exception) -> None:
+        """End a flow with an error, from which the flow may still return an outcome."""
+        try:
+            row.flow.throw(error)
+        except StopIteration as end:
+            self._finish(row, end.value)
+        except Exception as raised:
+            self._finish(row, raised)
+        else:
+            row.flow.close()
+            self._finish(row, error)
+
+    def _finish(self, row: _Row[R], outcome: R | Exception) -> None:
         row.request = None
         self._finished.append(
             FlowResult(row.index, outcome, row.seconds, row.drafted_tokens, row.accepted_tokens)
@@ -429,8 +442,7 @@ class _Scheduler:
     def _fail_all(self, error: ModelError) -> None:
         """End all rows that the model has: it broke."""
         for row in self.active:
-            row.flow.close()
-            self._finish(row, error)
+            self._fail(row, error)
         self.active = []
         self._batch.select([])
 

@@ -8,12 +8,15 @@ import time
 from collections.abc import Generator
 from typing import Generic, TypeVar, cast
 
+from structkit.generate.decode.config import GeneratedTokens
 from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
+from structkit.generate.input.request import Request
 from structkit.generate.output.result import Result
-from structkit.generate.run.batch import start_batch
+from structkit.generate.run.batch import save_guides, start_batch
 from structkit.generate.run.events import Event, EventEmitter, StreamEnd
-from structkit.generate.run.request import Request
+from structkit.generate.run.outcome import Outcome, result_of
+from structkit.generate.run.request import compile_request, settle, write
 from structkit.generate.run.result_stream import AsyncResultStream, ResultStream
 from structkit.generate.run.scheduler import MODEL_LOCKS, FlowResult, run_flows
 from structkit.models.protocols import LogitsModel
@@ -31,14 +34,16 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
     """
 
     def __init__(self, model: LogitsModel, prompt: Prompt, target: AnyTarget, settings: Settings) -> None:
-        self._request = Request(0, model, prompt, target, settings, requested_at=time.perf_counter())
-        self._model = model
-        self._settings = settings
+        self._request = Request(
+            model=model, prompt=prompt, target=target, settings=settings, requested_at=time.perf_counter()
+        )
+        self._prepared = settle(compile_request, self._request)
+        self._generated = GeneratedTokens()
         self._emitter: EventEmitter | None = None
-        read = self._request.target
-        if read is not None:
+        if not isinstance(self._prepared, Exception):
+            read = self._prepared.target
             self._emitter = EventEmitter(
-                self._request.generated, read.validators(), read.choices, is_json=read.is_json
+                self._generated, read.validators(), read.choices, is_json=read.is_json
             )
         self._events = self._run()
 
@@ -58,7 +63,7 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
     @property
     def text(self) -> str:
         """The text so far, but for a character that is not whole."""
-        return self._request.generated.text.decode(errors="ignore")
+        return self._generated.text.decode(errors="ignore")
 
     @staticmethod
     def _result_of(event: object) -> Result[T_co] | None:
@@ -68,11 +73,10 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
         steps = None
         try:
             while True:
-                with MODEL_LOCKS.acquire(
-                    self._model, self._settings.assistant_model
-                ):  # others may use the model between two steps
+                with MODEL_LOCKS.acquire(*self._request.models):  # others may use the model between two steps
                     if steps is None:
-                        steps = run_flows([self._request.flow()], start_batch(self._model, self._settings), 1)
+                        batch = start_batch(self._request.model, self._request.settings)
+                        steps = run_flows([write(self._prepared, self._generated)], batch, 1)
                     step = next(steps)
                 if step is not None:
                     yield from self._finish(step)
@@ -83,14 +87,13 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
             if steps is not None:
                 steps.close()
 
-    def _finish(self, flow_result: FlowResult) -> Generator[Event[T_co], None, None]:
-        outcome = self._request.outcome(flow_result)
+    def _finish(self, flow_result: FlowResult[Outcome]) -> Generator[Event[T_co], None, None]:
+        outcome = result_of(flow_result)
         if isinstance(outcome, Exception):
             raise outcome
         if self._emitter is not None:
             yield from self._emitter.finish()
-        if self._request.guide is not None:
-            self._request.guide.save()
+        save_guides([self._prepared])
         yield StreamEnd(cast("Result[T_co]", outcome))
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
 
 import structkit as sk
-from structkit.generate.decode.config import DecodeConfig, Decoded, Flow
-from structkit.generate.decode.decode import decode
+from structkit.generate.decode.config import Decoded, Flow
+from structkit.generate.decode.decode import Attempt
+from structkit.generate.input.options import Settings
+from structkit.generate.input.request import Request
 from structkit.generate.sample.sample import Sampling
+from structkit.guide.guide import Cursor
 from structkit.models.single_row import SingleRowBatch, new_batch
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
 from tests.generate.driving import drive
@@ -71,17 +74,18 @@ def _wanting(text: str, vocabulary: sk.Vocabulary) -> Recorder:
     return recorder
 
 
+def _attempt(model: sk.LogitsModel, cursor: Cursor, budget: int, **settings: Any) -> Flow[Decoded]:
+    request = Request(model=model, prompt="a", target=object, settings=Settings(prompt_lookup=0, **settings))
+    return Attempt(request, [97], cursor, budget).run()
+
+
 def _decode(
     target: object, text: str, vocabulary: sk.Vocabulary, budget: int = 200, forced: bool = True
 ) -> tuple[Decoded, Recorder]:
     model = ScriptedModel([], vocabulary)
     session = _wanting(text, vocabulary)
-    flow = decode(
-        [97],
-        sk.compile(target, vocabulary, cache=False).cursor(),
-        vocabulary,
-        DecodeConfig(budget=budget, sampling=Sampling(), tokenize=model.encode_text if forced else None),
-    )
+    cursor = sk.compile(target, vocabulary, cache=False).cursor()
+    flow = _attempt(model, cursor, budget, fast_forward=forced)
     return drive(flow, _rows(session)), session
 
 
@@ -98,17 +102,9 @@ def test_the_budget_is_always_met_by_a_complete_value(
     model = RandomModel(seed, SMALL, brevity=seed % 4)
     needed = guide.cursor().min_tokens_to_end()
 
-    def begin() -> Flow:
-        return decode(
-            [97],
-            guide.cursor(),
-            SMALL,
-            DecodeConfig(
-                budget=budget,
-                sampling=Sampling(temperature=1.0, seed=seed),
-                tokenize=model.encode_text if forced else None,
-            ),
-        )
+    def begin() -> Flow[Decoded]:
+        sampling = Sampling(temperature=1.0, seed=seed)
+        return _attempt(model, guide.cursor(), budget, sampling=sampling, fast_forward=forced)
 
     if budget < needed:
         with pytest.raises(sk.BudgetTooSmall, match=f"needs {needed} tokens and only {budget}"):
@@ -190,12 +186,9 @@ def test_without_forced_text_the_model_is_asked_unless_one_token_is_left() -> No
     ],
 )
 def test_a_tokenizer_that_spells_something_else_is_not_followed(spell: Callable[[str], list[int]]) -> None:
-    flow = decode(
-        [97],
-        sk.compile(Literal["yes"], BYTES, cache=False).cursor(),
-        BYTES,
-        DecodeConfig(budget=20, sampling=Sampling(), tokenize=spell),
-    )
+    model = ScriptedModel([], BYTES)
+    model.encode_text = spell  # type: ignore[method-assign]
+    flow = _attempt(model, sk.compile(Literal["yes"], BYTES, cache=False).cursor(), 20)
     decoded = drive(flow, _rows(_wanting('"yes"', BYTES)))
     assert _text(decoded, BYTES) == '"yes"'
 
@@ -211,12 +204,9 @@ def test_forced_tokens_that_break_the_budget_are_not_taken() -> None:
     target = Literal["teacher teacher"]
     guide = sk.compile(target, SMALL, cache=False)
     needed = guide.cursor().min_tokens_to_end()
-    flow = decode(
-        [97],
-        guide.cursor(),
-        SMALL,
-        DecodeConfig(budget=needed, sampling=Sampling(), tokenize=lambda text: list(text.encode())),
-    )
+    model = ScriptedModel([], SMALL)
+    model.encode_text = lambda text: list(text.encode())  # type: ignore[method-assign]
+    flow = _attempt(model, guide.cursor(), needed)
     decoded = drive(flow, _rows(_wanting('"teacher teacher"', SMALL)))
     assert _text(decoded, SMALL) == '"teacher teacher"'
     assert len(decoded.token_ids) == needed
@@ -243,12 +233,8 @@ def test_finish_reason(target: object, text: str, budget: int, written: str, rea
 
 def test_useless_logits_name_their_step() -> None:
     steps = [np.zeros(257, np.float32), np.full(257, np.nan, np.float32)]
-    flow = decode(
-        [97],
-        sk.compile(str, BYTES, cache=False).cursor(),
-        BYTES,
-        DecodeConfig(budget=9, sampling=Sampling(), tokenize=None),
-    )
+    cursor = sk.compile(str, BYTES, cache=False).cursor()
+    flow = _attempt(ScriptedModel([], BYTES), cursor, 9, fast_forward=False)
     with pytest.raises(sk.ModelError, match="token 2") as caught:
         assert drive(flow, _rows(Recorder(lambda step: steps[step])))
     assert caught.value.place == "token 2"

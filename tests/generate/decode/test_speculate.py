@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, field_validator
 
 import structkit as sk
-from structkit.generate.decode.config import DecodeConfig, Decoded, Flow
-from structkit.generate.decode.decode import decode
+from structkit.generate.decode.config import Decoded, Flow
+from structkit.generate.decode.decode import Attempt
 from structkit.generate.decode.retokenize import Retokenizer
 from structkit.generate.decode.speculate import PromptLookup, PromptLookupDrafter
+from structkit.generate.input.options import Settings
+from structkit.generate.input.request import Request
 from structkit.generate.run.scheduler import run_flows
 from structkit.generate.sample.sample import Sampling
 from structkit.generate.sample.step import Draft, SampleRequest
@@ -112,15 +114,10 @@ class Tables:
         self.rows = [self.rows[row] for row in rows]
 
 
-def _flow(prompt: str, number: int, **options: object) -> Flow:
+def _flow(prompt: str, number: int, options: Settings) -> Flow[Decoded]:
     guide = sk.compile(Person, SMALL)
-    given = {
-        "budget": 60,
-        "sampling": Sampling(),
-        "tokenize": MODEL.encode_text,
-        "sequence_index": number,
-    } | options
-    return decode(MODEL.encode(prompt), guide.cursor(), SMALL, DecodeConfig(**given))  # type: ignore[arg-type]
+    request = Request(model=MODEL, prompt=prompt, target=Person, settings=options, number=number)
+    return Attempt(request, MODEL.encode(prompt), guide.cursor(), 60).run()
 
 
 def _any_draft(draft: Callable[[int], Draft] | None, drafts: np.random.Generator, most: int) -> Draft:
@@ -130,7 +127,7 @@ def _any_draft(draft: Callable[[int], Draft] | None, drafts: np.random.Generator
     return Draft(ids, [True] * len(ids))
 
 
-def _with_drafts(flow: Flow, drafts: np.random.Generator) -> Flow:
+def _with_drafts(flow: Flow[Decoded], drafts: np.random.Generator) -> Flow[Decoded]:
     """A flow that drafts at random: some of what it would draft, and other tokens."""
 
     asked = next(flow)
@@ -143,7 +140,7 @@ def _with_drafts(flow: Flow, drafts: np.random.Generator) -> Flow:
             return end.value
 
 
-def _ends(rows: Tables, flows: list[Flow], size: int) -> list[Decoded]:
+def _ends(rows: Tables, flows: list[Flow[Decoded]], size: int) -> list[Decoded]:
     driven = {d.index: d.outcome for d in run_flows(flows, rows, size) if d is not None}  # type: ignore[arg-type]
     ends = [driven[number] for number in range(len(flows))]
     assert all(isinstance(end, Decoded) for end in ends), ends
@@ -161,13 +158,10 @@ def _ends(rows: Tables, flows: list[Flow], size: int) -> list[Decoded]:
 def test_any_draft_leaves_all_as_it_is(
     seed: int, size: int, overhead: int, temperature: float, scored: bool
 ) -> None:
-    def flows(speculate: int) -> list[Flow]:
-        options: dict[str, object] = {
-            "sampling": Sampling(temperature=temperature, seed=seed),
-            "with_logprobs": scored,
-            "max_draft_tokens": speculate,
-        }
-        return [_flow(prompt, number, **options) for number, prompt in enumerate(PEOPLE)]
+    def flows(speculate: int) -> list[Flow[Decoded]]:
+        sampling = Sampling(temperature=temperature, seed=seed)
+        options = Settings(sampling=sampling, confidence=scored, prompt_lookup=speculate)
+        return [_flow(prompt, number, options) for number, prompt in enumerate(PEOPLE)]
 
     text = " ".join(PEOPLE)
     alone = _ends(Tables(seed, overhead, text), flows(0), size)

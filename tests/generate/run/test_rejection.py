@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -26,9 +27,11 @@ from pydantic import (
 )
 
 import structkit as sk
-from structkit.generate.decode.config import DecodeConfig, Flow, RejectedSpan
-from structkit.generate.decode.decode import decode
+from structkit.generate.decode.config import Decoded, Flow, GeneratedTokens, RejectedSpan
+from structkit.generate.decode.decode import Attempt
 from structkit.generate.decode.rejected import RejectedTexts
+from structkit.generate.input.options import Settings
+from structkit.generate.input.request import Request
 from structkit.generate.output.json_reader import Field as Value
 from structkit.generate.output.json_reader import read_values
 from structkit.generate.run.rejection import locate_rejected
@@ -187,15 +190,15 @@ def test_no_text_is_written_twice(
         whole = Value((), "string", 0, len(text.encode()))
         return locate_rejected(REJECTED, [whole] if raw else read_values(text.encode()))
 
-    plan = DecodeConfig(
-        budget=budget,
+    options = Settings(
         sampling=Sampling(temperature=temperature, seed=seed),
-        tokenize=model.encode_text if forced else None,
-        validate=check,
+        fast_forward=forced,
+        prompt_lookup=0,
         retries=refusals,
     )
-    guide = sk.compile(target, SMALL)
-    decoded = drive(decode([97], guide.cursor(), SMALL, plan), new_batch(model))
+    request = Request(model=model, prompt="a", target=target, settings=options)
+    attempt = Attempt(request, [97], sk.compile(target, SMALL).cursor(), budget, validate=check)
+    decoded = drive(attempt.run(), new_batch(model))
     assert decoded.rejection is not None
     assert len(set(decoded.rejected)) == len(decoded.rejected) <= refusals + 1
     if not raw:
@@ -294,21 +297,16 @@ def test_the_model_has_read_the_prompt_its_thoughts_and_the_text_and_nothing_els
         begun.append((rows.fed, text))
         return RejectedSpan(REJECTED, 0, len(text))
 
-    plan = DecodeConfig(
-        budget=9,
-        sampling=Sampling(),
-        tokenize=model.encode_text,
-        validate=check,
-        retries=3,
-        max_thinking_tokens=thoughts,
-        end_of_thinking=model.end_of_thinking,
-    )
+    options = Settings(prompt_lookup=0, retries=3, max_thinking_tokens=thoughts)
+    request = Request(model=model, prompt="first", target=target, settings=options)
+    attempt = partial(Attempt, request, budget=9, validate=check, generated=GeneratedTokens())
 
-    def flow() -> Flow:
-        before = yield from decode(b"first", guide.cursor(), BYTES, plan)
-        plan.generated.truncate(0, 0)
-        fresh = replace(plan, rejected_texts=RejectedTexts())
-        return (yield from decode(b"then", guide.cursor(), BYTES, fresh, read_tokens=before.read_tokens))
+    def flow() -> Flow[Decoded]:
+        first = attempt(b"first", guide.cursor())
+        before = yield from first.run()
+        first.generated.truncate(0, 0)
+        before = replace(before, rejected=(), rejected_texts=RejectedTexts(), rejection=None)
+        return (yield from attempt(b"then", guide.cursor(), previous=before).run())
 
     drive(flow(), rows)
     thought = {fed[: fed.index(b"</think>\n\n") + 10] if thoughts else b"" for fed, _ in begun}

@@ -113,7 +113,7 @@ def test_a_fault_of_our_own_is_not_that_of_the_model(monkeypatch: pytest.MonkeyP
     with pytest.raises(TypeError, match="a fault of the loop"):
         sk.extract(RandomModel(), "x", int)
     monkeypatch.undo()
-    monkeypatch.setattr(decode._Decoder, "append", choose)
+    monkeypatch.setattr(decode.Attempt, "append", choose)
     with pytest.raises(TypeError):
         sk.extract(RandomModel(), "x", list[int])
     monkeypatch.undo()

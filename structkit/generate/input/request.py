@@ -1,0 +1,55 @@
+"""One generation as it is requested: model, prompt, target and options."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from structkit.generate.input.options import Settings
+from structkit.generate.input.prompt import Prompt
+from structkit.models.protocols import LogitsModel
+from structkit.targets.targets import AnyTarget
+from structkit.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["Request"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Request:
+    """One generation.
+
+    Attributes:
+        model: The model that writes the value.
+        prompt: A text or messages.
+        target: The target of the value.
+        settings: The options of the call.
+        number: The number of the prompt in the call; each number has its own random numbers.
+        own_vocabulary: The tokens of the answer, if they differ from those of the model.
+        requested_at: The time of the call, by `time.perf_counter()`; `None` for the start of the generation.
+    """
+
+    model: LogitsModel
+    prompt: Prompt
+    target: AnyTarget
+    settings: Settings = field(default_factory=Settings)
+    number: int = 0
+    own_vocabulary: Vocabulary | None = None
+    requested_at: float | None = None
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens of the answer."""
+        return self.model.vocabulary if self.own_vocabulary is None else self.own_vocabulary
+
+    @property
+    def models(self) -> tuple[LogitsModel | None, ...]:
+        """The models that the generation needs."""
+        return self.model, self.settings.assistant_model
+
+    def deadline(self) -> float | None:
+        """The time, by `time.perf_counter()`, after which the value is ended; `None` without a timeout."""
+        if self.settings.timeout is None:
+            return None
+        return self.settings.timeout + (
+            time.perf_counter() if self.requested_at is None else self.requested_at
+        )

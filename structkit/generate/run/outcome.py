@@ -1,0 +1,127 @@
+"""The outcome of a request, and the result or the error that it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from structkit.errors import OutputValidationError
+from structkit.generate.decode.config import Decoded, GeneratedTokens, RejectedSpan
+from structkit.generate.input.guide_cache import CompiledTarget
+from structkit.generate.input.request import Request
+from structkit.generate.output.confidence import (
+    Confidence,
+    choice_probabilities,
+    compute_confidence,
+    warn_low_agreement,
+)
+from structkit.generate.output.json_reader import Field
+from structkit.generate.output.result import Result, Token, Usage
+from structkit.generate.output.spans import find_spans
+from structkit.generate.run.scheduler import FlowResult
+from structkit.models.protocols import RandomLogits
+from structkit.vocabulary.control_tokens import display_text, to_text
+
+__all__ = ["Outcome", "result_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a request gave.
+
+    Attributes:
+        request: The request.
+        compiled: The compiled target.
+        source: The text that quotes are taken from.
+        prompt_tokens: The length of the prompt of the last attempt.
+        generated: The tokens of all attempts.
+        decoded: The value, or the last rejection.
+    """
+
+    request: Request
+    compiled: CompiledTarget
+    source: str
+    prompt_tokens: int
+    generated: GeneratedTokens
+    decoded: Decoded
+
+
+def result_of(flow_result: FlowResult[Outcome]) -> Result[object] | Exception:
+    """The result of a request, or its error."""
+    outcome = flow_result.outcome
+    if isinstance(outcome, Exception):
+        return outcome
+    usage, rejection = _usage(outcome, flow_result), outcome.decoded.rejection
+    return _result(outcome, usage) if rejection is None else _validation_error(outcome, rejection, usage)
+
+
+def _result(outcome: Outcome, usage: Usage) -> Result[object]:
+    decoded, target, generated = outcome.decoded, outcome.compiled.target, outcome.generated
+    text = to_text(bytes(generated.text))
+    fields = generated.values(is_json=target.is_json)
+    result = Result(
+        value=decoded.value,
+        text=text,
+        finish_reason=decoded.finish_reason,
+        usage=usage,
+        token_ids=decoded.token_ids,
+        attempts=(*decoded.rejected, text),
+        thinking=decoded.thinking,
+        events=_events(generated),
+        spans=find_spans(target, bytes(generated.text), fields, outcome.source),
+        confidence=_confidence(outcome, fields) if outcome.request.settings.confidence else {},
+    )
+    if not isinstance(outcome.request.model, RandomLogits):
+        warn_low_agreement(result.pressure, target.name)
+    return result
+
+
+def _validation_error(outcome: Outcome, rejection: RejectedSpan, usage: Usage) -> OutputValidationError:
+    decoded, rejected = outcome.decoded, rejection.rejected
+    texts = tuple(display_text(text) for text in decoded.rejected)
+    failed = OutputValidationError(
+        f"the validators of {outcome.compiled.target.name} refuse {texts[-1]:.200}: {rejected.message}; put their rule "
+        "into a constraint, or into a field's description where the model can read it, or allow more retries",
+        text=texts[-1],
+        attempts=texts,
+        rejected=rejected,
+        usage=usage,
+    )
+    failed.__cause__ = decoded.cause or rejected.cause
+    return failed
+
+
+def _usage(outcome: Outcome, flow_result: FlowResult[Outcome]) -> Usage:
+    """The usage of all attempts; the tokens of a rejected text count as discarded."""
+    decoded, generated = outcome.decoded, outcome.generated
+    accepted = decoded.rejection is None
+    return Usage(
+        prompt_tokens=outcome.prompt_tokens,
+        generated_tokens=len(generated.token_ids) if accepted else 0,
+        forced_tokens=sum(generated.is_forced) if accepted else 0,
+        drafted_tokens=flow_result.drafted_tokens,
+        accepted_tokens=flow_result.accepted_tokens,
+        discarded_tokens=generated.discarded_tokens + (0 if accepted else len(generated.token_ids)),
+        thinking_tokens=generated.thinking_tokens,
+        mask_seconds=decoded.seconds,
+        model_seconds=flow_result.model_seconds,
+        compile_seconds=outcome.compiled.seconds,
+    )
+
+
+def _events(generated: GeneratedTokens) -> tuple[Token, ...]:
+    each = zip(generated.token_ids, generated.token_bytes, generated.is_forced, generated.scores, strict=True)
+    return tuple(Token(token_id, text, forced, *score) for token_id, text, forced, score in each)
+
+
+def _confidence(outcome: Outcome, fields: Sequence[Field]) -> dict[str, Confidence]:
+    target, generated = outcome.compiled.target, outcome.generated
+    return compute_confidence(
+        fields,
+        [len(text) for text in generated.token_bytes],
+        generated.scores,
+        {
+            path: choice_probabilities(chances, target.choices(path) or [*chances], is_json=target.is_json)
+            for path, chances in outcome.decoded.choices.items()
+        },
+    )
