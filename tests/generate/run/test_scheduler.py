@@ -284,7 +284,7 @@ def test_logits_that_are_no_array_are_named(given: object) -> None:
             session.logits = lambda token_ids: given  # type: ignore[method-assign,assignment,return-value]
             return session
 
-    with pytest.raises(sk.ModelError, match=f"gave a {type(given).__name__} as logits"):
+    with pytest.raises(sk.ModelError, match=f"returned a {type(given).__name__} as logits"):
         sk.extract(Broken(0), "x", int)
 
 
