@@ -1,4 +1,4 @@
-"""A call: a function with the arguments that a model wrote for it."""
+"""Calls: a function with generated arguments."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ R_co = TypeVar("R_co", covariant=True)
 
 @dataclass(frozen=True)
 class Call(Generic[R_co]):
-    """A function and its arguments, not yet called: the value of a function as a target.
+    """A function and its validated arguments, not yet called: the value of a function as a target.
 
     Attributes:
         function: The function.
         name: Its name.
-        arguments: The values of its parameters by name, in the types that it declares; those that the model left out
-            with their defaults.
+        arguments: Values of the parameters by name, in their declared types. A parameter that the model omitted has
+            its default.
 
     >>> def add(a: int, b: int = 1) -> int:
     ...     return a + b
@@ -35,11 +35,11 @@ class Call(Generic[R_co]):
     arguments: Mapping[str, object]
 
     def run(self) -> R_co:
-        """Call the function; an async one is run to its end.
+        """Call the function and return its result; an async function runs in a new event loop.
 
         Raises:
-            RuntimeError: The function is async and an event loop runs in this thread; await `arun` there.
-            Exception: What the function raises.
+            RuntimeError: The function is async and an event loop already runs in this thread; await `arun` instead.
+            Exception: Any exception of the function.
         """
         made = self.function(**self.arguments)
         if not inspect.isawaitable(made):
@@ -55,7 +55,7 @@ class Call(Generic[R_co]):
         raise RuntimeError(f"{self.name} is async and an event loop runs here; write `await call.arun()`")
 
     async def arun(self) -> R_co:
-        """Call the function, and await what it returns if it is async; one that is not blocks the event loop."""
+        """Call the function and await its result if it is awaitable; a sync function blocks the event loop."""
         made = self.function(**self.arguments)
         return await cast("Awaitable[R_co]", made) if inspect.isawaitable(made) else cast("R_co", made)
 

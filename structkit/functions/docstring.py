@@ -1,6 +1,6 @@
-"""The door to griffe: what a docstring says of a function and its parameters.
+"""Descriptions from docstrings. The only module that imports griffe.
 
-griffe reads the three styles in use: Google's, NumPy's and Sphinx's. It is imported when the first docstring is read.
+griffe parses the Google, NumPy and Sphinx styles. It is imported when the first docstring is read.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _STYLES: tuple[Literal["google", "numpy", "sphinx"], ...] = ("google", "numpy", 
 
 @dataclass(frozen=True, slots=True)
 class Docstring:
-    """What a docstring says.
+    """The descriptions in a docstring.
 
     Attributes:
-        description: The text before its first section.
-        parameters: What it says of each parameter.
+        description: The text before the first section.
+        parameters: The description of each parameter, by name.
     """
 
     description: str = ""
@@ -29,7 +29,7 @@ class Docstring:
 
 
 def read_docstring(text: str | None) -> Docstring:
-    r"""Read a docstring, in whichever style tells of the most parameters.
+    r"""Parse a docstring in the style that yields the most parameters.
 
     >>> read_docstring("Add numbers.\n\nArgs:\n    a: The first.\n    b: The\n        second.")
     Docstring(description='Add numbers.', parameters={'a': 'The first.', 'b': 'The second.'})

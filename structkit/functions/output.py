@@ -1,4 +1,4 @@
-"""A function as a Python type: the object of its arguments is written, and a bound call comes back."""
+"""Functions as output types: the arguments object is generated and parsed to a `Call`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["FunctionOutput"]
 
 
 class FunctionOutput(OutputType[object]):
-    """The arguments of a function; see `OutputType`. What is validated is a `Call`.
+    """The arguments of a function as an `OutputType`; its instances are `Call` objects.
 
-    Pydantic would take a function as a type too, and call it with what the model wrote.
+    A pydantic type of the function itself would call the function during validation.
 
     Attributes:
         signature: The function.
@@ -44,16 +44,16 @@ class FunctionOutput(OutputType[object]):
         limits: Limits = Limits(),  # noqa: B008
         oracle: StringOracle = UNDECIDED,
     ) -> FunctionOutput:
-        """Read the parameters of a function. One that has a default may be left out, as in any call.
+        """Create an output type from a signature. Parameters with a default are optional.
 
         Args:
             signature: The function.
-            policy: What the call says about how values are written.
-            limits: Bounds the size of the schema.
-            oracle: Decides what patterns say about names.
+            policy: The JSON style of the call.
+            limits: Bounds on the size of the schema.
+            oracle: Decides questions about patterns of names.
 
         Raises:
-            SchemaError: A parameter is of a type that no JSON is read as; the error names it.
+            SchemaError: The type of a parameter cannot be parsed from JSON; the error names the parameter.
             LimitExceeded: The types are too large or too deep.
 
         >>> from structkit.functions.signature import read_signature
@@ -76,7 +76,7 @@ class FunctionOutput(OutputType[object]):
     def serialize(
         self, value: object, *, exclude_unset: bool = False
     ) -> Iterator[tuple[object, object] | Rejected]:
-        """The arguments of a call, or those given as a dict, as JSON."""
+        """Yield the arguments of a call or of a dict as JSON values, each after its `Call`."""
         given = dict(value.arguments) if isinstance(value, Call) else value
         for form in super().serialize(given, exclude_unset=exclude_unset):
             if isinstance(form, Rejected):
@@ -97,7 +97,7 @@ class FunctionOutput(OutputType[object]):
 
 
 def _with_parameter(signature: Signature, error: SchemaError, limits: Limits) -> SchemaError:
-    """The error with the name of the first parameter that is at fault."""
+    """Return the error with the name of the first parameter whose type is invalid."""
     for each in signature.parameters:
         try:
             OutputType.of(cast("TypeForm[object]", each.annotation), limits=limits)

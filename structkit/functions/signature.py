@@ -1,4 +1,4 @@
-"""Signatures: what a function's parameters, annotations and docstring say of how a model may call it."""
+"""Signatures of functions: parameters, annotations and descriptions from the docstring."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _KINDS = {
 
 
 _TYPING = {"typing", "typing_extensions"}
-"""Where types are objects that can be called, such as `list[int]`."""
+"""Modules whose types are callable objects, such as `list[int]`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter that a model writes.
+    """A parameter whose argument is generated.
 
     Attributes:
-        name: Its name.
+        name: The name of the parameter.
         annotation: Its type.
         required: Whether it has no default.
-        default: Its default, if it has one.
-        description: What the docstring says of it.
+        default: Its default; `None` if `required`.
+        description: Its description in the docstring.
     """
 
     name: str
@@ -50,15 +50,15 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """How a function may be called.
+    """The signature of a function.
 
     Attributes:
         function: The function.
         name: Its name.
-        description: What its docstring says before the first section.
-        parameters: Those that a model writes.
-        context_type: The annotation of the first parameter, if that is given by the caller and not by the model.
-        context_name: Its name, if it can be given by that alone.
+        description: The text of its docstring before the first section.
+        parameters: The parameters whose arguments are generated.
+        context_type: The annotation of the first parameter if the caller supplies its argument.
+        context_name: The name of that parameter if it is keyword-only.
     """
 
     function: Callable[..., object]
@@ -69,12 +69,12 @@ class Signature:
     context_name: str | None = None
 
     def arguments(self, values: Mapping[str, object]) -> dict[str, object]:
-        """The arguments of a call: those that were written, and the defaults of the others."""
+        """Return the arguments of a call: the given values, and the defaults of the other parameters."""
         return {each.name: values.get(each.name, each.default) for each in self.parameters}
 
 
 def is_function(given: object) -> TypeGuard[Callable[..., object]]:
-    """Whether something is a function or method, or a `functools.partial` of one.
+    """Whether an object is a function or method, or a `functools.partial` of one.
 
     >>> is_function(len), is_function(int)
     (True, False)
@@ -83,10 +83,10 @@ def is_function(given: object) -> TypeGuard[Callable[..., object]]:
 
 
 def reject_callable_object(given: object) -> None:
-    """Say what to give in the place of an object of a class with `__call__`, which is neither a type nor a function.
+    """Reject an instance of a class with `__call__`, which is neither a type nor a function.
 
     Raises:
-        SchemaError: It is one.
+        SchemaError: The object is such an instance; the error names the remedy.
     """
     inner = given.func if isinstance(given, partial) else given
     kind = type(inner)
@@ -104,16 +104,16 @@ def reject_callable_object(given: object) -> None:
 def read_signature(
     function: Callable[..., object], *, name: str | None = None, given: type | None = None
 ) -> Signature:
-    """Read how a function may be called.
+    """Read the signature of a function.
 
     Args:
         function: A function, a method of an instance, or a `functools.partial`.
-        name: What it is called, if not by its own name.
-        given: A class; a first parameter that is annotated with it is given by the caller.
+        name: A name to use instead of its own.
+        given: A class; the caller supplies the first parameter if it is annotated with this class.
 
     Raises:
-        SchemaError: A parameter has no annotation, or one that cannot be resolved, or no name to be given by; or the
-            function has no name, or is one of `functools.singledispatch`. The error names both.
+        SchemaError: A parameter has no annotation, an unresolvable one, or is positional-only or variadic; or the
+            function has no name, or was made by `functools.singledispatch`. The error names function and parameter.
 
     >>> def add(a: int, b: int = 1) -> int:
     ...     '''Add two numbers.
@@ -163,7 +163,7 @@ def _unwrapped(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _is_dispatching(function: Callable[..., object]) -> bool:
-    """Whether it was made by `functools.singledispatch` or `singledispatchmethod`."""
+    """Whether a function was made by `functools.singledispatch` or `singledispatchmethod`."""
     if hasattr(function, "dispatch") and hasattr(function, "registry"):
         return True
     return isinstance(getattr(getattr(function, "register", None), "__self__", None), singledispatchmethod)
@@ -183,7 +183,7 @@ def _parameters(function: Callable[..., object], called: str) -> list[inspect.Pa
 def _hints(
     function: Callable[..., object], parameters: list[inspect.Parameter], name: str
 ) -> dict[str, object]:
-    """The annotations of the parameters; that of what is returned may be anything."""
+    """Return the resolved annotations of the parameters; the return annotation is not resolved."""
     inner = inspect.unwrap(getattr(function, "__func__", function))
     local = _closure(inner)
     known: dict[str, Any] = getattr(inner, "__globals__", {})
@@ -202,11 +202,11 @@ def _hints(
 
 
 def _closure(function: Callable[..., object]) -> dict[str, object]:
-    """What a function sees of the functions around it, as far as that is there already."""
+    """Return the variables of enclosing functions that already have a value."""
     names = getattr(getattr(function, "__code__", None), "co_freevars", ())
     seen: dict[str, object] = {}
     for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=False):
-        with suppress(ValueError):  # nothing is: a tool may name the agent that it is a tool of
+        with suppress(ValueError):  # an empty cell: a tool may refer to its agent, which is created later
             seen[name] = cell.cell_contents
     return seen
 
@@ -233,7 +233,7 @@ def _parameter(
             f"the parameter {name} of {function_name} {reason}; no model writes it", place=place
         )
     annotation: Any = _iterable_as_list(hints[name], f"the parameter {name} of {function_name}", place)
-    if is_field(parameter.default):  # its own default, if it has one, is filled in with the values
+    if is_field(parameter.default):  # pydantic fills in the default of the field
         said = parameter.default.description or described.get(name)
         return Parameter(name, Annotated[annotation, parameter.default], True, None, said)
     required = parameter.default is inspect.Parameter.empty
@@ -242,12 +242,12 @@ def _parameter(
 
 
 def _without_annotated(annotation: Any) -> Any:
-    """Without what `Annotated` says of it."""
+    """Return the type inside `Annotated`."""
     return _without_annotated(annotation.__origin__) if get_origin(annotation) is Annotated else annotation
 
 
 def _unwritable_reason(annotation: Any) -> str | None:
-    """Why no model writes a type, or one of a union."""
+    """Return why a type, or a member of a union, cannot be generated; `None` if it can."""
     kind = _without_annotated(annotation)
     if get_origin(kind) in (Union, UnionType):
         return next(filter(None, map(_unwritable_reason, get_args(kind))), None)
@@ -256,7 +256,7 @@ def _unwritable_reason(annotation: Any) -> str | None:
 
 
 def _iterable_as_list(annotation: Any, what: str, path: str) -> Any:
-    """With a list for an `Iterable`: pydantic's own looks at items when they are asked for, and gives them once."""
+    """Replace `Iterable` by `list`: pydantic validates an `Iterable` lazily and yields its items only once."""
     origin, parts = get_origin(annotation) or annotation, get_args(annotation)
     if origin is Iterable:
         return list[parts[0]] if parts else list  # type: ignore[valid-type]

@@ -1,4 +1,4 @@
-"""What of a target is enforced while decoding, what is checked after, what is refused; and what it costs."""
+"""Explanations of a target: which keywords are enforced, checked after decoding or refused, and the cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KeywordStatus: TypeAlias = Literal["enforced", "checked after", "refused", "anno
 
 @dataclass(frozen=True, slots=True)
 class KeywordRow:
-    """One keyword at one place of the target's JSON Schema, and the reason where it is not enforced."""
+    """A keyword of the target's JSON Schema: its path, its status, and the reason if it is not enforced."""
 
     path: str
     keyword: str
@@ -36,7 +36,7 @@ class KeywordRow:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the automaton of a target takes: rules, states, bytes, and the seconds that making it took now."""
+    """The size of a target's automaton: rules, states and bytes, and the seconds its construction took."""
 
     rules: int
     states: int
@@ -46,12 +46,12 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What becomes of a target, keyword by keyword.
+    """The status of each keyword of a target.
 
     Attributes:
-        name: What the target is called.
+        name: The name of the target.
         rows: The keywords, in the order of the schema.
-        cost: What the automaton takes; `None` if something is refused.
+        cost: The size of the automaton; `None` if a keyword is refused.
     """
 
     name: str
@@ -60,11 +60,11 @@ class Explanation:
 
     @property
     def enforced(self) -> bool:
-        """Whether everything that constrains is enforced while decoding."""
+        """Whether all constraints are enforced while decoding."""
         return all(row.how not in ("checked after", "refused") for row in self.rows)
 
     def __str__(self) -> str:
-        """A table."""
+        """Format the rows and the cost as a table."""
         cells = [("place", "keyword", "how", "reason")]
         cells += [(row.path, row.keyword, row.how, row.reason) for row in self.rows]
         widths = [min(max(len(row[column]) for row in cells), 60) for column in range(3)]
@@ -92,7 +92,7 @@ def explain(
     source: str | None = None,
     limits: Limits = Limits(),  # noqa: B008
 ) -> Explanation:
-    """Say what of a target is enforced, and what that costs; nothing that can be refused is raised.
+    """Explain which keywords of a target are enforced, and the cost; refused keywords are rows, not errors.
 
     Args:
         target: A type, a JSON Schema as a dict or `JsonSchema`, `Regex` or `Choice`.
@@ -100,7 +100,7 @@ def explain(
         defaults: As for `generate`.
         order: As for `generate`.
         null: As for `generate`.
-        source: What fields with `Quote` are taken from; needed if there are any.
+        source: The source text of `Quote` fields; required if the target has any.
         limits: As for `generate`.
 
     >>> found = explain({"type": "array", "not": {"uniqueItems": True}})
@@ -108,18 +108,18 @@ def explain(
     [('type', 'enforced'), ('not', 'refused'), ('uniqueItems', 'refused')]
 
     Raises:
-        SchemaError: The target is no schema, or no value satisfies it.
-        LimitExceeded: It is too large.
+        SchemaError: The target is invalid, or no value satisfies it.
+        LimitExceeded: The target is too large.
     """
     policy = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
     schema: Mapping[str, object] = {}
-    left: KeywordStatus = "checked after"  # what a type itself checks
+    left: KeywordStatus = "checked after"  # by the type itself
     if isinstance(target, Mapping):
         target = JsonSchema(target)
     if isinstance(target, JsonSchema):
         schema = target.schema
         left = "refused" if target.strict else "checked after"
-        # Read leniently, it tells all that cannot be enforced, and not only the first of it.
+        # Lenient parsing reports all keywords that cannot be enforced, not only the first.
         target = replace(target, strict=False)
     name, cost = getattr(target, "__name__", repr(target)), None
     unenforced: tuple[Unenforced, ...] = ()
@@ -138,7 +138,7 @@ def explain(
 
 
 def _cost(rules: Rules, limits: Limits, start_time: float) -> Cost:
-    # What only reads a schema should not load the kernels.
+    # Imported here because the kernels load slowly.
     from structkit.automaton.link import link
 
     automaton = link(rules, limits).build_all()
@@ -149,16 +149,16 @@ def _cost(rules: Rules, limits: Limits, start_time: float) -> Cost:
 def _rows(
     schema: Mapping[str, object], unenforced: Sequence[Unenforced], fallback: KeywordStatus
 ) -> Iterator[KeywordRow]:
-    """The keywords of a schema and of all inside, outer ones first; then what stands for none of them."""
+    """Yield rows for the keywords of a schema and its subschemas, outer first; then the reasons without a keyword."""
     paths = {_path(pointer): pointer for pointer, _ in _keywords(schema)} if unenforced else {}
     reasons: dict[tuple[tuple[str, ...], str], str] = {}
     for one in unenforced:
         found = {paths[one.path]} if one.path in paths else set()
-        # A place that was found with the automaton goes through the value.
+        # The automaton reports paths through the value, not through the schema.
         for pointer in found | _at_value(schema, one.path):
             for keyword in (one.keyword, *DEPENDENT_KEYWORDS.get(one.keyword, ())):
                 reasons[pointer, keyword] = one.reason
-    told = set[str]()
+    reported = set[str]()
     for pointer, keyword in _keywords(schema):
         reason = reasons.get((pointer, keyword))
         if reason is None:
@@ -166,10 +166,10 @@ def _rows(
                 _path(pointer), keyword, keyword_status(keyword), _REASONS.get(keyword_status(keyword), "")
             )
         else:
-            told.add(reason)
+            reported.add(reason)
             yield KeywordRow(_path(pointer), keyword, fallback, reason)
     for one in unenforced:
-        if one.reason not in told:
+        if one.reason not in reported:
             yield KeywordRow(one.path, one.keyword, fallback, one.reason)
 
 
@@ -192,7 +192,7 @@ def _path(pointer: Sequence[str]) -> str:
 
 
 def _at_value(schema: Mapping[str, object], target_path: str) -> set[tuple[str, ...]]:
-    """The subschemas for the part of a value that a path such as `$.people[].age` names."""
+    """Return the subschemas for a path through a value, such as `$.people[].age`."""
     references = References(schema)
     pending, done = [("$", references.root)], set[tuple[str, ReferenceTarget]]()
     while pending:

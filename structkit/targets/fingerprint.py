@@ -1,4 +1,4 @@
-"""Targets as texts: what names one in every process, and from what it is made again."""
+"""Fingerprints of targets that are stable across processes, and their serialization."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ __all__ = ["TargetFingerprint", "cache_key", "fingerprint_of"]
 
 @dataclass(frozen=True, slots=True)
 class TargetFingerprint:
-    """A target as a text that says in every process all that decides its texts.
+    """A text that determines the language of a target, equal in every process.
 
     Attributes:
-        text: The text; of what is no JSON it may say less.
+        text: The text; it may be ambiguous for values that are not JSON.
     """
 
     text: str
     _target: AnyTarget
 
     def serialize(self) -> bytes:
-        """The target in bytes, from which `read` makes it; empty if there are none.
+        """Serialize the target for `deserialize`; return empty bytes if that is impossible.
 
-        Not kept as an object: a dict may be changed later.
+        Bytes, not the object: a dict is mutable.
         """
         given = spec_of(self._target)
         try:
@@ -39,13 +39,13 @@ class TargetFingerprint:
             else:
                 parts = given.schema, given.resources
             source = json.dumps(parts).encode()
-            # JSON writes some values alike, such as lists and tuples.
+            # JSON does not distinguish some values, such as lists and tuples.
             return source if _text_of(self.deserialize(source)) == self.text else b""
         except (SchemaError, TypeError, ValueError, RecursionError):
             return b""
 
     def deserialize(self, data: bytes) -> Regex | Choice[object] | JsonSchema:
-        """The target of what `data` returned."""
+        """Return the target that `serialize` wrote."""
         parts = json.loads(data)
         given = spec_of(self._target)
         if isinstance(given, Regex):
@@ -57,19 +57,19 @@ class TargetFingerprint:
 
 
 def fingerprint_of(target: AnyTarget) -> TargetFingerprint | None:
-    """A target as a text; `None` for a Python type: what that means, pydantic says and its validators, and no text.
+    """Return the fingerprint of a target; `None` for a Python type, because no text determines its validators.
 
     >>> found = fingerprint_of({"type": "integer"})
     >>> found.deserialize(found.serialize())
     JsonSchema(schema={'type': 'integer'}, additional='open', strict=True, resources={})
     """
     try:
-        if type(target) is dict:  # most often; the same as of `JsonSchema(target)`
+        if type(target) is dict:  # the most frequent case; equal to that of `JsonSchema(target)`
             return TargetFingerprint(_schema_text("open", True, target, {}), target)
         given = spec_of(target)
         return None if given is None else TargetFingerprint(_text_of(given), given)
     except RecursionError:
-        return None  # whoever reads it will say so
+        return None  # parsing reports the error
 
 
 def _schema_text(additional: str, strict: bool, schema: object, resources: object) -> str:
@@ -77,7 +77,7 @@ def _schema_text(additional: str, strict: bool, schema: object, resources: objec
 
 
 def _text_of(spec: Regex | Choice[object] | JsonSchema) -> str:
-    # As Python writes it: JSON would write the names 1 and "1" alike, lists and tuples too.
+    # `repr`, because JSON does not distinguish the keys 1 and "1", or lists and tuples.
     match spec:
         case Regex():
             return f"Regex {spec.pattern!r}"
@@ -88,10 +88,10 @@ def _text_of(spec: Regex | Choice[object] | JsonSchema) -> str:
 
 
 def cache_key(target: AnyTarget) -> Hashable | None:
-    """A key under which what was made for a target may be kept; `None` if there is none.
+    """Return a cache key of a target; `None` if it has none.
 
-    Targets of one key are the same: `A | B` and `B | A` are equal for Python, but pydantic tries the first
-    one first, so the spelling counts too.
+    `A | B` and `B | A` are equal in Python, but pydantic tries the members in order. The key therefore includes the
+    `repr`.
 
     >>> cache_key(int | None) == cache_key(int | None), cache_key(int | None) == cache_key(None | int)
     (True, False)
@@ -102,7 +102,7 @@ def cache_key(target: AnyTarget) -> Hashable | None:
         if isinstance(target, Mapping):
             json.dumps(
                 target
-            )  # only JSON has a key; but JSON writes the names 1 and "1" alike, repr does not
+            )  # only JSON has a key; the key is the repr, which distinguishes the keys 1 and "1"
             return ("schema", repr(target))
         if isinstance(target, JsonSchema):
             return (cache_key(target.schema), cache_key(target.resources), target.additional, target.strict)

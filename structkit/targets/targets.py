@@ -1,8 +1,8 @@
-"""Targets: what a user may ask for, read into one closed family that knows its texts and their values.
+"""Targets: the kinds of output that a user can request, with one interface.
 
-A target is a Python type, a function, a JSON Schema as a dict, a `Regex` or a `Choice`. Whatever it is, the rest of
-structkit asks it the same: which texts (`rules`), which value a text is (`parse`), how to tell a model
-(`description`), and what it is called in messages (`name`).
+A target is a Python type, a function, a JSON Schema as a dict, a `Regex` or a `Choice`. `read_target` returns a
+`Target` for each: its language (`rules`), the value of a text (`parse`), its description in prompts (`description`) and
+its name in messages (`name`).
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ __all__ = [
 T_co = TypeVar("T_co", covariant=True)
 
 _MAX_SHOWN_LENGTH = 40
-"""Characters of a target that its name shows; names are for messages."""
+"""Maximum number of characters of a target in its name."""
 
 
 class TextTarget(Generic[T_co]):
-    """A target that is given by its texts and not by a type; `T_co` is what it yields."""
+    """A target that is not a type; `T_co` is the type of its values."""
 
 
 @dataclass(frozen=True)
 class Regex(TextTarget[str]):
-    r"""Text that matches a whole pattern; the value is the text.
+    r"""Text that matches a pattern from start to end; the value is the text.
 
-    Patterns are Python's, as in `re.fullmatch`, without what no regular language can say: back-references and
-    some lookaround raise `PatternError` when the target is compiled.
+    The syntax is that of `re.fullmatch`. Constructs that are not regular, which are back-references and some
+    lookaround, raise `PatternError` when the target is compiled.
 
     >>> Regex(r"[A-Z]{2}-\d{4}")
     Regex(pattern='[A-Z]{2}-\\d{4}')
@@ -82,9 +82,9 @@ class Regex(TextTarget[str]):
 
 @dataclass(frozen=True, init=False)
 class Choice(TextTarget[T_co]):
-    """One of the options; the value is the chosen one.
+    """One of the options; the value is the chosen option.
 
-    If all are strings they are written as they are; otherwise each is written as its JSON text.
+    If all options are strings, they are generated without quotes; otherwise each is generated as JSON.
 
     >>> Choice(["yes", "no"]).values_by_text()
     {'yes': 'yes', 'no': 'no'}
@@ -95,13 +95,13 @@ class Choice(TextTarget[T_co]):
     options: tuple[T_co, ...]
 
     def __init__(self, options: Sequence[T_co]) -> None:
-        """Keep the options.
+        """Create a choice.
 
         Args:
             options: Strings or other JSON values, all different.
 
         Raises:
-            SchemaError: There is no option, one of them is not JSON, or two of them are written alike.
+            SchemaError: There is no option, an option is not JSON, or two options have the same text.
         """
         if isinstance(options, str):
             raise SchemaError(f"Choice takes a list of options, not one string; write Choice([{options!r}])")
@@ -114,11 +114,11 @@ class Choice(TextTarget[T_co]):
 
     @property
     def is_raw(self) -> bool:
-        """Whether the options are written as they are, without quotes."""
+        """Whether the options are generated without quotes."""
         return all(isinstance(option, str) for option in self.options)
 
     def values_by_text(self, whitespace: Whitespace = "spaced") -> dict[str, T_co]:
-        """Each option by the text that is written for it."""
+        """Return the options by their texts."""
         texts: dict[str, T_co] = {}
         raw = self.is_raw
         for position, option in enumerate(self.options):
@@ -132,15 +132,15 @@ class Choice(TextTarget[T_co]):
 
 @dataclass(frozen=True)
 class JsonSchema(TextTarget[object]):
-    """A JSON Schema with a policy; a plain dict means the same as `JsonSchema(schema)`.
+    """A JSON Schema with options; a plain dict is equivalent to `JsonSchema(schema)`.
 
     Args:
-        schema: The schema, as `json.loads` gives it.
-        additional: `"open"` is the specification: objects may have keys that are not declared unless the schema says
-            otherwise. `"closed"` refuses them wherever the schema is silent, as strict structured outputs do.
-        strict: Whether a keyword that cannot be enforced while decoding is an error. Otherwise it is checked after
-            decoding, by the package `jsonschema`, and a value that fails raises `OutputValidationError`.
-        resources: Other documents that the schema refers to, by their URIs. Nothing is ever fetched.
+        schema: The schema, as `json.loads` returns it.
+        additional: With `"open"`, objects may have undeclared keys unless the schema forbids them, as the specification
+            defines. With `"closed"`, they may not unless the schema allows them, as in strict structured outputs.
+        strict: Whether a keyword that cannot be enforced while decoding is an error. Otherwise the package `jsonschema`
+            checks it after decoding, and an invalid value raises `OutputValidationError`.
+        resources: Other documents that the schema refers to, by URI. Nothing is fetched.
 
     >>> JsonSchema({"type": "object"}, additional="closed").additional
     'closed'
@@ -163,17 +163,17 @@ Function: TypeAlias = "Callable[..., object]"
 AnyTarget: TypeAlias = (
     "TypeForm[object] | TextTarget[object] | Mapping[str, object] | Function | Target[object]"
 )
-"""What `read_target` takes."""
+"""Any input of `read_target`."""
 
 
 class RulesOptions(TypedDict, total=False):
-    """How the values of a target are written: the options of `Target.rules`.
+    """The options of `Target.rules`.
 
     Attributes:
-        whitespace: The style; by default the target's own, or else `"spaced"`.
-        order: The order of keys; by default that of the declaration.
-        source: What quotes are taken from.
-        limits: How large the rules may be.
+        whitespace: The whitespace of JSON; by default the target's own, or else `"spaced"`.
+        order: The order of keys; by default the order of declaration.
+        source: The source text of quotes.
+        limits: Bounds on the size of the rules.
     """
 
     whitespace: Whitespace | None
@@ -183,12 +183,12 @@ class RulesOptions(TypedDict, total=False):
 
 
 class Target(ABC, Generic[T_co]):
-    """A target that was read: its texts, their values, and how to speak of it."""
+    """A parsed target: its language, the values of its texts, and its descriptions."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """What the target is called in messages."""
+        """The name of the target in messages."""
 
     @abstractmethod
     def json_schema(self) -> dict[str, object]:
@@ -196,49 +196,49 @@ class Target(ABC, Generic[T_co]):
 
     @abstractmethod
     def rules(self, **style: Unpack[RulesOptions]) -> Rules:
-        """The language of the target's texts."""
+        """Return the language of the target's texts."""
 
     @abstractmethod
     def parse(self, text: str) -> T_co | Rejected:
         """Return the value that a text of the language represents, or why the type's validators reject the text."""
 
     def validators(self) -> PartValidator | None:
-        """The validators of the parts of a value; `None` where the texts are all that is known."""
+        """Return the validators of the parts of a value; `None` if the target has none."""
         return None
 
     def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
-        """The texts of the values that are possible at a place of a value; see `choices_at`."""
+        """Return the texts of the possible values at a path, if they are finitely many; see `choices_at`."""
         return None
 
     def json_forms(
         self, value: object, *, exclude_unset: bool = False
     ) -> Iterator[tuple[object, object] | Rejected]:
-        """The JSON values that represent a user's value, each after the value that is read from it.
+        """Yield the JSON values that represent a user's value, each after the value that it parses to.
 
         The last item is a `Rejected` if the target rejects the value.
         """
         yield value, value
 
     def canonicalize(self, value: object) -> object:
-        """A JSON value in the form in which it is written; see `structkit.schema.view.canonicalize.fitted`."""
+        """Return a JSON value in the form in which it is generated; see `structkit.schema.view.canonicalize`."""
         return value
 
     @property
     def default_whitespace(self) -> Whitespace | None:
-        """The style that the target itself asks for, if it does."""
+        """The whitespace that the target itself declares, if any."""
         return None
 
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
-        """The tokens that a part of a value may have, by its place; `None` if none is bounded. See `MaxTokens`."""
+        """Return the token limit of a part by its path; `None` if no part is limited. See `MaxTokens`."""
         return None
 
     @cached_property
     def has_quotes(self) -> bool:
-        """Whether there are parts of a source in it, so that its texts depend on that."""
+        """Whether parts of its values are quotes, so that its language depends on a source text."""
         return has_annotation(self.json_schema(), QUOTE_KEYWORD)
 
     def quote(self, path: Sequence[str | int]) -> Quote | None:
-        """What the value at a place is quoted from, if it is a quote."""
+        """Return the quote marker of the value at a path, if it is a quote."""
         found = annotations_at(self.json_schema(), QUOTE_KEYWORD, path)
         return Quote.read(found[0]) if found else None
 
@@ -249,7 +249,7 @@ class Target(ABC, Generic[T_co]):
 
     @abstractmethod
     def description(self) -> str | None:
-        """What a prompt says after "Answer with"; `None` if there is nothing to say."""
+        """Return the text after "Answer with" in a prompt; `None` to omit it."""
 
 
 def read_target(
@@ -258,13 +258,13 @@ def read_target(
     policy: JsonStyle = JsonStyle(),  # noqa: B008
     limits: Limits = Limits(),  # noqa: B008
 ) -> Target[object]:
-    """Read what a user asked for.
+    """Parse a target.
 
     Args:
-        target: A type that pydantic can describe, a function, a JSON Schema as a dict, a `Regex`, a `Choice`; or a
-            type or target that was read before.
+        target: A type that pydantic can describe, a function, a JSON Schema as a dict, a `Regex` or a `Choice`; or an
+            already parsed type or target.
         policy: What the call says about how values are written. A JSON Schema says itself what is required.
-        limits: How large a schema may be.
+        limits: Bounds on the size of the schema.
 
     Raises:
         SchemaError: It is none of these, or a schema that cannot be read.
@@ -276,7 +276,7 @@ def read_target(
     Traceback (most recent call last):
     structkit.errors.SchemaError: 3 is no target; give a type, a function, a JSON Schema as a dict, ...
     """
-    if isinstance(target, (dict, Mapping)):  # a dict is told several times faster
+    if isinstance(target, (dict, Mapping)):  # `isinstance` is several times faster for a dict
         target = JsonSchema(target)
     oracle = AutomatonOracle(python=not isinstance(target, JsonSchema), limits=limits)
     if isinstance(target, JsonSchema):
@@ -313,7 +313,7 @@ def read_target(
 
 
 def spec_of(target: AnyTarget) -> Regex | Choice[object] | JsonSchema | None:
-    """What a user gave who gave no Python type, also if it was read since.
+    """Return the `Regex`, `Choice` or `JsonSchema` of a target, parsed or not; `None` for a Python type.
 
     >>> spec_of({"type": "integer"})
     JsonSchema(schema={'type': 'integer'}, additional='open', strict=True, resources={})
@@ -363,7 +363,7 @@ class _TypeTarget(Target[object]):
                 yield form
                 continue
             meant, dump = form
-            for sort in (True, False):  # a list of which all items must differ keeps its order
+            for sort in (True, False):  # an array of unique items can also keep its order
                 yield meant, canonicalize(self.output.document, dump, sort_sets=sort)
 
     def canonicalize(self, value: object) -> object:
@@ -487,7 +487,7 @@ class _ChoiceTarget(Target[object]):
 
     def description(self) -> str:
         texts = list(self.spec.values_by_text())
-        # Texts that hold what separates them are quoted, so that the model sees where each one ends.
+        # Texts that contain a separator are quoted, so that their ends are visible.
         if self.spec.is_raw and any(set(text) & set(',\n"') or not text for text in texts):
             texts = [json.dumps(text, ensure_ascii=False) for text in texts]
         return f"one of: {', '.join(texts)}"

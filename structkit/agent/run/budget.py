@@ -1,4 +1,4 @@
-"""What is left to a run: tokens, seconds, and room in the model's context."""
+"""The budget of a run: tokens, seconds, and the context of the model."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ RunFinishReason: TypeAlias = Literal["stop", "steps", "budget"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageLimits:
-    """What one run may take at most, where that is less than its agent allows.
+    """Limits of one run, in addition to those of its agent.
 
-    A run keeps to them as to those of its agent: it ends in a value within them, or is refused before its first step.
+    A run ends with a value within its limits, or raises before its first step.
     """
 
     max_tokens: int | None = None
-    """Tokens of all steps together; see `Agent`."""
+    """Maximum number of tokens of all steps; see `Agent`."""
 
     max_steps: int | None = None
-    """How often the model is asked, the result included."""
+    """Maximum number of steps, including the result."""
 
     timeout: float | None = None
-    """Seconds, after which only the result remains, and no call is waited for."""
+    """Seconds after which pending calls are abandoned and only the result is generated."""
 
     def __post_init__(self) -> None:
         check_int("max_tokens", self.max_tokens, 0)
@@ -49,11 +49,11 @@ class UsageLimits:
 
 
 class RunBudget:
-    """The bounds of one run, and what it took so far.
+    """The limits of one run, and its usage so far.
 
     Attributes:
-        usage: What it took.
-        max_steps: How often the model may be asked.
+        usage: The usage so far.
+        max_steps: Maximum number of steps.
     """
 
     def __init__(self, config: AgentConfig, state: RunState, usage_limits: UsageLimits) -> None:
@@ -68,38 +68,38 @@ class RunBudget:
 
     @property
     def elapsed_seconds(self) -> float:
-        """How long the run has been at work."""
+        """Seconds since the start of the run, without the time when it was suspended."""
         return time.perf_counter() - self._started_at
 
     @property
     def remaining_seconds(self) -> float | None:
-        """Seconds before only the result remains; `None` for no bound."""
+        """Seconds until only the result may be generated; `None` for no limit."""
         return None if self._timeout is None else max(0.0, self._timeout - self.elapsed_seconds)
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the time is over."""
+        """Whether the timeout has passed."""
         return self.remaining_seconds == 0
 
     @property
     def remaining_tokens(self) -> int | None:
-        """Tokens that may still be computed, those of the result among them; `None` for no bound."""
+        """Remaining tokens, including those of the result; `None` for no limit."""
         return None if self._max_tokens is None else self._max_tokens - self.usage.written_tokens
 
     def share(self, calls: int) -> int | None:
-        """Tokens that each of several calls may have other models write."""
+        """Return the tokens that each of multiple calls may generate with other models."""
         left = self.remaining_tokens
         return None if left is None else max(0, left - self._config.min_output_tokens) // calls
 
     def add_usage(self, usage: Usage) -> None:
-        """Count what something took."""
+        """Add usage to that of the run."""
         self.usage = add_usage(self.usage, usage)
 
     def check(self) -> None:
-        """Refuse to go on without room for a result.
+        """Check that a result fits into the remaining tokens.
 
         Raises:
-            BudgetTooSmall: The tokens that are left do not suffice for the shortest one.
+            BudgetTooSmall: The remaining tokens do not suffice for the shortest result.
         """
         setup, left = self._config, self.remaining_tokens
         if (
@@ -112,9 +112,9 @@ class RunBudget:
     def next_step(
         self, tools: Sequence[AvailableTool], turns: Prompt
     ) -> tuple[StepTarget, Settings, RunFinishReason]:
-        """The language of the next step, its tokens and seconds, and why there is no other.
+        """Return the target and settings of the next step, and the finish reason if it is the last.
 
-        Calls leave the room that the result needs; where they cannot, only the result remains.
+        The token limit of a call reserves the tokens of the result. If no call fits, the target is the result.
         """
         self.check()
         setup, left = self._config, self.remaining_tokens
@@ -126,7 +126,7 @@ class RunBudget:
             )
         bounds = [] if left is None else [left - setup.min_output_tokens]
         thoughts = setup.settings.max_thinking_tokens
-        if bounds:  # thoughts are of the same tokens
+        if bounds:  # thinking tokens count against the same limit
             thoughts = min(thoughts, max(0, bounds[0]) // 2)
             bounds[0] -= thoughts
         if setup.model.context_length is not None:
@@ -141,7 +141,7 @@ class RunBudget:
         return target, self._settings(min(*bounds, token_budget(guide, None, None, 0)), thoughts), "stop"
 
     def _final_settings(self) -> Settings:
-        """Those of a step in which only the result remains."""
+        """Return the settings of a step that generates the result."""
         left, thoughts = self.remaining_tokens, self._config.settings.max_thinking_tokens
         if left is not None:
             thoughts = min(thoughts, (left - self._config.min_output_tokens) // 2)
@@ -159,7 +159,7 @@ class RunBudget:
         )
 
     def truncate_results(self, messages: Sequence[Message], results: Sequence[Output]) -> list[Output]:
-        """Outputs after messages, cut where they would take more than half of the room that the result leaves."""
+        """Truncate outputs that need more than half of the context that remains besides the result."""
         setup = self._config
         context = setup.model.context_length
         if context is None:
@@ -172,7 +172,7 @@ class RunBudget:
 
     def _truncate(self, text: str, max_tokens: int) -> str:
         encode = self._config.model.encode_text
-        # What is longer has more tokens, and to count them may take minutes.
+        # A longer text has more than `max_tokens` tokens, and tokenizing it can take minutes.
         kept = text[: max_tokens * self._config.max_token_length + 1]
         tokens = len(encode(kept))
         while tokens > max_tokens and kept:
@@ -185,5 +185,5 @@ class RunBudget:
 
 
 def min_limit(one: N | None, other: N | None) -> N | None:
-    """The smaller bound; `None` for no bound."""
+    """Return the smaller limit; `None` is no limit."""
     return other if one is None else one if other is None else min(one, other)
