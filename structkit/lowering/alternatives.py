@@ -71,7 +71,7 @@ def option_text(option: object, whitespace: Whitespace, *, is_raw: bool, path: s
             text = json.dumps(option, ensure_ascii=False, allow_nan=False, separators=separators)
         text.encode()
     except UnicodeEncodeError as error:
-        raise SchemaError("an option holds half of a surrogate pair", place=path) from error
+        raise SchemaError("an option contains an unpaired surrogate", place=path) from error
     except (TypeError, ValueError, RecursionError) as error:
         raise SchemaError(f"an option must be a JSON value: {error}", place=path) from error
     return text

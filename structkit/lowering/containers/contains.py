@@ -104,7 +104,7 @@ def contains_items(
             started=started,
         )
     if len(schema.contains) > 1:
-        message = "`contains` that is counted, beside another `contains`, cannot be enforced; drop one"
+        message = "a counted `contains` together with another `contains` cannot be enforced; drop one"
         raise UnsupportedKeyword("contains", message, place=path)
     other = item(schema.items if first.max_count is None else first.others)
     match = item(first.matching)
@@ -232,9 +232,7 @@ def _bounded(
     needed, allowed = contains.min_count, contains.max_count
     highest = needed if allowed is None else allowed
     if ((min_count if max_count is None else max_count) + 1) * (highest + 1) > (_RULES if rule else _COPIES):
-        message = (
-            "`contains` with such counts beside the counts of items cannot be enforced; drop one of them"
-        )
+        message = "these counts of `contains` together with the counts of items cannot be enforced; drop one of them"
         raise UnsupportedKeyword("contains", message, place=path)
 
     @cache

@@ -179,10 +179,10 @@ def key_schema(names: JsonObject, *, distinct_values: bool = False) -> JsonObjec
     if kind == "string" or not names:
         return names
     if isinstance(branches := names.get("anyOf"), list):
-        beside: JsonObject = {"type": "string", "pattern": _FLOAT_KEY}
+        short_float: JsonObject = {"type": "string", "pattern": _FLOAT_KEY}
         several = sum(branch != {"type": "null"} for branch in branches) > 1
         made = [
-            beside
+            short_float
             if several and branch == {"type": "number"}
             else key_schema(branch, distinct_values=distinct_values)
             for branch in branches

@@ -308,8 +308,10 @@ class _PythonSchema(GenerateJsonSchema):
             every = [self.generate_inner(each) for each in (first, *texts)]
             return {"allOf": every} if reason is None else unsupported(reason)
         # Any JSON, then an instance of a class.
-        asked = [step for step in others if step["type"] == "is-instance"] if first["type"] == "any" else []
-        return self.generate_inner(asked[0]) if asked else super().chain_schema(schema)
+        instances = (
+            [step for step in others if step["type"] == "is-instance"] if first["type"] == "any" else []
+        )
+        return self.generate_inner(instances[0]) if instances else super().chain_schema(schema)
 
     def function_after_schema(self, schema: core_schema.AfterValidatorFunctionSchema) -> JsonObject:
         if (described := base64_schema(schema)) is not None:
