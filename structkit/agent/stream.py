@@ -1,4 +1,4 @@
-"""Streams of a run: its events, and its result at the end."""
+"""Streams of the events and the result of a run."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class AgentStream(ResultStream["AgentEvent[T_co]", AgentResult[T_co]], Generic[T_co]):
-    """An iterator of what happens in a run. The model works when the next event is asked for.
+    """An iterator over the events of a run. Each `next` runs the model until the next event.
 
-    Made by `Agent.stream`. Used as a context manager, or closed, it gives up what is left.
+    Created by `Agent.stream`. Closing it, or leaving its context manager, cancels the rest of the run.
     """
 
     def __init__(self, events: Events) -> None:
@@ -30,9 +30,9 @@ class AgentStream(ResultStream["AgentEvent[T_co]", AgentResult[T_co]], Generic[T
 
 
 class AsyncAgentStream(AsyncResultStream["AgentEvent[T_co]", AgentResult[T_co]], Generic[T_co]):
-    """A stream for async programs: the model works in a thread while the next event is awaited.
+    """An async iterator over the events of a run; the model runs in a thread.
 
-    Made by `Agent.astream`. Like `AgentStream`, with `async for` and `async with`.
+    Created by `Agent.astream`. Like `AgentStream`, with `async for` and `async with`.
     """
 
     def __init__(self, events: AsyncEvents) -> None:

@@ -58,12 +58,12 @@ _DENIED = "nobody approved of this call"
 _OVERDUE = "the call was not made, for the time of the run is over"
 
 _SIGNALS = (StopIteration, StopAsyncIteration, GeneratorExit, CancelledError)
-"""What Python takes for the end of a generator or of a task that it comes out of."""
+"""Exceptions that Python treats as the end of a generator or task."""
 
 
 @dataclass(frozen=True, slots=True)
 class GenerateStep:
-    """A step is to be written: with which language, after which prompt, and how; and its number."""
+    """A request to generate a step: its target, prompt, settings and number."""
 
     target: StepTarget
     prompt: Prompt
@@ -73,26 +73,26 @@ class GenerateStep:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
-    """A call that is to be made."""
+    """A call to execute."""
 
     id: str
     tool: PreparedTool
     call: Call[object]
     context: Context[object]
     arguments: dict[str, object]
-    """What is recorded of the call's: the tool may do with its own as it likes."""
+    """A copy of the arguments for the record: the tool can modify its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecuteCalls:
-    """Calls are to be made, at once if there are several."""
+    """A request to execute calls, concurrently."""
 
     calls: tuple[PreparedCall, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitAvailability:
-    """Whether a tool is available is to be awaited, up to so many seconds."""
+    """A request to await the availability of a tool, with a timeout in seconds."""
 
     available: Awaitable[bool]
     seconds: float | None
@@ -100,7 +100,7 @@ class AwaitAvailability:
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """What came of a call: its output, or what it raised; and the seconds it took."""
+    """The outcome of a call: its result or its exception, and its duration in seconds."""
 
     result: object = None
     error: BaseException | None = None
@@ -110,16 +110,16 @@ class CallOutcome:
 Action: TypeAlias = "GenerateStep | ExecuteCalls | AwaitAvailability"
 
 ActionResult: TypeAlias = "Result[object] | Sequence[CallOutcome] | bool"
-"""A `Result` answers `Write`, one `Outcome` for each call answers `Do`, and a bool `Wait`."""
+"""`GenerateStep` receives a `Result`, `ExecuteCalls` a `CallOutcome` per call, `AwaitAvailability` a bool."""
 
 RunFlow: TypeAlias = "Generator[Action, ActionResult, AgentResult[object]]"
 
 Decisions: TypeAlias = "Mapping[str, bool | str]"
-"""For each call that waits: whether it may be made; a text says why not."""
+"""For each pending call: whether it is approved; a string is the reason of a denial."""
 
 
 class Run:
-    """One run, and what it keeps count of.
+    """The state of one run.
 
     Attributes:
         messages: The conversation so far.
@@ -148,31 +148,31 @@ class Run:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The tokens that steps are written in."""
+        """The vocabulary of the steps."""
         return self._config.vocabulary
 
     @property
     def calls_before(self) -> int:
-        """How many calls there are in the conversation."""
+        """Number of calls in the conversation."""
         return last_call_number(self.messages)
 
     @property
     def prefix_cache(self) -> PrefixCache:
-        """What the model has read in other runs of the agent."""
+        """The prefix cache that the runs of the agent share."""
         return self._config.prefix_cache
 
     @property
     def usage(self) -> Usage:
-        """What it took so far."""
+        """The usage so far."""
         return self._budget.usage
 
     @property
     def results(self) -> tuple[ToolCall, ...]:
-        """The calls that something came of, here and not before the run was resumed."""
+        """The calls with an outcome since the run started or was resumed."""
         return tuple(self._records.values())
 
     def flow(self, decisions: Decisions | None = None) -> RunFlow:
-        """The run: steps until the result is written.
+        """Run steps until the result is generated.
 
         Args:
             decisions: Those about the calls that the state waits for.
@@ -194,7 +194,7 @@ class Run:
                 yield from self._execute(step, {}, ())
 
     def _generate_step(self) -> Generator[Action, object, AgentResult[object] | list[PreparedCall]]:
-        """Have a step written: the result, or calls that are due."""
+        """Request a step; return the result, or the calls to execute."""
         offers = (yield from self._available_tools()) if self._next_tools is None else self._next_tools
         self._collect_usage()
         turns = self._config.turns(self.messages)
@@ -227,7 +227,7 @@ class Run:
         )
 
     def _available_tools(self) -> Generator[Action, object, tuple[AvailableTool, ...]]:
-        """The tools that can be called in the next step; whether they are available is asked once for it."""
+        """Return the tools for the next step; availability is checked once per step."""
         if self._steps + 1 >= self._budget.max_steps or self._budget.is_overdue:
             return ()
         made = self.messages[self._first :]
@@ -255,7 +255,7 @@ class Run:
         calls: int = 1,
         timeout: float | None = None,
     ) -> Context[object]:
-        """What a tool is told of the run; so many calls are made at once."""
+        """Return the context of a call; `calls` is the number of concurrent calls."""
         return Context(
             deps=self._deps,
             step=self._steps if step is None else step,
@@ -267,7 +267,7 @@ class Run:
         )
 
     def _prepare_calls(self, calls: Sequence[ParsedCall], preamble: str) -> list[PreparedCall]:
-        """Note calls that were written."""
+        """Append generated calls to the messages and prepare them."""
         message = new_calls(self.messages, [(each.tool.name, each.arguments) for each in calls], preamble)
         self.messages.append(message)
         return [
@@ -276,7 +276,7 @@ class Run:
         ]
 
     def _pending_calls(self) -> list[PreparedCall]:
-        """The calls of the step that the state waits in."""
+        """Return the calls of the suspended step."""
         message = self.messages[-1]
         if not isinstance(message, Calls):
             raise AgentError("the last message of the state has no calls to decide about", place="state")
@@ -298,7 +298,7 @@ class Run:
     def _execute(
         self, calls: Sequence[PreparedCall], decisions: Decisions, finished: Sequence[Output]
     ) -> Generator[Action, object, None]:
-        """Have calls made, and note what came of them."""
+        """Request the execution of calls and append their outputs."""
         outputs = {output.id: output for output in finished}
         waiting = {each.id: each for each in self._state.pending}
         now: list[PreparedCall] = []
@@ -333,7 +333,7 @@ class Run:
         )
 
     def _collect_usage(self) -> None:
-        """Count what tools had models do; those that nobody waited for may tell of it late."""
+        """Add the usage of models that tools called; abandoned calls can report usage later."""
         for context in self._contexts:
             while context.nested_usage:
                 self._budget.add_usage(context.nested_usage.pop())
@@ -345,12 +345,12 @@ class Run:
     def _prepare_call(self, part: CallPart, tool: PreparedTool, call: Call[object]) -> PreparedCall:
         try:
             arguments = deepcopy(dict(call.arguments))
-        except Exception:  # how values are copied is anyone's code
+        except Exception:  # `__deepcopy__` is user code
             arguments = self._arguments(part)
         return PreparedCall(part.id, tool, call, self._context(), arguments)
 
     def _result_message(self, call: PreparedCall, outcome: CallOutcome) -> Output:
-        """What the model is told of a call that was made."""
+        """Return the message for the outcome of a call."""
         name = call.tool.name
         if outcome.error is not None:
             error = _reported_error(outcome.error, call.tool)
@@ -406,7 +406,7 @@ class Run:
         yield from self._append_results(self._budget.truncate_results(self.messages, outputs))
 
     def _append_results(self, results: Sequence[Output]) -> Generator[Action, object, None]:
-        """Note outputs, and tell what the model cannot call any more."""
+        """Append outputs, with a note about tools that can no longer be called."""
         begun = len(self.messages)
         self.messages += results
         self._next_tools = yield from self._available_tools()
@@ -431,7 +431,7 @@ class Run:
         )
 
     def _calls(self) -> tuple[ToolCall, ...]:
-        """The calls of this run, those before it was resumed included."""
+        """Return the calls of this run, including those before it was resumed."""
         told = {message.id: message for message in self.messages if isinstance(message, Output)}
         calls = []
         for message in self.messages[self._first :]:
@@ -445,7 +445,7 @@ class Run:
         return tuple(calls)
 
     def _arguments(self, part: CallPart) -> dict[str, object]:
-        """Those of a call, read once more; as they were written, if no tool takes them."""
+        """Parse the arguments of a call; return the JSON values if no tool accepts them."""
         tool = self._by_name.get(part.name)
         call = None if tool is None else tool.parse(part.arguments)
         if isinstance(call, Call):
@@ -454,8 +454,8 @@ class Run:
 
 
 def _reported_error(error: BaseException, tool: PreparedTool) -> Exception:
-    """What a tool raised, if it is told to the model; else it is raised."""
-    # A model that is told of a RecursionError would call again, at every depth.
+    """Return an exception of a tool that is reported to the model; raise any other."""
+    # After a reported RecursionError the model would call again, at every depth.
     fatal = isinstance(error, (*tool.tool.reraise, RecursionError))
     if isinstance(error, CancelledError) and not fatal:
         return ToolError("the call was cancelled")
@@ -479,13 +479,13 @@ def _pending(
 
 
 def _readable(text: str) -> str:
-    """A text as the tokenizer can read it: without halves of surrogate pairs."""
+    """Replace lone surrogates, which a tokenizer cannot encode."""
     return text.encode(errors="replace").decode()
 
 
 def _error_text(error: Exception) -> str:
-    """What an exception of a tool says."""
+    """Return the type and the message of an exception."""
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # its text is anyone's code
+    except Exception:  # `__str__` is user code
         return type(error).__name__

@@ -1,4 +1,4 @@
-"""The language of one step of an agent: the calls of every tool that is available, and the result."""
+"""The target of one step of an agent: calls of the available tools, or the result."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from structkit.targets.targets import RulesOptions, Target
 __all__ = ["AvailableTool", "ParsedCall", "Preamble", "RejectedCalls", "StepTarget"]
 
 _MAX_COUNTS = 256
-"""Counts of calls left that are told apart within one step; beyond, a step has only as many calls as any tool has."""
+"""Maximum number of combinations of remaining calls within a step; above it, the smallest limit applies to all tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class AvailableTool:
-    """A tool in a step.
+    """A tool that is available in a step.
 
     Attributes:
         tool: The tool.
-        remaining_calls: How often it may still be called, if that is less than the calls that a step may have.
+        remaining_calls: Number of remaining calls, if smaller than the maximum per step.
     """
 
     tool: PreparedTool
@@ -41,7 +41,7 @@ class AvailableTool:
 
 @dataclass(frozen=True, slots=True)
 class ParsedCall:
-    """A call as it was written, and what it means."""
+    """The text of a call and the parsed call."""
 
     tool: PreparedTool
     arguments: str
@@ -50,7 +50,7 @@ class ParsedCall:
 
 @dataclass(frozen=True, slots=True)
 class Preamble:
-    """A step that may begin with free text.
+    """The value of a step that can start with free text.
 
     Attributes:
         text: The free text.
@@ -78,14 +78,14 @@ class RejectedCalls(Rejected):
 
 @dataclass(frozen=True, eq=False)
 class StepTarget(Target[object]):
-    """What may be written in a step; the value is a tuple of `Written`, or the value of the result.
+    """The target of a step; its value is a tuple of `ParsedCall`, or the value of the result.
 
     Attributes:
-        tools: The tools; none where only the result remains.
-        output: The result.
-        format: How calls are written.
-        max_calls: Calls in one step.
-        allow_text: Whether free text may stand before calls and result; the value is `Said` then.
+        tools: The tools; empty if only the result is allowed.
+        output: The target of the result.
+        format: The format of calls.
+        max_calls: Maximum number of calls in a step.
+        allow_text: Whether free text can precede calls and the result; the value is then a `Preamble`.
     """
 
     tools: tuple[AvailableTool, ...]
@@ -96,16 +96,16 @@ class StepTarget(Target[object]):
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """The names of the tools and the result, for messages."""
         return " | ".join([*(offer.tool.name for offer in self.tools), self.output.name])
 
     @property
     def is_json(self) -> bool:
-        """Whether all of its texts are JSON."""
+        """Whether all texts of the step are JSON."""
         return not self.allow_text and self.output.is_json and (self.format.is_json or not self.tools)
 
     def json_schema(self) -> dict[str, object]:
-        """The calls and the result."""
+        """Return a schema of the calls and the result."""
         calls = [
             {
                 "type": "object",
@@ -120,7 +120,7 @@ class StepTarget(Target[object]):
         return {"anyOf": [*calls, self.output.json_schema()]}
 
     def rules(self, **style: Unpack[RulesOptions]) -> Rules:
-        """The language."""
+        """Return the language of the step."""
         joiner = RuleMerger()
         calls: list[Node] = []
         for each in self.tools:
@@ -136,7 +136,7 @@ class StepTarget(Target[object]):
         if self.max_calls > 1 and calls:
             several = _CallSequence(self, calls, joiner).node()
             around = self.format.delimiters()
-            # Without anything around them, several are one too.
+            # Without delimiters, a sequence of calls includes the single call.
             calls = [*calls, several] if around.before and not around.wraps_single else [several]
         elif self.format.delimiters().wraps_single:
             around = self.format.delimiters()
@@ -177,20 +177,20 @@ class StepTarget(Target[object]):
         return tuple(found)
 
     def validators(self) -> PartValidator | None:
-        """That of the result, where nothing else remains."""
+        """Return the validators of the result if there are no tools."""
         return None if self.tools else self.output.validators()
 
     def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
-        """Those of the result, where nothing else remains."""
+        """Return the choices of the result if there are no tools."""
         return None if self.tools else self.output.choices(path)
 
     def reader(self) -> StepReader:
-        """What reads a text of the language as it is written."""
+        """Return an incremental reader of a step."""
         names = [each.tool.name for each in self.tools]
         return StepReader(self.format, names, multiple=self.max_calls > 1, allow_text=self.allow_text)
 
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
-        """Those of the arguments and of the result."""
+        """Return the token limits of arguments and of the result."""
         return self._limits
 
     @cached_property
@@ -203,12 +203,12 @@ class StepTarget(Target[object]):
         return StepFieldLimits(self.reader, found) if found else None
 
     def description(self) -> None:
-        """The agent tells the model itself."""
+        """Return `None`: the prompt of the agent contains the description."""
         return
 
 
 class _CallSequence:
-    """Several calls in one step, of which none is of a tool that has no calls left."""
+    """A sequence of calls in one step that respects the remaining calls of each tool."""
 
     def __init__(self, step: StepTarget, calls: Sequence[Node], joiner: RuleMerger) -> None:
         self._delimiters = step.format.delimiters()
@@ -227,7 +227,7 @@ class _CallSequence:
             self._remaining = tuple(self._max_calls for _ in self._remaining)
 
     def node(self) -> Node:
-        """From one call to as many as there may be."""
+        """Return the language of one to `max_calls` calls."""
         return seq(LiteralText(self._delimiters.before), self._calls_from(self._remaining, self._max_calls))
 
     def _calls_from(self, remaining: tuple[int, ...], slots: int) -> Node:

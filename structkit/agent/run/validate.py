@@ -1,4 +1,4 @@
-"""Checks of what a run continues from: the messages of earlier runs, and the state of a run that waits."""
+"""Validation of the messages and the suspended state from which a run continues."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["check_history", "check_state"]
 
 
 def check_history(messages: object) -> tuple[Message, ...]:
-    """The messages of earlier runs.
+    """Validate the messages of earlier runs.
 
     Raises:
-        TypeError: They are something else.
-        AgentError: A chat template could not show them: a call has no output, or an output no call, or arguments are
-            not JSON.
+        TypeError: An object is not a message.
+        AgentError: A chat template cannot render the messages: a call has no output, an output has no call, or
+            arguments are not JSON.
     """
     known: list[Message] = []
     if not isinstance(messages, Iterable):
@@ -43,18 +43,16 @@ def check_history(messages: object) -> tuple[Message, ...]:
 
 
 def check_state(given: RunState, setup: AgentConfig, allowed: UsageLimits) -> RunState:
-    """A state that this agent can continue from.
+    """Validate a state for this agent.
 
-    It is not checked whether a run of the agent would have come to the state: who can change a state can approve its
-    calls.
+    Whether a run of the agent can reach the state is not checked: anyone who can change a state can approve its calls.
 
     Raises:
-        AgentError: The state is that of another agent, its parts do not fit together, or no step is left for the
-            result.
-        BudgetTooSmall: The tokens of the run that are left do not suffice for the shortest result.
+        AgentError: The state belongs to another agent, its parts are inconsistent, or no step remains for the result.
+        BudgetTooSmall: The remaining tokens of the run do not suffice for the shortest result.
     """
     try:
-        state = RunState.loads(given.dumps())  # it may have been made by hand
+        state = RunState.loads(given.dumps())  # it may be handwritten
     except ValueError as error:
         raise _wrong(f"this is no state of a run: {error}") from error
     if state.agent_fingerprint != setup.fingerprint:
@@ -72,9 +70,9 @@ def check_state(given: RunState, setup: AgentConfig, allowed: UsageLimits) -> Ru
 
 
 def _check(messages: Sequence[Message], place: str) -> list[CallPart]:
-    """Check that every output is that of a call before it, in order; the calls that have none at the end."""
+    """Check that outputs follow their calls in order; return the calls without an output at the end."""
     try:
-        dumps(messages)  # strings where there should be strings
+        dumps(messages)  # checks the types of the fields
     except ValueError as error:
         raise AgentError(f"the messages are not of their types: {error}", place=place) from error
     waiting: list[CallPart] = []
@@ -112,7 +110,7 @@ def _check_calls(calls: Sequence[CallPart], seen: set[str], place: str) -> None:
 
 
 def _check_waiting(state: RunState) -> None:
-    """Each call of the last step waits, or has an output."""
+    """Check that each call of the last step is pending or has an output."""
     last = state.messages[-1] if state.messages else None
     if not isinstance(last, Calls):
         raise _wrong("the last message of the state has no calls to decide about")
