@@ -23,10 +23,10 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class ScoreRequest:
-    """What a flow asks for: how likely the model finds several ways to go on; see `Rows.score`.
+    """A request for the log-probabilities of alternative continuations; see `Batch.score`.
 
     Attributes:
-        branches: The tokens of each way.
+        branches: The tokens of each continuation.
     """
 
     branches: list[list[int]]
@@ -54,20 +54,20 @@ Validate: TypeAlias = Callable[[str], object]
 
 
 class GeneratedTokens:
-    """The tokens of a sequence so far; whoever looks on may see them grow.
+    """The tokens of a sequence so far, which streams read concurrently.
 
     Attributes:
-        token_ids: The tokens, the end token not included.
-        token_bytes: What each writes; the first may spell the end of the prompt before that.
-        scores: For each the log-probability among the allowed tokens and the probability that the mask removed; 0
-            where it was not sampled or not scored.
-        is_forced: For each whether it was not sampled, because nothing else could follow.
-        text: Their bytes.
-        reader: Reads the values in them, if they are JSON; see `JsonReader.follow`.
+        token_ids: The tokens, without the end token.
+        token_bytes: The bytes of each token, without the end of the prompt that the first token may repeat.
+        scores: For each token, the log-probability among the allowed tokens and the probability that the mask removed;
+            0 if the token was not sampled or not scored.
+        is_forced: For each token, whether it was the only one allowed and not sampled.
+        text: The bytes of all tokens.
+        reader: The reader of the values in `text`, if it is JSON; see `JsonReader.follow`.
         stable_length: The bytes that were never taken back since this was last set to the length of the text.
-        rejected_path: The value that is written anew from there.
-        discarded_tokens: How many tokens were taken back.
-        thinking_tokens: How many tokens were thought before.
+        rejected_path: The path of the value that is generated again after them.
+        discarded_tokens: The number of tokens that were taken back.
+        thinking_tokens: The number of tokens before the answer.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class GeneratedTokens:
         self.thinking_tokens = 0
 
     def truncate(self, tokens: int, length: int, rejected_path: Path = ()) -> None:
-        """Take back all but the first tokens, which have so many bytes, to write a value anew."""
+        """Take back all but the first `tokens`, which have `length` bytes, to generate a value again."""
         if length < self.stable_length:
             self.rejected_path = rejected_path
         self.discarded_tokens += len(self.token_ids) - tokens
@@ -95,7 +95,7 @@ class GeneratedTokens:
         self.stable_length = min(self.stable_length, length)
 
     def values(self, *, is_json: bool) -> list[Field]:
-        """The values in the text, which is complete; one that is not JSON is one value."""
+        """Return the values in the complete text; a text that is not JSON is one value."""
         if not is_json:
             return [Field((), "string", 0, len(self.text))]
         self.reader.follow(self.text).finish()
@@ -110,7 +110,7 @@ class Decoded:
         token_ids: The tokens, the end token not included.
         finish_reason: See `Result.finish_reason`.
         forced_tokens: How many of the tokens were not sampled.
-        seconds: Time spent in the flow itself (masks, cursor, sampling, forced text), with that of the previous attempt.
+        seconds: Time spent in the flow itself (masks, cursor, sampling, forced text) in this and the previous attempt.
         value: The value that `Validate` returned for the text.
         rejected: The texts that were rejected, those of the previous attempt included.
         rejected_texts: The texts that must not be written again.

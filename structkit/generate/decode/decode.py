@@ -1,7 +1,7 @@
 """The decode flow: one sequence from prompt to end, generated once, independent of the driver.
 
-It is a generator, as httpx's `auth_flow` is: it asks for a token after others that the model is to read, and is told
-the one that was chosen. Sync, async and batch drivers run the same flow.
+The flow is a generator, like the `auth_flow` of httpx: it yields requests with the tokens that the model must read,
+and is sent the chosen token. Sync, async and batch drivers run the same flow.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Attempt:
         return self.result()
 
     def think(self) -> Flow[None]:
-        """Let the model write what it likes, until it ends its thoughts or has none left; then end them."""
+        """Generate thoughts until the model or the budget ends them, then close them."""
         model, tokens = self.request.model, self.vocabulary.tokens
         ends = list(model.end_of_thinking) if isinstance(model, SupportsThinking) else []
         self.mask[:] = _text_mask(self.vocabulary)
@@ -157,7 +157,7 @@ class Attempt:
                 break
             text += tokens[token]
             found = text.rfind(mark, -len(mark) - len(tokens[token])) if mark else -1
-            if found >= 0:  # what follows it in the same token is part of the answer's white space
+            if found >= 0:  # the rest of the token is white space before the answer
                 text = text[:found]
                 break
         else:
@@ -167,7 +167,7 @@ class Attempt:
         self.thinking = text.decode(errors="replace").strip()
 
     def write(self) -> Flow[bool]:
-        """Write to the end of a value, if one is not banned; a way that only leads to banned ones is banned too."""
+        """Generate a complete text; return False if all are rejected. A prefix of only rejected texts is banned."""
         while True:
             self.fast_forward()
             room, must_end = self.token_budget(), self.cursor.is_finished
@@ -189,18 +189,18 @@ class Attempt:
             self.append([token], score, forced=forced)
 
     def token_budget(self) -> int:
-        """The tokens that there is room for: no more than what ends the value if it is very deep, or time is over."""
+        """The remaining tokens; those of the shortest completion if the value is very deep or overdue."""
         hurried = self.is_overdue() or (
             self.is_json and self.generated.reader.follow(self.generated.text).is_deep
         )
         return min(self.remaining, self.cursor.min_tokens_to_end()) if hurried else self.remaining
 
     def is_overdue(self) -> bool:
-        """Whether the time is over."""
+        """Whether the deadline has passed."""
         return self.deadline is not None and time.perf_counter() > self.deadline
 
     def fill_masks(self, budget: int) -> bool:
-        """Look at what may follow; whether there is anything."""
+        """Fill the masks; return whether any token is allowed."""
         self.cursor.fill_mask(self.unbudgeted_mask)
         self.cursor.fill_mask(self.mask, budget)
         if self.field_budgets is not None:
@@ -212,13 +212,13 @@ class Attempt:
         return not self.rejected_texts or bool(self.mask.any())
 
     def only_token(self) -> int | None:
-        """The token that must follow, if the model need not be asked."""
+        """The only allowed token, if the model need not choose."""
         if self.is_restricted and self.shortened_at is None:
-            return None  # the model is asked, to learn whether it would have gone another way
+            return None  # the model shows whether it prefers a token that the budget excludes
         return only_id(self.mask)
 
     def sample(self) -> Flow[SampledToken]:
-        """Ask for a token, and where a choice begins also how likely each of its values is."""
+        """Request a token and, at the start of a choice, the probability of each of its values."""
         asked = time.perf_counter()
         choice = None
         if self.choice_scorer is not None and (
@@ -233,11 +233,11 @@ class Attempt:
         if choice is not None:
             scores = cast("list[NDArray[np.float32]]", (yield ScoreRequest(choice.branches)))
             choice.set_probabilities(told, scores)
-        self.started_at += time.perf_counter() - asked  # the model's time is not the flow's
+        self.started_at += time.perf_counter() - asked  # the time of the model does not count
         return told
 
     def sample_request(self, candidates: tuple[int, ...]) -> SampleRequest:
-        """Ask for a token after those that the model has not read yet."""
+        """The request for the token after the unread ones."""
         ask = SampleRequest(
             token_ids=self.unread,
             mask=self.mask,
@@ -259,20 +259,20 @@ class Attempt:
 
     @property
     def location(self) -> str:
-        """Where it stands, for errors."""
+        """The position in the sequence, for errors."""
         if self.settings.max_thinking_tokens and self.thinking is None:
             return f"token {self.generated.thinking_tokens} of the thoughts"
         return f"token {len(self.generated.token_ids)}"
 
     @property
     def can_draft(self) -> bool:
-        """Whether what follows may be drafted: thoughts are not."""
+        """Whether a draft may follow; thoughts are not drafted."""
         return self.settings.prompt_lookup > 0 and (
             self.settings.max_thinking_tokens == 0 or self.thinking is not None
         )
 
     def draft(self, max_tokens: int) -> Draft:
-        """Up to so many tokens that may well come next, and for which there is room."""
+        """Draft at most `max_tokens` tokens within the budget."""
         begin = time.perf_counter()
         if self.drafter is None:
             model = self.settings.assistant_model
@@ -282,7 +282,9 @@ class Attempt:
             self.drafter = begin_drafts(self.prompt_ids, self.vocabulary, self.retokenizer)
         max_tokens = min(max_tokens, self.settings.prompt_lookup, self.remaining - 1)
         draft = self.drafter.draft(self.cursor, max_tokens)
-        self.started_at -= time.perf_counter() - begin - draft.seconds  # it is asked for in the model's time
+        self.started_at -= (
+            time.perf_counter() - begin - draft.seconds
+        )  # drafts are requested in the time of the model
         return draft
 
     def transform(self, row: NDArray[np.float32], mask: NDArray[np.uint32]) -> NDArray[np.float32]:
@@ -294,13 +296,13 @@ class Attempt:
             raise
 
     def receive(self, sampled: SampledToken) -> int:
-        """The token chosen; notice when the model would rather have gone where the budget has no room."""
+        """Return the chosen token; record whether the model prefers one that the budget excludes."""
         if sampled.unbudgeted_token_id is not None and not is_allowed(self.mask, sampled.unbudgeted_token_id):
             self.shortened_at = len(self.generated.token_ids)
         return sampled.token_id
 
     def fast_forward(self) -> None:
-        """Take the tokens of the text that must come next, as far as what follows cannot respell them."""
+        """Append the tokens of forced text that no later text can retokenize."""
         forced = self.cursor.forced_bytes()
         if len(forced) == self.pending_bytes or self.rejected_texts.matches(
             self.generated.text, forced[self.pending_bytes :]
@@ -315,7 +317,7 @@ class Attempt:
         except TokenRejected:
             self.cursor.rollback(taken)
             return
-        if not self.cursor.is_finished:  # what follows may respell the last tokens; at the end nothing does
+        if not self.cursor.is_finished:  # later text may retokenize the last tokens
             surplus = taken - min(
                 max(0, taken - 1), self.retokenizer.stable_count(complete_characters(forced))
             )
@@ -327,28 +329,28 @@ class Attempt:
         self.append(ids[:taken], (0.0, 0.0), forced=True)
 
     def retokenize(self, forced: bytes) -> list[int]:
-        """The tokens that the model's tokenizer writes for forced bytes, if it can."""
+        """Encode forced bytes with the tokenizer of the model; an empty list if it cannot encode them."""
         text = complete_characters(forced)
         if (
             not self.settings.fast_forward or len(forced) < 2 or not text
-        ):  # one byte leaves only a choice between tokens
+        ):  # for one byte the model chooses the token
             return []
         return self.retokenizer.encode(text)
 
     def append(self, token_ids: list[int], score: tuple[float, float], *, forced: bool) -> None:
-        """Write tokens that the cursor has taken."""
+        """Append tokens by which the cursor has advanced."""
         written = self.generated
         self.unread += token_ids
         for token_id in token_ids:
             token = self.vocabulary.tokens[token_id]
             text = token[self.pending_bytes :]
-            if not text:  # it spells the end of the prompt again, and nothing else
+            if not text:  # the token only repeats the end of the prompt
                 self.pending_bytes -= len(token)
                 self.prompt_ids.append(token_id)
                 continue
             written.token_ids.append(token_id)
             written.token_bytes.append(text)
-            # What does not spell the prompt is not what the target forbids.
+            # The mask removed tokens that do not repeat the prompt, not tokens that the target forbids.
             written.scores.append((score[0], 0.0) if self.pending_bytes else score)
             written.is_forced.append(forced)
             written.text += text
@@ -367,7 +369,7 @@ class Attempt:
         return not self.settings.charge_discarded or self.cursor.fits(self.remaining)
 
     def backtrack(self) -> bool:
-        """Leave a way that leads to banned texts alone, by its last token; whether there may be another."""
+        """Take back the last token of a prefix of only rejected texts; return whether others are possible."""
         text = bytes(self.generated.text)
         start = self.rejected_texts.value_start(text)
         if start is None or start >= len(text):
@@ -377,7 +379,7 @@ class Attempt:
         return not self.settings.charge_discarded or self.cursor.fits(self.remaining)
 
     def rewind(self, start: int) -> None:
-        """Take back the tokens from the one that holds the byte `start`."""
+        """Take back all tokens from the one that contains the byte `start`."""
         written = self.generated
         count, length = len(written.token_ids), len(written.text)
         while length > start:
@@ -399,7 +401,7 @@ class Attempt:
         del self.unread[len(self.unread) - unread :]
         self.rollback_count += taken - unread
         self.read_tokens -= taken - unread
-        if not self.unread:  # the logits after the last token that stays are wanted again
+        if not self.unread:  # the logits after the last kept token are needed again
             self.unread = [written.token_ids[-1] if written.token_ids else self.prompt_ids[-1]]
             self.rollback_count += 1
             self.read_tokens -= 1
@@ -424,7 +426,7 @@ class Attempt:
 
 
 def _text_mask(vocabulary: Vocabulary) -> NDArray[np.uint32]:
-    """uint32[words]: the tokens that are text."""
+    """Return uint32[words], the mask of the text tokens."""
     is_text = np.zeros(32 * vocabulary.mask_words, bool)
     is_text[: vocabulary.size] = [
         bool(token) and not token.startswith(CONTROL_BYTE) for token in vocabulary.tokens

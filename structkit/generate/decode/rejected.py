@@ -1,4 +1,4 @@
-"""Texts that were refused: what a sequence must not write again."""
+"""Rejected texts, which a sequence must not contain again."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _NUMBER_TERMINATORS = b",]} \n\r\t"
 
 
 class RejectedTexts:
-    """Texts that must not be written again, and where the values begin for which they were refused.
+    """Rejected texts and the start of the rejected value in each.
 
-    A text is banned from its first byte on, not from that of the value: a token may write the first byte of a value
-    and what is before it, and elsewhere the same value may be right.
+    A text is banned from its first byte, not from the start of the value: one token may contain the first byte of a
+    value and bytes before it, and the same value may be valid elsewhere.
 
     >>> bans = RejectedTexts()
     >>> bans.add(b"[10, 34, 5]", 5, 7)
@@ -35,7 +35,7 @@ class RejectedTexts:
         return bool(self._rejected or self._rejected_complete)
 
     def for_retry(self) -> RejectedTexts:
-        """The bans of another attempt: what was refused; ways that led to nothing else may have room there."""
+        """Return the bans of the next attempt, without dead ends: its budget may differ."""
         bans = RejectedTexts()
         bans._rejected, bans._rejected_complete = self._rejected.copy(), self._rejected_complete.copy()
         return bans
@@ -44,13 +44,13 @@ class RejectedTexts:
         """Ban a value, after what is before it.
 
         Args:
-            text: The text that was refused.
-            start: The byte at which the value begins.
-            end: The byte after it.
+            text: The rejected text.
+            start: The byte offset of the value.
+            end: The byte offset of its end.
         """
         value = text[start:end]
         if value[-1:] not in (b'"', b"}", b"]") and value[:1] in (b"-", *(bytes([d]) for d in b"0123456789")):
-            # A number may be the beginning of another, so it is banned with what ends it.
+            # A number may be the prefix of another, so it is banned with its terminators.
             self._rejected += [(start, text[:end] + bytes([byte])) for byte in _NUMBER_TERMINATORS]
             if end == len(text):
                 self._rejected_complete.add(text)
@@ -58,26 +58,26 @@ class RejectedTexts:
             self._rejected.append((start, text[:end]))
 
     def add_prefix(self, start: int, text: bytes) -> None:
-        """Ban all that begins with a text, a way to banned ones alone; its value begins at the byte `start`."""
+        """Ban a prefix of only banned texts; the rejected value starts at byte `start`."""
         self._dead_ends.append((start, text))
 
     def matches(self, text: bytes | bytearray, more: bytes) -> bool:
-        """Whether a text that goes on with `more` would write a banned one."""
+        """Whether `text` followed by `more` starts with a banned text."""
         whole = bytes(text) + more
         return any(whole.startswith(banned) for _, banned in self._all())
 
     def value_start(self, text: bytes | bytearray) -> int | None:
-        """Where the innermost value begins with which a text would become a banned one; `None` if there is none."""
+        """The start of the innermost value that would complete a banned text; `None` without one."""
         starts = [start for start, _ in self._started(text)]
         starts += [0 for banned in self._rejected_complete if banned.startswith(text)]
         return max(starts, default=None)
 
     def may_stop(self, text: bytes | bytearray) -> bool:
-        """Whether a text may end here."""
+        """Whether the text may end here."""
         return bytes(text) not in self._rejected_complete
 
     def apply_to(self, mask: NDArray[np.uint32], text: bytes | bytearray, cursor: Cursor) -> None:
-        """Take the tokens out of a mask that would write a banned text after a text."""
+        """Clear the tokens in a mask that would complete a banned text."""
         guide = cursor.guide
         tokens = guide.vocabulary.tokens
         for _, banned in self._started(text):
@@ -89,7 +89,7 @@ class RejectedTexts:
             mask &= ~guide.eos_mask
 
     def _started(self, text: bytes | bytearray) -> list[tuple[int, bytes]]:
-        """The bans that a text is the beginning of."""
+        """The banned texts that start with `text`."""
         begun = bytes(text)
         return [(start, banned) for start, banned in self._all() if banned.startswith(begun)]
 

@@ -36,7 +36,7 @@ _Queue: TypeAlias = "list[tuple[int, Prepared | Exception]]"
 """Requests with their numbers; an error takes the place of a request that could not be prepared."""
 
 _MAX_ROWS = 32
-"""Samples of one prompt that are written at once: each takes memory for its own part of the KV cache."""
+"""Samples of one prompt that are generated at once: each takes memory for its own part of the KV cache."""
 
 
 def run(request: Request, cancelled: threading.Event | None = None) -> Result[object]:
@@ -77,18 +77,18 @@ def run_many(
     """Generate a value for each prompt.
 
     Args:
-        model: It is held for itself while it writes.
+        model: The model; it is locked meanwhile.
         prompts: Texts or messages.
-        targets: What to generate for each.
-        settings: How.
-        batch: How many at once.
-        cancelled: See `drive_all`.
+        targets: The target of each prompt.
+        settings: The options of the call.
+        batch: The batch size and the handling of errors.
+        cancelled: See `run_flows`.
 
     Returns:
-        The results, in the order of the prompts; with `batch.keep_errors` the errors of those that have none.
+        The results in the order of the prompts; with `batch.return_exceptions`, an error in place of a result.
 
     Raises:
-        Exception: Without `batch.keep_errors` the first error.
+        Exception: The first error, without `batch.return_exceptions`.
     """
     outcomes = dict(run_as_completed(model, dict(enumerate(prompts)), targets, settings, batch, cancelled))
     return [outcomes[number] for number in range(len(prompts))]
@@ -102,18 +102,18 @@ def run_as_completed(
     batch: BatchSettings,
     cancelled: threading.Event | None = None,
 ) -> Generator[tuple[int, Result[object] | Exception], None, None]:
-    """Generate a value for each prompt, and tell of each when it has come to an end.
+    """Generate a value for each prompt, and yield each when it is complete.
 
     Args:
-        model: See `run_many`; it is held until the last is told of, or this is closed.
-        prompts: Texts or messages by their numbers, which make the random numbers of each its own.
+        model: See `run_many`; it is locked until the generator ends or is closed.
+        prompts: Texts or messages by number; each number has its own random numbers.
         targets: See `run_many`.
         settings: See `run_many`.
         batch: See `run_many`.
         cancelled: See `run_many`.
 
     Yields:
-        The number of a prompt, and its result or, with `batch.keep_errors`, its error.
+        The number of a prompt, and its result or, with `batch.return_exceptions`, its error.
 
     Raises:
         Exception: See `run_many`.
@@ -186,15 +186,16 @@ def save_guides(prepared: Sequence[Prepared | Exception]) -> None:
 
 
 def start_batch(model: LogitsModel, settings: Settings) -> Batch:
-    """A batch of a model.
+    """Return a new batch of a model.
 
     Raises:
-        GenerationError: The draft model cannot draft for it.
+        GenerationError: The assistant model cannot draft for the model.
     """
     rows, draft = new_batch(model), settings.assistant_model
     if draft is not None and not isinstance(rows, SupportsLookahead):
         raise GenerationError(
-            f"{model.name} cannot take back what it has read, so no model can draft for it; leave out assistant_model=..."
+            f"{model.name} cannot take back what it has read, so no model can draft for it; "
+            "leave out assistant_model=..."
         )
     if draft is not None and draft.vocabulary.tokens != model.vocabulary.tokens:
         raise GenerationError(
@@ -219,7 +220,7 @@ def _start(
 
 
 def _common_prefix(prompts: Sequence[list[int]]) -> list[int]:
-    """What all prompts begin with, but for the last token of the shortest; prompts that were not read do not count."""
+    """Return the common prefix of all prompts that are not empty, without the last token of the shortest."""
     prompts = [prompt for prompt in prompts if prompt]
     low, high = min(prompts, default=[]), max(prompts, default=[])
     most = min(map(len, prompts), default=1) - 1

@@ -1,4 +1,4 @@
-"""The driver: it carries tokens and choices between flows and a model, any number of them side by side."""
+"""The scheduler: runs decode flows side by side on one batch of a model."""
 
 from __future__ import annotations
 
@@ -37,31 +37,31 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 _PRIOR_ACCEPTED, _PRIOR_TOTAL = 1.2, 2.0
-"""What is thought of guesses before there were any: so many of so many came true."""
+"""Prior acceptance rate of guesses: 1.2 of 2."""
 
 _DECAY = 0.97
-"""What is left of that at each look at a draft."""
+"""Factor by which older counts decay at each update."""
 
 _TYPICAL_DRAFT = 4
-"""Tokens of a draft that is worth something."""
+"""Tokens of a typical useful draft."""
 
 _NO_DRAFT = Draft()
 
 
 class Cancelled(Exception):
-    """Nobody waits for the generation any more; it never leaves this module's drivers."""
+    """The caller cancelled. The error never reaches the caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowResult(Generic[R]):
-    """How a flow ended.
+    """The end of a flow.
 
     Attributes:
-        index: That of the flow.
-        outcome: What it returned, or the error that ended it.
-        model_seconds: Its share of the time that the model took.
+        index: The index of the flow.
+        outcome: The value that the flow returned, or the error that ended it.
+        model_seconds: The share of the flow in the time of the model.
         drafted_tokens: The tokens that the model read as a draft.
-        accepted_tokens: Those of them that were chosen.
+        accepted_tokens: The drafted tokens that were chosen.
     """
 
     index: int
@@ -72,14 +72,14 @@ class FlowResult(Generic[R]):
 
 
 class ModelLocks:
-    """One lock for each model: a model writes one batch at a time, whatever threads ask."""
+    """One lock for each model: a model runs one batch at a time."""
 
     def __init__(self) -> None:
         self._locks: WeakKeyDictionary[LogitsModel, threading.RLock] = WeakKeyDictionary()
         self._guard = threading.Lock()
 
     def lock_of(self, model: LogitsModel) -> threading.RLock:
-        """The lock of a model; the same thread may take it again."""
+        """Return the lock of a model, which is reentrant."""
         if not callable(getattr(model, "session", None)):
             raise TypeError(
                 f"a model is what structkit.load() gives, or what can encode and begin a session, not {model!r:.60}"
@@ -89,7 +89,7 @@ class ModelLocks:
 
     @contextmanager
     def acquire(self, *models: LogitsModel | None) -> Iterator[None]:
-        """Hold the locks of several models, in an order that is the same for all."""
+        """Hold the locks of multiple models; a fixed order avoids deadlocks."""
         locks = {id(lock): lock for lock in (self.lock_of(model) for model in models if model is not None)}
         with ExitStack() as stack:
             for _, lock in sorted(locks.items()):
@@ -98,22 +98,22 @@ class ModelLocks:
 
 
 MODEL_LOCKS = ModelLocks()
-"""The turns of all models."""
+"""The locks of all models."""
 
 
 def run_flows(
     flows: Iterable[Flow[R]], rows: Batch, max_rows: int, cancelled: threading.Event | None = None
 ) -> Generator[FlowResult[R] | None, None, None]:
-    """Run flows side by side. A row that ends makes room for the next flow.
+    """Run flows side by side. When a row ends, the next flow starts.
 
     Args:
-        flows: Fresh flows, numbered from 0. They are asked for one by one as there is room.
-        rows: A fresh batch of a model.
-        max_rows: Rows at once.
-        cancelled: When it is set, all is given up before the model's next step, or before the next flow is begun.
+        flows: Flows that have not started, numbered from 0. The iterable is read as rows become free.
+        rows: A new batch of a model.
+        max_rows: Maximum number of rows at once.
+        cancelled: If set, all flows are closed before the next step of the model or the start of the next flow.
 
     Yields:
-        How each flow ended, when it does; and `None` after each step of the model.
+        The result of each flow when it ends, and `None` before each step of the model.
 
     Raises:
         Cancelled: `cancelled` was set.
@@ -125,7 +125,7 @@ def run_flows(
     try:
         while True:
             check_cancelled(cancelled)
-            while batch.start_flows(waiting):  # what takes but one step has ended then, and makes room again
+            while batch.start_flows(waiting):  # flows of a single step have ended by then
                 yield from batch.take_finished()
                 check_cancelled(cancelled)
             yield from batch.take_finished()
@@ -140,13 +140,13 @@ def run_flows(
 
 
 def check_cancelled(cancelled: threading.Event | None) -> None:
-    """Raise `Cancelled` if that was set."""
+    """Raise `Cancelled` if `cancelled` is set."""
     if cancelled is not None and cancelled.is_set():
         raise Cancelled
 
 
 def until_cancelled(items: Iterable[T], cancelled: threading.Event | None) -> Iterator[T]:
-    """The items, as long as somebody waits for what is made of them.
+    """Yield the items until `cancelled` is set.
 
     Raises:
         Cancelled: `cancelled` was set.
@@ -157,14 +157,14 @@ def until_cancelled(items: Iterable[T], cancelled: threading.Event | None) -> It
 
 
 def _width(probabilities: Sequence[Sequence[float]], overhead: int) -> int:
-    """How many tokens of each row to read at once, so that those that are there take the least time each.
+    """Return the number of tokens to read per row that minimizes the time per useful token.
 
-    A row that has fewer is padded, and one that has more waits: text that one row alone is forced to write would else
-    be paid for by all.
+    A row with fewer tokens is padded; a row with more reads the others in the next step. Otherwise all rows would pay
+    for the forced text of one.
 
     Args:
-        probabilities: For each token of each row how likely it is to be needed.
-        overhead: See `Rows.overhead`.
+        probabilities: For each token of each row, the probability that it is used.
+        overhead: See `Batch.overhead`.
 
     >>> forced = [[1.0], [1.0], [1.0], [1.0] * 9]
     >>> _width(forced, overhead=4), _width(forced, overhead=1_000)
@@ -180,39 +180,39 @@ def _width(probabilities: Sequence[Sequence[float]], overhead: int) -> int:
 
 
 class _AcceptanceRate:
-    """How often guesses came true, of late: what a draft is worth."""
+    """Recent acceptance rate of guesses."""
 
     def __init__(self) -> None:
         self._accepted, self._total = _PRIOR_ACCEPTED, _PRIOR_TOTAL
 
     @property
     def rate(self) -> float:
-        """That of a guess, if those before it came true."""
+        """The probability that a guess is accepted if the guesses before it are."""
         return self._accepted / self._total
 
     def update(self, accepted: int, rejected: int) -> None:
-        """Count guesses, and forget old ones by and by."""
+        """Count guesses; older counts decay."""
         self._accepted = _DECAY * self._accepted + (1 - _DECAY) * _PRIOR_ACCEPTED + accepted
         self._total = _DECAY * self._total + (1 - _DECAY) * _PRIOR_TOTAL + accepted + rejected
 
     def probabilities(self, draft: Draft) -> list[float]:
-        """How likely each token of a draft is to come."""
+        """The probability of each token of a draft."""
         return [self.rate**guesses for guesses in accumulate(draft.is_guess)]
 
     def pays_off(self, rows: int, overhead: int) -> bool:
-        """Whether drafts of some tokens may be worth reading in a batch of so many rows."""
+        """Whether a typical draft saves time in a batch of `rows` rows."""
         return (1 + _TYPICAL_DRAFT * self.rate) * (overhead + rows) > overhead + (1 + _TYPICAL_DRAFT) * rows
 
 
 class _Row(Generic[R]):
-    """A flow, what it asks for now, the tokens of that which are still to be read, and the time it took.
+    """A flow, its current request, and the tokens that the model has not read.
 
     Attributes:
-        index: That of the flow.
-        draft: What may follow what it asks for; `None` if it was not drafted yet.
-        draft_ids: The tokens of a draft that the model has read, and the row was not asked for yet.
-        is_guess: For each of them whether it was a guess.
-        logits_index: With `draft_ids`, the position of the logits before it among those of the last step.
+        index: The index of the flow.
+        draft: The draft that follows the request; `None` before it is made.
+        draft_ids: The draft tokens that the model has read and the flow has not requested.
+        is_guess: For each of `draft_ids`, whether it is a guess.
+        logits_index: The position of the logits before `draft_ids` among those of the last step.
     """
 
     def __init__(self, number: int, flow: Flow[R]) -> None:
@@ -229,7 +229,7 @@ class _Row(Generic[R]):
         self.accepted_tokens = 0
 
     def next_tokens(self, width: int | None) -> list[int]:
-        """The next tokens to read, and if these are all, as much of the draft as there is room for."""
+        """Return the next tokens to read; after the last of them, as much of the draft as `width` allows."""
         tokens, self.unread = self.unread[:width], [] if width is None else self.unread[width:]
         if not self.unread and self.draft is not None and width is not None:
             room = width - len(tokens)
@@ -238,7 +238,7 @@ class _Row(Generic[R]):
         return tokens + self.draft_ids
 
     def set_request(self, request: SampleRequest, acceptance: _AcceptanceRate) -> int:
-        """Take what is asked for; how many tokens that the model has read are to be taken back."""
+        """Set the request; return how many tokens the model must roll back."""
         same = 0
         if not request.rollback_count:
             pairs = zip(request.token_ids, self.draft_ids, strict=False)
@@ -255,13 +255,13 @@ class _Row(Generic[R]):
         return request.rollback_count + (self.drop_draft() if self.unread else 0)
 
     def drop_draft(self) -> int:
-        """Give up what was read ahead; how many tokens these are."""
+        """Discard the draft tokens that were read; return their number."""
         dropped, self.draft_ids, self.is_guess = len(self.draft_ids), [], []
         return dropped
 
 
 class _Scheduler(Generic[R]):
-    """The rows that are being written, in the order of the model's."""
+    """The active rows, in the order of the rows of the batch."""
 
     def __init__(self, batch: Batch, max_rows: int) -> None:
         self.active: list[_Row[R]] = []
@@ -271,20 +271,20 @@ class _Scheduler(Generic[R]):
         self._acceptance = _AcceptanceRate()
 
     def take_finished(self) -> list[FlowResult[R]]:
-        """What ended since the last time."""
+        """Return and clear the results of flows that ended."""
         ended, self._finished = self._finished, []
         return ended
 
     def close(self) -> None:
-        """Give up what was not finished."""
+        """Close the flows that have not ended."""
         for row in self.active:
             row.flow.close()
         self.active = []
         self._batch.select([])
 
     def start_flows(self, waiting: Iterator[tuple[int, Flow[R]]]) -> bool:
-        """Begin flows until the batch is full, if there is room for several; whether there was one."""
-        # To read prompts together is quicker, and to add rows moves those that are there.
+        """Start flows until the batch is full, if a quarter of it is free; return whether any started."""
+        # Reading prompts together is faster, and adding rows moves the existing ones.
         if self._max_rows - len(self.active) < max(1, self._max_rows // 4):
             return False
         entering = self._start_rows(waiting)
@@ -295,7 +295,7 @@ class _Scheduler(Generic[R]):
         return bool(entering)
 
     def step(self) -> None:
-        """Let the model read what the flows ask for, and tell those whose tokens were all read what was chosen."""
+        """Run one step of the model, and send the chosen tokens to the flows whose tokens were all read."""
         self._draft()
         if not self.active:
             return
@@ -306,7 +306,7 @@ class _Scheduler(Generic[R]):
         self._compute(self.active, 0, self._batch.feed, _width(worths, self._batch.overhead))
 
     def _draft(self) -> None:
-        """Have the flows say what may follow, if it can be of use."""
+        """Draft tokens for the rows, if that pays off."""
         if isinstance(self._batch, SupportsLookahead) and self._acceptance.pays_off(
             len(self.active), self._batch.overhead
         ):
@@ -315,7 +315,7 @@ class _Scheduler(Generic[R]):
                     try:
                         row.draft = row.request.draft(self._batch.overhead)
                         row.seconds += row.draft.seconds
-                    except Exception as error:  # what drafts break ends one flow, and is raised for it
+                    except Exception as error:  # an error of a drafter ends only its flow
                         self._fail(row, error)
             self._drop_finished()
 
@@ -338,7 +338,7 @@ class _Scheduler(Generic[R]):
         read: Callable[[Sequence[Sequence[int]]], Logits],
         width: int | None = None,
     ) -> None:
-        """One step of the model for rows, the first of which is the model's row `first`."""
+        """Run one step of the model for rows that start at row `first` of the batch."""
         begin = time.perf_counter()
         try:
             logits = self._feed(
@@ -357,7 +357,7 @@ class _Scheduler(Generic[R]):
         self._drop_finished()
 
     def _drop_finished(self) -> None:
-        """Let go of rows that have ended."""
+        """Remove the rows that have ended."""
         kept = [number for number, row in enumerate(self.active) if row.request is not None]
         if len(kept) < len(self.active):
             self.active = [self.active[number] for number in kept]
@@ -369,14 +369,14 @@ class _Scheduler(Generic[R]):
         ahead: int,
         read: Callable[[Sequence[Sequence[int]]], Logits],
     ) -> Logits:
-        """float[rows, 1 + ahead, width]: the logits after the last tokens of each row."""
+        """Return float[rows, 1 + ahead, width], the logits after the last tokens of each row."""
         rows = self._batch
         if ahead and isinstance(rows, SupportsLookahead):
             return call_model(lambda: rows.feed_multi(token_ids, 1 + ahead))
         return checked_logits(lambda: read(token_ids), len(token_ids))[:, None]
 
     def _sample(self, rows: list[_Row[R]], first: int, complete: list[int], logits: Logits) -> list[int]:
-        """Choose for rows whose tokens were all read; those for which what they ask for next was read too."""
+        """Choose tokens for `complete` rows; return those whose next request was read already, in the draft."""
         begin = time.perf_counter()
         places = [rows[number].logits_index for number in complete]
         if len(complete) == len(rows) and logits.shape[1] == 1:
@@ -401,7 +401,7 @@ class _Scheduler(Generic[R]):
         return [number for number in complete if rows[number].request is not None and not rows[number].unread]
 
     def _advance(self, row: _Row[R], number: int, resume: Callable[[], SampleRequest | ScoreRequest]) -> None:
-        """Let a flow go on until it asks for a token or ends."""
+        """Resume a flow until it requests a token or ends."""
         row.request = None
         try:
             ask = resume()
@@ -414,7 +414,7 @@ class _Scheduler(Generic[R]):
             self._rollback(number, row.set_request(ask, self._acceptance))
         except StopIteration as end:
             self._finish(row, end.value)
-        except Exception as error:  # one that fails does not lose the others
+        except Exception as error:  # the other flows continue
             self._fail(row, error)
 
     def _rollback(self, number: int, count: int) -> None:
@@ -440,7 +440,7 @@ class _Scheduler(Generic[R]):
         )
 
     def _fail_all(self, error: ModelError) -> None:
-        """End all rows that the model has: it broke."""
+        """End all rows after an error of the model."""
         for row in self.active:
             self._fail(row, error)
         self.active = []
@@ -448,10 +448,10 @@ class _Scheduler(Generic[R]):
 
 
 async def in_thread(work: Callable[[threading.Event], R]) -> R:
-    """Run blocking work in a worker thread, so that the event loop goes on.
+    """Run blocking work in a worker thread, so that the event loop is not blocked.
 
     Args:
-        work: Called with an event that is set when the waiting task is cancelled; it should then soon end.
+        work: A function of an event. The event is set when the task is cancelled; the function should then return soon.
     """
     cancelled = threading.Event()
     try:

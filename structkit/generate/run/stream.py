@@ -1,4 +1,4 @@
-"""Streams: a value while it is written, as events and as the part of it that is certain."""
+"""Streams: events and partial values while a value is generated."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
-    """An iterator of events. The model works when the next event is asked for, and is free in between.
+    """An iterator of events. The model runs only while the next event is computed.
 
-    Made by `structkit.stream`. Used as a context manager, or closed, it lets go of what the model remembers at once.
+    Returned by `structkit.stream`. `close`, or the end of a `with` block, frees the state of the model at once.
     """
 
     def __init__(self, model: LogitsModel, prompt: Prompt, target: AnyTarget, settings: Settings) -> None:
@@ -49,12 +49,12 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
 
     @property
     def partial(self) -> object:
-        """The value as far as it is certain, in the types of the target.
+        """The part of the value that is final, in the types of the target.
 
-        A text is there as far as it goes. All else is there when it is complete: numbers, so that no 3 becomes 30,
-        members of an `Enum` or a `Literal`, dates. A model is an instance that lacks the fields that have not begun,
-        made without validation, until it is complete. `None` where nothing is certain. Each is a new object, which no
-        later event changes.
+        A string is included as far as it is generated. Numbers (3 may become 30), members of an `Enum` or a `Literal`,
+        dates and other values are included once they are complete. A model that is not complete is an instance
+        without validation that lacks the fields that have not started. `None` if nothing is final. Each access
+        returns a new object, which later events do not change.
         """
         if self._result is not None:
             return self._result.value
@@ -62,7 +62,7 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
 
     @property
     def text(self) -> str:
-        """The text so far, but for a character that is not whole."""
+        """The text so far, without an incomplete character at the end."""
         return self._generated.text.decode(errors="ignore")
 
     @staticmethod
@@ -73,7 +73,9 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
         steps = None
         try:
             while True:
-                with MODEL_LOCKS.acquire(*self._request.models):  # others may use the model between two steps
+                with MODEL_LOCKS.acquire(
+                    *self._request.models
+                ):  # other threads may use the model between steps
                     if steps is None:
                         batch = start_batch(self._request.model, self._request.settings)
                         steps = run_flows([write(self._prepared, self._generated)], batch, 1)
@@ -98,9 +100,9 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
 
 
 class AsyncStream(AsyncResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
-    """A stream for async programs: the model works in a thread while the next event is awaited.
+    """An async stream: the model runs in a thread while the next event is awaited.
 
-    Made by `structkit.astream`. Like `Stream`, with `async for` and `async with`.
+    Returned by `structkit.astream`. Like `Stream`, with `async for` and `async with`.
     """
 
     def __init__(self, stream: Stream[T_co]) -> None:
@@ -122,12 +124,12 @@ class AsyncStream(AsyncResultStream["Event[T_co]", Result[T_co]], Generic[T_co])
         return event.result if isinstance(event, StreamEnd) else None
 
     def _ended(self) -> Result[T_co]:
-        # The last event may have gone to a task that was cancelled.
+        # The task that received the last event may have been cancelled.
         return self._stream.result
 
 
 class _InThread(Generic[T_co]):
-    """The events of a stream, each made in a thread."""
+    """The events of a stream, each computed in a thread."""
 
     def __init__(self, stream: Stream[T_co]) -> None:
         self._stream = stream
@@ -141,7 +143,7 @@ class _InThread(Generic[T_co]):
         return event
 
     async def aclose(self) -> None:
-        """Close the stream; a step of the model that a cancelled task has left behind is waited for."""
+        """Close the stream, after a running step of the model has ended."""
         await asyncio.to_thread(self._close)
 
     def _next(self) -> Event[T_co] | None:
