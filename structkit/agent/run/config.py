@@ -1,4 +1,4 @@
-"""What an agent is made of: its model, tools and result, and the guides of the steps that it may make."""
+"""Configuration of an agent: its model, tools and result, and the targets and guides of its steps."""
 
 from __future__ import annotations
 
@@ -27,38 +27,38 @@ from structkit.vocabulary.vocabulary import Vocabulary
 __all__ = ["NO_MORE_CALLS", "AgentConfig"]
 
 NO_MORE_CALLS = "No function can be called any more; give the answer."
-"""What the model is told before the step in which only the result remains."""
+"""The note before the step that can only generate the result."""
 
 MIN_RESULT_TOKENS = 24
-"""Tokens of an output that are always shown to the model, however little room its context has."""
+"""Minimum number of tokens of an output in the prompt, even if the context is almost full."""
 
 _MARGIN = 8
-"""Tokens by which a chat template may write a turn longer than the one that was measured."""
+"""Safety margin in tokens: a chat template can render a message longer than the measured one."""
 
 _ROLE_PREFIXES = {"system": "", "user": "User: ", "assistant": "Assistant: "}
-"""What stands before a turn where there is no chat template."""
+"""Prefixes of messages for models without a chat template."""
 
 _MAX_TARGETS = 64
-"""Sets of available tools whose language is kept."""
+"""Maximum number of cached step targets."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentConfig:
-    """An agent, as its runs see it.
+    """The configuration that the runs of an agent share.
 
     Attributes:
         model: The model.
         tools: The tools.
-        output: What a run ends in.
-        format: How calls are written.
-        uses_chat_template: Whether the model's chat template writes them so, and renders tools and outputs.
-        instructions: What the model is told before all.
-        max_steps: Steps in a run, the last included.
-        max_parallel_calls: Calls in a step.
-        allow_text: Whether free text may stand before calls, and before the result where a call could stand.
-        settings: How values are written; its tokens and seconds are those of a whole run.
-        deps_type: The type of the dependencies; `object` if nothing is said of them.
-        prefix_cache: What the model has read in runs that ended.
+        output: The target of the result.
+        format: The format of calls.
+        uses_chat_template: Whether the chat template of the model renders tools, calls and outputs.
+        instructions: The system prompt.
+        max_steps: Maximum number of steps in a run, including the last.
+        max_parallel_calls: Maximum number of calls in a step.
+        allow_text: Whether free text can precede calls, and the result in a step that allows calls.
+        settings: Generation settings; its token limit and timeout apply to a whole run.
+        deps_type: The type of the dependencies; `object` if undeclared.
+        prefix_cache: The prefix cache of finished runs.
     """
 
     model: LogitsModel
@@ -79,16 +79,16 @@ class AgentConfig:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The tokens of the model, and the marks of the format."""
+        """The vocabulary of the model with the control tokens of the format."""
         return vocabulary_of(self.model, self.format)
 
     @property
     def max_calls(self) -> int:
-        """Calls in a step, as many as the format can write."""
+        """Maximum number of calls in a step: 1 if the format cannot represent more."""
         return self.max_parallel_calls if self.format.multiple_calls else 1
 
     def step_target(self, tools: Sequence[AvailableTool]) -> StepTarget:
-        """The language of a step; that of a set of tools is made once."""
+        """Return the target of a step, cached by its tools."""
         key = tuple((offer.tool.name, offer.remaining_calls) for offer in tools)
         target = self._targets.get(key)
         if target is None:
@@ -103,27 +103,27 @@ class AgentConfig:
         return target
 
     def compile(self, target: StepTarget) -> CompiledTarget:
-        """The guide of a step."""
+        """Compile the target of a step; guides are cached."""
         return GUIDE_CACHE.get(target, self.vocabulary, self.settings.compile_settings, self.settings.source)
 
     @cached_property
     def final_target(self) -> StepTarget:
-        """The language of the last step."""
+        """The target of the last step."""
         return self.step_target(())
 
     @cached_property
     def min_output_tokens(self) -> int:
-        """The fewest tokens of a result."""
+        """Minimum number of tokens of a result."""
         return self.compile(self.final_target).guide.cursor().min_tokens_to_end()
 
     @cached_property
     def max_token_length(self) -> int:
-        """The most characters that one token can stand for."""
+        """Maximum number of characters of a token."""
         return max(1, max(map(len, self.vocabulary.tokens), default=1))
 
     @cached_property
     def step_overhead(self) -> int:
-        """The tokens that one more step adds to the conversation, with little of its outputs and without its calls."""
+        """Tokens that a step adds to the conversation, with minimal outputs and without its calls."""
         asked: tuple[Message, ...] = (User(content="x"),)
         calls = tuple(
             CallPart(id=str(n), name=self.tools[0].name, arguments="{}") for n in range(self.max_calls)
@@ -137,7 +137,7 @@ class AgentConfig:
 
     @cached_property
     def description(self) -> str:
-        """What the model is told of the tools and the result."""
+        """The description of the tools and the result in the prompt."""
         if not self.settings.include_schema:
             return ""
         if self.uses_chat_template:
@@ -146,11 +146,11 @@ class AgentConfig:
 
     @cached_property
     def function_schemas(self) -> tuple[Mapping[str, object], ...]:
-        """The tools as the chat template is told them."""
+        """The function schemas of the tools for the chat template."""
         return tuple(map(function_schema, self.tools)) if self.settings.include_schema else ()
 
     def turns(self, messages: Sequence[Message]) -> Sequence[Turn] | str:
-        """A conversation as the model is shown it; as one text for models without a chat template."""
+        """Return a conversation as chat messages, or as one text for models without a chat template."""
         if self.uses_chat_template:
             return self.format.conversation(
                 messages, self.description, self.instructions, self.function_schemas
@@ -164,15 +164,15 @@ class AgentConfig:
 
     @property
     def expected_deps_type(self) -> object:
-        """The type of the dependencies, or what the only tool that wants some takes."""
+        """The declared type of the dependencies, or else the only type that tools expect."""
         wanted = {each.expected_deps_type for each in self.tools} - {object}
         return wanted.pop() if self.deps_type is object and len(wanted) == 1 else self.deps_type
 
     def check_deps(self, deps: object) -> None:
-        """Refuse dependencies that are not what was said, or what a tool wants.
+        """Check the type of dependencies against `deps_type` and the tools.
 
         Raises:
-            TypeError: They are of another type.
+            TypeError: The dependencies have another type.
         """
         if not matches_type(deps, self.deps_type):
             raise TypeError(
@@ -183,15 +183,15 @@ class AgentConfig:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What tells the tools and the result from others, in every process."""
+        """A hash of the tools and the result, equal in every process."""
         said = [[tool.name, tool.target.json_schema()] for tool in self.tools] + [self.output.json_schema()]
         return hashlib.sha256(json.dumps(said, sort_keys=True, default=repr).encode()).hexdigest()[:16]
 
     def check(self) -> None:
-        """Compile what can be compiled before a run, and refuse results that could be taken for calls.
+        """Compile the targets of the first and last step, and check that a result is never ambiguous with a call.
 
         Raises:
-            AgentError: The result can be written like a call.
+            AgentError: The text of a result can start like a call.
             StructkitError: See `structkit.compile`.
         """
         reader = self.compile(self.final_target).guide.reader
@@ -219,7 +219,7 @@ class AgentConfig:
             )
 
     def available_tool(self, tool: PreparedTool, calls: int) -> AvailableTool | None:
-        """A tool that was called so often, in a step; `None` if it cannot be called any more."""
+        """Return a tool after a number of calls as available in a step; `None` if no calls remain."""
         most = tool.tool.max_calls
         if most is None:
             return AvailableTool(tool)

@@ -23,7 +23,7 @@ from structkit.targets.targets import RulesOptions, Target
 __all__ = ["AvailableTool", "ParsedCall", "Preamble", "RejectedCalls", "StepTarget"]
 
 _MAX_COUNTS = 256
-"""Maximum number of combinations of remaining calls within a step; above it, the smallest limit applies to all tools."""
+"""Maximum number of combinations of remaining calls in a step; above it, the smallest limit applies to all tools."""
 
 
 @dataclass(frozen=True, slots=True)
