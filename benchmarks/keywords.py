@@ -37,8 +37,8 @@ def table(schemas: Sequence[Mapping[str, object]]) -> str:
     known = sorted(IMPLEMENTED | ANNOTATIONS, key=lambda name: (-counts[name], name))
     lines = ["| keyword | schemas | |", "| --- | ---: | --- |"]
     lines += [
-        f"| `{name}` | {100 * counts[name] / len(schemas):.1f} % | {_SAID.get(keyword_status(name), keyword_status(name))} |"
-        for name in known
+        f"| `{name}` | {100 * counts[name] / len(schemas):.1f} % | {_SAID.get(status, status)} |"
+        for name, status in ((name, keyword_status(name)) for name in known)
     ]
     return "\n".join(lines)
 

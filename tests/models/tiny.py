@@ -28,7 +28,7 @@ def byte_level(texts: Iterable[str], size: int, special: Sequence[str] = ()) -> 
     return made
 
 
-def tiny_llama(tokenizer: Any, *, thinking_marks: tuple[str, str] | None = None, **changes: int) -> Any:
+def tiny_llama(tokenizer: Any, *, thinking_tags: tuple[str, str] | None = None, **changes: int) -> Any:
     """A model of transformers; `changes` are passed to its configuration."""
     torch = pytest.importorskip("torch", reason="needs torch")
     transformers = pytest.importorskip("transformers", reason="needs transformers")
@@ -42,6 +42,4 @@ def tiny_llama(tokenizer: Any, *, thinking_marks: tuple[str, str] | None = None,
         "max_position_embeddings": 512,
     }
     config = transformers.LlamaConfig(**shape | changes)
-    return sk.from_transformers(
-        transformers.LlamaForCausalLM(config), tokenizer, thinking_tags=thinking_marks
-    )
+    return sk.from_transformers(transformers.LlamaForCausalLM(config), tokenizer, thinking_tags=thinking_tags)

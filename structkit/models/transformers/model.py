@@ -101,7 +101,7 @@ def load(
             place=place,
         )
     name = "demo" if name_or_folder is None else place
-    return TransformersModel(model, tokenizer, name=name, thinking_marks=thinking_tags)
+    return TransformersModel(model, tokenizer, name=name, thinking_tags=thinking_tags)
 
 
 def from_transformers(
@@ -129,7 +129,7 @@ def from_transformers(
         )
     name = getattr(model.config, "_name_or_path", "") or type(model).__name__
     _check_causal(model.config, name)
-    return TransformersModel(model, tokenizer, name=name, thinking_marks=thinking_tags)
+    return TransformersModel(model, tokenizer, name=name, thinking_tags=thinking_tags)
 
 
 class TransformersModel:
@@ -146,7 +146,7 @@ class TransformersModel:
         tokenizer: PreTrainedTokenizerBase,
         *,
         name: str,
-        thinking_marks: tuple[str, str] | None = None,
+        thinking_tags: tuple[str, str] | None = None,
     ) -> None:
         self.model = model
         self.model.train(False)
@@ -155,7 +155,7 @@ class TransformersModel:
         self._context_length = _context_length(model.config)
         self._vocabulary = _vocabulary(model, tokenizer)
         self._encoder = PromptEncoder(tokenizer, self._vocabulary)
-        self._thinking_tags = marks_of(thinking_marks, self.chat_template, self._encoder.is_added)
+        self._thinking_tags = marks_of(thinking_tags, self.chat_template, self._encoder.is_added)
 
     @property
     def name(self) -> str:

@@ -55,7 +55,7 @@ def _tiny(begin: str, end: str, opened: str | None, marks: tuple[str, str] | Non
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=inner, eos_token="<end>")
     if opened is not None:
         tokenizer.chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}" + opened
-    return tiny_llama(tokenizer, thinking_marks=marks)
+    return tiny_llama(tokenizer, thinking_tags=marks)
 
 
 @pytest.mark.parametrize(
